@@ -1,0 +1,50 @@
+"""Does a conditional density model p(y|x) fit the data, and if not, where?"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from condgof import errors, models
+from condgof.kernels import IMQ, Categorical, Gaussian, Kernel, Laplace, Matern52, Radial
+from condgof.locate import power_criterion, witness
+from condgof.methods import fscd, fssd, kcsd, ksd
+from condgof.models import as_model, from_log_prob, from_score, normal, scores
+from condgof.result import GofResult
+
+if TYPE_CHECKING:
+    from condgof import study
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "IMQ",
+    "Categorical",
+    "Gaussian",
+    "GofResult",
+    "Kernel",
+    "Laplace",
+    "Matern52",
+    "Radial",
+    "as_model",
+    "errors",
+    "from_log_prob",
+    "from_score",
+    "fscd",
+    "fssd",
+    "kcsd",
+    "ksd",
+    "models",
+    "normal",
+    "power_criterion",
+    "scores",
+    "study",
+    "witness",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the parts that most programs do not need when they are first asked for."""
+    if name == "study":
+        return importlib.import_module("condgof.study")
+    raise AttributeError(f"module 'condgof' has no attribute {name!r}")

@@ -1,0 +1,131 @@
+"""This machine's threads, with BLAS held to one thread inside them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+from condgof.errors import InputError, InputTypeError
+
+Task = TypeVar("Task")
+Value = TypeVar("Value")
+
+
+class _SingleThreadedBlas:
+    """Hold BLAS to one thread while anybody is inside.
+
+    The limit is process-wide, so two calls from two user threads must not restore it under each
+    other: the first one in sets it, the last one out puts the user's own setting back.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._controller: ThreadpoolController | None = None
+        self._limiter: Any = None
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self._lock:
+            if self._inside == 0:
+                if self._controller is None:
+                    self._controller = ThreadpoolController()
+                self._limiter = self._controller.limit(limits=1, user_api="blas")
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._inside -= 1
+                if self._inside == 0:
+                    self._limiter.restore_original_limits()
+                    self._limiter = None
+
+
+single_threaded_blas = _SingleThreadedBlas()
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Run tasks on a number of this machine's threads.
+
+    Parameters
+    ----------
+    count : int
+        How many threads.
+    """
+
+    count: int
+
+    def map(
+        self, task: Callable[[Task], Value], items: Iterable[Task], *, most: int | None = None
+    ) -> Iterator[Value]:
+        """Apply `task` to every item and yield the values in the order of the items.
+
+        Only a few results wait at any time, so that memory does not grow with the number of items.
+
+        Parameters
+        ----------
+        task : callable
+            What to do with an item; must not depend on which thread runs it.
+        items : iterable
+            The items.
+        most : int, optional
+            Use at most this many threads (a memory budget may ask for it).
+        """
+        count = self.count if most is None else max(1, min(self.count, most))
+        with single_threaded_blas():
+            if count == 1:
+                yield from map(task, items)
+                return
+            pool = ThreadPoolExecutor(count, thread_name_prefix="condgof")
+            waiting: deque[Future[Value]] = deque()
+            try:
+                for item in items:
+                    waiting.append(pool.submit(task, item))
+                    if len(waiting) > 2 * count:
+                        yield waiting.popleft().result()
+                while waiting:
+                    yield waiting.popleft().result()
+            finally:
+                pool.shutdown(wait=True, cancel_futures=True)
+
+
+def as_engine(engine: Any) -> Threads:
+    """Turn the `engine` argument into something that runs tasks.
+
+    Parameters
+    ----------
+    engine : None or int
+        None for all of this machine's cores, or a number of threads.
+
+    Examples
+    --------
+    >>> list(as_engine(2).map(abs, [-1, 2, -3]))
+    [1, 2, 3]
+    """
+    if engine is None:
+        return Threads(_cores())
+    if isinstance(engine, Threads):
+        return engine
+    if isinstance(engine, int) and not isinstance(engine, bool):
+        if engine < 1:
+            raise InputError(f"engine must be at least 1 thread, got {engine}.")
+        return Threads(engine)
+    raise InputTypeError(
+        f"engine must be None (all cores) or a number of threads, got {type(engine).__name__}."
+    )
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,113 @@
+"""What can go wrong, as types.
+
+Every message says what was wrong, what was got and what to do. All errors are `CondgofError`s, and
+each is also the built-in error a Python user would expect (`ValueError`, `TypeError`, `ImportError`).
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from condgof._typing import AnyArray
+
+
+class CondgofError(Exception):
+    """Base of every error that condgof raises on purpose."""
+
+
+class InputError(CondgofError, ValueError):
+    """A value that was passed in cannot be used."""
+
+
+class InputTypeError(CondgofError, TypeError):
+    """Something of the wrong kind was passed in."""
+
+
+class NonFiniteError(InputError):
+    """NaN or infinite values in x, y or the scores.
+
+    Attributes
+    ----------
+    count : int
+        How many rows are affected.
+    first_row : int
+        The number of the first such row, counted from 0.
+    """
+
+    def __init__(self, message: str, count: int = 0, first_row: int = -1) -> None:
+        super().__init__(message)
+        self.count = count
+        self.first_row = first_row
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.count, self.first_row)
+
+
+class ShapeError(InputError):
+    """An array of the wrong shape; nothing is ever broadcast to make it fit."""
+
+
+class UnsupportedModelError(InputTypeError):
+    """The model lacks what the test needs."""
+
+
+class DerivativeError(InputError):
+    """A numerical derivative of the log-density is not accurate enough to use."""
+
+
+class NumericalError(InputError):
+    """The numbers overflow; the data or the scores need another scale."""
+
+
+class MissingPackageError(CondgofError, ImportError):
+    """An optional package is not installed."""
+
+
+def require(module: str, extra: str, purpose: str) -> Any:
+    """Import an optional package, or say which extra brings it.
+
+    Parameters
+    ----------
+    module : str
+        Name of the module to import.
+    extra : str
+        Name of the extra of condgof that installs it.
+    purpose : str
+        What it is needed for, as the subject of a sentence.
+
+    Returns
+    -------
+    module
+        The imported module.
+
+    Examples
+    --------
+    >>> require("json", "none", "Writing JSON").__name__
+    'json'
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingPackageError(
+            f"{purpose} needs {module.split('.')[0]}, which is not installed (or does not import: "
+            f"{error}). Install it with: pip install 'condgof[{extra}]'"
+        ) from error
+
+
+def check_finite(values: AnyArray, what: str, advice: str) -> None:
+    """Raise `NonFiniteError` when any row of `values` (n,) or (n, d) is not finite."""
+    import numpy as np
+
+    if bool(np.isfinite(values).all()):
+        return
+    bad = ~np.isfinite(values.reshape(len(values), -1)).all(axis=1)
+    rows = np.flatnonzero(bad)
+    noun = "row" if len(rows) == 1 else "rows"
+    raise NonFiniteError(
+        f"{what} has NaN or infinite values in {len(rows)} of {len(values)} {noun}, "
+        f"the first in row {rows[0]} (counted from 0). {advice}",
+        count=len(rows),
+        first_row=int(rows[0]),
+    )

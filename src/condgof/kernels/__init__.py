@@ -1,0 +1,29 @@
+"""Kernels: radial profiles, products over columns, finite locations, bandwidths."""
+
+from condgof.kernels._bandwidth import median_distance
+from condgof.kernels._base import Kernel, Radial
+from condgof.kernels._categorical import Categorical
+from condgof.kernels._distance import direct_sqdist, product_is_exact, sqdist
+from condgof.kernels._product import OnColumns, Product
+from condgof.kernels._profiles import IMQ, Gaussian, Laplace, Matern52
+from condgof.kernels._resolve import CovariateKernel, FiniteLocations, resolve_x, resolve_y
+
+__all__ = [
+    "IMQ",
+    "Categorical",
+    "CovariateKernel",
+    "FiniteLocations",
+    "Gaussian",
+    "Kernel",
+    "Laplace",
+    "Matern52",
+    "OnColumns",
+    "Product",
+    "Radial",
+    "direct_sqdist",
+    "median_distance",
+    "product_is_exact",
+    "resolve_x",
+    "resolve_y",
+    "sqdist",
+]

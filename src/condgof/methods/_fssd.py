@@ -1,0 +1,152 @@
+"""FSSD, the unconditional ancestor of FSCD (paper, Section 2.2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import FloatArray
+from condgof.engine import single_threaded_blas
+from condgof.errors import InputError, InputTypeError, ShapeError, check_finite
+from condgof.kernels import Gaussian, Kernel, Radial, resolve_y
+from condgof.methods._climb import climb, log_range
+from condgof.methods._prepare import Scored, check_count, check_reg, split
+from condgof.methods._random import gaussian_locations
+from condgof.methods._test import run_test
+from condgof.result import GofResult
+from condgof.sample import RngLike, Sample, Seed, Use
+from condgof.stein import finite_set_features, finite_set_gradient, sweep_features
+
+STARTS = 3
+MAX_TRAIN = 20000
+
+
+def fssd(
+    model: Any,
+    y: Any,
+    *,
+    locations: Any = "optimize",
+    n_locations: int = 5,
+    train_fraction: float = 0.3,
+    reg: float = 0.0,
+    kernel_y: Kernel = Gaussian("median"),
+    null: str = "wild",
+    n_boot: int = 1000,
+    rng: RngLike = None,
+) -> GofResult:
+    """Test an unconditional density model at a finite set of locations in y, in linear time.
+
+    The statistic is n times the U-statistic (1/(n(n−1))) Σ_{i≠j} τ(y_i)·τ(y_j), where τ(y) holds
+    s(y) l(y, v_j) + ∇_y l(y, v_j) for all locations v_j, over √(d_y J).
+
+    Parameters
+    ----------
+    model : ConditionalModel or anything `as_model` takes
+        The model, which gets x = None.
+    y : array_like or frame of shape (n,) or (n, d_y)
+        The sample.
+    locations : "optimize", "random", or array_like of shape (J, d_y)
+        As in `fscd`, but points of y.
+    n_locations, train_fraction, reg, kernel_y, null, n_boot, rng
+        As in `fscd`; the training part takes at most 20,000 rows.
+
+    Returns
+    -------
+    GofResult
+
+    Examples
+    --------
+    >>> import numpy as np, condgof as cg
+    >>> y = np.random.default_rng(0).standard_t(3, size=1000)
+    >>> cg.fssd(cg.models.Normal(mean=0.0, std=1.0), y, rng=1).reject()
+    True
+    """
+    count, reg, seed = check_count(n_locations, "n_locations"), check_reg(reg), Seed.of(rng)
+    scored = Scored.of(model, Sample.unconditional(y))
+    details: dict[str, Any] = {}
+    if isinstance(locations, str) and locations == "optimize":
+        train, test = split(scored.sample.n, train_fraction, MAX_TRAIN, seed.stream(Use.SPLIT))
+        part = scored.take(train)
+        ready = resolve_y(kernel_y, part.sample.y, seed)
+        free = getattr(kernel_y, "bandwidth", None) == "median"
+        points, ready, details = _optimized(part, ready, free, count, reg, seed)
+        scored = scored.take(test)
+    else:
+        ready = resolve_y(kernel_y, scored.sample.y, seed)
+        points = _points(scored.sample, locations, count, seed)
+    centre = np.median(scored.sample.y, axis=0)
+    features = finite_set_features(scored.sample.y - centre, scored.scores, ready, points - centre)
+
+    def sums(weights: Any) -> Any:
+        with single_threaded_blas():
+            return sweep_features(features, weights)
+
+    return run_test(
+        "fssd",
+        scored,
+        sums,
+        null=null,
+        n_boot=n_boot,
+        seed=seed,
+        kernel_x=None,
+        kernel_y=ready,
+        solver="exact",
+        locations=points,
+        details=details,
+    )
+
+
+def _points(sample: Sample, locations: Any, count: int, seed: Seed) -> FloatArray:
+    """Return random or given locations in y."""
+    if isinstance(locations, str):
+        if locations != "random":
+            raise InputError(
+                f"locations must be 'optimize', 'random' or an array (J, d_y), got {locations!r}."
+            )
+        return gaussian_locations(sample.y, count, seed.stream(Use.LOCATIONS))
+    try:
+        points = np.array(locations, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputTypeError(f"locations cannot be read as points of y ({error}).") from error
+    if points.ndim == 1 and sample.d_y == 1:
+        points = points[:, None]
+    if points.ndim != 2 or points.shape[1] != sample.d_y or not len(points):
+        raise ShapeError(f"locations must have shape (J, {sample.d_y}), got {points.shape}.")
+    check_finite(points, "locations", "Pass finite points.")
+    return points
+
+
+def _optimized(
+    part: Scored, kernel: Radial, free: bool, count: int, reg: float, seed: Seed
+) -> tuple[FloatArray, Radial, dict[str, Any]]:
+    """Maximise the power criterion over locations and bandwidth on the training part."""
+    y, centre = part.sample.y, np.median(part.sample.y, axis=0)
+    y = (y - centre) / kernel.sigma  # unit scale for the optimiser
+    scores, unit = part.scores * kernel.sigma, kernel.with_bandwidth(1.0)
+    size = count * y.shape[1]
+
+    def criterion(flat: FloatArray) -> tuple[float, FloatArray]:
+        points = flat[:size].reshape(count, -1)
+        at = unit.with_bandwidth(float(np.exp(flat[size]))) if free else unit
+        value, by_points, by_log = finite_set_gradient(y, scores, at, points, reg * kernel.sigma**2)
+        return value, np.concatenate([by_points.ravel(), [by_log] if free else []])
+
+    box = list(zip(y.min(axis=0), y.max(axis=0), strict=True)) * count
+    box += [log_range()] if free else []
+    rng = seed.stream(Use.STARTS)
+    starts = [gaussian_locations(y, count, rng).ravel() for _ in range(STARTS)]
+    zero = np.zeros(1 if free else 0)
+    with single_threaded_blas():
+        ends = [climb(criterion, np.concatenate([start, zero]), box) for start in starts]
+    end, before, after = max(ends, key=lambda found: found[2])
+    points = end[:size].reshape(count, -1) * kernel.sigma + centre
+    if free:
+        kernel = kernel.with_bandwidth(kernel.sigma * float(np.exp(end[size])))
+    details = {
+        "criterion_before": before,
+        "criterion_after": after,
+        "n_train": part.sample.n,
+        "bandwidth_y": kernel.sigma,
+    }
+    return points, kernel, details

@@ -1,0 +1,118 @@
+"""What every Stein test does first: check the sample, score it, make the kernels ready."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import FloatArray, IntArray
+from condgof.errors import InputError
+from condgof.kernels import CovariateKernel, FiniteLocations, Radial, resolve_x, resolve_y
+from condgof.models import as_model, scores_of
+from condgof.sample import Sample, Seed
+from condgof.stein import SteinOperator
+
+SOLVERS = ("auto", "exact")
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """A sample with its scores: all that the linear algebra needs.
+
+    Parameters
+    ----------
+    sample : Sample
+        The checked sample.
+    scores : ndarray of shape (n, d_y)
+        ∇_y log p(y|x).
+    x : ndarray of shape (n, d_x)
+        Covariates as the kernel sees them: each column divided by its scale.
+    scales : ndarray of shape (d_x,)
+        Those scales.
+    """
+
+    sample: Sample
+    scores: FloatArray
+    x: FloatArray
+    scales: FloatArray
+
+    @classmethod
+    def of(cls, model: Any, sample: Sample, scale_x: str = "none") -> Scored:
+        """Score a sample."""
+        scales = sample.scales(scale_x)
+        return cls(sample, scores_of(as_model(model), sample), sample.x / scales, scales)
+
+    def take(self, rows: IntArray) -> Scored:
+        """Return some rows; scales stay those of the whole sample."""
+        return replace(self, sample=self.sample.take(rows), scores=self.scores[rows], x=self.x[rows])
+
+    def kernels(self, kernel_x: Any, kernel_y: Any, seed: Seed) -> tuple[CovariateKernel, Radial]:
+        """Make the kernels ready for this sample."""
+        # y first: asking for Laplace on y is refused before any distance is computed.
+        ready_y = resolve_y(kernel_y, self.sample.y, seed)
+        return resolve_x(kernel_x, self.x, self.sample.x_columns, seed), ready_y
+
+    def operator(self, kernel_x: CovariateKernel | FiniteLocations, kernel_y: Radial) -> SteinOperator:
+        """Return the Stein matrix as a lazy operator."""
+        return SteinOperator.of(self.x, self.sample.y, self.scores, kernel_x, kernel_y)
+
+    def to_user(self, locations: FloatArray) -> FloatArray:
+        """Bring locations from the kernel's units back to the user's."""
+        return np.array(locations * self.scales)
+
+
+def check_solver(solver: Any) -> str:
+    """Check the solver asked for, and return the one that runs."""
+    if solver not in SOLVERS:
+        raise InputError(f"solver must be one of {', '.join(map(repr, SOLVERS))}, got {solver!r}.")
+    return "exact"
+
+
+def check_count(count: Any, name: str) -> int:
+    """Check a number of things that must be at least 1."""
+    if isinstance(count, bool) or not hasattr(count, "__index__"):
+        raise InputError(f"{name} must be an integer, got {count!r}.")
+    if count < 1:
+        raise InputError(f"{name} must be at least 1, got {count}.")
+    return int(count)
+
+
+def check_reg(reg: Any) -> float:
+    """Check the constant that is added to σ̂_V."""
+    if isinstance(reg, bool) or not isinstance(reg, (int, float, np.floating, np.integer)):
+        raise InputError(f"reg must be a number, got {reg!r}.")
+    if not 0 <= reg < np.inf:
+        raise InputError(f"reg must be finite and not negative, got {reg!r}.")
+    return float(reg)
+
+
+def split(
+    n: int, train_fraction: float, most: int, rng: np.random.Generator
+) -> tuple[IntArray, IntArray]:
+    """Split n rows at random into a training part and a test part.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    train_fraction : float
+        Share of the training part.
+    most : int
+        The training part never takes more rows than this.
+    rng : numpy.random.Generator
+        Draws the split.
+    """
+    if isinstance(train_fraction, bool) or not isinstance(train_fraction, (int, float, np.floating)):
+        raise InputError(f"train_fraction must be a number between 0 and 1, got {train_fraction!r}.")
+    if not 0 < train_fraction < 1:
+        raise InputError(f"train_fraction must be between 0 and 1, got {train_fraction!r}.")
+    size = min(round(train_fraction * n), most)
+    if size < 5 or n - size < 5:
+        raise InputError(
+            f"train_fraction = {train_fraction} leaves {size} of {n} rows to train on and {n - size} "
+            "to test on; both need at least 5. Change train_fraction, or pass locations='random'."
+        )
+    order = rng.permutation(n)
+    return np.sort(order[:size]), np.sort(order[size:])

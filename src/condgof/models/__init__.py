@@ -1,0 +1,30 @@
+"""Conditional density models: what they can do, closed forms, and making them from what a user has."""
+
+from condgof.models._as_model import as_model, scores
+from condgof.models._base import ConditionalModel, scores_of
+from condgof.models._functions import (
+    LogProbModel,
+    ScoreArray,
+    ScoreModel,
+    from_log_prob,
+    from_score,
+)
+from condgof.models._mixture import NormalMixture
+from condgof.models._normal import Normal, normal
+from condgof.models._student import StudentT
+
+__all__ = [
+    "ConditionalModel",
+    "LogProbModel",
+    "Normal",
+    "NormalMixture",
+    "ScoreArray",
+    "ScoreModel",
+    "StudentT",
+    "as_model",
+    "from_log_prob",
+    "from_score",
+    "normal",
+    "scores",
+    "scores_of",
+]

@@ -1,0 +1,91 @@
+"""From what a user has to a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import FloatArray
+from condgof.errors import InputTypeError
+from condgof.models._base import ConditionalModel, scores_of
+from condgof.models._functions import ScoreArray
+from condgof.models._normal import Normal, normal
+from condgof.sample import Sample, is_frame
+
+SUPPORTED = """\
+  an array (n, d_y) of scores ∇_y log p(y|x)
+  a tuple (mean, std) of arrays, or condgof.normal(mean=..., std=...)
+  condgof.from_score(f) or condgof.from_log_prob(f) for a function f(y, x)
+  condgof.models.Normal, NormalMixture, StudentT"""
+
+
+def as_model(obj: Any) -> ConditionalModel:
+    """Make a model of what a user has.
+
+    Parameters
+    ----------
+    obj : ConditionalModel, array, or tuple
+        A model is returned as it is; an array of shape (n, d_y), or (n,) when d_y = 1, holds scores;
+        a *tuple* (mean, std) holds predictions, arrays with one row for each observation or functions
+        of x.
+
+    Returns
+    -------
+    ConditionalModel
+
+    Examples
+    --------
+    >>> as_model((np.zeros(3), np.ones(3))).score(np.array([1.0, 2.0, 3.0]), None)[:, 0]
+    array([-1., -2., -3.])
+    """
+    if isinstance(obj, ConditionalModel):
+        return obj
+    if isinstance(obj, tuple):
+        if len(obj) != 2:
+            raise InputTypeError(
+                f"A tuple stands for (mean, std), and this one has {len(obj)} parts. "
+                "For scores pass an array."
+            )
+        if callable(obj[0]) or callable(obj[1]):
+            return Normal(mean=obj[0], std=obj[1])
+        return normal(mean=obj[0], std=obj[1])
+    if callable(obj):
+        raise InputTypeError(
+            "A bare function is ambiguous. Name what it computes: condgof.from_score(f) for "
+            "f(y, x) → scores, condgof.from_log_prob(f) for f(y, x) → log-density."
+        )
+    if isinstance(obj, (np.ndarray, list)) or is_frame(obj) or hasattr(obj, "__array__"):
+        array = np.asarray(obj)
+        if array.ndim and array.dtype.kind in "biuf":
+            return ScoreArray(array)
+        raise InputTypeError(
+            f"An array of scores must hold real numbers, got {array.dtype} of shape {array.shape}."
+        )
+    raise InputTypeError(f"Cannot make a model of {type(obj).__name__}. What works:\n{SUPPORTED}")
+
+
+def scores(model: Any, x: Any, y: Any) -> FloatArray:
+    """Scores ∇_y log p(y|x) of a sample, which are all that the Stein tests see of a model.
+
+    Parameters
+    ----------
+    model : ConditionalModel or anything `as_model` takes
+        The model.
+    x : array_like or frame of shape (n,) or (n, d_x)
+        Covariates.
+    y : array_like or frame of shape (n,) or (n, d_y)
+        Responses.
+
+    Returns
+    -------
+    ndarray of shape (n, d_y)
+
+    Examples
+    --------
+    >>> import condgof as cg
+    >>> x, y = np.array([0.0, 1.0, 2.0]), np.array([1.0, 1.0, 0.0])
+    >>> cg.scores(cg.models.Normal(mean=lambda x: x, std=1.0), x, y)[:, 0]
+    array([-1., -0.,  2.])
+    """
+    return scores_of(as_model(model), Sample.of(x, y))

@@ -1,0 +1,122 @@
+"""What a conditional density model can do."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.errors import ShapeError, UnsupportedModelError, check_finite
+from condgof.sample import Sample
+
+#: What each test asks of a model.
+NEEDS = {"kcsd": "score", "fscd": "score", "ksd": "score", "fssd": "score"}
+
+
+class ConditionalModel:
+    """A conditional density p(y|x), through what can be computed of it.
+
+    Subclasses override what they have; the rest raises `UnsupportedModelError`, which says which tests
+    the model can take. Every method works on all rows at once. `y` has shape (n,) or (n, d_y) and `x`
+    is whatever the user passed (an array, a frame, or None for an unconditional model).
+
+    A model is *functional* (it can score any rows) or *bound to rows* (made of arrays, one row for
+    each observation). `rows` tells: None, or the number of rows that it is bound to.
+    """
+
+    #: The open interval that every coordinate of y lives in.
+    support: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
+
+    @property
+    def rows(self) -> int | None:
+        """Number of rows the model is bound to, or None for a functional model."""
+        return None
+
+    def take(self, rows: IntArray) -> ConditionalModel:
+        """Return the model of some rows; a functional model is the same for any."""
+        return self
+
+    def score(self, y: AnyArray, x: Any) -> AnyArray:
+        """Return ∇_y log p(y|x), (n, d_y) or (n,)."""
+        self._lacks("score")
+
+    def log_prob(self, y: AnyArray, x: Any) -> FloatArray:
+        """Return log p(y|x), (n,)."""
+        self._lacks("log_prob")
+
+    def cdf(self, y: AnyArray, x: Any) -> FloatArray:
+        """Return P(Y ≤ y | x) for d_y = 1, (n,)."""
+        self._lacks("cdf")
+
+    def sample(self, x: Any, rng: np.random.Generator, n: int | None = None) -> FloatArray:
+        """Draw one y for each row of x, (n, d_y); `n` is needed when x is None."""
+        self._lacks("sample")
+
+    def mean_std(self, x: Any, n: int | None = None) -> tuple[FloatArray, FloatArray]:
+        """Return mean and standard deviation of y given x, (n, d_y) each."""
+        self._lacks("mean_std")
+
+    def can(self, ability: str) -> bool:
+        """Whether the model has an ability, such as ``"score"`` or ``"cdf"``."""
+        return getattr(type(self), ability) is not getattr(ConditionalModel, ability)
+
+    def _lacks(self, ability: str) -> NoReturn:
+        tests = sorted(test for test, need in NEEDS.items() if self.can(need))
+        able = f"It can take: {', '.join(tests)}." if tests else "No test can take it."
+        raise UnsupportedModelError(f"{type(self).__name__} has no {ability}. {able}")
+
+
+def row_count(x: Any, n: int | None) -> int:
+    """Return the number of rows of x, or `n` when the model is unconditional."""
+    if x is not None:
+        return len(x)
+    if n is None:
+        raise ShapeError("An unconditional model needs the number of rows, n.")
+    return n
+
+
+def as_rows(y: AnyArray) -> FloatArray:
+    """Return y as (n, d_y) of doubles."""
+    y = np.asarray(y, dtype=np.float64)
+    return y[:, None] if y.ndim == 1 else y
+
+
+def scores_of(model: ConditionalModel, sample: Sample) -> FloatArray:
+    """Compute and check the scores of a sample, (n, d_y).
+
+    This is the one place where a Stein test touches the model.
+    """
+    if model.rows is not None and model.rows != sample.n:
+        raise ShapeError(
+            f"The model is bound to {model.rows} rows and the sample has {sample.n}. "
+            "Pass one row of scores (or means and standard deviations) for each row of y."
+        )
+    if not model.can("score"):
+        model._lacks("score")
+    if not (model.support[0] == -math.inf and model.support[1] == math.inf):
+        raise UnsupportedModelError(
+            f"{type(model).__name__} lives on {model.support}, where the Stein identity fails. "
+            "Transform y to the whole line (log, logit) and test the model of the transformed y."
+        )
+    scores = check_scores(model.score(sample.y_given, sample.x_given), sample.n, sample.d_y)
+    check_finite(
+        scores,
+        "The array of scores ∇_y log p(y|x)",
+        "Check that the model's density is positive and smooth at those rows.",
+    )
+    return scores
+
+
+def check_scores(raw: Any, n: int, d_y: int) -> FloatArray:
+    """Check the shape of scores: (n, d_y), or (n,) when d_y = 1; nothing is broadcast."""
+    array = np.asarray(raw)
+    if array.dtype.kind not in "biuf":
+        raise UnsupportedModelError(f"The scores must be real numbers, got an array of {array.dtype}.")
+    if array.shape != (n, d_y) and not (d_y == 1 and array.shape == (n,)):
+        allowed = f"({n}, {d_y})" + (f" or ({n},)" if d_y == 1 else "")
+        raise ShapeError(
+            f"The scores must have shape {allowed}, one row for each observation, got {array.shape}."
+        )
+    return array.reshape(n, d_y).astype(np.float64)

@@ -1,0 +1,162 @@
+"""Models from plain functions: a score, or a log-density that is differentiated numerically."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.errors import DerivativeError, InputError, InputTypeError, ShapeError, check_finite
+from condgof.models._base import ConditionalModel, as_rows
+from condgof.models._derivative import differentiate
+from condgof.models._parameters import call_user
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreModel(ConditionalModel):
+    """A model known through its score function; see `from_score`."""
+
+    function: Callable[..., Any]
+
+    def score(self, y: AnyArray, x: Any) -> AnyArray:
+        """Return ∇_y log p(y|x)."""
+        return np.asarray(call_user(self.function, y=y, x=x))
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreArray(ConditionalModel):
+    """A model known through an array of scores, one row for each observation."""
+
+    values: AnyArray
+
+    @property
+    def rows(self) -> int | None:
+        """Number of rows the model is bound to."""
+        return len(self.values)
+
+    def take(self, rows: IntArray) -> ScoreArray:
+        """Return the model of some rows."""
+        return ScoreArray(self.values[rows])
+
+    def score(self, y: AnyArray, x: Any) -> AnyArray:
+        """Return the scores."""
+        return self.values
+
+
+@dataclass(frozen=True, eq=False)
+class LogProbModel(ConditionalModel):
+    """A model known through its log-density; see `from_log_prob`."""
+
+    function: Callable[..., Any]
+    tolerance: float = 1e-4
+
+    def log_prob(self, y: AnyArray, x: Any) -> FloatArray:
+        """Return log p(y|x), up to a constant that may depend on x, (n,)."""
+        values = np.asarray(call_user(self.function, y=y, x=x))
+        n = len(np.asarray(y))
+        if values.dtype.kind not in "biuf":
+            raise InputTypeError(f"log_prob must return real numbers, got {values.dtype}.")
+        if values.shape != (n,):
+            raise ShapeError(
+                f"log_prob must return one number for each row, shape ({n},), got {values.shape}."
+            )
+        return values.astype(np.float64)
+
+    def score(self, y: AnyArray, x: Any) -> FloatArray:
+        """Return ∇_y log p(y|x) by a numerical derivative, (n, d_y)."""
+        return self.score_and_error(y, x)[0]
+
+    def score_and_error(self, y: AnyArray, x: Any) -> tuple[FloatArray, FloatArray]:
+        """Return the scores and an estimate of their absolute errors, (n, d_y) each.
+
+        Raises
+        ------
+        DerivativeError
+            When the error of some row is above `tolerance` times the size of the scores, or when
+            the density is flat wherever it was tried.
+        """
+        y = np.asarray(y)
+        check_finite(
+            self.log_prob(y, x), "log p(y|x)", "Is the density 0 at those rows? Check the model."
+        )
+        rows = as_rows(y)
+        scores, errors = differentiate(lambda moved: self.log_prob(moved.reshape(y.shape), x), rows)
+        if not scores.any():
+            raise DerivativeError(
+                "The log-density is flat at every row, so its score says nothing: a piecewise "
+                "constant density (a histogram) cannot be tested through its score. Use a test "
+                "that works on the CDF or on samples."
+            )
+        size = np.abs(scores) + np.sqrt(np.mean(scores**2, axis=0))
+        bad = np.flatnonzero((errors > self.tolerance * size).any(axis=1))
+        if len(bad):
+            worst = float((errors / size).max())
+            raise DerivativeError(
+                f"The numerical derivative of the log-density is not accurate in {len(bad)} of "
+                f"{len(rows)} rows, the first in row {bad[0]} (counted from 0): estimated relative "
+                f"error {worst:.1e}, allowed {self.tolerance:.1e}. Give the score itself "
+                "(condgof.from_score), compute log_prob in double precision, or raise tolerance=."
+            )
+        return scores, errors
+
+
+def from_score(function: Callable[..., Any]) -> ScoreModel:
+    """Model from its score function.
+
+    Parameters
+    ----------
+    function : callable
+        f(y, x) → ∇_y log p(y|x) of shape (n, d_y), or (n,) when d_y = 1. A function whose
+        parameters are named x and y is called by name, in whatever order they are written. For the
+        unconditional tests it may be a function of y alone.
+
+    Examples
+    --------
+    >>> model = from_score(lambda y, x: -(y - x))
+    >>> model.score(np.array([1.0, 2.0]), np.array([0.0, 2.0]))
+    array([-1., -0.])
+    """
+    return ScoreModel(_check_callable(function, "from_score"))
+
+
+def from_log_prob(
+    function: Callable[..., Any], *, backend: str = "numpy", tolerance: float = 1e-4
+) -> LogProbModel:
+    """Model from its log-density, which need not be normalised.
+
+    Parameters
+    ----------
+    function : callable
+        f(y, x) → log p(y|x) of shape (n,), up to a constant that may depend on x. Called by name
+        when its parameters are named x and y.
+    backend : {"numpy"}
+        How it is differentiated. "numpy" takes differences, extrapolated to step 0.
+    tolerance : float
+        The largest relative error of the derivative that is accepted.
+
+    Returns
+    -------
+    LogProbModel
+        Its ``score_and_error(y, x)`` also tells the estimated errors.
+
+    Examples
+    --------
+    >>> model = from_log_prob(lambda y, x: -0.5 * (y - x) ** 2)
+    >>> scores, errors = model.score_and_error(np.array([1.0, 2.0]), np.array([0.0, 2.5]))
+    >>> np.allclose(scores[:, 0], [-1.0, 0.5]), bool(errors.max() < 1e-8)
+    (True, True)
+    """
+    if backend != "numpy":
+        raise InputError(f"backend must be 'numpy', got {backend!r}.")
+    if not tolerance > 0:
+        raise InputError(f"tolerance must be positive, got {tolerance!r}.")
+    return LogProbModel(_check_callable(function, "from_log_prob"), tolerance)
+
+
+def _check_callable(function: Any, name: str) -> Callable[..., Any]:
+    if not callable(function):
+        raise InputTypeError(f"{name} takes a function f(y, x), got {type(function).__name__}.")
+    return function  # type: ignore[no-any-return]

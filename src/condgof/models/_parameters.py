@@ -1,0 +1,126 @@
+"""Parameters of closed-form models: the same for all rows, functions of x, or bound to rows."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.errors import InputError, InputTypeError, ShapeError, check_finite
+
+
+def call_user(function: Callable[..., Any], **arguments: Any) -> Any:
+    """Call a user's function, by name where its parameters have our names.
+
+    A function of (y, x) that is written as (x, y) would swap them silently if it were called by
+    position; its parameters' names tell. A function of fewer parameters gets the first ones.
+    """
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # some built-in callables have no signature
+        return function(*arguments.values())
+    by_keyword = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    if set(arguments) <= by_keyword:
+        return function(**arguments)
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return function(*arguments.values())
+    required = [p for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
+    positional = [p for p in required if p.kind is not p.KEYWORD_ONLY]
+    named = [p.name for p in required if p.name in arguments]
+    if len(required) < len(arguments) and named:
+        return function(**{name: arguments[name] for name in named})
+    values = list(arguments.values())
+    return function(*values[: max(1, min(len(values), len(positional)))])
+
+
+@dataclass(frozen=True, eq=False)
+class Parameter:
+    """A parameter of a model.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    value : float, ndarray or callable
+        A constant, an array with one row for each observation, or a function of x.
+    bound : bool
+        Whether `value` has one row for each observation.
+    """
+
+    name: str
+    value: Any
+    bound: bool = False
+
+    @classmethod
+    def constant_or_function(cls, name: str, value: Any) -> Parameter:
+        """Read a number, a vector (the same for all rows) or a function of x."""
+        if callable(value):
+            return cls(name, value)
+        return cls(name, _numbers(name, value))
+
+    @classmethod
+    def rowwise(cls, name: str, value: Any, n: int) -> Parameter:
+        """Read an array with one row for each of n observations, or a number for all of them."""
+        array = _numbers(name, value)
+        if array.ndim == 0:
+            return cls(name, array)
+        if len(array) != n:
+            raise ShapeError(f"{name} has {len(array)} rows, and {n} were expected.")
+        return cls(name, array, bound=True)
+
+    def take(self, rows: IntArray) -> Parameter:
+        """Return the parameter of some rows."""
+        return Parameter(self.name, self.value[rows], True) if self.bound else self
+
+    def width(self, x: Any) -> int | None:
+        """Return how many columns of y the parameter speaks of, or None when any would fit."""
+        per_row = self.bound or callable(self.value)
+        value = np.asarray(call_user(self.value, x=x)) if callable(self.value) else self.value
+        shape = value.shape[1:] if per_row else value.shape
+        return int(shape[-1]) if shape else None
+
+    def at(self, x: Any, n: int, shape: tuple[int, ...]) -> FloatArray:
+        """Evaluate at all rows: an array of shape (n, *shape).
+
+        A last dimension of 1 may be left out, and a single number serves for all rows.
+        """
+        shapes = [shape, shape[:-1]] if shape[-1] == 1 else [shape]
+        per_row = self.bound or callable(self.value)
+        array = self.value
+        if callable(array):
+            array = _numbers(f"{self.name}(x)", call_user(array, x=x))
+        allowed = [(n, *s) for s in shapes] if per_row else shapes
+        if array.ndim and array.shape not in allowed:
+            wanted = " or ".join(map(str, allowed))
+            raise ShapeError(f"{self.name} must have shape {wanted}, got {array.shape}.")
+        check_finite(np.atleast_1d(array), self.name, "Check the model at those rows.")
+        if array.ndim and per_row:
+            values: FloatArray = array.reshape(n, *shape)
+            return values
+        return np.broadcast_to(array.reshape(shape) if array.ndim else array, (n, *shape))
+
+
+def _numbers(name: str, value: Any) -> FloatArray:
+    try:
+        array: AnyArray = np.asarray(value)
+    except Exception as error:
+        raise InputTypeError(f"{name} cannot be read as numbers: {error}.") from error
+    if array.dtype.kind not in "biuf":
+        raise InputTypeError(f"{name} must be real numbers, got {type(value).__name__}.")
+    return array.astype(np.float64)
+
+
+def check_positive(values: FloatArray, name: str) -> FloatArray:
+    """Raise when any value is not positive."""
+    bad = ~(values > 0)
+    if bad.any():
+        rows = np.flatnonzero(bad.reshape(len(values), -1).any(axis=1))
+        raise InputError(
+            f"{name} must be positive, and is not in {len(rows)} of {len(values)} rows, "
+            f"the first in row {rows[0]} (counted from 0)."
+        )
+    return values

@@ -1,0 +1,1 @@
+"""Figures: reads results only."""

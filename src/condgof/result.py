@@ -1,0 +1,148 @@
+"""What a test gives back: plain, frozen, picklable."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import FloatArray
+from condgof.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class GofResult:
+    """The result of a goodness-of-fit test.
+
+    Compared by identity; its arrays are read-only and it pickles. Fields that a method does not
+    have are None.
+
+    Parameters
+    ----------
+    statistic : float
+        The test statistic; larger means a worse fit.
+    pvalue : float
+        (1 + number of null draws at least as large as the statistic) / (number of draws + 1).
+    method : str
+        Name of the test, such as ``"kcsd"``.
+    n : int
+        Number of rows that the statistic was computed from.
+    null_distribution : ndarray of shape (n_boot,), optional
+        Draws of the statistic under the null hypothesis.
+    null : str, optional
+        How they were drawn.
+    kernel_x, kernel_y : Kernel, optional
+        The kernels, with the bandwidths that were used.
+    solver : str, optional
+        Which solver ran.
+    locations : ndarray of shape (J, d), optional
+        The test locations of the finite-set tests, in the user's units (categorical columns by the
+        position of their level).
+    seed : int, optional
+        Passing it as ``rng=`` gives this very result.
+    details : mapping
+        What is special to the method.
+
+    Examples
+    --------
+    >>> result = GofResult(statistic=2.0, pvalue=0.01, method="kcsd", n=100)
+    >>> result.reject(), result.reject(alpha=0.001)
+    (True, False)
+    """
+
+    statistic: float
+    pvalue: float
+    method: str
+    n: int
+    null_distribution: FloatArray | None = None
+    null: str | None = None
+    kernel_x: Any = None
+    kernel_y: Any = None
+    solver: str | None = None
+    locations: FloatArray | None = None
+    seed: int | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._freeze(dict(self.details))
+
+    def _freeze(self, details: dict[str, Any]) -> None:
+        for name in ("null_distribution", "locations"):
+            _read_only(getattr(self, name))
+        for value in details.values():
+            _read_only(value)
+        object.__setattr__(self, "details", MappingProxyType(details))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "details": dict(self.details)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._freeze(state["details"])
+
+    def reject(self, alpha: float = 0.05) -> bool:
+        """Whether the model is rejected at level `alpha`: the p-value is at most `alpha`."""
+        if not 0 < alpha < 1:
+            raise InputError(f"alpha must be between 0 and 1, got {alpha!r}.")
+        return self.pvalue <= alpha
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain Python objects, ready for JSON."""
+        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+
+    def __str__(self) -> str:
+        draws = 0 if self.null_distribution is None else len(self.null_distribution)
+        how = f" ({draws:,} {self.null} draws)" if draws else ""
+        verdict = (
+            "evidence against the model at the 5% level"
+            if self.reject()
+            else "no evidence against the model at the 5% level"
+        )
+        lines = [
+            f"{self.method} test of goodness of fit, n = {self.n:,}",
+            f"  verdict    {verdict}",
+            f"  p-value    {self.pvalue:.4g}{how}",
+            f"  statistic  {self.statistic:.4g}",
+        ]
+        if self.kernel_x is not None:
+            lines.append(f"  kernel x   {self.kernel_x}")
+        if self.kernel_y is not None:
+            lines.append(f"  kernel y   {self.kernel_y}")
+        if self.locations is not None:
+            shown = ", ".join(_point(v) for v in self.locations[:5])
+            more = ", ..." if len(self.locations) > 5 else ""
+            lines.append(f"  locations  {shown}{more}")
+        lines += [f"  note       {note}" for note in self.details.get("notes", ())]
+        return "\n".join(lines)
+
+
+def _read_only(value: Any) -> None:
+    if isinstance(value, np.ndarray):
+        value.flags.writeable = False
+
+
+def _point(v: FloatArray) -> str:
+    numbers = ", ".join(f"{value:.4g}" for value in v)
+    return numbers if len(v) == 1 else f"({numbers})"
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None  # JSON has no NaN or infinity
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return str(value)

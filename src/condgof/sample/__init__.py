@@ -1,0 +1,7 @@
+"""x and y checked once and frozen; splitting; the one seed of a call."""
+
+from condgof.sample._columns import Column, is_frame, take_rows
+from condgof.sample._rng import RngLike, Seed, Use
+from condgof.sample._sample import MIN_ROWS, Sample
+
+__all__ = ["MIN_ROWS", "Column", "RngLike", "Sample", "Seed", "Use", "is_frame", "take_rows"]

@@ -1,0 +1,37 @@
+"""Stein matrices of low rank, H = ΦΦᵀ: sums that are linear in n."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from condgof._typing import FloatArray
+from condgof.errors import NumericalError
+from condgof.stein._sweep import Sums, Weights
+
+BLOCK = 4096
+
+
+def sweep_features(features: FloatArray, weights: Weights) -> Sums:
+    """Sum ΦΦᵀ off its diagonal, plainly and under m sets of weights.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n, r)
+        Φ.
+    weights : Weights
+        The weights, (n, m).
+    """
+    n, rank = features.shape
+    squares = (features * features).sum(axis=1)
+    plain, weighted, own = np.zeros(rank), np.zeros((weights.m, rank)), np.zeros(weights.m)
+    for start in range(0, n, BLOCK):
+        stop = min(start + BLOCK, n)
+        w = weights.block(start, stop)
+        plain += features[start:stop].sum(axis=0)
+        weighted += w.T @ features[start:stop]
+        own += (w * w).T @ squares[start:stop]
+    total = float(plain @ plain - squares.sum())
+    forms = (weighted * weighted).sum(axis=1) - own
+    if not (np.isfinite(total) and np.isfinite(forms).all()):
+        raise NumericalError("The Stein features overflow: check the scores, or rescale y.")
+    return Sums(total, forms)

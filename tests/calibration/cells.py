@@ -1,0 +1,67 @@
+"""The claims that need hundreds of trials, one cell each."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import condgof as cg
+from condgof.study import problem
+
+TRUE_MODELS = ("lgm", "true-hetero", "true-mixture", "true-student")
+NULLS = ("wild", "multinomial")
+
+
+def fixed_locations(d_x: int) -> np.ndarray:
+    """Five locations chosen without looking at any data."""
+    return np.random.default_rng(0).standard_normal((5, d_x))
+
+
+METHODS: dict[str, Callable[..., cg.GofResult]] = {
+    "kcsd": cg.kcsd,
+    "fscd-given": lambda p, x, y, **k: cg.fscd(p, x, y, locations=fixed_locations(x.shape[1]), **k),
+    "fscd-random": lambda p, x, y, **k: cg.fscd(p, x, y, locations="random", **k),
+    "fscd-optimize": lambda p, x, y, **k: cg.fscd(p, x, y, locations="optimize", **k),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One method on one problem at one size."""
+
+    kind: str
+    problem: str
+    n: int
+    method: str
+    null: str
+    trials: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}.{self.problem}.{self.n}.{self.method}.{self.null}"
+
+    def pvalue(self, trial: int) -> float:
+        """Run one trial: the sample depends on the problem, size and trial only."""
+        case = problem(self.problem)
+        key = [trial, self.n, *self.problem.encode()]
+        x, y = case.draw(self.n, np.random.default_rng(key))
+        options: dict[str, Any] = {"null": self.null, "rng": trial, "engine": 1}
+        return METHODS[self.method](case.p, x, y, **options).pvalue
+
+
+def all_cells() -> list[Cell]:
+    level = [
+        Cell("level", name, n, method, null, 1000)
+        for name, n, method, null in itertools.product(TRUE_MODELS, (100, 300), METHODS, NULLS)
+    ]
+    power = [
+        Cell("power", "qgm", 400, "kcsd", "wild", 300),
+        Cell("power", "qgm", 400, "fscd-random", "wild", 300),
+        Cell("power", "qgm", 400, "fscd-optimize", "wild", 300),
+        *(Cell("power", "hgm-far", 1500, method, "wild", 300) for method in METHODS if "given" not in method),
+    ]
+    return power + level
