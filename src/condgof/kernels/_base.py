@@ -10,7 +10,7 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.errors import InputError, InputTypeError
-from condgof.kernels._distance import sqdist
+from condgof.kernels._distance import direct_sqdist, sqdist
 
 Bandwidth: TypeAlias = float | Literal["median"]
 Profile: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
@@ -104,7 +104,14 @@ class Radial(Kernel):
 
     def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """Evaluate the kernel between the rows of `a` (n, d) and of `b` (m, d): (n, m)."""
-        return self.value(sqdist(a, b, self.sigma))
+        return self.value(self.distances(a, b))
+
+    def distances(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """Return t = ‖a_i − b_j‖² / bandwidth² for all pairs of rows, (n, m)."""
+        if self.smooth:
+            return sqdist(a, b, self.sigma)
+        # A kink at 0 takes the root of t, and with it of the rounding error of a matrix product.
+        return direct_sqdist(a / self.sigma, b / self.sigma)
 
     def __repr__(self) -> str:
         shown = repr(self.bandwidth) if isinstance(self.bandwidth, str) else f"{self.bandwidth:.6g}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from condgof._typing import FloatArray
-from condgof.kernels import CovariateKernel, Radial, direct_sqdist, sqdist
+from condgof.kernels import CovariateKernel, Radial, direct_sqdist
 
 ROW_BLOCK = 64
 
@@ -203,7 +203,7 @@ def _chain_to_k(
             continue
         columns, sigma = factor.indices(), factor.kernel.sigma
         a, v = x[:, columns], locations[:, columns]
-        t = sqdist(a, v, sigma)
+        t = factor.kernel.distances(a, v)
         phi, dphi, _ = factor.kernel.profile(t)
         # Where φ has underflowed F is 0 too, and so is every derivative.
         pull = relative * np.divide(dphi, phi, out=np.zeros(phi.shape), where=phi > 0)

@@ -1,0 +1,24 @@
+"""Shared fixtures and strategies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+settings.register_profile("condgof", deadline=None, derandomize=True, max_examples=40)
+settings.load_profile("condgof")
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20201)
+
+
+@pytest.fixture
+def line():
+    """A small sample of a line with unit noise, and its true scores."""
+    generator = np.random.default_rng(3)
+    x = generator.standard_normal((60, 2))
+    y = x.sum(axis=1, keepdims=True) + generator.standard_normal((60, 1))
+    return x, y, x.sum(axis=1, keepdims=True) - y

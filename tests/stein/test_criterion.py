@@ -1,0 +1,114 @@
+"""The power criterion: its value against the definition, its gradients against differences."""
+
+import numpy as np
+import oracle
+import pytest
+
+from condgof.kernels import (
+    IMQ,
+    Categorical,
+    CovariateKernel,
+    Gaussian,
+    Laplace,
+    Matern52,
+    OnColumns,
+    Radial,
+)
+from condgof.stein import (
+    PairwiseTerms,
+    criterion_gradient,
+    criterion_of_means,
+    finite_set_gradient,
+)
+
+STEP = 1e-6
+
+
+class Custom(Radial):
+    """A user's kernel, with the one method that a kernel author writes: φ = 1/(1 + t)²."""
+
+    def profile(self, t):
+        return (1 + t) ** -2.0, -2 * (1 + t) ** -3.0, 6 * (1 + t) ** -4.0
+
+
+def with_bandwidths(kernel, logs):
+    factors = [
+        OnColumns(f.kernel.with_bandwidth(f.kernel.sigma * np.exp(step)), f.columns)
+        if isinstance(f.kernel, Radial)
+        else f
+        for f, step in zip(kernel.factors, logs, strict=True)
+    ]
+    return CovariateKernel(tuple(factors))
+
+
+@pytest.mark.parametrize("kernel_y", [Gaussian(1.1), IMQ(1.1), Matern52(1.1), Custom(1.1)])
+@pytest.mark.parametrize(
+    "kernel_x",
+    [
+        CovariateKernel((OnColumns(Gaussian(1.4), (0, 1, 2)),)),
+        CovariateKernel((OnColumns(IMQ(1.4), (2, 0)), OnColumns(Laplace(0.9), (1,)))),
+        CovariateKernel((OnColumns(Matern52(1.4), (0, 1)), OnColumns(Categorical(0.3), (2,)))),
+    ],
+)
+@pytest.mark.parametrize("reg", [0.0, 0.2])
+def test_gradient_against_differences(kernel_x, kernel_y, reg, rng):
+    x, y, s = rng.normal(size=(40, 3)), rng.normal(size=(40, 2)), rng.normal(size=(40, 2))
+    x[:, 2] = np.round(x[:, 2])  # levels, for the categorical factor
+    v = x[[3, 8]] + np.array([0.3, -0.2, 0.0])
+    terms = PairwiseTerms.of(y, s)
+
+    def value(v, logs_x, log_y):
+        ky = kernel_y.with_bandwidth(kernel_y.sigma * np.exp(log_y))
+        return criterion_gradient(x, terms, 2, v, with_bandwidths(kernel_x, logs_x), ky, reg).value
+
+    still = np.zeros(len(kernel_x.factors))
+    found = criterion_gradient(x, terms, 2, v, kernel_x, kernel_y, reg)
+    for index in np.ndindex(v.shape):
+        moved = np.zeros(v.shape)
+        moved[index] = STEP
+        categorical = any(
+            isinstance(f.kernel, Categorical) and index[1] in f.columns for f in kernel_x.factors
+        )
+        if categorical:
+            assert found.locations[index] == 0.0
+            continue
+        slope = (value(v + moved, still, 0.0) - value(v - moved, still, 0.0)) / (2 * STEP)
+        assert found.locations[index] == pytest.approx(slope, rel=1e-6, abs=1e-9)
+    for i in range(len(still)):
+        step = np.eye(len(still))[i] * STEP
+        slope = (value(v, still + step, 0.0) - value(v, still - step, 0.0)) / (2 * STEP)
+        assert found.log_bandwidths_x[i] == pytest.approx(slope, rel=1e-6, abs=1e-9)
+    slope = (value(v, still, STEP) - value(v, still, -STEP)) / (2 * STEP)
+    assert found.log_bandwidth_y == pytest.approx(slope, rel=1e-6, abs=1e-9)
+
+
+def test_value_against_the_definition(rng):
+    x, y, s = rng.normal(size=(70, 2)), rng.normal(size=(70, 3)), rng.normal(size=(70, 3))
+    v = x[:4] + 0.1
+    kernel = CovariateKernel((OnColumns(Gaussian(1.4), (0, 1)),))
+    found = criterion_gradient(x, PairwiseTerms.of(y, s), 3, v, kernel, IMQ(0.9))
+    h = oracle.stein_h(y, s, oracle.imq, 0.9)
+    matrix = oracle.finite_matrix(x, h, v, oracle.gaussian, 1.4, 3)
+    assert found.value == pytest.approx(oracle.criterion(matrix), rel=1e-10)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(1.1), IMQ(1.1), Matern52(1.1)])
+def test_unconditional_gradient_against_differences(kernel, rng):
+    y, s = rng.normal(size=(50, 2)), rng.normal(size=(50, 2))
+    v = rng.normal(size=(3, 2))
+    value, by_v, by_log = finite_set_gradient(y, s, kernel, v, 0.1)
+    for index in np.ndindex(v.shape):
+        moved = np.zeros(v.shape)
+        moved[index] = STEP
+        up = finite_set_gradient(y, s, kernel, v + moved, 0.1)[0]
+        down = finite_set_gradient(y, s, kernel, v - moved, 0.1)[0]
+        assert by_v[index] == pytest.approx((up - down) / (2 * STEP), rel=1e-6, abs=1e-9)
+    wider = kernel.with_bandwidth(kernel.sigma * np.exp(STEP))
+    narrower = kernel.with_bandwidth(kernel.sigma * np.exp(-STEP))
+    up = finite_set_gradient(y, s, wider, v, 0.1)[0]
+    down = finite_set_gradient(y, s, narrower, v, 0.1)[0]
+    assert by_log == pytest.approx((up - down) / (2 * STEP), rel=1e-6, abs=1e-9)
+
+
+def test_zero_over_zero_is_zero():
+    assert criterion_of_means(np.zeros((5, 2))).tolist() == [0.0, 0.0]

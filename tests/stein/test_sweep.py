@@ -1,0 +1,81 @@
+"""Sums over the Stein matrix: the same for any tile, thread count and budget."""
+
+import numpy as np
+import pytest
+
+from condgof.engine import Threads
+from condgof.errors import InputError, NumericalError
+from condgof.kernels import CovariateKernel, Gaussian, OnColumns
+from condgof.null import sign_weights
+from condgof.sample import Seed
+from condgof.stein import ArrayWeights, SteinOperator, check_memory, matmul, plan, sweep
+
+N = 333
+
+
+@pytest.fixture(scope="module")
+def operator():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(N, 2)), rng.normal(size=(N, 1))
+    kernel = CovariateKernel((OnColumns(Gaussian(1.0), (0, 1)),))
+    return SteinOperator.of(x, y, rng.normal(size=(N, 1)), kernel, Gaussian(1.0))
+
+
+@pytest.fixture(scope="module")
+def dense(operator):
+    matrix = operator.block(slice(0, N), slice(0, N))
+    np.fill_diagonal(matrix, 0.0)
+    return matrix
+
+
+@pytest.mark.parametrize("tile", [1, 7, 64, 333, 1000])
+def test_any_tile_size(operator, dense, tile):
+    weights = sign_weights(N, 9, Seed.of(1))
+    sums = sweep(operator, weights, engine=Threads(2), tile=tile)
+    w = weights.block(0, N)
+    np.testing.assert_allclose(sums.total, dense.sum(), rtol=1e-10)
+    np.testing.assert_allclose(sums.forms, np.einsum("im,ij,jm->m", w, dense, w), rtol=1e-10)
+
+
+def test_any_number_of_threads_gives_the_same_bits(operator):
+    weights = sign_weights(N, 50, Seed.of(1))
+    one = sweep(operator, weights, engine=Threads(1))
+    for count in (2, 3, 8):
+        many = sweep(operator, weights, engine=Threads(count))
+        assert many.total == one.total
+        assert (many.forms == one.forms).all()
+
+
+def test_draws_in_groups_when_the_budget_is_small(operator):
+    weights = sign_weights(N, 301, Seed.of(1))
+    wanted = sweep(operator, weights, engine=Threads(1))
+    small = sweep(operator, weights, engine=Threads(2), memory=60_000)
+    np.testing.assert_allclose(small.total, wanted.total, rtol=1e-10)
+    np.testing.assert_allclose(small.forms, wanted.forms, rtol=1e-10)
+
+
+@pytest.mark.parametrize("tile", [10, 128, None])
+def test_matmul(operator, dense, rng, tile):
+    values = rng.normal(size=(N, 4))
+    got = matmul(operator, values, engine=Threads(2), tile=tile)
+    np.testing.assert_allclose(got, dense @ values, rtol=1e-10, atol=1e-12)
+
+
+def test_tiles_never_depend_on_threads_but_on_the_budget():
+    assert plan(10_000, 1000, 2**29).tile == 512
+    assert plan(10_000, 1000, 2**22).tile < 512
+    assert plan(10_000, 10**6, 2**20).threads == 1
+
+
+@pytest.mark.parametrize("memory", [0, -1, 100, float("nan"), "much", True])
+def test_bad_budgets(memory):
+    with pytest.raises(InputError, match="memory"):
+        check_memory(memory)
+
+
+def test_overflow_is_an_error_not_a_nan():
+    x = np.random.default_rng(0).normal(size=(10, 1))
+    kernel = CovariateKernel((OnColumns(Gaussian(1.0), (0,)),))
+    operator = SteinOperator.of(x, x, np.full((10, 1), 1e200), kernel, Gaussian(1.0))
+    with pytest.raises(NumericalError, match="overflow"):
+        sweep(operator, ArrayWeights(np.ones((10, 2))), engine=Threads(1))
