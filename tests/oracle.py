@@ -83,9 +83,7 @@ def criterion(matrix, reg=0.0):
 
 def wild_draw(matrix, signs):
     n = len(matrix)
-    total = sum(
-        signs[i] * signs[j] * matrix[i, j] for i in range(n) for j in range(n) if i != j
-    )
+    total = sum(signs[i] * signs[j] * matrix[i, j] for i in range(n) for j in range(n) if i != j)
     return total / (n - 1)
 
 

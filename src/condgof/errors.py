@@ -104,9 +104,8 @@ def check_finite(values: AnyArray, what: str, advice: str) -> None:
         return
     bad = ~np.isfinite(values.reshape(len(values), -1)).all(axis=1)
     rows = np.flatnonzero(bad)
-    noun = "row" if len(rows) == 1 else "rows"
     raise NonFiniteError(
-        f"{what} has NaN or infinite values in {len(rows)} of {len(values)} {noun}, "
+        f"{what} has NaN or infinite values in {len(rows)} of {len(values)} rows, "
         f"the first in row {rows[0]} (counted from 0). {advice}",
         count=len(rows),
         first_row=int(rows[0]),

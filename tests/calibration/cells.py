@@ -62,6 +62,10 @@ def all_cells() -> list[Cell]:
         Cell("power", "qgm", 400, "kcsd", "wild", 300),
         Cell("power", "qgm", 400, "fscd-random", "wild", 300),
         Cell("power", "qgm", 400, "fscd-optimize", "wild", 300),
-        *(Cell("power", "hgm-far", 1500, method, "wild", 300) for method in METHODS if "given" not in method),
+        *(
+            Cell("power", "hgm-far", 1500, method, "wild", 300)
+            for method in METHODS
+            if "given" not in method
+        ),
     ]
     return power + level

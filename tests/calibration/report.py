@@ -5,13 +5,14 @@ from __future__ import annotations
 from cells import METHODS, NULLS, TRUE_MODELS, Cell
 from scipy.stats import binom
 
+#: Both tails together.
 TAIL = 1e-4
 
 
 def bounds(trials: int, alpha: float) -> tuple[int, int]:
     """Return the exact binomial bounds: fewer or more rejections have probability below TAIL."""
-    low = int(binom.ppf(TAIL, trials, alpha))
-    high = int(binom.isf(TAIL, trials, alpha))
+    low = int(binom.ppf(TAIL / 2, trials, alpha))
+    high = int(binom.isf(TAIL / 2, trials, alpha))
     return low, high
 
 
@@ -32,8 +33,8 @@ def table(cells: list[Cell], results: dict[str, dict[int, float]]) -> tuple[str,
     lines = [
         "# Calibration",
         "",
-        "Made by `make calibrate` (`tests/calibration/`). Every trial has its own seed; p-values at most α count",
-        "as rejections.",
+        "Made by `make calibrate` (`tests/calibration/`). Every trial has its own seed; a p-value of at",
+        "most α counts as a rejection.",
         "",
     ]
     level = [c for c in cells if c.kind == "level"]
@@ -55,9 +56,9 @@ def _level_lines(
     lines = [
         "## Level: rejections in 1,000 samples from true models",
         "",
-        f"Exact binomial bounds (tails of {TAIL:g}): {low5} to {high5} at α = 0.05, {low1} to {high1} at",
-        "α = 0.01. The default null (`wild`) must stay inside; the paper's (`multinomial`) is shown as it comes",
-        "out, and values outside are marked `*`.",
+        f"Exact binomial bounds (outside with probability {TAIL:g}): {low5} to {high5} at α = 0.05, {low1} to {high1}",
+        "at α = 0.01. The default null (`wild`) must stay inside; the paper's (`multinomial`) is shown",
+        "as it comes out. Values outside are marked `*`.",
         "",
         "| model | n | test | wild 0.05 | wild 0.01 | multinomial 0.05 | multinomial 0.01 |",
         "|---|---|---|---|---|---|---|",

@@ -1,10 +1,10 @@
 """Kernels: profiles, bandwidths, columns."""
 
 import numpy as np
-import oracle
 import pytest
 
 import condgof as cg
+import oracle
 from condgof.errors import InputError, InputTypeError
 from condgof.kernels import median_distance, resolve_x, resolve_y, sqdist
 from condgof.sample import Column, Seed

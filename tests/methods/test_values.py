@@ -1,10 +1,10 @@
 """Every public number against the direct evaluation of the design's formulas."""
 
 import numpy as np
-import oracle
 import pytest
 
 import condgof as cg
+import oracle
 
 SIZES = [(d_x, d_y) for d_x in (1, 2, 3, 4) for d_y in (1, 2, 3, 4)]
 KERNELS = ["Gaussian", "IMQ", "Matern52"]

@@ -1,9 +1,9 @@
 """The lazy Stein matrix, block by block."""
 
 import numpy as np
-import oracle
 import pytest
 
+import oracle
 from condgof.kernels import IMQ, CovariateKernel, Gaussian, Laplace, Matern52, OnColumns
 from condgof.stein import SteinOperator
 
@@ -11,9 +11,7 @@ from condgof.stein import SteinOperator
 def matrices(kernel_x, kernel_y, x, y, s):
     operator = SteinOperator.of(x, y, s, CovariateKernel((OnColumns(kernel_x, (0, 1)),)), kernel_y)
     k = oracle.gram(x, x, oracle.KERNELS[type(kernel_x).__name__], kernel_x.sigma)
-    return operator, k * oracle.stein_h(
-        y, s, oracle.KERNELS[type(kernel_y).__name__], kernel_y.sigma
-    )
+    return operator, k * oracle.stein_h(y, s, oracle.KERNELS[type(kernel_y).__name__], kernel_y.sigma)
 
 
 @pytest.fixture

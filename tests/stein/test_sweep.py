@@ -62,8 +62,8 @@ def test_matmul(operator, dense, rng, tile):
 
 
 def test_tiles_never_depend_on_threads_but_on_the_budget():
-    assert plan(10_000, 1000, 2**29).tile == 512
-    assert plan(10_000, 1000, 2**22).tile < 512
+    assert plan(10_000, 1000, 2**29).tile == 256
+    assert plan(10_000, 1000, 2**22).tile < 256
     assert plan(10_000, 10**6, 2**20).threads == 1
 
 

@@ -10,7 +10,7 @@ from condgof._typing import FloatArray
 
 #: Bandwidths stay within these multiples of the median heuristic: smaller ones overfit.
 BANDWIDTH_RANGE = (0.4, 3.0)
-MAX_ITERATIONS = 30
+MAX_ITERATIONS = 20
 
 
 def climb(
@@ -58,7 +58,7 @@ def climb(
         jac=True,
         method="L-BFGS-B",
         bounds=bounds,
-        options={"maxiter": MAX_ITERATIONS},
+        options={"maxiter": MAX_ITERATIONS, "ftol": 1e-6},
     )
     after = -float(found.fun)
     return (found.x, before, after) if after >= before else (start, before, before)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import FloatArray
-from condgof.engine import single_threaded_blas
+from condgof.engine import Threads, as_engine, single_threaded_blas
 from condgof.errors import InputError, InputTypeError, ShapeError, check_finite
 from condgof.kernels import Gaussian, Kernel, Radial, resolve_y
 from condgof.methods._climb import climb, log_range
@@ -34,6 +34,7 @@ def fssd(
     null: str = "wild",
     n_boot: int = 1000,
     rng: RngLike = None,
+    engine: Any = None,
 ) -> GofResult:
     """Test an unconditional density model at a finite set of locations in y, in linear time.
 
@@ -48,7 +49,7 @@ def fssd(
         The sample.
     locations : "optimize", "random", or array_like of shape (J, d_y)
         As in `fscd`, but points of y.
-    n_locations, train_fraction, reg, kernel_y, null, n_boot, rng
+    n_locations, train_fraction, reg, kernel_y, null, n_boot, rng, engine
         As in `fscd`; the training part takes at most 20,000 rows.
 
     Returns
@@ -62,7 +63,8 @@ def fssd(
     >>> cg.fssd(cg.models.Normal(mean=0.0, std=1.0), y, rng=1).reject()
     True
     """
-    count, reg, seed = check_count(n_locations, "n_locations"), check_reg(reg), Seed.of(rng)
+    count, reg, threads = check_count(n_locations, "n_locations"), check_reg(reg), as_engine(engine)
+    seed = Seed.of(rng)
     scored = Scored.of(model, Sample.unconditional(y))
     details: dict[str, Any] = {}
     if isinstance(locations, str) and locations == "optimize":
@@ -70,7 +72,7 @@ def fssd(
         part = scored.take(train)
         ready = resolve_y(kernel_y, part.sample.y, seed)
         free = getattr(kernel_y, "bandwidth", None) == "median"
-        points, ready, details = _optimized(part, ready, free, count, reg, seed)
+        points, ready, details = _optimized(part, ready, free, count, reg, seed, threads)
         scored = scored.take(test)
     else:
         ready = resolve_y(kernel_y, scored.sample.y, seed)
@@ -118,7 +120,7 @@ def _points(sample: Sample, locations: Any, count: int, seed: Seed) -> FloatArra
 
 
 def _optimized(
-    part: Scored, kernel: Radial, free: bool, count: int, reg: float, seed: Seed
+    part: Scored, kernel: Radial, free: bool, count: int, reg: float, seed: Seed, engine: Threads
 ) -> tuple[FloatArray, Radial, dict[str, Any]]:
     """Maximise the power criterion over locations and bandwidth on the training part."""
     y, centre = part.sample.y, np.median(part.sample.y, axis=0)
@@ -137,8 +139,7 @@ def _optimized(
     rng = seed.stream(Use.STARTS)
     starts = [gaussian_locations(y, count, rng).ravel() for _ in range(STARTS)]
     zero = np.zeros(1 if free else 0)
-    with single_threaded_blas():
-        ends = [climb(criterion, np.concatenate([start, zero]), box) for start in starts]
+    ends = list(engine.map(lambda v: climb(criterion, np.concatenate([v, zero]), box), starts))
     end, before, after = max(ends, key=lambda found: found[2])
     points = end[:size].reshape(count, -1) * kernel.sigma + centre
     if free:

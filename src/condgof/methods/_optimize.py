@@ -7,7 +7,7 @@ criterion, and starts at rows of the data where the criterion of a single locati
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -75,24 +75,40 @@ def optimize_locations(training: Training, count: int, engine: Threads) -> Optim
     engine : Threads
         Starts run in parallel.
     """
-    terms = PairwiseTerms.of(training.y, training.scores)
+    unit = training.kernel_y.sigma
+    # The climb is in single precision, twice as fast, in units that leave room for large scores;
+    # the criterion of where it began and ended is then computed in double precision.
+    single = float(np.abs(training.scores).max()) * unit < 1e6
+    terms = PairwiseTerms.of(training.y, training.scores, unit=unit, single=single)
     ranking = row_criteria(training, terms)
 
     def from_rows(rows: IntArray) -> Optimum:
         return _climb_from(training, terms, training.x[rows])
 
     starts = {tuple(spaced_rows(training, ranking, count, s)): None for s in SPACINGS}
-    ends = list(engine.map(from_rows, [np.array(rows) for rows in starts]))
-    return max(ends, key=lambda end: end.after)
+    # Below some size the steps are too small for threads, which would wait for each other.
+    most = 1 if len(training.x) < 1000 else None
+    ends = list(engine.map(from_rows, [np.array(rows) for rows in starts], most=most))
+    number = max(range(len(ends)), key=lambda i: ends[i].after)
+    best, start = ends[number], training.x[np.array(list(starts)[number])]
+    exact = PairwiseTerms.of(training.y, training.scores)
+    d_y, reg = training.y.shape[1], training.reg
+
+    def criterion(v: FloatArray, kernel_x: CovariateKernel, kernel_y: Radial) -> float:
+        return criterion_gradient(training.x, exact, d_y, v, kernel_x, kernel_y, reg).value
+
+    before = criterion(start, training.kernel_x, training.kernel_y)
+    return replace(best, before=before, after=criterion(best.locations, best.kernel_x, best.kernel_y))
 
 
 def row_criteria(training: Training, terms: PairwiseTerms) -> FloatArray:
     """Criterion of each single training row as a location, (n,)."""
     features = training.kernel_x(training.x, training.x)
-    h = np.empty(features.shape)
-    terms.h(training.kernel_y, features[:, :1], h)
+    thin = features.astype(terms.products.dtype, copy=False)
+    h = np.empty_like(terms.products)
+    terms.h(training.kernel_y, thin[:, :1], h)
     share = 1.0 / (training.y.shape[1] * (len(training.x) - 1))
-    return criterion_of_means(share * features * (h @ features), training.reg)
+    return criterion_of_means(share * features * (h @ thin), training.reg * terms.unit**2)
 
 
 def spaced_rows(training: Training, ranking: FloatArray, count: int, spacing: float) -> list[int]:
@@ -136,7 +152,7 @@ def _climb_from(training: Training, terms: PairwiseTerms, start: FloatArray) -> 
     moving = units > 0
     units = units[moving]
     size, free = len(start) * len(units), np.array(training.free_x, dtype=bool)
-    work = np.empty((len(training.x), len(training.x)))
+    work = np.empty_like(terms.products)
 
     def unpack(flat: FloatArray) -> tuple[FloatArray, CovariateKernel, Radial]:
         locations = start.copy()

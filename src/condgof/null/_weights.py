@@ -34,25 +34,27 @@ class RowWeights:
     factor : float
         What Σ_{i≠j} w_i w_j H_ij is multiplied by to give a draw of the statistic.
     keep : int
-        Keep the blocks when they take at most this many bytes; make them anew each time otherwise.
+        Keep the weights when they take at most this many bytes, as doubles or else as bytes; make
+        them anew each time otherwise.
     """
 
     n: int
     m: int
     make: Callable[[int], SmallInts]
     factor: float
-    keep: int = 2**27
+    keep: int = 2**26
 
     @cached_property
-    def _kept(self) -> SmallInts | None:
+    def _kept(self) -> SmallInts | FloatArray | None:
         if self.n * self.m > self.keep:
             return None
-        return np.concatenate([self.make(b) for b in range(-(-self.n // BLOCK))])
+        whole = np.concatenate([self.make(b) for b in range(-(-self.n // BLOCK))])
+        return whole.astype(np.float64) if 8 * whole.size <= self.keep else whole
 
     def block(self, start: int, stop: int) -> FloatArray:
         """Return the weights of rows start to stop, (stop − start, m)."""
         if self._kept is not None:
-            return self._kept[start:stop].astype(np.float64)
+            return self._kept[start:stop].astype(np.float64, copy=False)
         first, last = start // BLOCK, (stop - 1) // BLOCK
         made = np.concatenate([self.make(b) for b in range(first, last + 1)])
         offset = first * BLOCK

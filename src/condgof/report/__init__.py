@@ -1,1 +1,5 @@
-"""Figures: reads results only."""
+"""Figures: they read results only."""
+
+from condgof.report._figures import draw_fit, draw_where, new_figure, use_log_ticks
+
+__all__ = ["draw_fit", "draw_where", "new_figure", "use_log_ticks"]

@@ -75,6 +75,8 @@ def read(data: Any, what: str, *, text: bool) -> tuple[Any, FloatArray, tuple[Co
         names = [str(name) for name in data.columns]
         if not names:
             raise ShapeError(f"{what} is a frame without columns. Pass at least one column.")
+        if not len(data):
+            raise ShapeError(f"{what} is empty. Pass at least 3 rows.")
         parts = [_frame_column(data, i, what, text) for i in range(len(names))]
         values = np.column_stack([numbers for numbers, _ in parts])
         columns = tuple(
@@ -94,6 +96,8 @@ def _read_array(data: Any, what: str) -> tuple[AnyArray, FloatArray, tuple[Colum
         )
     if given.ndim == 2 and given.shape[1] == 0:
         raise ShapeError(f"{what} has no columns, got shape {given.shape}. Pass at least one.")
+    if not len(given):
+        raise ShapeError(f"{what} is empty. Pass at least 3 rows.")
     # A copy, so that what the caller does to the array later cannot reach into a sample.
     values = np.array(given.reshape(len(given), -1), dtype=np.float64, order="C")
     if isinstance(data, np.ma.MaskedArray):

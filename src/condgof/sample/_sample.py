@@ -196,8 +196,6 @@ def _read_y(y: Any) -> tuple[AnyArray, FloatArray, tuple[Column, ...]]:
 
 
 def _check_rows(n: int) -> None:
-    if n == 0:
-        raise ShapeError("x and y are empty. Pass at least 3 rows.")
     if n < MIN_ROWS:
         raise ShapeError(f"The test needs at least {MIN_ROWS} rows, got {n}.")
 

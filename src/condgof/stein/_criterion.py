@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from condgof._typing import FloatArray
-from condgof.kernels import CovariateKernel, Radial, direct_sqdist
+from condgof._typing import AnyArray, FloatArray
+from condgof.kernels import CovariateKernel, Gaussian, Radial, direct_sqdist
 
-ROW_BLOCK = 64
+ROW_BLOCK = 128
 
 
 def criterion_of_means(means: FloatArray, reg: float = 0.0) -> FloatArray:
@@ -67,51 +67,61 @@ class PairwiseTerms:
         s_i · s_j.
     crosses : ndarray of shape (n, n)
         (s_j − s_i)·(y_i − y_j) − d_y.
+    unit : float
+        The unit of y in which all of these are; h comes out in units of 1/unit².
     """
 
-    sqdists: FloatArray
-    products: FloatArray
-    crosses: FloatArray
+    sqdists: AnyArray
+    products: AnyArray
+    crosses: AnyArray
+    unit: float = 1.0
 
     @classmethod
-    def of(cls, y: FloatArray, scores: FloatArray) -> PairwiseTerms:
-        """Compute the terms of a sample y, scores of shape (n, d_y)."""
-        y = y - np.median(y, axis=0)
+    def of(
+        cls, y: FloatArray, scores: FloatArray, *, unit: float = 1.0, single: bool = False
+    ) -> PairwiseTerms:
+        """Compute the terms of a sample.
+
+        Parameters
+        ----------
+        y, scores : ndarrays of shape (n, d_y)
+            The sample and its scores.
+        unit : float
+            The unit of y to work in.
+        single : bool
+            Keep the terms, and so compute h, in single precision.
+        """
+        y, scores = (y - np.median(y, axis=0)) / unit, scores * unit
         own = (y * scores).sum(axis=1)
         crosses = y @ scores.T
         crosses = crosses + crosses.T
         crosses -= own[:, None]
         crosses -= own + y.shape[1]
-        return cls(direct_sqdist(y, y), scores @ scores.T, crosses)
+        dtype = np.float32 if single else np.float64
+        return cls(
+            sqdists=direct_sqdist(y, y).astype(dtype, copy=False),
+            products=(scores @ scores.T).astype(dtype, copy=False),
+            crosses=crosses.astype(dtype, copy=False),
+            unit=unit,
+        )
 
-    def block(self, kernel: Radial, rows: slice, columns: slice) -> tuple[FloatArray, FloatArray]:
+    def block(self, kernel: Radial, rows: slice, columns: slice) -> tuple[AnyArray, AnyArray]:
         """Return a block of h and of its derivative by the log-bandwidth of the kernel."""
-        precision = kernel.sigma**-2
+        precision = (self.unit / kernel.sigma) ** 2
         t = self.sqdists[rows, columns] * precision
         crosses, products = self.crosses[rows, columns], self.products[rows, columns]
-        phi, dphi, d2phi = profile = kernel.profile(t)
-        bend = t * d2phi
-        h = phi * products + (2.0 * precision) * (dphi * crosses - 2.0 * bend)
-        change = t * kernel.curvature_slope(t, profile) + 2.0 * bend
-        bend += dphi
-        bend *= crosses
-        change *= 2.0
-        change -= bend
-        change *= 4.0 * precision
-        dphi *= t
-        dphi *= products
-        dphi *= 2.0
-        change -= dphi
-        return h, change
+        if type(kernel) is Gaussian:
+            return _gaussian_h(t, crosses, products, precision)
+        return _radial_h(kernel, t, crosses, products, precision)
 
-    def h(self, kernel: Radial, features: FloatArray, out: FloatArray) -> FloatArray:
+    def h(self, kernel: Radial, features: AnyArray, out: AnyArray) -> AnyArray:
         """Write h without its diagonal to `out`; return its slope times features, (n, J).
 
         The slope is the derivative by the log-bandwidth. Only the upper half is computed, in row
         blocks small enough for the cache: whole matrices would spend their time on fresh memory.
         """
         n = len(features)
-        product = np.zeros(features.shape)
+        product = np.zeros(features.shape, dtype=features.dtype)
         for start in range(0, n, ROW_BLOCK):
             stop = min(start + ROW_BLOCK, n)
             rows, right = slice(start, stop), slice(start, n)
@@ -123,6 +133,36 @@ class PairwiseTerms:
             product[rows] += slope @ features[right]
             product[stop:] += slope[:, stop - start :].T @ features[rows]
         return product
+
+
+def _radial_h(
+    kernel: Radial, t: AnyArray, crosses: AnyArray, products: AnyArray, precision: float
+) -> tuple[AnyArray, AnyArray]:
+    """Return h = φ·s·s' + (2/σ²)(φ'·c − 2tφ'') with c = (s'−s)·d − d_y, and its slope; dt/d log σ = −2t."""
+    phi, dphi, d2phi = profile = kernel.profile(t)
+    bend = t * d2phi
+    h = phi * products + (2.0 * precision) * (dphi * crosses - 2.0 * bend)
+    slope = (-2.0 * t) * dphi * products - (4.0 * precision) * (dphi + bend) * crosses
+    slope += (8.0 * precision) * (2.0 * bend + t * kernel.curvature_slope(t, profile))
+    return h, slope
+
+
+def _gaussian_h(
+    t: AnyArray, crosses: AnyArray, products: AnyArray, precision: float
+) -> tuple[AnyArray, AnyArray]:
+    """The same for φ = exp(−t/2): h = φ·(s·s' − (c + t)/σ²), slope = t·h + φ·(2c + 4t)/σ²."""
+    phi = np.multiply(t, -0.5)
+    np.exp(phi, out=phi)
+    h = crosses + t
+    slope = t + h
+    h *= -precision
+    h += products
+    h *= phi
+    phi *= 2.0 * precision
+    slope *= phi
+    t *= h
+    slope += t
+    return h, slope
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +195,7 @@ def criterion_gradient(
     kernel_x: CovariateKernel,
     kernel_y: Radial,
     reg: float = 0.0,
-    work: FloatArray | None = None,
+    work: AnyArray | None = None,
 ) -> Gradient:
     """Evaluate the power criterion of one set of locations, with its gradient.
 
@@ -177,14 +217,19 @@ def criterion_gradient(
         Scratch space, to be used again by the next call.
     """
     features = kernel_x(x, locations)
-    h = np.empty((len(x), len(x))) if work is None else work
-    slope_smoothed = terms.h(kernel_y, features, h)
+    dtype = terms.products.dtype
+    h = np.empty(terms.products.shape, dtype=dtype) if work is None else work
+    thin = features.astype(dtype, copy=False)
+    slope_smoothed = terms.h(kernel_y, thin, h)
     share = 1.0 / (len(locations) * d_y * (len(x) - 1))
-    smoothed = h @ features
-    value, slopes = criterion_slopes(share * (features * smoothed).sum(axis=1), reg)
-    weighted = slopes[:, None] * features
-    by_features = share * (slopes[:, None] * smoothed + h @ weighted)
-    by_y = share * float((weighted * slope_smoothed).sum())
+    smoothed = h @ thin
+    means = share * (features * smoothed).sum(axis=1)
+    value, slopes = criterion_slopes(means, reg * terms.unit**2)
+    # Slopes may be far from 1 in size: scaled, so that single precision neither over- nor underflows.
+    size = float(np.abs(slopes).max()) or 1.0
+    weighted = (slopes / size)[:, None] * features
+    by_features = share * (slopes[:, None] * smoothed + size * (h @ weighted.astype(dtype, copy=False)))
+    by_y = share * size * float((weighted * slope_smoothed).sum())
     by_v, by_x = _chain_to_k(x, locations, kernel_x, by_features * features)
     return Gradient(value, by_v, by_x, by_y)
 

@@ -18,7 +18,7 @@ from condgof.errors import InputError, NumericalError
 from condgof.stein._operator import Rows, SteinOperator
 
 DEFAULT_MEMORY = 512 * 2**20
-MAX_TILE = 512
+MAX_TILE = 256
 MIN_TILE = 32
 
 
@@ -75,7 +75,7 @@ def plan(n: int, m: int, memory: int) -> Plan:
     Examples
     --------
     >>> plan(n=5000, m=500, memory=512 * 2**20)
-    Plan(tile=512, threads=28)
+    Plan(tile=256, threads=79)
     """
     tile = max(MIN_TILE, min(MAX_TILE, -(-n // 8)))
     while tile > MIN_TILE and _bytes(tile, m) > memory:
@@ -173,7 +173,7 @@ def _strip(operator: SteinOperator, weights: Weights, size: int) -> Callable[[in
     def task(start: int) -> Sums:
         stop = min(start + size, n)
         own = weights.block(start, stop)
-        total, products = 0.0, np.zeros(own.shape)
+        total, products, product = 0.0, np.zeros(own.shape), np.empty(own.shape)
         with np.errstate(over="ignore", invalid="ignore"):  # the sum is checked at the end
             for left in range(start, n, size):
                 right = min(left + size, n)
@@ -183,7 +183,7 @@ def _strip(operator: SteinOperator, weights: Weights, size: int) -> Callable[[in
                 else:
                     block *= 2.0  # stands for its mirror image too
                 total += float(block.sum())
-                products += block @ weights.block(left, right)
+                products += np.matmul(block, weights.block(left, right), out=product)
             return Sums(total, np.einsum("ij,ij->j", own, products))
 
     return task

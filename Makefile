@@ -1,0 +1,61 @@
+# Each target makes its own virtual environment and installs what it needs.
+PYTHON ?= python3
+TEST := .venv/test
+DEMO := .venv/demo
+BENCH := .venv/bench
+SOURCES := $(shell find src -type f ! -name '*.pyc') pyproject.toml README.md LICENSE
+OUT ?= demo-output
+ONLY ?=
+
+.PHONY: demo test check calibrate bench clean help
+
+help:
+	@echo "make demo        test two models on the bundled data (text and a figure)"
+	@echo "make test        all tests, under five minutes on two cores"
+	@echo "make check       ruff, mypy, import-linter"
+	@echo "make calibrate   level and power over thousands of trials, resumable; ONLY=name picks cells"
+	@echo "make bench       speed and memory, against the textbook method"
+
+demo: $(DEMO)/.installed
+	$(DEMO)/bin/condgof demo --out $(OUT)
+
+test: $(TEST)/.installed
+	$(TEST)/bin/python -m pytest -n 2 --durations=10
+
+check: $(TEST)/.installed
+	$(TEST)/bin/ruff check .
+	$(TEST)/bin/ruff format --check .
+	$(TEST)/bin/mypy
+	$(TEST)/bin/lint-imports
+
+calibrate: $(TEST)/.installed
+	$(TEST)/bin/python tests/calibration/run.py --only "$(ONLY)" --table docs/calibration.md
+
+bench: $(BENCH)/.installed
+	$(BENCH)/bin/python benchmarks/run.py --only "$(ONLY)"
+
+clean:
+	rm -rf .venv dist build demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+
+# The wheel is what gets tested: nothing is installed in editable mode.
+$(TEST)/.installed: $(TEST)/.tools $(SOURCES)
+	$(TEST)/bin/python -m pip install --quiet --force-reinstall --no-deps .
+	@touch $@
+
+$(TEST)/.tools: pyproject.toml
+	$(PYTHON) -m venv $(TEST)
+	$(TEST)/bin/python -m pip install --quiet --upgrade pip
+	$(TEST)/bin/python -m pip install --quiet --group dev '.[plot,frames]'
+	@touch $@
+
+$(DEMO)/.installed: $(SOURCES)
+	$(PYTHON) -m venv $(DEMO)
+	$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade '.[plot]'
+	@touch $@
+
+# torch before the extras that need it, in this very version: it has a CPU build.
+$(BENCH)/.installed: $(SOURCES)
+	$(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade '.[torch]'
+	@touch $@

@@ -1,0 +1,251 @@
+"""Speed and memory as ratios in one run on one machine; write what it prints into RESULTS.md.
+
+python benchmarks/run.py --only exact
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+
+def measure(task):
+    """Run a task of `TASKS` in a process of its own: best time of five, and peak memory it added."""
+    out = subprocess.run(
+        [sys.executable, __file__, "--task", task], capture_output=True, text=True, check=True
+    )
+    return json.loads(out.stdout.splitlines()[-1])
+
+
+def sample(name, n, seed=0):
+    import numpy as np
+
+    from condgof.study import problem
+
+    case = problem(name)
+    x, y = case.draw(n, np.random.default_rng(seed))
+    return case.p, x, y
+
+
+def task_dense(n=5000, m=500):
+    from textbook import dense_kcsd
+
+    model, x, y = sample("qgm", n)
+    s = model.score(y, x)
+    return lambda: dense_kcsd(x, y, s, 1.2, 1.5, m, 0)
+
+
+def task_exact(n=5000, m=500):
+    import condgof as cg
+
+    model, x, y = sample("qgm", n)
+    kernels = {"kernel_x": cg.Gaussian(1.2), "kernel_y": cg.Gaussian(1.5)}
+    return lambda: cg.kcsd(model, x, y, n_boot=m, rng=0, **kernels)
+
+
+def training():
+    """The training part of hgm-far at n = 1500, as `fscd` would take it."""
+    import numpy as np
+
+    import condgof as cg
+    from condgof.methods import Scored
+    from condgof.sample import Sample, Seed
+
+    model, x, y = sample("hgm-far", 450)
+    scored = Scored.of(model, Sample.of(x, y))
+    kernel_x, kernel_y = scored.kernels(cg.Gaussian(), cg.Gaussian(), Seed.of(0))
+    start = x[np.argsort(-x.sum(axis=1))[:5]]
+    return scored, kernel_x, kernel_y, start
+
+
+def task_adam():
+    from textbook import adam_fscd
+
+    scored, kernel_x, kernel_y, start = training()
+    sigma_x, sigma_y = kernel_x.factors[0].kernel.sigma, kernel_y.sigma
+    return lambda: adam_fscd(scored.x, scored.sample.y, scored.scores, start, sigma_x, sigma_y)
+
+
+def task_lbfgs():
+    """All three starts as `fscd` runs them; the table shows the time for each start."""
+    from condgof.engine import as_engine
+    from condgof.methods._optimize import Training, optimize_locations
+
+    scored, kernel_x, kernel_y, _ = training()
+    part = Training(scored.x, scored.sample.y, scored.scores, kernel_x, kernel_y, (True,), True)
+    return lambda: optimize_locations(part, 5, as_engine(None))
+
+
+def task_map(m=2000, n=2000):
+    import numpy as np
+
+    import condgof as cg
+
+    model, x, y = sample("hgm", n)
+    at = np.random.default_rng(1).normal(size=(m, 3))
+    return lambda: cg.power_criterion(model, x, y, at=at, rng=0)
+
+
+def task_map_one_by_one():
+    """One call a location."""
+    import numpy as np
+
+    import condgof as cg
+
+    model, x, y = sample("hgm", 2000)
+    at = np.random.default_rng(1).normal(size=(100, 3))
+    return lambda: [cg.power_criterion(model, x, y, at=v[None], rng=0) for v in at]
+
+
+TASKS = {
+    "dense": task_dense,
+    "exact": task_exact,
+    "adam": task_adam,
+    "lbfgs": task_lbfgs,
+    "map": task_map,
+    "map-one-by-one": task_map_one_by_one,
+}
+
+
+#: How many of the thing that is compared a task does.
+PARTS = {"lbfgs": 3, "map": 2000, "map-one-by-one": 100}
+
+
+def run_task(name):
+    action = TASKS[name]()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        action()
+        times.append(time.perf_counter() - start)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    seconds = min(times) / PARTS.get(name, 1)
+    print(json.dumps({"seconds": seconds, "megabytes": (peak - before) / 1024}))
+
+
+def show(title, rows, baseline):
+    print(f"\n### {title}\n")
+    print("| what | seconds | peak memory added (MB) | times faster | share of its memory |")
+    print("|---|---|---|---|---|")
+    found = {name: measure(name) for name in rows}
+    base = found[baseline]
+    for name, row in found.items():
+        faster = base["seconds"] / row["seconds"]
+        share = row["megabytes"] / base["megabytes"] if base["megabytes"] else float("nan")
+        print(
+            f"| {rows[name]} | {row['seconds']:.3g} | {row['megabytes']:.0f} "
+            f"| {faster:.1f} | {share:.2f} |",
+            flush=True,
+        )
+
+
+def bench_exact():
+    show(
+        "KCSD, n = 5000, m = 500",
+        {"dense": "textbook: dense float32, a product a draw", "exact": "condgof.kcsd, exact"},
+        "dense",
+    )
+
+
+def bench_optimize():
+    show(
+        "FSCD-opt, seconds a start, training part of n = 1500",
+        {
+            "adam": "Adam, 200 steps, autograd",
+            "lbfgs": "condgof: L-BFGS-B, analytic gradient (a third of 3 starts)",
+        },
+        "adam",
+    )
+
+
+def bench_map():
+    show(
+        "Power criterion, seconds a location, n = 2000",
+        {"map-one-by-one": "one call a location", "map": "2,000 locations in one call"},
+        "map-one-by-one",
+    )
+
+
+def bench_power(trials=100):
+    """Power on the held-out part: Adam from a random start against `fscd`, on the same samples."""
+    import numpy as np
+
+    import condgof as cg
+    from condgof.methods import Scored
+    from condgof.methods._prepare import split
+    from condgof.sample import Sample, Seed, Use
+    from textbook import adam_fscd
+
+    found = {"adam": 0, "condgof": 0}
+    for trial in range(trials):
+        model, x, y = sample("hgm-far", 1500, [trial, 1500])
+        found["condgof"] += cg.fscd(model, x, y, rng=trial, n_boot=500).reject()
+        seed = Seed.of(trial)
+        scored = Scored.of(model, Sample.of(x, y))
+        train, test = split(1500, 0.3, 2000, seed.stream(Use.SPLIT))
+        part = scored.take(train)
+        kernel_x, kernel_y = part.kernels(cg.Gaussian(), cg.Gaussian(), seed)
+        start = part.x[np.random.default_rng(trial).choice(len(train), 5, replace=False)]
+        v, sigma_x, sigma_y, _ = adam_fscd(
+            part.x, part.sample.y, part.scores, start, kernel_x.factors[0].kernel.sigma, kernel_y.sigma
+        )
+        found["adam"] += cg.fscd(
+            model, x[test], y[test], locations=v, kernel_x=cg.Gaussian(sigma_x),
+            kernel_y=cg.Gaussian(sigma_y), n_boot=500, rng=trial,
+        ).reject()  # fmt: skip
+    print(f"\n### Power of FSCD-opt on hgm-far, n = 1500, J = 5, {trials} samples\n")
+    print("| optimiser | rejections |\n|---|---|")
+    print(f"| Adam, 200 steps, one start at random rows | {found['adam']} |")
+    print(f"| condgof, three starts | {found['condgof']} |", flush=True)
+
+
+def bench_import():
+    def seconds(statement):
+        code = f"import time; t = time.perf_counter(); {statement}; print(time.perf_counter() - t)"
+        runs = [
+            subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+            for _ in range(9)
+        ]
+        return min(float(run.stdout) for run in runs)
+
+    base, ours = seconds("import numpy, scipy.linalg"), seconds("import condgof")
+    print("\n### Import time\n")
+    print("| what | seconds |\n|---|---|")
+    print(f"| import numpy, scipy.linalg | {base:.3f} |")
+    print(f"| import condgof | {ours:.3f} ({ours / base:.2f} times) |", flush=True)
+
+
+BENCHES = {
+    "exact": bench_exact,
+    "optimize": bench_optimize,
+    "map": bench_map,
+    "import": bench_import,
+    "power": bench_power,
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help=f"one of {', '.join(BENCHES)}")
+    parser.add_argument("--task", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.task:
+        run_task(options.task)
+        return 0
+    chosen = {name: bench for name, bench in BENCHES.items() if options.only in name}
+    for bench in chosen.values():
+        bench()
+    return 0 if chosen else 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+"""Results at fixed seeds, as they were when first released: reproducibility is part of the contract.
+
+A change of these numbers is a change of every user's results, and belongs in the changelog.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import condgof as cg
+from condgof.study import problem
+
+GOLDEN = Path(__file__).with_name("results.json")
+CASES = {
+    "kcsd.true-mixture": lambda p, x, y: cg.kcsd(p, x, y, rng=1),
+    "kcsd.true-mixture.multinomial": lambda p, x, y: cg.kcsd(p, x, y, rng=1, null="multinomial"),
+    "kcsd.lgm.imq-std": lambda p, x, y: cg.kcsd(
+        p, x, y, rng=1, kernel_x=cg.IMQ(), kernel_y=cg.Matern52(), scale_x="std"
+    ),
+    "fscd.true-hetero.random": lambda p, x, y: cg.fscd(p, x, y, rng=1, locations="random"),
+    "ksd.true-student": lambda p, x, y: cg.ksd(p.score(y, x), y, rng=1),
+    "fssd.true-student.random": lambda p, x, y: cg.fssd(p.score(y, x), y, rng=1, locations="random"),
+}
+
+
+def compute(name):
+    case = problem(name.split(".")[1])
+    x, y = case.draw(1200, np.random.default_rng(0))  # enough for the drawn median heuristic
+    result = CASES[name](case.p, x, y)
+    return {"statistic": result.statistic, "pvalue": result.pvalue}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_as_released(name):
+    wanted = json.loads(GOLDEN.read_text())[name]
+    got = compute(name)
+    assert got["pvalue"] == wanted["pvalue"]
+    assert got["statistic"] == pytest.approx(wanted["statistic"], rel=1e-8)
+
+
+if __name__ == "__main__":  # write them anew: only together with a line in the changelog
+    GOLDEN.write_text(json.dumps({name: compute(name) for name in CASES}, indent=2) + "\n")

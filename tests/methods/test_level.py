@@ -1,0 +1,40 @@
+"""A small version of the level tables of `make calibrate`: fixed seeds, exact binomial bounds."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import condgof as cg
+from condgof.study import problem
+
+TRIALS = 150
+FORMS = {
+    "kcsd": lambda *a, **k: cg.kcsd(*a, **k),
+    "fscd-given": lambda p, x, y, **k: cg.fscd(p, x, y, locations=np.eye(5, x.shape[1]), **k),
+    "fscd-random": lambda *a, **k: cg.fscd(*a, locations="random", **k),
+    "fscd-optimize": lambda *a, **k: cg.fscd(*a, **k),
+    "ksd": lambda p, x, y, **k: cg.ksd(p.score(y, x), y, **k),
+    "fssd": lambda p, x, y, **k: cg.fssd(p.score(y, x), y, locations="random", **k),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", ["lgm", "true-hetero", "true-mixture", "true-student"])
+def test_level(name, form):
+    case = problem(name)
+    rejections = 0
+    for trial in range(TRIALS):
+        x, y = case.draw(60, np.random.default_rng([trial, 60]))
+        rejections += FORMS[form](case.p, x, y, n_boot=200, rng=trial, engine=1).reject(0.05)
+    assert binom.ppf(1e-4, TRIALS, 0.05) <= rejections <= binom.isf(1e-4, TRIALS, 0.05)
+
+
+@pytest.mark.parametrize(("name", "n"), [("qgm", 2000), ("hgm", 500)])
+@pytest.mark.parametrize("form", ["kcsd", "fscd-random", "fscd-optimize"])
+def test_a_wrong_model_is_found_when_there_are_data_enough(name, n, form):
+    case = problem(name)
+    found = 0
+    for trial in range(10):
+        x, y = case.draw(n, np.random.default_rng([trial, n]))
+        found += FORMS[form](case.p, x, y, n_boot=200, rng=trial).reject(0.05)
+    assert found >= 6

@@ -1,0 +1,185 @@
+"""Behaviour of the tests as a whole: results, reproducibility, optimisation."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import condgof as cg
+from condgof.errors import InputError
+from condgof.study import problem
+
+
+@pytest.fixture(scope="module")
+def hgm():
+    case = problem("hgm")
+    x, y = case.draw(400, np.random.default_rng(0))
+    return case.p, x, y
+
+
+TESTS = {
+    "kcsd": lambda m, x, y, **k: cg.kcsd(m, x, y, **k),
+    "fscd-optimize": lambda m, x, y, **k: cg.fscd(m, x, y, **k),
+    "fscd-random": lambda m, x, y, **k: cg.fscd(m, x, y, locations="random", **k),
+    "fscd-given": lambda m, x, y, **k: cg.fscd(m, x, y, locations=x[:3], **k),
+    "ksd": lambda m, x, y, **k: cg.ksd(m.score(y, x), y, **k),
+}
+
+
+@pytest.mark.parametrize("name", TESTS)
+class TestEveryTest:
+    @pytest.mark.parametrize("null", ["wild", "multinomial"])
+    def test_the_same_on_any_threads_and_budget(self, name, null, hgm):
+        run = TESTS[name]
+        first = run(*hgm, rng=7, null=null, engine=1, n_boot=200)
+        for options in ({"engine": 2}, {"engine": 5}, {"memory": 300_000}):
+            other = run(*hgm, rng=7, null=null, n_boot=200, **options)
+            assert other.pvalue == first.pvalue
+            assert other.statistic == pytest.approx(first.statistic, rel=1e-8)
+        assert run(*hgm, rng=8, null=null, n_boot=200).null_distribution.tolist() != (
+            first.null_distribution.tolist()
+        )
+
+    def test_the_result(self, name, hgm):
+        result = TESTS[name](*hgm, rng=7, n_boot=99)
+        assert result.method == name.split("-")[0]
+        assert 0 < result.pvalue <= 1
+        assert result.pvalue * 100 == pytest.approx(round(result.pvalue * 100))
+        assert len(result.null_distribution) == 99
+        assert result.solver == "exact"
+        assert f"p-value    {result.pvalue:.4g} (99 wild bootstrap draws)" in str(result)
+        assert json.loads(json.dumps(result.to_dict()))["pvalue"] == result.pvalue
+        with pytest.raises(ValueError, match="read-only"):
+            result.null_distribution[0] = 1.0
+        with pytest.raises(AttributeError):
+            result.pvalue = 0.0
+        with pytest.raises(TypeError):
+            result.details["n_train"] = 0
+        copy = pickle.loads(pickle.dumps(result))
+        assert copy.pvalue == result.pvalue
+        assert copy != result
+        assert not copy.null_distribution.flags.writeable
+        assert copy.details == result.details
+
+
+def test_reject():
+    result = cg.GofResult(statistic=1.0, pvalue=0.05, method="kcsd", n=10)
+    assert result.reject()
+    assert not result.reject(0.049)
+    for alpha in (0.0, 1.0, -1, np.nan):
+        with pytest.raises(InputError, match="alpha"):
+            result.reject(alpha)
+
+
+class TestOptimize:
+    def test_it_improves_and_reports(self, hgm):
+        result = cg.fscd(*hgm, rng=0, n_locations=2)
+        details = result.details
+        assert details["criterion_after"] > details["criterion_before"]
+        assert details["n_train"] == 120
+        assert result.n == 280
+        assert result.locations.shape == (2, 3)
+        assert details["bandwidth_x"] == result.kernel_x.bandwidth
+        assert details["bandwidth_y"] == result.kernel_y.bandwidth
+
+    def test_numbers_are_left_alone_and_medians_bounded(self, hgm):
+        fixed = cg.fscd(*hgm, rng=0, kernel_x=cg.Gaussian(1.5), kernel_y=cg.Gaussian(2.5))
+        assert fixed.kernel_x.bandwidth == 1.5
+        assert fixed.kernel_y.bandwidth == 2.5
+        for kernel in (cg.IMQ(), cg.Matern52()):
+            free = cg.fscd(*hgm, rng=0, kernel_x=kernel, kernel_y=kernel)
+            medians = cg.kcsd(*hgm, rng=0, kernel_x=kernel, kernel_y=kernel, n_boot=1)
+            for used, median in (
+                (free.kernel_x, medians.kernel_x),
+                (free.kernel_y, medians.kernel_y),
+            ):
+                assert 0.3 < used.bandwidth / median.bandwidth < 4
+
+    def test_locations_stay_near_the_data(self, hgm):
+        _, x, _ = hgm
+        locations = cg.fscd(*hgm, rng=3).locations
+        assert (locations >= x.min(axis=0)).all()
+        assert (locations <= x.max(axis=0)).all()
+
+    def test_bound_models_are_split_with_the_sample(self, hgm):
+        model, x, y = hgm
+        mean, std = model.mean_std(x)
+        functional, bound = cg.fscd(model, x, y, rng=0), cg.fscd((mean, std), x, y, rng=0)
+        scores = cg.fscd(model.score(y, x), x, y, rng=0)
+        assert functional.pvalue == bound.pvalue == scores.pvalue
+        assert functional.statistic == pytest.approx(bound.statistic, rel=1e-12)
+
+    def test_more_locations_than_training_rows(self, hgm):
+        model, x, y = hgm
+        assert cg.fscd(model, x[:30], y[:30], n_locations=12, rng=0).locations.shape == (12, 3)
+
+    def test_the_training_part_is_bounded(self):
+        case = problem("qgm")
+        x, y = case.draw(8000, np.random.default_rng(0))
+        result = cg.fscd(case.p, x, y, rng=0, n_locations=1, n_boot=20)
+        assert result.details["n_train"] == 2000
+        assert result.n == 6000
+
+    def test_products_and_constant_columns(self, hgm):
+        model, x, y = hgm
+        kernel = cg.Gaussian().on(0, 2) * cg.Laplace(1.0).on(1)
+        result = cg.fscd(model, x, y, rng=0, kernel_x=kernel, n_locations=2)
+        assert result.kernel_x.factors[1].kernel == cg.Laplace(1.0)
+        wide = np.column_stack([x, np.full(len(x), 2.0)])
+        bound = model.score(y, x)
+        result = cg.fscd(bound, wide, y, rng=0, n_locations=2)
+        np.testing.assert_array_equal(result.locations[:, 3], 2.0)
+
+
+class TestFssd:
+    Y = np.random.default_rng(0).standard_t(3, size=(1500, 2))
+
+    def test_optimised_and_random(self):
+        model = cg.models.Normal(mean=[0.0, 0.0], std=1.0)
+        result = cg.fssd(model, self.Y, rng=0)
+        assert result.reject(0.01)
+        assert result.details["criterion_after"] > result.details["criterion_before"]
+        assert result.locations.shape == (5, 2)
+        assert cg.fssd(model, self.Y, locations="random", rng=0).n == 1500
+        fixed = cg.fssd(model, self.Y, kernel_y=cg.IMQ(1.3), rng=0)
+        assert fixed.kernel_y == cg.IMQ(1.3)
+
+    def test_units_do_not_matter(self):
+        """Optimised in units of the bandwidth, so that data in millimetres do as well as in metres."""
+        plain = cg.fssd(cg.models.Normal(mean=[0.0, 0.0], std=1.0), self.Y, rng=0)
+        milli = cg.fssd(cg.models.Normal(mean=[0.0, 0.0], std=1e3), 1e3 * self.Y, rng=0)
+        np.testing.assert_allclose(milli.locations, 1e3 * plain.locations, rtol=1e-4)
+        assert milli.pvalue == plain.pvalue
+
+
+def test_random_locations_follow_a_gaussian_fitted_to_x():
+    rng = np.random.default_rng(0)
+    x = rng.multivariate_normal([5.0, -3.0], [[2.0, 1.2], [1.2, 1.0]], size=2000)
+    result = cg.fscd(np.ones(2000), x, rng.normal(size=2000), locations="random",
+                     n_locations=3000, n_boot=1, rng=0, kernel_x=cg.Gaussian(1.0))  # fmt: skip
+    np.testing.assert_allclose(result.locations.mean(axis=0), x.mean(axis=0), atol=0.15)
+    np.testing.assert_allclose(np.cov(result.locations.T), np.cov(x.T), atol=0.2)
+
+
+def test_tiny_samples_tie_with_their_own_statistic():
+    """With three rows a quarter of all signs give the statistic itself; the p-value says so."""
+    result = cg.kcsd([3.0, 2.5, 2.0], [0.0, 0.1, 0.2], [1.0, 1.5, 2.0], n_boot=4000, rng=0)
+    equal = (result.null_distribution == result.statistic).mean()
+    assert 0.2 < equal < 0.3
+    assert result.pvalue >= equal
+
+
+def test_a_map_of_locations_in_groups(hgm):
+    model, x, y = hgm
+    at = np.random.default_rng(1).normal(size=(500, 3))
+    for function in (cg.witness, cg.power_criterion):
+        whole = function(model, x, y, at=at)
+        small = function(model, x, y, at=at, memory=400_000, engine=2)
+        np.testing.assert_allclose(small, whole, rtol=1e-9, atol=1e-14)
+    sets = at[:300].reshape(100, 3, 3)
+    np.testing.assert_allclose(
+        cg.power_criterion(model, x, y, at=sets, memory=400_000),
+        cg.power_criterion(model, x, y, at=sets),
+        rtol=1e-9,
+    )

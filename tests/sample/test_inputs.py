@@ -1,0 +1,292 @@
+"""What may be passed as x and y, and what is said when it may not."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import condgof as cg
+from condgof.errors import CondgofError, InputError, InputTypeError, NonFiniteError, ShapeError
+from condgof.sample import Sample, Seed, Use
+
+N = 40
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 2))
+Y = X.sum(axis=1) + RNG.normal(size=N)
+SCORES = X.sum(axis=1) - Y
+
+
+def statistic(x, y, scores=SCORES, **options):
+    return cg.kcsd(scores, x, y, n_boot=5, rng=0, **options).statistic
+
+
+WANTED = statistic(X, Y)
+
+
+class TestWhatJustWorks:
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda a: a.tolist(),
+            lambda a: np.asfortranarray(a),
+            lambda a: np.repeat(a, 2, axis=0)[::2],
+            lambda a: a.astype(np.longdouble),
+            lambda a: pd.DataFrame(a) if a.ndim == 2 else pd.Series(a),
+            lambda a: pl.DataFrame(a) if a.ndim == 2 else pl.Series(a),
+            lambda a: pd.DataFrame(a).astype("Float64"),
+            lambda a: np.ma.masked_array(a),
+        ],
+        ids=["lists", "fortran", "strided", "longdouble", "pandas", "polars", "nullable", "unmasked"],
+    )
+    def test_the_same_numbers_in_another_form(self, change):
+        assert statistic(change(X), change(Y)) == pytest.approx(WANTED, rel=1e-12)
+
+    def test_read_only_arrays_stay_as_they_are(self):
+        x, y, s = X.copy(), Y.copy(), SCORES.copy()
+        for array in (x, y, s):
+            array.flags.writeable = False
+        assert statistic(x, y, s) == WANTED
+
+    def test_float32_and_integers(self):
+        assert statistic(X.astype(np.float32), Y.astype(np.float32)) == pytest.approx(WANTED, rel=1e-4)
+        rounded = np.round(10 * X).astype(int), np.round(10 * Y).astype(int)
+        assert statistic(*rounded) == pytest.approx(statistic(*(a.astype(float) for a in rounded)))
+        assert np.isfinite(statistic(X > 0, Y))
+
+    def test_one_column_as_a_vector_or_a_matrix(self):
+        assert statistic(X[:, 0], Y) == statistic(X[:, :1], Y[:, None], SCORES[:, None])
+
+    def test_nothing_of_the_callers_is_changed(self):
+        frame = pd.DataFrame(X, columns=["a", "b"]).assign(c=list("xyzw") * 10)
+        before = X.copy(), Y.copy(), SCORES.copy(), frame.copy(deep=True)
+        state = np.random.get_state()
+        model = cg.normal(mean=X.sum(axis=1), std=np.ones(N))
+        cg.kcsd(model, X, Y, rng=0)
+        cg.fscd(SCORES, X, Y, rng=0)
+        cg.kcsd(SCORES, frame, Y, rng=0)
+        cg.power_criterion(SCORES, X, Y, at=X)
+        np.testing.assert_array_equal(X, before[0])
+        np.testing.assert_array_equal(Y, before[1])
+        np.testing.assert_array_equal(SCORES, before[2])
+        pd.testing.assert_frame_equal(frame, before[3])
+        assert all(np.array_equal(a, b) for a, b in zip(state, np.random.get_state(), strict=True))
+
+    def test_a_later_change_of_the_callers_array_does_not_reach_a_sample(self):
+        x = X.copy()
+        sample = Sample.of(x, Y)
+        x[:] = 0
+        assert sample.x.any()
+
+    def test_a_constant_column_is_left_out_and_noted(self):
+        x = np.column_stack([X, np.full(N, 7.0)])
+        result = cg.kcsd(SCORES, x, Y, n_boot=5, rng=0)
+        assert result.statistic == pytest.approx(WANTED, rel=1e-12)
+        assert "constant: 'x3'" in str(result)
+
+
+class TestFrames:
+    FRAME = pd.DataFrame({"a": X[:, 0], "kind": ["u", "v", "w", "u"] * 10})
+
+    @pytest.mark.parametrize(
+        "frame",
+        [
+            FRAME,
+            FRAME.astype({"kind": "category"}),
+            FRAME.astype({"kind": "string"}),
+            FRAME.astype({"kind": object}),
+            pl.DataFrame({"a": X[:, 0], "kind": ["u", "v", "w", "u"] * 10}),
+            pl.DataFrame({"a": X[:, 0], "kind": ["u", "v", "w", "u"] * 10}).with_columns(
+                pl.col("kind").cast(pl.Categorical)
+            ),
+        ],
+        ids=["str", "category", "string", "object", "polars", "polars-categorical"],
+    )
+    def test_text_columns_get_the_categorical_kernel(self, frame):
+        result = cg.kcsd(SCORES, frame, Y, n_boot=5, rng=0)
+        assert "Categorical(0.5).on('kind')" in repr(result.kernel_x)
+        codes = np.column_stack([X[:, 0], [0, 1, 2, 0] * 10])
+        kernel = cg.Gaussian(result.kernel_x.factors[0].kernel.bandwidth).on(0)
+        by_hand = cg.kcsd(SCORES, codes, Y, kernel_x=kernel * cg.Categorical().on(1), n_boot=5, rng=0)
+        assert result.statistic == pytest.approx(by_hand.statistic, rel=1e-12)
+
+    def test_models_get_the_frame(self):
+        model = cg.models.Normal(mean=lambda x: x["a"].to_numpy(), std=1.0)
+        assert np.isfinite(cg.kcsd(model, self.FRAME, Y, n_boot=5, rng=0).statistic)
+        result = cg.fscd(model, self.FRAME, Y, n_boot=5, rng=0, n_locations=2)
+        rows = {(a, float("uvw".index(k))) for a, k in self.FRAME.itertuples(index=False)}
+        assert all(tuple(v) in rows for v in result.locations)
+
+    def test_a_shuffled_index_changes_nothing(self):
+        order = np.random.default_rng(1).permutation(N)
+        frame = pd.DataFrame(X, columns=["a", "b"], index=order)
+        model = cg.models.Normal(mean=lambda x: x["a"] + x["b"], std=1.0)
+        plain = cg.fscd(model, pd.DataFrame(X, columns=["a", "b"]), pd.Series(Y), rng=0, n_boot=50)
+        mixed = cg.fscd(model, frame, pd.Series(Y, index=order), rng=0, n_boot=50)
+        assert mixed.pvalue == plain.pvalue
+        assert mixed.statistic == plain.statistic
+
+    def test_locations_as_a_frame(self):
+        at = pd.DataFrame({"kind": ["w", "u"], "a": [0.0, 1.0]})
+        assert cg.witness(SCORES, self.FRAME, Y, at=at).shape == (2,)
+        with pytest.raises(InputError, match="'q' is not a level of column 'kind'"):
+            cg.witness(SCORES, self.FRAME, Y, at=at.assign(kind="q"))
+        with pytest.raises(InputError, match="lacks the column 'a'"):
+            cg.witness(SCORES, self.FRAME, Y, at=at[["kind"]])
+        with pytest.raises(InputTypeError, match="must be a frame"):
+            cg.witness(SCORES, self.FRAME, Y, at=[[0.0, 1.0]])
+
+    @pytest.mark.parametrize(
+        ("column", "message"),
+        [
+            (["u", None] * 20, "missing values in 20 of 40 rows, the first in row 1"),
+            (pd.date_range("2020-01-01", periods=N), "neither numeric nor text"),
+            ([1.0, np.nan] * 20, "NaN or infinite values in 20 of 40 rows, the first in row 1"),
+            ([1j] * N, "neither numeric nor text"),
+            ([{"a": 1}] * N, "neither numeric nor text"),
+            (pd.array([1, None] * 20, dtype="Int64"), "in 20 of 40 rows, the first in row 1"),
+        ],
+    )
+    def test_bad_columns(self, column, message):
+        with pytest.raises(CondgofError, match=message):
+            cg.kcsd(SCORES, self.FRAME.assign(bad=column), Y)
+
+    def test_text_in_y(self):
+        with pytest.raises(InputTypeError, match="y column 'kind' holds text"):
+            cg.kcsd(SCORES, X, self.FRAME[["kind"]])
+
+    def test_an_empty_frame(self):
+        with pytest.raises(ShapeError, match="without columns"):
+            cg.kcsd(SCORES, pd.DataFrame(index=range(N)), Y)
+
+
+def with_bad(a, *rows, value=np.nan):
+    a = a.copy()
+    a[list(rows)] = value
+    return a
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("x", "y", "error", "message"),
+        [
+            (X[:30], Y, ShapeError, "x has 30 rows and y has 40"),
+            (X[:2], Y[:2], ShapeError, "at least 3 rows, got 2"),
+            (X[:0], Y[:0], ShapeError, "empty"),
+            ([], [], ShapeError, "empty"),
+            (with_bad(X, 3, 7), Y, NonFiniteError, "x has NaN .* 2 of 40 rows, the first in row 3"),
+            (X, with_bad(Y, 9), NonFiniteError, "y has NaN .* 1 of 40 rows, the first in row 9"),
+            (X, with_bad(Y, 9, value=np.inf), NonFiniteError, "y has NaN or infinite"),
+            (X.astype(object), Y, InputTypeError, "x is an array of object values"),
+            (X, Y.astype(complex), InputTypeError, "y is an array of complex128 values"),
+            (np.array(["a"] * N), Y, InputTypeError, "text columns of x are fine in a pandas"),
+            (X, np.array(["2020-01-01"] * N, dtype="M8[D]"), InputTypeError, "not of real numbers"),
+            (X, np.full(N, 3.0), InputError, "y is constant"),
+            (np.ones((N, 2)), Y, InputError, "Every column of x is constant"),
+            (np.ones(N), np.ones(N), InputError, "All 40 rows of .* are equal"),
+            (X[:, :, None], Y, ShapeError, r"x must have shape \(n,\) or \(n, d\), got \(40, 2, 1\)"),
+            (X[:, :0], Y, ShapeError, "x has no columns"),
+            (3.0, Y, ShapeError, "a single float"),
+            (None, Y, InputTypeError, "x is missing"),
+            ([[1, 2], [3]] * 20, Y, InputTypeError, "x cannot be read"),
+            (np.ma.masked_array(X[:, 0], X[:, 0] > 0), Y, NonFiniteError, "x has NaN"),
+        ],
+    )  # fmt: skip
+    def test_data(self, x, y, error, message):
+        with pytest.raises(error, match=message) as caught:
+            cg.kcsd(np.zeros(np.shape(y)[:1]), x, y)
+        assert isinstance(caught.value, (ValueError, TypeError))
+
+    def test_counts_are_on_the_error(self):
+        with pytest.raises(NonFiniteError) as caught:
+            cg.kcsd(SCORES, with_bad(X, 3, 7), Y)
+        assert (caught.value.count, caught.value.first_row) == (2, 3)
+
+    @pytest.mark.parametrize("shape", [(N, N), (1, N), (N, 2), (N + 1,), (N - 1, 1)])
+    def test_arrays_of_scores(self, shape):
+        with pytest.raises(ShapeError):
+            cg.kcsd(np.zeros(shape), X, Y)
+
+    @pytest.mark.parametrize("value", [np.nan, np.inf])
+    def test_scores_that_are_not_finite(self, value):
+        with pytest.raises(NonFiniteError, match=r"scores .* in 2 of 40 rows, the first in row 5"):
+            cg.kcsd(with_bad(SCORES, 5, 6, value=value), X, Y)
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"kernel_y": cg.Laplace(1.0)}, "Laplace cannot serve on y"),
+            ({"kernel_x": 1.0}, "kernel_x must be a kernel"),
+            ({"kernel_y": "gaussian"}, "kernel_y must be a radial kernel"),
+            ({"n_boot": 0}, "n_boot must be at least 1"),
+            ({"n_boot": 2.5}, "n_boot must be an integer"),
+            ({"solver": "magic"}, "solver must be one of"),
+            ({"null": "magic"}, "null must be one of"),
+            ({"scale_x": "magic"}, "scale_x must be"),
+            ({"rng": "0"}, "rng must be"),
+            ({"rng": -1}, "rng must not be negative"),
+            ({"engine": 0}, "engine must be at least 1"),
+            ({"memory": 10}, "memory must be at least"),
+        ],
+    )
+    def test_options(self, options, message):
+        with pytest.raises(CondgofError, match=message):
+            cg.kcsd(SCORES, X, Y, **options)
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"n_locations": 0}, "n_locations must be at least 1"),
+            ({"n_locations": 1.5}, "n_locations must be an integer"),
+            ({"train_fraction": 0.0}, "between 0 and 1"),
+            ({"train_fraction": 1.0}, "between 0 and 1"),
+            ({"train_fraction": -0.2}, "between 0 and 1"),
+            ({"train_fraction": np.nan}, "between 0 and 1"),
+            ({"train_fraction": "half"}, "between 0 and 1"),
+            ({"train_fraction": 0.01}, "leaves 0 of 40 rows to train on"),
+            ({"train_fraction": 0.99}, "and 0 to test on"),
+            ({"locations": "best"}, "locations must be"),
+            ({"locations": np.zeros((2, 3))}, r"locations must have shape \(m, 2\), got \(2, 3\)"),
+            ({"locations": np.zeros(2)}, r"locations must have shape \(m, 2\), got \(2,\)"),
+            ({"locations": np.zeros((0, 2))}, "holds no location"),
+            ({"locations": [[np.nan, 0.0]]}, "locations has NaN"),
+            ({"locations": [["a", "b"]]}, "cannot be read as points"),
+            ({"reg": -1.0}, "reg must be"),
+        ],
+    )
+    def test_options_of_fscd(self, options, message):
+        with pytest.raises(CondgofError, match=message):
+            cg.fscd(SCORES, X, Y, **options)
+
+    @pytest.mark.parametrize("options", [{"locations": "best"}, {"locations": np.zeros((2, 3))},
+                                         {"locations": [["a"]]}, {"n_locations": 0}])  # fmt: skip
+    def test_options_of_fssd(self, options):
+        with pytest.raises(CondgofError, match="locations"):
+            cg.fssd(SCORES, Y, **options)
+
+    def test_options_are_by_keyword_only(self):
+        with pytest.raises(TypeError):
+            cg.kcsd(SCORES, X, Y, cg.Gaussian())
+
+    def test_huge_values(self):
+        with pytest.raises(InputError, match="overflow"):
+            cg.kcsd(SCORES, X * 1e200, Y)
+
+
+class TestSeed:
+    def test_a_generator_is_advanced(self):
+        rng = np.random.default_rng(0)
+        first, second = cg.kcsd(SCORES, X, Y, rng=rng), cg.kcsd(SCORES, X, Y, rng=rng)
+        assert first.seed != second.seed
+        again = cg.kcsd(SCORES, X, Y, rng=np.random.default_rng(0))
+        np.testing.assert_array_equal(first.null_distribution, again.null_distribution)
+
+    def test_fresh_entropy_is_kept(self):
+        fresh = cg.kcsd(SCORES, X, Y)
+        again = cg.kcsd(SCORES, X, Y, rng=fresh.seed)
+        np.testing.assert_array_equal(fresh.null_distribution, again.null_distribution)
+        assert cg.kcsd(SCORES, X, Y).seed != fresh.seed
+
+    def test_uses_have_streams_of_their_own(self):
+        seed = Seed.of(3)
+        assert seed.stream(Use.SPLIT).integers(2**60) != seed.stream(Use.BOOTSTRAP).integers(2**60)
+        assert seed.stream(Use.SPLIT, 1).integers(2**60) != seed.stream(Use.SPLIT).integers(2**60)
