@@ -58,7 +58,7 @@ def adam_fscd(x, y, scores, locations, sigma_x, sigma_y, steps=200, rate=0.05):
         optimizer.step()
     return (
         v.detach().double().numpy(),
-        float(torch.exp(log_x)),
-        float(torch.exp(log_y)),
+        float(torch.exp(log_x.detach())),
+        float(torch.exp(log_y.detach())),
         float(value.detach()),
     )

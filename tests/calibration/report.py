@@ -56,8 +56,8 @@ def _level_lines(
     lines = [
         "## Level: rejections in 1,000 samples from true models",
         "",
-        f"Exact binomial bounds (outside with probability {TAIL:g}): {low5} to {high5} at α = 0.05, {low1} to {high1}",
-        "at α = 0.01. The default null (`wild`) must stay inside; the paper's (`multinomial`) is shown",
+        f"Exact binomial bounds (outside with probability {TAIL:g}): {low5} to {high5} at α = 0.05,",
+        f"{low1} to {high1} at α = 0.01. The default null (`wild`) must stay inside; the paper's (`multinomial`) is shown",
         "as it comes out. Values outside are marked `*`.",
         "",
         "| model | n | test | wild 0.05 | wild 0.01 | multinomial 0.05 | multinomial 0.01 |",

@@ -138,7 +138,7 @@ class PairwiseTerms:
 def _radial_h(
     kernel: Radial, t: AnyArray, crosses: AnyArray, products: AnyArray, precision: float
 ) -> tuple[AnyArray, AnyArray]:
-    """Return h = φ·s·s' + (2/σ²)(φ'·c − 2tφ'') with c = (s'−s)·d − d_y, and its slope; dt/d log σ = −2t."""
+    """Return h = φ·s·s' + (2/σ²)(φ'·c − 2tφ'') with c = (s'−s)·d − d_y, and its slope."""
     phi, dphi, d2phi = profile = kernel.profile(t)
     bend = t * d2phi
     h = phi * products + (2.0 * precision) * (dphi * crosses - 2.0 * bend)
