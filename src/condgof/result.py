@@ -14,7 +14,7 @@ from condgof._typing import FloatArray
 from condgof.errors import InputError
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GofResult:
     """The result of a goodness-of-fit test.
 
@@ -94,6 +94,12 @@ class GofResult:
         """Return everything as plain Python objects, ready for JSON."""
         return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
 
+    def __repr__(self) -> str:
+        return (
+            f"GofResult(method={self.method!r}, n={self.n}, statistic={self.statistic:.6g}, "
+            f"pvalue={self.pvalue:.4g})"
+        )
+
     def __str__(self) -> str:
         draws = 0 if self.null_distribution is None else len(self.null_distribution)
         how = f" ({draws:,} {self.null} draws)" if draws else ""
@@ -113,7 +119,9 @@ class GofResult:
         if self.kernel_y is not None:
             lines.append(f"  kernel y   {self.kernel_y}")
         if self.locations is not None:
-            shown = ", ".join(_point(v) for v in self.locations[:5])
+            labels = self.details.get("location_labels")
+            points = [_named(v) for v in labels] if labels else [_point(v) for v in self.locations]
+            shown = ", ".join(points[:5])
             more = ", ..." if len(self.locations) > 5 else ""
             lines.append(f"  locations  {shown}{more}")
         lines += [f"  note       {note}" for note in self.details.get("notes", ())]
@@ -128,6 +136,11 @@ def _read_only(value: Any) -> None:
 def _point(v: FloatArray) -> str:
     numbers = ", ".join(f"{value:.4g}" for value in v)
     return numbers if len(v) == 1 else f"({numbers})"
+
+
+def _named(label: Mapping[str, float | str]) -> str:
+    parts = (f"{name}={v}" if isinstance(v, str) else f"{name}={v:.4g}" for name, v in label.items())
+    return f"({', '.join(parts)})"
 
 
 def _plain(value: Any) -> Any:

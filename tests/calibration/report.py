@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from cells import METHODS, NULLS, TRUE_MODELS, Cell
 from scipy.stats import binom
+
+from cells import METHODS, NULLS, TRUE_MODELS, Cell
 
 #: Both tails together.
 TAIL = 1e-4

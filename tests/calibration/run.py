@@ -19,7 +19,6 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one process a core is para
 
 sys.path.insert(0, str(Path(__file__).parent))
 from cells import Cell, all_cells
-
 from report import table
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -30,14 +31,16 @@ class _SingleThreadedBlas:
         self._lock = threading.Lock()
         self._inside = 0
         self._controller: ThreadpoolController | None = None
+        self._modules = 0
         self._limiter: Any = None
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
         with self._lock:
             if self._inside == 0:
-                if self._controller is None:
-                    self._controller = ThreadpoolController()
+                if self._controller is None or self._modules != len(sys.modules):
+                    # Anew where something was imported since: it may have brought a BLAS.
+                    self._controller, self._modules = ThreadpoolController(), len(sys.modules)
                 self._limiter = self._controller.limit(limits=1, user_api="blas")
             self._inside += 1
         try:
@@ -116,10 +119,10 @@ def as_engine(engine: Any) -> Threads:
         return Threads(_cores())
     if isinstance(engine, Threads):
         return engine
-    if isinstance(engine, int) and not isinstance(engine, bool):
+    if hasattr(engine, "__index__") and not isinstance(engine, bool):
         if engine < 1:
             raise InputError(f"engine must be at least 1 thread, got {engine}.")
-        return Threads(engine)
+        return Threads(int(engine))
     raise InputTypeError(
         f"engine must be None (all cores) or a number of threads, got {type(engine).__name__}."
     )

@@ -34,8 +34,11 @@ def median_distance(points: FloatArray, rng: np.random.Generator, what: str = "x
     """
     from scipy.spatial.distance import pdist
 
+    everything = points
     if len(points) > MAX_ROWS:
         points = points[np.sort(rng.choice(len(points), MAX_ROWS, replace=False))]
+        if (points == points[0]).all():  # almost all rows are equal: what differs was not drawn
+            points = np.unique(everything, axis=0)[:MAX_ROWS]
     distances = pdist(points - np.median(points, axis=0))
     median = float(np.median(distances))
     if median == 0:

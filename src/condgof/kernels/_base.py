@@ -85,7 +85,7 @@ class Radial(Kernel):
         The default takes a difference of φ''; the library's own kernels have it in closed form, from
         the `profile` at t.
         """
-        step = 1e-5
+        step, t = 1e-5, np.asarray(t, dtype=np.float64)  # in single precision a difference is noise
         upper, lower = self.profile(t * (1 + step))[2], self.profile(t * (1 - step))[2]
         return (upper - lower) / (2 * step)
 

@@ -6,6 +6,7 @@ so that one sweep over that matrix serves all locations.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,15 +14,21 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.engine import Threads, as_engine
-from condgof.kernels import CovariateKernel, Gaussian, Kernel
-from condgof.methods import Scored, check_reg
+from condgof.errors import InputError
+from condgof.kernels import CovariateKernel, Gaussian, Kernel, Radial
+from condgof.methods import SOLVERS, Scored, check_reg, find_landmarks
 from condgof.sample import RngLike, Sample, Seed
 from condgof.stein import (
     DEFAULT_MEMORY,
     ArrayWeights,
+    Landmarks,
+    Piece,
     SteinOperator,
     check_memory,
     criterion_of_means,
+    cut,
+    map_spread,
+    map_sums,
     matmul,
     sweep,
 )
@@ -36,6 +43,7 @@ def witness(
     kernel_x: Kernel = Gaussian("median"),
     kernel_y: Kernel = Gaussian("median"),
     scale_x: str = "none",
+    solver: str = "auto",
     rng: RngLike = None,
     engine: Any = None,
     memory: int = DEFAULT_MEMORY,
@@ -54,7 +62,10 @@ def witness(
     at : array_like of shape (m, d_x), or (m,) when d_x = 1, or frame
         Where to look.
     kernel_x, kernel_y, scale_x, rng, engine, memory
-        As in `kcsd`; `rng` matters only for the median heuristic above 1,000 rows.
+        As in `kcsd`; `rng` matters only for the median heuristic above 1,000 rows and for the
+        low-rank factor.
+    solver : {"auto", "exact", "lowrank"}
+        "lowrank" works from a factor of h, linear in n; "auto" takes it above 5,000 rows.
 
     Returns
     -------
@@ -68,13 +79,20 @@ def witness(
     >>> bool(values[1] > values[0])
     True
     """
-    view = _View.of(model, x, y, kernel_x, kernel_y, scale_x, rng, engine, memory)
+    view = _View.of(model, x, y, kernel_x, kernel_y, scale_x, solver, rng, engine, memory)
     points = view.scored.sample.locations(at) / view.scored.scales
-    own = view.operator.diag()
     out = np.empty(len(points))
-    for part, features in view.features(points):
-        sums = sweep(view.operator, ArrayWeights(features), engine=view.engine, memory=view.memory)
-        out[part] = sums.forms + own @ (features * features)
+    if view.landmarks is not None:
+        products, _ = map_sums(
+            view.landmarks, view.pieces(), view.features_at(points), len(points), view.engine
+        )
+        out[:] = np.square(products).sum(axis=0)
+    else:
+        operator = view.operator
+        own = operator.diag()
+        for part, features in view.features(points):
+            sums = sweep(operator, ArrayWeights(features), engine=view.engine, memory=view.memory)
+            out[part] = sums.forms + own @ (features * features)
     # Rounding may take a value that is 0 in exact arithmetic just below it.
     return np.maximum(out, 0.0) / (view.scored.sample.d_y * view.scored.sample.n**2)
 
@@ -89,6 +107,7 @@ def power_criterion(
     kernel_x: Kernel = Gaussian("median"),
     kernel_y: Kernel = Gaussian("median"),
     scale_x: str = "none",
+    solver: str = "auto",
     rng: RngLike = None,
     engine: Any = None,
     memory: int = DEFAULT_MEMORY,
@@ -109,7 +128,10 @@ def power_criterion(
     reg : float
         Added to σ̂_V.
     kernel_x, kernel_y, scale_x, rng, engine, memory
-        As in `kcsd`; `rng` matters only for the median heuristic above 1,000 rows.
+        As in `kcsd`; `rng` matters only for the median heuristic above 1,000 rows and for the
+        low-rank factor.
+    solver : {"auto", "exact", "lowrank"}
+        "lowrank" works from a factor of h, linear in n; "auto" takes it above 5,000 rows.
 
     Returns
     -------
@@ -125,29 +147,69 @@ def power_criterion(
     True
     """
     reg = check_reg(reg)
-    view = _View.of(model, x, y, kernel_x, kernel_y, scale_x, rng, engine, memory)
+    view = _View.of(model, x, y, kernel_x, kernel_y, scale_x, solver, rng, engine, memory)
     points = view.scored.sample.locations(at, sets=True) / view.scored.scales
     size = points.shape[1] if points.ndim == 3 else 1
     n, d_y = view.scored.sample.n, view.scored.sample.d_y
-    out = np.empty(len(points))
     flat = points.reshape(-1, points.shape[-1])
+    if view.landmarks is not None:
+        return _lowrank_criterion(view, flat, size, reg)
+    operator, out = view.operator, np.empty(len(points))
     for part, features in view.features(flat, multiple=size):
-        product = matmul(view.operator, features, engine=view.engine, memory=view.memory)
+        product = matmul(operator, features, engine=view.engine, memory=view.memory)
         product *= features
         means = product.reshape(n, -1, size).sum(axis=2) / (size * d_y * (n - 1))
         out[part.start // size : part.stop // size] = criterion_of_means(means, reg)
     return out
 
 
+def _lowrank_criterion(view: _View, flat: FloatArray, size: int, reg: float) -> FloatArray:
+    """Power criterion from a low-rank factor of h, in two passes over the rows."""
+    assert view.landmarks is not None
+    n, features = view.scored.sample.n, view.features_at(flat)
+    products, own = map_sums(view.landmarks, view.pieces(), features, len(flat), view.engine)
+    totals = (np.square(products).sum(axis=0) - own).reshape(-1, size).sum(axis=1)
+    squares = map_spread(
+        view.landmarks, view.pieces(), features, products, totals / n, size, view.engine
+    )
+    share = 1.0 / (size * view.scored.sample.d_y * (n - 1))
+    spread = 2.0 * share * np.sqrt(squares / (n - 1)) + reg
+    out = np.zeros(len(totals))
+    values: FloatArray = np.divide(share * totals / n, spread, out=out, where=spread > 0)
+    return values
+
+
+#: Above this many rows "auto" takes the low-rank factor.
+EXACT_ROWS = 5000
+LOWRANK_TOLERANCE, LOWRANK_CAP = 2e-4, 500
+
+
 @dataclass(frozen=True, eq=False)
 class _View:
-    """A scored sample with its kernels: the y-side of the Stein matrix, and features on demand."""
+    """A scored sample with its kernels: the y-side of the Stein matrix, and features on demand.
+
+    `landmarks` is the low-rank factor of the y-side, or None where `operator` is to be used.
+    """
 
     scored: Scored
     kernel_x: CovariateKernel
-    operator: SteinOperator
+    kernel_y: Radial
+    landmarks: Landmarks | None
     engine: Threads
     memory: int
+
+    @property
+    def operator(self) -> SteinOperator:
+        """The y-side of the Stein matrix."""
+        return self.scored.operator(CovariateKernel(()), self.kernel_y)
+
+    def pieces(self) -> Iterator[Piece]:
+        """The rows, in pieces."""
+        return cut(self.scored.x, self.scored.sample.y, self.scored.scores)
+
+    def features_at(self, points: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        """The map from x (b, d_x) to k(x, v) for all points v, (b, m)."""
+        return lambda x: self.kernel_x(x, points)
 
     @classmethod
     def of(
@@ -158,14 +220,27 @@ class _View:
         kernel_x: Kernel,
         kernel_y: Kernel,
         scale_x: str,
+        solver: str,
         rng: RngLike,
         engine: Any,
         memory: int,
     ) -> _View:
-        threads, memory = as_engine(engine), check_memory(memory)
+        if solver not in SOLVERS:
+            raise InputError(f"solver must be one of {', '.join(map(repr, SOLVERS))}, got {solver!r}.")
+        threads, memory, seed = as_engine(engine), check_memory(memory), Seed.of(rng)
         scored = Scored.of(model, Sample.of(x, y), scale_x)
-        ready_x, ready_y = scored.kernels(kernel_x, kernel_y, Seed.of(rng))
-        return cls(scored, ready_x, scored.operator(CovariateKernel(()), ready_y), threads, memory)
+        ready_x, ready_y = scored.kernels(kernel_x, kernel_y, seed)
+        landmarks = None
+        if solver == "lowrank" or (solver == "auto" and scored.sample.n > EXACT_ROWS):
+            landmarks = find_landmarks(
+                scored,
+                CovariateKernel(()),
+                ready_y,
+                seed,
+                cap=LOWRANK_CAP,
+                tolerance=LOWRANK_TOLERANCE,
+            )
+        return cls(scored, ready_x, ready_y, landmarks, threads, memory)
 
     def features(self, points: FloatArray, multiple: int = 1) -> Any:
         """Yield slices of locations, in groups that fit the memory budget, and their features."""

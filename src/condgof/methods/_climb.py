@@ -42,6 +42,8 @@ def climb(
     >>> end, before, after
     (array([0.5, 0.5]), -2.0, -0.5)
     """
+    low, high = np.array(bounds).reshape(-1, 2).T
+    start = np.clip(start, low, high)
     before, _ = function(start)
     if not len(start):
         return start, before, before
@@ -51,10 +53,9 @@ def climb(
         value, gradient = function(v)
         return -value, -gradient
 
-    low, high = np.array(bounds).T
     found = minimize(
         negative,
-        np.clip(start, low, high),
+        start,
         jac=True,
         method="L-BFGS-B",
         bounds=bounds,

@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import FloatArray
-from condgof.engine import Threads, as_engine
+from condgof.engine import Threads
 from condgof.errors import InputError
 from condgof.kernels import CovariateKernel, FiniteLocations, Gaussian, Kernel, Radial
 from condgof.methods._optimize import Training, optimize_locations
-from condgof.methods._prepare import Scored, check_count, check_reg, check_solver, split
+from condgof.methods._prepare import Scored, check_count, check_reg, split
 from condgof.methods._random import gaussian_locations, row_locations
-from condgof.methods._test import run_test
+from condgof.methods._solve import Options, solve
+from condgof.methods._test import make_result
 from condgof.result import GofResult
 from condgof.sample import RngLike, Sample, Seed, Use
-from condgof.stein import DEFAULT_MEMORY, check_memory, sweep
+from condgof.stein import DEFAULT_MEMORY
 
 #: The training part takes at most this many rows: the optimiser holds all of its pairs.
 MAX_TRAIN = 2000
@@ -38,6 +39,8 @@ def fscd(
     solver: str = "auto",
     null: str = "wild",
     n_boot: int = 1000,
+    rank: int | None = None,
+    tolerance: float | None = None,
     rng: RngLike = None,
     engine: Any = None,
     memory: int = DEFAULT_MEMORY,
@@ -75,14 +78,15 @@ def fscd(
     kernel_x, kernel_y : Kernel
         Kernels on x and y. "optimize" moves bandwidths given as ``"median"`` (between 0.4 and 3 times
         the median) and leaves numbers alone.
-    scale_x, solver, null, n_boot, rng, engine, memory
+    scale_x, solver, null, n_boot, rank, tolerance, rng, engine, memory
         As in `kcsd`.
 
     Returns
     -------
     GofResult
         With ``locations``; after "optimize" its ``details`` hold ``criterion_before``,
-        ``criterion_after``, ``n_train`` and the bandwidths, and ``n`` counts the test part.
+        ``criterion_after``, ``n_train`` and the bandwidths, and ``n`` counts the test part. Where x
+        has categorical columns, ``details["location_labels"]`` has the locations by name and level.
 
     Examples
     --------
@@ -95,32 +99,38 @@ def fscd(
     >>> result.reject(), bool(result.locations[0, 0] > 0.5)
     (True, True)
     """
-    solver, memory, threads = check_solver(solver), check_memory(memory), as_engine(engine)
+    options = Options.of(
+        solver=solver,
+        null=null,
+        n_boot=n_boot,
+        rank=rank,
+        tolerance=tolerance,
+        engine=engine,
+        memory=memory,
+    )
     count, reg = check_count(n_locations, "n_locations"), check_reg(reg)
     seed = Seed.of(rng)
     scored = Scored.of(model, Sample.of(x, y), scale_x)
     if isinstance(locations, str) and locations == "optimize":
         train, test = split(scored.sample.n, train_fraction, MAX_TRAIN, seed.stream(Use.SPLIT))
-        chosen = _optimized(scored.take(train), kernel_x, kernel_y, count, reg, seed, threads)
+        chosen = _optimized(scored.take(train), kernel_x, kernel_y, count, reg, seed, options.engine)
         scored = scored.take(test)
     else:
         ready_x, ready_y = scored.kernels(kernel_x, kernel_y, seed)
         points = _points(scored, locations, count, seed)
         chosen = Chosen(points, ready_x, ready_y, {})
     finite = FiniteLocations(chosen.kernel_x, chosen.locations)
-    operator = scored.operator(finite, chosen.kernel_y)
-    return run_test(
+    places = scored.to_user(chosen.locations)
+    labels = scored.sample.labels(places)
+    return make_result(
         "fscd",
         scored,
-        lambda weights: sweep(operator, weights, engine=threads, memory=memory),
-        null=null,
-        n_boot=n_boot,
+        solve(scored, finite, chosen.kernel_y, options, seed),
         seed=seed,
-        kernel_x=finite,
+        kernel_x=chosen.kernel_x,
         kernel_y=chosen.kernel_y,
-        solver=solver,
-        locations=scored.to_user(chosen.locations),
-        details=chosen.details,
+        locations=places,
+        details={**chosen.details, **({"location_labels": labels} if labels else {})},
         share=1.0 / scored.sample.d_y,
     )
 

@@ -13,7 +13,9 @@ from condgof.kernels import Gaussian, Kernel, Radial, resolve_y
 from condgof.methods._climb import climb, log_range
 from condgof.methods._prepare import Scored, check_count, check_reg, split
 from condgof.methods._random import gaussian_locations
-from condgof.methods._test import run_test
+from condgof.methods._solve import Solution
+from condgof.methods._test import make_result
+from condgof.null import NULLS, bootstrap_weights, check_null
 from condgof.result import GofResult
 from condgof.sample import RngLike, Sample, Seed, Use
 from condgof.stein import finite_set_features, finite_set_gradient, sweep_features
@@ -65,6 +67,7 @@ def fssd(
     """
     count, reg, threads = check_count(n_locations, "n_locations"), check_reg(reg), as_engine(engine)
     seed = Seed.of(rng)
+    check_null(null, n_boot)
     scored = Scored.of(model, Sample.unconditional(y))
     details: dict[str, Any] = {}
     if isinstance(locations, str) and locations == "optimize":
@@ -80,20 +83,17 @@ def fssd(
     centre = np.median(scored.sample.y, axis=0)
     features = finite_set_features(scored.sample.y - centre, scored.scores, ready, points - centre)
 
-    def sums(weights: Any) -> Any:
-        with single_threaded_blas():
-            return sweep_features(features, weights)
-
-    return run_test(
+    weights = bootstrap_weights(null, scored.sample.n, n_boot, seed)
+    with single_threaded_blas():
+        sums = sweep_features(features, weights)
+    solution = Solution(sums.total, weights.factor * sums.forms, "exact", NULLS[null], {})
+    return make_result(
         "fssd",
         scored,
-        sums,
-        null=null,
-        n_boot=n_boot,
+        solution,
         seed=seed,
         kernel_x=None,
         kernel_y=ready,
-        solver="exact",
         locations=points,
         details=details,
     )

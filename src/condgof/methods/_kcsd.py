@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from condgof.engine import as_engine
 from condgof.kernels import Gaussian, Kernel
-from condgof.methods._prepare import Scored, check_solver
-from condgof.methods._test import run_test
+from condgof.methods._prepare import Scored
+from condgof.methods._solve import Options, solve
+from condgof.methods._test import make_result
 from condgof.result import GofResult
 from condgof.sample import RngLike, Sample, Seed
-from condgof.stein import DEFAULT_MEMORY, check_memory, sweep
+from condgof.stein import DEFAULT_MEMORY
 
 
 def kcsd(
@@ -24,6 +24,8 @@ def kcsd(
     solver: str = "auto",
     null: str = "wild",
     n_boot: int = 1000,
+    rank: int | None = None,
+    tolerance: float | None = None,
     rng: RngLike = None,
     engine: Any = None,
     memory: int = DEFAULT_MEMORY,
@@ -37,8 +39,9 @@ def kcsd(
     a U-statistic that sees the model only through the scores ∇_y log p(y|x), so that the model need
     not be normalised. It is good at differences spread over all of x; for local ones see `fscd`.
 
-    Do not use it when parameters of the model were fitted on this same sample (the test is then
-    conservative), when rows are dependent, or when y lives on a bounded interval (transform y first).
+    Do not use it when parameters of the model were fitted on this same sample (the level is then
+    another: usually lower, so that misfit stays hidden), when rows are dependent, or when y lives on a
+    bounded interval (transform y first).
 
     Parameters
     ----------
@@ -53,19 +56,27 @@ def kcsd(
     scale_x : {"none", "std"}
         Whether to divide each numeric column of x by its standard deviation first. Bandwidths are in
         these units.
-    solver : {"auto", "exact"}
-        "exact" costs n_boot·n² operations and sweeps the matrix in tiles, never building it.
-    null : {"wild", "multinomial"}
-        Random signs (the default: it keeps its level in small samples), or the paper's multinomial
-        bootstrap, which rejects too often when n is small.
+    solver : {"auto", "exact", "lowrank"}
+        "exact" costs n_boot·n² operations and sweeps the matrix in tiles, never building it;
+        "lowrank" factors it and is linear in n; "auto" is exact while n_boot·n² is at most 2.5e10
+        (n = 5,000 for 1,000 draws).
+    null : {"wild", "multinomial", "spectral"}
+        Random signs (the default: it keeps its level in small samples), the paper's multinomial
+        bootstrap, which rejects too often when n is small, or the limit Σ λ_j(χ²_j − 1) from the
+        spectrum of the low-rank factor, which also stands in for signs above 100,000 rows.
     n_boot : int
         Number of draws of the null distribution.
+    rank : int, optional
+        Largest rank of the low-rank solver (1,000, or 500 above 50,000 rows). A rank too small for
+        the tolerance is noted in the result; the level holds for any rank, power may be lost.
+    tolerance : float, optional
+        Relative residual of the factor to reach (2e-4; 1e-3 above 5,000 rows, 2e-3 above 50,000).
     rng : int, numpy.random.Generator or None
         Where randomness comes from. The same rng gives the same result on any number of threads.
     engine : None or int
         Number of threads; None takes all cores.
     memory : int
-        Bytes that tiles may take.
+        Bytes that the tiles of the exact solver may take.
 
     Returns
     -------
@@ -81,19 +92,17 @@ def kcsd(
     >>> cg.kcsd(line, x, y, rng=1).reject(alpha=0.01)
     True
     """
-    solver, memory, threads = check_solver(solver), check_memory(memory), as_engine(engine)
+    options = Options.of(
+        solver=solver,
+        null=null,
+        n_boot=n_boot,
+        rank=rank,
+        tolerance=tolerance,
+        engine=engine,
+        memory=memory,
+    )
     seed = Seed.of(rng)
     scored = Scored.of(model, Sample.of(x, y), scale_x)
     ready_x, ready_y = scored.kernels(kernel_x, kernel_y, seed)
-    operator = scored.operator(ready_x, ready_y)
-    return run_test(
-        "kcsd",
-        scored,
-        lambda weights: sweep(operator, weights, engine=threads, memory=memory),
-        null=null,
-        n_boot=n_boot,
-        seed=seed,
-        kernel_x=ready_x,
-        kernel_y=ready_y,
-        solver=solver,
-    )
+    solution = solve(scored, ready_x, ready_y, options, seed)
+    return make_result("kcsd", scored, solution, seed=seed, kernel_x=ready_x, kernel_y=ready_y)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from condgof.engine import as_engine
 from condgof.kernels import CovariateKernel, Gaussian, Kernel, resolve_y
-from condgof.methods._prepare import Scored, check_solver
-from condgof.methods._test import run_test
+from condgof.methods._prepare import Scored
+from condgof.methods._solve import Options, solve
+from condgof.methods._test import make_result
 from condgof.result import GofResult
 from condgof.sample import RngLike, Sample, Seed
-from condgof.stein import DEFAULT_MEMORY, check_memory, sweep
+from condgof.stein import DEFAULT_MEMORY
 
 
 def ksd(
@@ -21,6 +21,8 @@ def ksd(
     solver: str = "auto",
     null: str = "wild",
     n_boot: int = 1000,
+    rank: int | None = None,
+    tolerance: float | None = None,
     rng: RngLike = None,
     engine: Any = None,
     memory: int = DEFAULT_MEMORY,
@@ -36,7 +38,7 @@ def ksd(
         y alone, will do.
     y : array_like or frame of shape (n,) or (n, d_y)
         The sample.
-    kernel_y, solver, null, n_boot, rng, engine, memory
+    kernel_y, solver, null, n_boot, rank, tolerance, rng, engine, memory
         As in `kcsd`.
 
     Returns
@@ -50,19 +52,17 @@ def ksd(
     >>> cg.ksd(cg.models.Normal(mean=0.0, std=1.0), y, rng=1).reject()
     True
     """
-    solver, memory, threads = check_solver(solver), check_memory(memory), as_engine(engine)
+    options = Options.of(
+        solver=solver,
+        null=null,
+        n_boot=n_boot,
+        rank=rank,
+        tolerance=tolerance,
+        engine=engine,
+        memory=memory,
+    )
     seed = Seed.of(rng)
     scored = Scored.of(model, Sample.unconditional(y))
     ready = resolve_y(kernel_y, scored.sample.y, seed)
-    operator = scored.operator(CovariateKernel(()), ready)
-    return run_test(
-        "ksd",
-        scored,
-        lambda weights: sweep(operator, weights, engine=threads, memory=memory),
-        null=null,
-        n_boot=n_boot,
-        seed=seed,
-        kernel_x=None,
-        kernel_y=ready,
-        solver=solver,
-    )
+    solution = solve(scored, CovariateKernel(()), ready, options, seed)
+    return make_result("ksd", scored, solution, seed=seed, kernel_x=None, kernel_y=ready)

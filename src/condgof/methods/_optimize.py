@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from condgof._typing import FloatArray, IntArray
-from condgof.engine import Threads
+from condgof.engine import Threads, single_threaded_blas
 from condgof.kernels import CovariateKernel, OnColumns, Radial
 from condgof.methods._climb import climb, log_range
 from condgof.stein import PairwiseTerms, criterion_gradient, criterion_of_means
@@ -75,6 +75,11 @@ def optimize_locations(training: Training, count: int, engine: Threads) -> Optim
     engine : Threads
         Starts run in parallel.
     """
+    with single_threaded_blas():
+        return _optimize(training, count, engine)
+
+
+def _optimize(training: Training, count: int, engine: Threads) -> Optimum:
     unit = training.kernel_y.sigma
     # The climb is in single precision, twice as fast, in units that leave room for large scores;
     # the criterion of where it began and ended is then computed in double precision.
@@ -121,7 +126,8 @@ def spaced_rows(training: Training, ranking: FloatArray, count: int, spacing: fl
         left = order[~taken[order]]
         best = int(left[0] if len(left) else order[len(chosen) % len(order)])
         chosen.append(best)
-        taken |= training.kernel_x(training.x, training.x[[best]])[:, 0] > near
+        # With a margin for rounding, so that equal rows never count as two places.
+        taken |= training.kernel_x(training.x, training.x[[best]])[:, 0] >= near * (1 - 1e-9)
         taken[best] = True
     return chosen
 

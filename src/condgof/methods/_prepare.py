@@ -14,8 +14,6 @@ from condgof.models import as_model, scores_of
 from condgof.sample import Sample, Seed
 from condgof.stein import SteinOperator
 
-SOLVERS = ("auto", "exact")
-
 
 @dataclass(frozen=True, eq=False)
 class Scored:
@@ -31,18 +29,22 @@ class Scored:
         Covariates as the kernel sees them: each column divided by its scale.
     scales : ndarray of shape (d_x,)
         Those scales.
+    score_error : float, optional
+        Largest estimated error of scores that were differentiated numerically.
     """
 
     sample: Sample
     scores: FloatArray
     x: FloatArray
     scales: FloatArray
+    score_error: float | None = None
 
     @classmethod
     def of(cls, model: Any, sample: Sample, scale_x: str = "none") -> Scored:
         """Score a sample."""
         scales = sample.scales(scale_x)
-        return cls(sample, scores_of(as_model(model), sample), sample.x / scales, scales)
+        scores, error = scores_of(as_model(model), sample)
+        return cls(sample, scores, sample.x / scales, scales, error)
 
     def take(self, rows: IntArray) -> Scored:
         """Return some rows; scales stay those of the whole sample."""
@@ -61,13 +63,6 @@ class Scored:
     def to_user(self, locations: FloatArray) -> FloatArray:
         """Bring locations from the kernel's units back to the user's."""
         return np.array(locations * self.scales)
-
-
-def check_solver(solver: Any) -> str:
-    """Check the solver asked for, and return the one that runs."""
-    if solver not in SOLVERS:
-        raise InputError(f"solver must be one of {', '.join(map(repr, SOLVERS))}, got {solver!r}.")
-    return "exact"
 
 
 def check_count(count: Any, name: str) -> int:

@@ -88,4 +88,4 @@ def scores(model: Any, x: Any, y: Any) -> FloatArray:
     >>> cg.scores(cg.models.Normal(mean=lambda x: x, std=1.0), x, y)[:, 0]
     array([-1., -0.,  2.])
     """
-    return scores_of(as_model(model), Sample.of(x, y))
+    return scores_of(as_model(model), Sample.of(x, y, to_test=False))[0]

@@ -42,6 +42,10 @@ class ConditionalModel:
         """Return ∇_y log p(y|x), (n, d_y) or (n,)."""
         self._lacks("score")
 
+    def score_and_error(self, y: AnyArray, x: Any) -> tuple[AnyArray, AnyArray | None]:
+        """Return the scores and, where they are approximate, their estimated absolute errors."""
+        return self.score(y, x), None
+
     def log_prob(self, y: AnyArray, x: Any) -> FloatArray:
         """Return log p(y|x), (n,)."""
         self._lacks("log_prob")
@@ -83,8 +87,8 @@ def as_rows(y: AnyArray) -> FloatArray:
     return y[:, None] if y.ndim == 1 else y
 
 
-def scores_of(model: ConditionalModel, sample: Sample) -> FloatArray:
-    """Compute and check the scores of a sample, (n, d_y).
+def scores_of(model: ConditionalModel, sample: Sample) -> tuple[FloatArray, float | None]:
+    """Compute and check the scores of a sample, (n, d_y), with their largest error if approximate.
 
     This is the one place where a Stein test touches the model.
     """
@@ -100,13 +104,14 @@ def scores_of(model: ConditionalModel, sample: Sample) -> FloatArray:
             f"{type(model).__name__} lives on {model.support}, where the Stein identity fails. "
             "Transform y to the whole line (log, logit) and test the model of the transformed y."
         )
-    scores = check_scores(model.score(sample.y_given, sample.x_given), sample.n, sample.d_y)
+    raw, errors = model.score_and_error(sample.y_given, sample.x_given)
+    scores = check_scores(raw, sample.n, sample.d_y)
     check_finite(
         scores,
         "The array of scores ∇_y log p(y|x)",
         "Check that the model's density is positive and smooth at those rows.",
     )
-    return scores
+    return scores, None if errors is None else float(np.max(errors))
 
 
 def check_scores(raw: Any, n: int, d_y: int) -> FloatArray:

@@ -51,14 +51,18 @@ def _one_column(
     n = len(y)
     best, best_error = np.zeros(n), np.full(n, np.inf)
     previous: list[FloatArray] = []
-    step = 0.1 * float(y[:, c].std()) or 0.1
+    # The spread by quartiles: a single outlier must not blow up the steps of all other rows.
+    low, high = np.quantile(y[:, c], [0.25, 0.75])
+    step = 0.1 * (float(high - low) / 1.35 or float(y[:, c].std()) or 1.0)
     with np.errstate(invalid="ignore", over="ignore"):  # a step may leave the support
         for _ in range(LEVELS):
-            row = [_central(function, y, c, step)]
+            slope, rounding = _central(function, y, c, step)
+            row = [slope]
             for k, coarser in enumerate(previous):
                 factor = SHRINK ** (2 * (k + 1))
                 row.append((factor * row[k] - coarser) / (factor - 1.0))
                 error = np.fmax(np.abs(row[k + 1] - row[k]), np.abs(row[k + 1] - coarser))
+                error += rounding  # entries may agree by chance to more digits than they have
                 better = error < best_error
                 best = np.where(better, row[k + 1], best)
                 best_error = np.where(better, error, best_error)
@@ -69,9 +73,13 @@ def _one_column(
 
 def _central(
     function: Callable[[FloatArray], FloatArray], y: FloatArray, c: int, step: float
-) -> FloatArray:
+) -> tuple[FloatArray, FloatArray]:
+    """Return the central difference and the size of its rounding error, (n,) each."""
     up, down = y.copy(), y.copy()
     up[:, c] += step
     down[:, c] -= step
     # What was really added, after rounding, is what the difference is divided by.
-    return (function(up) - function(down)) / (up[:, c] - down[:, c])
+    apart = up[:, c] - down[:, c]
+    upper, lower = function(up), function(down)
+    rounding = np.finfo(np.float64).eps * (np.abs(upper) + np.abs(lower)) / apart
+    return (upper - lower) / apart, rounding

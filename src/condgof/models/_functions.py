@@ -98,7 +98,7 @@ class LogProbModel(ConditionalModel):
                 f"The numerical derivative of the log-density is not accurate in {len(bad)} of "
                 f"{len(rows)} rows, the first in row {bad[0]} (counted from 0): estimated relative "
                 f"error {worst:.1e}, allowed {self.tolerance:.1e}. Give the score itself "
-                "(condgof.from_score), compute log_prob in double precision, or raise tolerance=."
+                "(condgof.from_score), or compute log_prob in double precision."
             )
         return scores, errors
 

@@ -85,10 +85,14 @@ class Normal(ConditionalModel):
 
     def take(self, rows: IntArray) -> Normal:
         """Return the model of some rows."""
-        return Normal.__new__(Normal)._set(
-            self.mean.take(rows),
-            None if self.std is None else self.std.take(rows),
-            None if self.cov is None else self.cov.take(rows),
+        return (
+            type(self)
+            .__new__(type(self))
+            ._set(
+                self.mean.take(rows),
+                None if self.std is None else self.std.take(rows),
+                None if self.cov is None else self.cov.take(rows),
+            )
         )
 
     def _d_y(self, x: Any) -> int:

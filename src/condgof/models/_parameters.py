@@ -20,21 +20,29 @@ def call_user(function: Callable[..., Any], **arguments: Any) -> Any:
     position; its parameters' names tell. A function of fewer parameters gets the first ones.
     """
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # some built-in callables have no signature
         return function(*arguments.values())
-    by_keyword = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
-    if set(arguments) <= by_keyword:
-        return function(**arguments)
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return function(*arguments.values())
-    required = [p for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
-    positional = [p for p in required if p.kind is not p.KEYWORD_ONLY]
-    named = [p.name for p in required if p.name in arguments]
-    if len(required) < len(arguments) and named:
-        return function(**{name: arguments[name] for name in named})
-    values = list(arguments.values())
-    return function(*values[: max(1, min(len(values), len(positional)))])
+    wanted = [p for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
+    wanted += [p for p in parameters if p.default is not p.empty and p.name in arguments]
+    # Each argument goes to the parameter of its name; what has no name of ours gets the rest in order.
+    rest = [name for name in arguments if name not in {p.name for p in wanted}]
+    by_name: dict[str, Any] = {}
+    by_position: list[Any] = []
+    for parameter in wanted:
+        if parameter.name in arguments:
+            name = parameter.name
+        elif rest:
+            name = rest.pop(0)
+        else:
+            break
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            by_position.append(arguments[name])
+        else:
+            by_name[parameter.name] = arguments[name]
+    return function(*by_position, **by_name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +104,13 @@ class Parameter:
         allowed = [(n, *s) for s in shapes] if per_row else shapes
         if array.ndim and array.shape not in allowed:
             wanted = " or ".join(map(str, allowed))
-            raise ShapeError(f"{self.name} must have shape {wanted}, got {array.shape}.")
+            hint = ""
+            if not per_row and len(array) == n:
+                hint = (
+                    " For one value an observation use condgof.normal(mean=..., std=...) or the "
+                    "tuple (mean, std)."
+                )
+            raise ShapeError(f"{self.name} must have shape {wanted}, got {array.shape}.{hint}")
         check_finite(np.atleast_1d(array), self.name, "Check the model at those rows.")
         if array.ndim and per_row:
             values: FloatArray = array.reshape(n, *shape)

@@ -1,23 +1,44 @@
-"""Null distributions: bootstrap weights and the p-value."""
+"""Null distributions: bootstrap weights, the spectral limit, and the p-value."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from condgof.errors import InputError, InputTypeError
 from condgof.null._pvalue import pvalue
+from condgof.null._spectral import spectral_draws
 from condgof.null._weights import RowWeights, multinomial_weights, sign_weights
 from condgof.sample import Seed
 
-__all__ = ["RowWeights", "bootstrap_weights", "multinomial_weights", "pvalue", "sign_weights"]
+__all__ = [
+    "NULLS",
+    "RowWeights",
+    "bootstrap_weights",
+    "check_null",
+    "multinomial_weights",
+    "pvalue",
+    "sign_weights",
+    "spectral_draws",
+]
 
+#: Names of the nulls, and what results call them.
+NULLS = {"wild": "wild bootstrap", "multinomial": "multinomial bootstrap", "spectral": "spectral"}
 _MAKERS = {"wild": sign_weights, "multinomial": multinomial_weights}
 
 
-def bootstrap_weights(null: str, n: int, n_boot: int, seed: Seed) -> RowWeights:
-    """Return the weights of the null that a user asked for by name."""
+def check_null(null: Any, n_boot: Any) -> None:
+    """Check the null distribution and the number of draws that a user asked for."""
     if isinstance(n_boot, bool) or not hasattr(n_boot, "__index__"):
         raise InputTypeError(f"n_boot must be an integer, got {n_boot!r}.")
     if n_boot < 1:
         raise InputError(f"n_boot must be at least 1, got {n_boot}. 1,000 is a good choice.")
+    if null not in NULLS:
+        raise InputError(f"null must be one of {', '.join(map(repr, NULLS))}, got {null!r}.")
+
+
+def bootstrap_weights(null: str, n: int, n_boot: int, seed: Seed, keep: int = 2**26) -> RowWeights:
+    """Return the weights of a bootstrap asked for by name, kept if they fit into `keep` bytes."""
+    check_null(null, n_boot)
     if null not in _MAKERS:
-        raise InputError(f"null must be one of {', '.join(map(repr, _MAKERS))}, got {null!r}.")
-    return _MAKERS[null](n, int(n_boot), seed)
+        raise InputError(f"null={null!r} has no weights; use {' or '.join(map(repr, _MAKERS))}.")
+    return _MAKERS[null](n, int(n_boot), seed).keeping(keep)

@@ -7,8 +7,7 @@ weights of a row are the same however the rows are tiled, chunked or spread over
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -33,28 +32,27 @@ class RowWeights:
         Makes the weights of a canonical block, (rows of the block, m), from its number.
     factor : float
         What Σ_{i≠j} w_i w_j H_ij is multiplied by to give a draw of the statistic.
-    keep : int
-        Keep the weights when they take at most this many bytes, as doubles or else as bytes; make
-        them anew each time otherwise.
+    kept : ndarray of shape (n, m), optional
+        The weights themselves, where they were made once and for all.
     """
 
     n: int
     m: int
     make: Callable[[int], SmallInts]
     factor: float
-    keep: int = 2**26
+    kept: SmallInts | FloatArray | None = None
 
-    @cached_property
-    def _kept(self) -> SmallInts | FloatArray | None:
-        if self.n * self.m > self.keep:
-            return None
+    def keeping(self, most: int) -> RowWeights:
+        """Return the same weights, kept as doubles or as bytes if they fit into `most` bytes."""
+        if self.n * self.m > most:
+            return self
         whole = np.concatenate([self.make(b) for b in range(-(-self.n // BLOCK))])
-        return whole.astype(np.float64) if 8 * whole.size <= self.keep else whole
+        return replace(self, kept=whole.astype(np.float64) if 8 * whole.size <= most else whole)
 
     def block(self, start: int, stop: int) -> FloatArray:
         """Return the weights of rows start to stop, (stop − start, m)."""
-        if self._kept is not None:
-            return self._kept[start:stop].astype(np.float64, copy=False)
+        if self.kept is not None:
+            return self.kept[start:stop].astype(np.float64, copy=False)
         first, last = start // BLOCK, (stop - 1) // BLOCK
         made = np.concatenate([self.make(b) for b in range(first, last + 1)])
         offset = first * BLOCK

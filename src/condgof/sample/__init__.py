@@ -3,5 +3,18 @@
 from condgof.sample._columns import Column, is_frame, take_rows
 from condgof.sample._rng import RngLike, Seed, Use
 from condgof.sample._sample import MIN_ROWS, Sample
+from condgof.sample._source import Block, Source, scan
 
-__all__ = ["MIN_ROWS", "Column", "RngLike", "Sample", "Seed", "Use", "is_frame", "take_rows"]
+__all__ = [
+    "MIN_ROWS",
+    "Block",
+    "Column",
+    "RngLike",
+    "Sample",
+    "Seed",
+    "Source",
+    "Use",
+    "is_frame",
+    "scan",
+    "take_rows",
+]

@@ -88,7 +88,8 @@ def read(data: Any, what: str, *, text: bool) -> tuple[Any, FloatArray, tuple[Co
 
 
 def _read_array(data: Any, what: str) -> tuple[AnyArray, FloatArray, tuple[Column, ...]]:
-    given = _as_array(data, what)
+    # A copy, so that a model that writes into its x does not write into the caller's.
+    given = np.array(_as_array(data, what))
     if given.ndim not in (1, 2):
         raise ShapeError(
             f"{what} must have shape (n,) or (n, d), got {given.shape}. "
@@ -127,7 +128,7 @@ def _as_array(data: Any, what: str) -> AnyArray:
             f"{what} must have shape (n,) or (n, d), got a single {type(data).__name__}. "
             "Pass one row for each observation."
         )
-    if array.dtype.kind == "O" and hasattr(data, "to_numpy"):
+    if array.dtype.kind == "O" and hasattr(data, "to_numpy") and not _holds_text(array):
         array = _nullable_numbers(data, array)
     if array.dtype.kind not in "biuf":
         hint = (
@@ -154,12 +155,12 @@ def _frame_column(
     name = str(list(frame.columns)[i])
     dtype = str(series.dtype).lower()
     raw = np.asarray(series)
-    categorical = dtype.startswith(("categor", "enum", "str"))
+    categorical = dtype in ("str", "string") or dtype.startswith(("categor", "enum", "string["))
     if not categorical and raw.dtype.kind == "O":
-        raw = _nullable_numbers(series, raw)
-        categorical = raw.dtype.kind == "O" and all(
-            isinstance(value, str) or _missing(value) for value in raw
-        )
+        if _holds_text(raw):  # before any conversion, which would read "02139" as a number
+            categorical = all(isinstance(value, str) or _missing(value) for value in raw)
+        else:
+            raw = _nullable_numbers(series, raw)
     if categorical:
         if not text:
             raise InputTypeError(
@@ -175,6 +176,10 @@ def _frame_column(
     values = np.asarray(raw, dtype=np.float64)
     check_finite(values, f"{what} column {name!r}", DROP)
     return values, None
+
+
+def _holds_text(values: AnyArray) -> bool:
+    return any(isinstance(value, str) for value in values.ravel())
 
 
 def _missing(value: Any) -> bool:

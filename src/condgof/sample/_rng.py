@@ -27,6 +27,8 @@ class Use(IntEnum):
     LOCATIONS = 3
     BOOTSTRAP = 4
     STARTS = 5
+    LANDMARKS = 6
+    SPECTRAL = 7
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,8 @@ class Sample:
     y_columns: tuple[Column, ...]
 
     @classmethod
-    def of(cls, x: Any, y: Any) -> Sample:
-        """Check x and y of a conditional test and freeze them.
+    def of(cls, x: Any, y: Any, *, to_test: bool = True) -> Sample:
+        """Check x and y and freeze them; `to_test` asks for enough rows that vary.
 
         Examples
         --------
@@ -57,6 +57,9 @@ class Sample:
                 f"x has {len(x_values)} rows and y has {len(y_values)}. "
                 "Pass one row of x for each row of y."
             )
+        sample = cls(_frozen(x_values), _frozen(y_values), x_given, y_given, x_columns, y_columns)
+        if not to_test:
+            return sample
         _check_rows(len(y_values))
         if all(column.constant for column in x_columns + y_columns):
             raise InputError(
@@ -69,7 +72,7 @@ class Sample:
                 "condition on. Pass a column that varies, or use ksd for an unconditional test."
             )
         _check_constant_y(y_columns)
-        return cls(_frozen(x_values), _frozen(y_values), x_given, y_given, x_columns, y_columns)
+        return sample
 
     @classmethod
     def unconditional(cls, y: Any) -> Sample:
@@ -128,6 +131,18 @@ class Sample:
             return ()
         return (f"left out of the kernel, because constant: {_names(tuple(constant))}",)
 
+    def labels(self, points: FloatArray) -> tuple[dict[str, float | str], ...]:
+        """Name points (m, d_x) by column and level, where there are categorical columns; else ()."""
+        if not any(column.categorical for column in self.x_columns):
+            return ()
+        return tuple(
+            {
+                column.name: float(value) if column.levels is None else column.levels[int(value)]
+                for column, value in zip(self.x_columns, point, strict=True)
+            }
+            for point in points
+        )
+
     def locations(self, at: Any, what: str = "at", *, sets: bool = False) -> FloatArray:
         """Read points of x, checked.
 
@@ -152,6 +167,8 @@ class Sample:
                 f"categorical columns; got {type(at).__name__}."
             )
         try:
+            if np.iscomplexobj(at):
+                raise TypeError("complex numbers")
             points = np.array(at, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise InputTypeError(

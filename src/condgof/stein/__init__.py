@@ -9,7 +9,11 @@ from condgof.stein._criterion import (
 )
 from condgof.stein._features import sweep_features
 from condgof.stein._finite_set import finite_set_features, finite_set_gradient
+from condgof.stein._kernel import SteinKernel, SteinRows
+from condgof.stein._landmarks import Landmarks, choose_landmarks
+from condgof.stein._map_pass import map_spread, map_sums
 from condgof.stein._operator import SteinOperator
+from condgof.stein._pass import PIECE, Moments, Piece, cut, forms, moments
 from condgof.stein._sweep import (
     DEFAULT_MEMORY,
     ArrayWeights,
@@ -23,19 +27,31 @@ from condgof.stein._sweep import (
 
 __all__ = [
     "DEFAULT_MEMORY",
+    "PIECE",
     "ArrayWeights",
     "Gradient",
+    "Landmarks",
+    "Moments",
     "PairwiseTerms",
+    "Piece",
+    "SteinKernel",
     "SteinOperator",
+    "SteinRows",
     "Sums",
     "Weights",
     "check_memory",
+    "choose_landmarks",
     "criterion_gradient",
     "criterion_of_means",
     "criterion_slopes",
+    "cut",
     "finite_set_features",
     "finite_set_gradient",
+    "forms",
+    "map_spread",
+    "map_sums",
     "matmul",
+    "moments",
     "plan",
     "sweep",
     "sweep_features",

@@ -13,6 +13,7 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
 from condgof.kernels import CovariateKernel, Gaussian, Radial, direct_sqdist
+from condgof.stein._sweep import check_overflow
 
 ROW_BLOCK = 128
 
@@ -45,14 +46,18 @@ def criterion_of_means(means: FloatArray, reg: float = 0.0) -> FloatArray:
 
 def criterion_slopes(means: FloatArray, reg: float = 0.0) -> tuple[float, FloatArray]:
     """Return the criterion of one set and its derivative by each row mean, (n,)."""
+    check_overflow(means)
     n = len(means)
     centre = means - means.mean()
     sigma = 2.0 * float(means.std(ddof=1))
     spread = sigma + reg
-    if sigma == 0 or spread == 0:
+    if spread == 0:
         return 0.0, np.zeros(n)
     value = float(means.mean()) / spread
-    return value, 1.0 / (n * spread) - (value / spread) * 4.0 * centre / ((n - 1) * sigma)
+    slopes = np.full(n, 1.0 / (n * spread))
+    if sigma > 0:  # a standard deviation of 0 has no derivative; there the mean alone counts
+        slopes -= (value / spread) * 4.0 * centre / ((n - 1) * sigma)
+    return value, slopes
 
 
 @dataclass(frozen=True, eq=False)

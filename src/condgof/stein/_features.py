@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from condgof._typing import FloatArray
-from condgof.errors import NumericalError
-from condgof.stein._sweep import Sums, Weights
+from condgof.stein._sweep import Sums, Weights, check_overflow
 
 BLOCK = 4096
 
@@ -32,6 +31,5 @@ def sweep_features(features: FloatArray, weights: Weights) -> Sums:
         own += (w * w).T @ squares[start:stop]
     total = float(plain @ plain - squares.sum())
     forms = (weighted * weighted).sum(axis=1) - own
-    if not (np.isfinite(total) and np.isfinite(forms).all()):
-        raise NumericalError("The Stein features overflow: check the scores, or rescale y.")
+    check_overflow(np.array(total), forms)
     return Sums(total, forms)

@@ -15,7 +15,7 @@ import numpy as np
 from condgof._typing import FloatArray
 from condgof.engine import Threads
 from condgof.errors import InputError, NumericalError
-from condgof.stein._operator import Rows, SteinOperator
+from condgof.stein._operator import SteinOperator
 
 DEFAULT_MEMORY = 512 * 2**20
 MAX_TILE = 256
@@ -158,12 +158,17 @@ def sweep(
     for part in engine.map(strip, starts, most=cut.threads):
         total += part.total
         forms += part.forms
-    if not (np.isfinite(total) and np.isfinite(forms).all()):
+    check_overflow(np.array(total), forms)
+    return Sums(total, forms)
+
+
+def check_overflow(*arrays: FloatArray) -> None:
+    """Raise `NumericalError` when sums over the Stein matrix are not finite."""
+    if not all(np.isfinite(array).all() for array in arrays):
         raise NumericalError(
             "The Stein matrix overflows: scores or data are too large for double precision. "
             "Check the scores (a density close to 0 at the data?) or rescale x and y."
         )
-    return Sums(total, forms)
 
 
 def _strip(operator: SteinOperator, weights: Weights, size: int) -> Callable[[int], Sums]:
@@ -224,16 +229,17 @@ def matmul(
 
     def task(start: int) -> None:
         stop = min(start + size, n)
-        rows: Rows = slice(start, stop)
         product = np.zeros((stop - start, values.shape[1]))
-        for left in range(0, n, size):
-            right = min(left + size, n)
-            block = operator.block(rows, slice(left, right))
-            if left == start:
-                np.fill_diagonal(block, 0.0)
-            product += block @ values[left:right]
+        with np.errstate(over="ignore", invalid="ignore"):  # the product is checked at the end
+            for left in range(0, n, size):
+                right = min(left + size, n)
+                block = operator.block(slice(start, stop), slice(left, right))
+                if left == start:
+                    np.fill_diagonal(block, 0.0)
+                product += block @ values[left:right]
         out[start:stop] = product
 
     for _ in engine.map(task, range(0, n, size), most=cut.threads):
         pass
+    check_overflow(out)
     return out

@@ -1,0 +1,199 @@
+"""Choosing and running a solver: exact sums over tiles, or a low-rank factor that is linear in n."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import FloatArray
+from condgof.engine import Threads, as_engine, single_threaded_blas
+from condgof.errors import InputError
+from condgof.kernels import CovariateKernel, FiniteLocations, Radial
+from condgof.methods._prepare import Scored, check_count
+from condgof.null import NULLS, bootstrap_weights, check_null, spectral_draws
+from condgof.sample import Seed, Use
+from condgof.stein import (
+    Landmarks,
+    SteinOperator,
+    check_memory,
+    choose_landmarks,
+    cut,
+    forms,
+    moments,
+    sweep,
+)
+
+SOLVERS = ("auto", "exact", "lowrank")
+#: "auto" is exact up to this many multiplications, n²·m: half a second on two cores.
+EXACT_WORK = 2.5e10
+#: Landmarks are chosen among this many rows, drawn at random where there are more.
+SUBSAMPLE = 4096
+#: Above this many rows the null of the low-rank solver comes from the spectrum.
+SPECTRAL_ROWS = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class Options:
+    """How to solve, checked.
+
+    Parameters
+    ----------
+    solver, null : str
+        As asked for.
+    n_boot : int
+        Number of draws.
+    rank, tolerance : int or None, float or None
+        Cap and target of the low-rank solver; None for rules in n.
+    engine : Threads
+        Where the work runs.
+    memory : int
+        Budget of the exact solver, in bytes.
+    """
+
+    solver: str
+    null: str
+    n_boot: int
+    rank: int | None
+    tolerance: float | None
+    engine: Threads
+    memory: int
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        solver: Any,
+        null: Any,
+        n_boot: Any,
+        rank: Any = None,
+        tolerance: Any = None,
+        engine: Any = None,
+        memory: Any = None,
+    ) -> Options:
+        """Check what a user passed."""
+        if solver not in SOLVERS:
+            raise InputError(f"solver must be one of {', '.join(map(repr, SOLVERS))}, got {solver!r}.")
+        check_null(null, n_boot)
+        if null == "spectral" and solver == "exact":
+            raise InputError("null='spectral' needs solver='lowrank' (or 'auto').")
+        if tolerance is not None and not (isinstance(tolerance, (int, float)) and 0 < tolerance < 1):
+            raise InputError(f"tolerance must be between 0 and 1, got {tolerance!r}.")
+        return cls(
+            solver,
+            null,
+            int(n_boot),
+            None if rank is None else check_count(rank, "rank"),
+            tolerance,
+            as_engine(engine),
+            check_memory(memory),
+        )
+
+    def chosen(self, n: int) -> str:
+        """Return the solver that runs: a fixed rule in n and the number of draws."""
+        if self.solver != "auto":
+            return self.solver
+        if self.null == "spectral" or self.rank is not None or self.tolerance is not None:
+            return "lowrank"
+        return "exact" if float(n) * n * self.n_boot <= EXACT_WORK else "lowrank"
+
+    def rank_cap(self, n: int) -> int:
+        """Return the largest rank: what a pass over many rows can afford is less."""
+        return self.rank or (1000 if n <= 50_000 else 500)
+
+    def target(self, n: int) -> float:
+        """Return the relative residual to reach."""
+        return self.tolerance or (2e-4 if n <= 5000 else 1e-3 if n <= 50_000 else 2e-3)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The off-diagonal sum of the Stein matrix, draws of the statistic, and how they were made."""
+
+    total: float
+    draws: FloatArray
+    solver: str
+    null: str
+    details: dict[str, Any]
+
+
+def solve(
+    scored: Scored,
+    kernel_x: CovariateKernel | FiniteLocations,
+    kernel_y: Radial,
+    options: Options,
+    seed: Seed,
+) -> Solution:
+    """Sum over the Stein matrix of a sample and draw from the null distribution.
+
+    Parameters
+    ----------
+    scored : Scored
+        The sample with its scores.
+    kernel_x, kernel_y : CovariateKernel or FiniteLocations, Radial
+        Kernels that are ready.
+    options : Options
+        How.
+    seed : Seed
+        The source of randomness.
+    """
+    n = scored.sample.n
+    if options.chosen(n) == "exact":
+        keep = options.memory // 8  # of the budget, what tiles leave
+        weights = bootstrap_weights(options.null, n, options.n_boot, seed, keep)
+        operator = scored.operator(kernel_x, kernel_y)
+        sums = sweep(operator, weights, engine=options.engine, memory=options.memory)
+        draws = weights.factor * sums.forms
+        return Solution(sums.total, draws, "exact", NULLS[options.null], {})
+    return _solve_lowrank(scored, kernel_x, kernel_y, options, seed)
+
+
+def _solve_lowrank(
+    scored: Scored,
+    kernel_x: CovariateKernel | FiniteLocations,
+    kernel_y: Radial,
+    options: Options,
+    seed: Seed,
+) -> Solution:
+    n = scored.sample.n
+    landmarks = find_landmarks(
+        scored, kernel_x, kernel_y, seed, cap=options.rank_cap(n), tolerance=options.target(n)
+    )
+    details: dict[str, Any] = {"rank": landmarks.rank, "residual": landmarks.residual}
+    if landmarks.capped:
+        details["notes"] = (
+            f"rank stopped at {landmarks.rank} with a relative residual of {landmarks.residual:.1g}: "
+            "the level holds, some power may be lost (raise rank=)",
+        )
+    pieces = cut(scored.x, scored.sample.y, scored.scores)
+    null = "spectral" if options.null == "wild" and n > SPECTRAL_ROWS else options.null
+    if null == "spectral":
+        found = moments(landmarks, pieces, options.engine)
+        draws = spectral_draws(found.eigenvalues, options.n_boot, seed)
+        return Solution(found.total, draws, "lowrank", NULLS[null], details)
+    weights = bootstrap_weights(null, n, options.n_boot, seed)
+    sums = forms(landmarks, pieces, weights, options.engine)
+    return Solution(sums.total, weights.factor * sums.forms, "lowrank", NULLS[null], details)
+
+
+def find_landmarks(
+    scored: Scored,
+    kernel_x: CovariateKernel | FiniteLocations,
+    kernel_y: Radial,
+    seed: Seed,
+    *,
+    cap: int,
+    tolerance: float,
+) -> Landmarks:
+    """Choose landmarks among at most `SUBSAMPLE` rows, drawn at random."""
+    rng = seed.stream(Use.LANDMARKS)
+    n = scored.sample.n
+    rows = np.arange(n)
+    if n > SUBSAMPLE:
+        rows = np.sort(rng.choice(n, SUBSAMPLE, replace=False))
+    x, y, scores = scored.x[rows], scored.sample.y[rows], scored.scores[rows]
+    # One BLAS thread: the last bits decide which pivots are drawn, and must not depend on cores.
+    with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
+        operator = SteinOperator.of(x, y, scores, kernel_x, kernel_y)
+        return choose_landmarks(operator, rng, tolerance=tolerance, cap=cap)
