@@ -59,6 +59,15 @@ def test_make_targets_in_the_readme_exist():
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 
 
+@pytest.mark.parametrize(
+    "page", [p.name for p in ROOT.glob("*.md")] + [f"docs/{p.name}" for p in ROOT.glob("docs/*.md")]
+)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text()):
+        if "://" not in target:
+            assert (ROOT / page).parent.joinpath(target).exists(), target
+
+
 PUBLIC = [name for name in condgof.__all__ if callable(getattr(condgof, name))]
 
 

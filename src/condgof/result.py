@@ -86,7 +86,7 @@ class GofResult:
 
     def reject(self, alpha: float = 0.05) -> bool:
         """Whether the model is rejected at level `alpha`: the p-value is at most `alpha`."""
-        if not 0 < alpha < 1:
+        if not isinstance(alpha, (int, float, np.floating)) or not 0 < alpha < 1:
             raise InputError(f"alpha must be between 0 and 1, got {alpha!r}.")
         return self.pvalue <= alpha
 

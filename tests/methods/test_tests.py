@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -24,6 +25,9 @@ TESTS = {
     "fscd-random": lambda m, x, y, **k: cg.fscd(m, x, y, locations="random", **k),
     "fscd-given": lambda m, x, y, **k: cg.fscd(m, x, y, locations=x[:3], **k),
     "ksd": lambda m, x, y, **k: cg.ksd(m.score(y, x), y, **k),
+    "fssd": lambda m, x, y, **k: cg.fssd(
+        m.score(y, x), y, **{n: v for n, v in k.items() if n != "memory"}
+    ),
 }
 
 
@@ -48,6 +52,7 @@ class TestEveryTest:
         assert result.pvalue * 100 == pytest.approx(round(result.pvalue * 100))
         assert len(result.null_distribution) == 99
         assert result.solver == "exact"
+        assert len(repr(result)) < 120
         assert f"p-value    {result.pvalue:.4g} (99 wild bootstrap draws)" in str(result)
         assert json.loads(json.dumps(result.to_dict()))["pvalue"] == result.pvalue
         with pytest.raises(ValueError, match="read-only"):
@@ -61,6 +66,20 @@ class TestEveryTest:
         assert copy != result
         assert not copy.null_distribution.flags.writeable
         assert copy.details == result.details
+
+
+@pytest.mark.parametrize("name", ["kcsd", "fscd-random"])
+def test_memory_stays_in_the_budget(name):
+    """No n×n array (128 MB here), and no more than the budget beyond the data."""
+    case = problem("qgm")
+    x, y = case.draw(4000, np.random.default_rng(0))
+    budget = 16 * 2**20
+    TESTS[name](case.p, x[:50], y[:50], rng=0, n_boot=5)  # imports are not counted
+    tracemalloc.start()
+    TESTS[name](case.p, x, y, rng=0, n_boot=500, engine=2, memory=budget, solver="exact")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < budget + 40 * x.nbytes + 8 * 500 * 20
 
 
 def test_reject():
@@ -120,6 +139,30 @@ class TestOptimize:
         result = cg.fscd(case.p, x, y, rng=0, n_locations=1, n_boot=20)
         assert result.details["n_train"] == 2000
         assert result.n == 6000
+
+    def test_starts_in_parallel_change_nothing(self):
+        case = problem("hgm")
+        x, y = case.draw(4000, np.random.default_rng(0))  # 1,200 rows to train on: starts on threads
+        one, two = (cg.fscd(case.p, x, y, rng=0, n_boot=50, engine=k) for k in (1, 2))
+        np.testing.assert_array_equal(one.locations, two.locations)
+        assert one.details == two.details
+
+    def test_ties_in_x_do_not_make_one_place_of_five(self):
+        rng = np.random.default_rng(0)
+        x = rng.integers(0, 8, 300).astype(float)
+        y = x + (1 + (x == 5)) * rng.normal(size=300)
+        result = cg.fscd((x, np.ones(300)), x, y, rng=0)
+        assert len(np.unique(result.locations.round(6))) > 1
+
+    def test_a_shift_of_x_changes_nothing(self, hgm):
+        model, x, y = hgm
+        s = model.score(y, x)
+        for kernel in (cg.Gaussian(), cg.Laplace()):
+            plain = cg.fscd(s, x, y, rng=0, kernel_x=kernel, n_boot=50)
+            moved = cg.fscd(s, x + 2.0**20, y, rng=0, kernel_x=kernel, n_boot=50)
+            assert moved.details["criterion_before"] == pytest.approx(
+                plain.details["criterion_before"], rel=1e-6
+            )
 
     def test_products_and_constant_columns(self, hgm):
         model, x, y = hgm

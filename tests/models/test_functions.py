@@ -1,7 +1,10 @@
 """Models from plain functions."""
 
+import functools
+
 import numpy as np
 import pytest
+from scipy import stats
 
 import condgof as cg
 from condgof.errors import DerivativeError, InputError, InputTypeError, NonFiniteError, ShapeError
@@ -19,10 +22,56 @@ def test_parameters_named_x_and_y_cannot_be_swapped():
         expected,  # by position: (y, x)
     )
 
+    for function in (lambda x, target: x - target, lambda covariate, y: covariate - y):
+        np.testing.assert_array_equal(cg.scores(cg.from_score(function), X, Y)[:, 0], expected)
+
     def with_default(y, x, scale=1.0):
         return (x - y) / scale
 
     np.testing.assert_array_equal(cg.scores(cg.from_score(with_default), X, Y)[:, 0], expected)
+
+
+def test_any_way_to_write_the_parameters():
+    def x_only_by_position(x, y, /):
+        return x - y
+
+    def rest(x, *others):
+        return x - others[0]
+
+    def options(y, context=0.0):
+        return context - y
+
+    def everything(**given):
+        return given["x"] - given["y"]
+
+    class Called:
+        def __call__(self, X, y):
+            return X - y
+
+    partial = functools.partial(lambda scale, y, x: (x - y) / scale, 1.0)
+    lambdas = [lambda X, y: X - y, lambda *both: both[1] - both[0], np.vectorize(lambda y, x: x - y)]
+    for function in (x_only_by_position, rest, options, everything, Called(), partial, *lambdas):
+        got = cg.scores(cg.from_score(function), X, Y)[:, 0]
+        np.testing.assert_array_equal(got, X - Y, err_msg=str(function))
+
+
+def test_functions_that_work_in_place():
+    def log_prob(y, x):
+        y -= x
+        x *= 0
+        return -0.5 * y**2
+
+    np.testing.assert_allclose(
+        cg.scores(cg.from_log_prob(log_prob), X, Y)[:, 0], X - Y, rtol=1e-8, atol=1e-8
+    )
+
+
+def test_unconditional_functions_in_any_letter():
+    wanted = cg.ksd(-Y, Y, n_boot=5, rng=0).statistic
+    for function in (lambda x: -x, lambda value: -value, lambda y, x: -y, np.negative):
+        assert cg.ksd(cg.from_score(function), Y, n_boot=5, rng=0).statistic == wanted
+    density = cg.from_log_prob(stats.norm().logpdf)
+    assert cg.ksd(density, Y, n_boot=5, rng=0).statistic == pytest.approx(wanted, rel=1e-6)
 
 
 def test_a_function_of_y_alone_serves_the_unconditional_tests():
@@ -31,6 +80,12 @@ def test_a_function_of_y_alone_serves_the_unconditional_tests():
     assert result.statistic == same.statistic == cg.ksd(-Y, Y, n_boot=10, rng=0).statistic
     log_density = cg.from_log_prob(lambda y: -0.5 * y**2)
     assert cg.ksd(log_density, Y, n_boot=10, rng=0).statistic == pytest.approx(result.statistic)
+
+
+def test_scores_need_no_sample_that_could_be_tested():
+    """Scores along y at a single x are an ordinary thing to ask for."""
+    model = cg.models.Normal(mean=lambda x: x, std=1.0)
+    np.testing.assert_array_equal(cg.scores(model, [1.0, 1.0], [0.0, 2.0])[:, 0], [1.0, -1.0])
 
 
 def test_models_get_x_and_y_in_the_users_shape():
@@ -92,6 +147,20 @@ class TestLogProb:
         y = X + np.random.default_rng(0).standard_t(2, size=40)
         model = cg.from_log_prob(truth.log_prob)
         np.testing.assert_allclose(cg.scores(model, X, y), truth.score(y, X), rtol=1e-7, atol=1e-9)
+
+    def test_an_outlier_does_not_spoil_the_other_rows(self):
+        truth = cg.models.StudentT(df=2.0, loc=lambda x: x)
+        modes = cg.models.NormalMixture([0.5, 0.5], [-3.0, 3.0], 0.5)
+        for case in (truth, modes):
+            y = Y.copy()
+            y[3] = 1e6
+            got = cg.scores(cg.from_log_prob(case.log_prob), X, y)
+            np.testing.assert_allclose(got, case.score(y, X), rtol=1e-6, atol=1e-6)
+
+    def test_results_tell_the_error(self):
+        model = cg.from_log_prob(lambda y, x: -0.5 * (y - x) ** 2)
+        assert 0 < cg.kcsd(model, X, Y, n_boot=5, rng=0).details["score_error"] < 1e-9
+        assert "score_error" not in cg.kcsd(X - Y, X, Y, n_boot=5, rng=0).details
 
     def test_a_noisy_log_density_is_refused(self):
         noise = np.random.default_rng(0)

@@ -150,6 +150,29 @@ class TestFrames:
         with pytest.raises(CondgofError, match=message):
             cg.kcsd(SCORES, self.FRAME.assign(bad=column), Y)
 
+    @pytest.mark.parametrize("dtype", [object, "str", "string", "category"])
+    def test_digits_that_are_text_stay_text(self, dtype):
+        """A postal code is no number, whichever way the frame holds its strings."""
+        frame = self.FRAME.assign(zip=pd.Series(["02139", "10027"] * 20, dtype=dtype))
+        result = cg.kcsd(SCORES, frame, Y, n_boot=5, rng=0)
+        assert "Categorical(0.5).on('kind', 'zip')" in repr(result.kernel_x)
+        with pytest.raises(InputTypeError, match="y"):
+            cg.kcsd(SCORES, X, pd.Series(["0.3", "0.4"] * 20, dtype=object))
+
+    def test_polars_structs_are_refused(self):
+        frame = pl.DataFrame({"a": X[:, 0], "s": [{"u": 1}] * N})
+        with pytest.raises(ShapeError, match="holds arrays, not numbers"):
+            cg.kcsd(SCORES, frame, Y)
+        with pytest.raises(ShapeError, match="holds arrays, not numbers"):
+            cg.kcsd(SCORES, pl.DataFrame({"a": X}), Y)
+
+    def test_categorical_locations_are_named(self):
+        result = cg.fscd(SCORES, self.FRAME, Y, locations="random", n_locations=2, n_boot=5, rng=0)
+        for label, point in zip(result.details["location_labels"], result.locations, strict=True):
+            assert label["a"] == point[0]
+            assert label["kind"] == "uvw"[int(point[1])]
+        assert "kind=" in str(result)
+
     def test_text_in_y(self):
         with pytest.raises(InputTypeError, match="y column 'kind' holds text"):
             cg.kcsd(SCORES, X, self.FRAME[["kind"]])
@@ -176,10 +199,10 @@ class TestBadInput:
             (with_bad(X, 3, 7), Y, NonFiniteError, "x has NaN .* 2 of 40 rows, the first in row 3"),
             (X, with_bad(Y, 9), NonFiniteError, "y has NaN .* 1 of 40 rows, the first in row 9"),
             (X, with_bad(Y, 9, value=np.inf), NonFiniteError, "y has NaN or infinite"),
-            (X.astype(object), Y, InputTypeError, "x is an array of object values"),
-            (X, Y.astype(complex), InputTypeError, "y is an array of complex128 values"),
-            (np.array(["a"] * N), Y, InputTypeError, "text columns of x are fine in a pandas"),
-            (X, np.array(["2020-01-01"] * N, dtype="M8[D]"), InputTypeError, "not of real numbers"),
+            (X.astype(object), Y, InputTypeError, "x must be real numbers, got an array of object"),
+            (X, Y.astype(complex), InputTypeError, "got an array of complex128 values"),
+            (np.array(["a"] * N), Y, InputTypeError, "text columns of x are fine in a frame"),
+            (X, np.array(["2020-01-01"] * N, dtype="M8[D]"), InputTypeError, "datetime64"),
             (X, np.full(N, 3.0), InputError, "y is constant"),
             (np.ones((N, 2)), Y, InputError, "Every column of x is constant"),
             (np.ones(N), np.ones(N), InputError, "All 40 rows of .* are equal"),
@@ -249,7 +272,7 @@ class TestBadInput:
             ({"locations": np.zeros(2)}, r"locations must have shape \(m, 2\), got \(2,\)"),
             ({"locations": np.zeros((0, 2))}, "holds no location"),
             ({"locations": [[np.nan, 0.0]]}, "locations has NaN"),
-            ({"locations": [["a", "b"]]}, "cannot be read as points"),
+            ({"locations": [["a", "b"]]}, "locations must be real numbers"),
             ({"reg": -1.0}, "reg must be"),
         ],
     )
@@ -266,6 +289,34 @@ class TestBadInput:
     def test_options_are_by_keyword_only(self):
         with pytest.raises(TypeError):
             cg.kcsd(SCORES, X, Y, cg.Gaussian())
+
+    @pytest.mark.parametrize("size", [1e160, 1e200])
+    def test_scores_that_overflow(self, size):
+        huge = SCORES * size
+        for run in (
+            lambda: cg.kcsd(huge, X, Y),
+            lambda: cg.kcsd(huge, X, Y, solver="lowrank"),
+            lambda: cg.fscd(huge, X, Y),
+            lambda: cg.fssd(huge, Y),
+            lambda: cg.witness(huge, X, Y, at=X[:2]),
+            lambda: cg.power_criterion(huge, X, Y, at=X[:2]),
+        ):
+            with pytest.raises(InputError, match="overflow"), np.errstate(all="ignore"):
+                run()
+
+    def test_a_model_that_writes_into_x_does_not_change_the_callers(self):
+        x = X.copy()
+
+        def score(y, x):
+            x *= 0
+            return -y
+
+        cg.kcsd(cg.from_score(score), x, Y, n_boot=2, rng=0)
+        np.testing.assert_array_equal(x, X)
+
+    def test_complex_locations(self):
+        with pytest.raises(InputTypeError, match="complex"):
+            cg.witness(SCORES, X, Y, at=X[:2] + 1j)
 
     def test_huge_values(self):
         with pytest.raises(InputError, match="overflow"):
@@ -290,3 +341,148 @@ class TestSeed:
         seed = Seed.of(3)
         assert seed.stream(Use.SPLIT).integers(2**60) != seed.stream(Use.BOOTSTRAP).integers(2**60)
         assert seed.stream(Use.SPLIT, 1).integers(2**60) != seed.stream(Use.SPLIT).integers(2**60)
+
+
+class TestWhatOnceBroke:
+    """Each of these once gave a wrong result, or an error of another library."""
+
+    def test_masked_scores_means_and_locations_are_missing(self):
+        masked = np.ma.masked_where(np.arange(N) < 5, SCORES)
+        for run in (
+            lambda: cg.kcsd(masked, X, Y),
+            lambda: cg.kcsd((masked, np.ones(N)), X, Y),
+            lambda: cg.kcsd(cg.from_score(lambda y, x: masked), X, Y),
+            lambda: cg.witness(SCORES, X, Y, at=np.ma.masked_greater(X[:3], -9)),
+        ):
+            with pytest.raises(NonFiniteError):
+                run()
+
+    @pytest.mark.parametrize("at", [[["1", "2"]], np.array([["2020-01-01"] * 2], dtype="M8[D]")])
+    def test_locations_are_read_like_x(self, at):
+        for run in (
+            lambda: cg.witness(SCORES, X, Y, at=at),
+            lambda: cg.fssd(np.c_[SCORES, SCORES], np.c_[Y, X[:, 0]], locations=at),
+        ):
+            with pytest.raises(InputTypeError, match="real numbers"):
+                run()
+
+    def test_a_series_is_a_frame_of_one_column(self):
+        levels = pd.Series([1, 2] * 20, dtype="category")
+        assert "Categorical" in repr(cg.kcsd(SCORES, levels, Y, n_boot=2).kernel_x)
+        with pytest.raises(InputTypeError, match="must be numeric"):
+            cg.kcsd(SCORES, X, levels)
+        named = cg.kcsd(
+            SCORES, pd.Series(X[:, 0], name="age").to_frame(), Y, kernel_x=cg.IMQ().on("age")
+        )
+        assert (
+            named.kernel_x
+            == cg.kcsd(SCORES, pd.Series(X[:, 0], name="age"), Y, kernel_x=cg.IMQ()).kernel_x
+        )
+
+    def test_missing_levels_of_any_type(self):
+        values = np.array([1.0, np.nan] * 20, dtype=np.float32)
+        frame = pd.DataFrame({"a": X[:, 0], "c": pd.Categorical(values)})
+        with pytest.raises(NonFiniteError, match="missing values in 20 of 40 rows"):
+            cg.kcsd(SCORES, frame, Y)
+
+    def test_missing_booleans_are_counted(self):
+        frame = pl.DataFrame({"a": X[:, 0], "b": [True, None] * 20})
+        with pytest.raises(NonFiniteError, match="20 of 40"):
+            cg.kcsd(SCORES, frame, Y)
+
+    def test_frames_of_locations_by_name_or_position(self):
+        frame = pd.DataFrame(X, columns=[0, 1])
+        wanted = cg.witness(SCORES, X, Y, at=X[:3])
+        np.testing.assert_allclose(cg.witness(SCORES, frame, Y, at=frame[:3]), wanted)
+        np.testing.assert_allclose(cg.witness(SCORES, frame, Y, at=frame[:3][[1, 0]]), wanted)
+        np.testing.assert_allclose(cg.witness(SCORES, X, Y, at=frame[:3]), wanted)
+        twice = pd.DataFrame(X[:3], columns=["a", "a"])
+        with pytest.raises(InputError, match="two columns of the same name"):
+            cg.witness(SCORES, pd.DataFrame(X, columns=["a", "b"]), Y, at=twice)
+        text = pd.DataFrame({"a": ["u"], "b": ["v"]})
+        with pytest.raises(InputTypeError, match="must hold numbers"):
+            cg.witness(SCORES, pd.DataFrame(X, columns=["a", "b"]), Y, at=text)
+
+    def test_levels_held_as_numbers_get_locations_at_levels(self):
+        x = np.c_[X[:, 0], np.arange(N) % 3]
+        kernel = cg.Gaussian().on(0) * cg.Categorical(0.0).on(1)
+        result = cg.fscd(SCORES + 5, x, Y, locations="random", kernel_x=kernel, rng=0)
+        assert set(result.locations[:, 1]) <= {0.0, 1.0, 2.0}
+        assert result.reject()
+
+    def test_a_statistic_of_zero_up_to_rounding_is_no_evidence(self):
+        """Locations so far apart in bandwidths that no two rows share one."""
+        for seed in range(20):
+            z = np.random.default_rng(seed).normal(size=(60, 3))
+            result = cg.fssd(-z, z, locations=z[:3], kernel_y=cg.Gaussian(0.01), rng=0)
+            assert result.statistic == 0.0
+            assert result.pvalue == 1.0
+
+    def test_offsets_lose_no_digits(self):
+        """Seconds since 1970 with a bandwidth below a second."""
+        rng = np.random.default_rng(0)
+        x = rng.integers(0, 60 * 1024, N) / 1024.0
+        kernel = {"kernel_x": cg.Gaussian(0.7)}
+        for run in (
+            lambda t: cg.witness(SCORES, t, Y, at=t[:4], **kernel),
+            lambda t: cg.power_criterion(SCORES, t, Y, at=t[:4], **kernel),
+            lambda t: cg.fscd(SCORES, t, Y, locations=t[:4], n_boot=1, **kernel).statistic,
+            lambda t: cg.kcsd(SCORES, t, Y, n_boot=1, **kernel).statistic,
+        ):
+            np.testing.assert_allclose(run(x + 1.7e9), run(x), rtol=1e-10)
+
+    def test_extreme_bandwidths_and_scales(self):
+        for bandwidth in (1e-200, 1e155, 10**400):
+            with pytest.raises(InputError, match="bandwidth"):
+                cg.Gaussian(bandwidth)
+        with pytest.raises(InputError, match=r"Rescale"):
+            cg.fscd(SCORES, X, Y * 1e-160)
+        with pytest.raises(InputError, match=r"Rescale"):
+            cg.kcsd(SCORES, X * 1e160, Y, scale_x="std", kernel_x=cg.Gaussian(1.0))
+        small, large = (cg.power_criterion(SCORES * k, X, Y, at=X[:3], kernel_y=cg.Gaussian(1e3))
+                        for k in (1e50, 1e100))  # fmt: skip
+        np.testing.assert_allclose(large, small, rtol=1e-9)
+
+    def test_almost_constant_y_does_not_hang_on_the_seed(self):
+        y = np.zeros(3000)
+        y[1234] = 1.0
+        x = np.random.default_rng(0).normal(size=3000)
+        assert {cg.ksd(-y, y, rng=seed, n_boot=5).kernel_y.bandwidth for seed in range(5)} == {1.0}
+        assert cg.kcsd(-y, x, y, rng=3, n_boot=5).pvalue > 0
+
+    @pytest.mark.parametrize("name", ["null", "n_boot", "solver", "scale_x", "rank", "engine"])
+    @pytest.mark.parametrize("value", [["wild"], np.array([5, 6]), np.ones(2), object()])
+    def test_odd_options(self, name, value):
+        with pytest.raises(CondgofError, match=name):
+            cg.kcsd(SCORES, X, Y, **{name: value})
+
+    def test_odd_kernels(self):
+        for similarity in ("a", None, np.array([0.5])):
+            with pytest.raises(InputError, match="similarity"):
+                cg.Categorical(similarity)
+        with pytest.raises(InputError, match="twice"):
+            cg.Gaussian().on(0, 0)
+        twice = pd.DataFrame(X, columns=["a", "a"])
+        with pytest.raises(InputError, match="several columns"):
+            cg.kcsd(SCORES, twice, Y, kernel_x=cg.Gaussian().on("a"))
+        assert cg.kcsd(SCORES, X, Y, kernel_x=cg.Gaussian().on(np.int64(1)), engine=np.int64(2)).n == N
+
+    def test_what_models_return(self):
+        class NeedsGrad:
+            def __array__(self, *args, **kwargs):
+                raise RuntimeError("call detach() first")
+
+        for bad in ([[1.0, 2.0], [3.0]], NeedsGrad()):
+            for model in (lambda b=bad: cg.from_score(lambda y, x: b),
+                          lambda b=bad: cg.from_log_prob(lambda y, x: b),
+                          lambda b=bad: cg.normal(mean=b, std=1.0)):  # fmt: skip
+                with pytest.raises(InputTypeError, match="cannot be read"):
+                    cg.kcsd(model(), X, Y)
+        with pytest.raises(InputTypeError, match="not one of each"):
+            cg.as_model((lambda x: x, np.ones(N)))
+        with pytest.raises(InputError, match="not symmetric"):
+            cg.ksd(cg.models.Normal(mean=[0.0, 0.0], cov=[[1, 0.9], [0, 1]]), X)
+        scores = SCORES.copy()
+        model = cg.as_model(scores)
+        scores[:] = 0
+        assert model.score(Y, X).any()

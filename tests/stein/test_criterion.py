@@ -82,6 +82,26 @@ def test_gradient_against_differences(kernel_x, kernel_y, reg, rng):
     assert found.log_bandwidth_y == pytest.approx(slope, rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.parametrize("kernel_y", [Gaussian(1.1), IMQ(1.1), Matern52(1.1), Custom(1.1)])
+def test_single_precision_and_units(kernel_y, rng):
+    """What the optimiser climbs on is the exact criterion, to single precision."""
+    x, y, s = (
+        rng.normal(size=(200, 3)),
+        1e3 * rng.normal(size=(200, 2)),
+        1e-3 * rng.normal(size=(200, 2)),
+    )
+    kernel_y = kernel_y.with_bandwidth(1.1e3)
+    kernel_x = CovariateKernel((OnColumns(Gaussian(1.4), (0, 1, 2)),))
+    exact, single = (
+        criterion_gradient(x, terms, 2, x[:3], kernel_x, kernel_y, 1e-8)
+        for terms in (PairwiseTerms.of(y, s), PairwiseTerms.of(y, s, unit=1.1e3, single=True))
+    )
+    assert single.value == pytest.approx(exact.value, rel=1e-4)
+    size = np.abs(exact.locations).max()
+    np.testing.assert_allclose(single.locations, exact.locations, atol=1e-3 * size)
+    assert single.log_bandwidth_y == pytest.approx(exact.log_bandwidth_y, rel=1e-3, abs=1e-4 * size)
+
+
 def test_value_against_the_definition(rng):
     x, y, s = rng.normal(size=(70, 2)), rng.normal(size=(70, 3)), rng.normal(size=(70, 3))
     v = x[:4] + 0.1

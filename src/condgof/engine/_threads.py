@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import sys
 import threading
@@ -119,13 +120,15 @@ def as_engine(engine: Any) -> Threads:
         return Threads(_cores())
     if isinstance(engine, Threads):
         return engine
-    if hasattr(engine, "__index__") and not isinstance(engine, bool):
-        if engine < 1:
-            raise InputError(f"engine must be at least 1 thread, got {engine}.")
-        return Threads(int(engine))
-    raise InputTypeError(
-        f"engine must be None (all cores) or a number of threads, got {type(engine).__name__}."
-    )
+    try:
+        count = operator.index(engine)
+    except TypeError as error:
+        raise InputTypeError(
+            f"engine must be None (all cores) or a number of threads, got {type(engine).__name__}."
+        ) from error
+    if count < 1:
+        raise InputError(f"engine must be at least 1 thread, got {count}.")
+    return Threads(count)
 
 
 def _cores() -> int:

@@ -10,9 +10,10 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.errors import InputError, InputTypeError
-from condgof.kernels._distance import direct_sqdist, sqdist
+from condgof.kernels._distance import direct_sqdist, near_zero, sqdist
 
 Bandwidth: TypeAlias = float | Literal["median"]
+SMALLEST = 1e-70
 Profile: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 
 
@@ -111,7 +112,7 @@ class Radial(Kernel):
         if self.smooth:
             return sqdist(a, b, self.sigma)
         # A kink at 0 takes the root of t, and with it of the rounding error of a matrix product.
-        return direct_sqdist(a / self.sigma, b / self.sigma)
+        return direct_sqdist(*near_zero(a, b, self.sigma))
 
     def __repr__(self) -> str:
         shown = repr(self.bandwidth) if isinstance(self.bandwidth, str) else f"{self.bandwidth:.6g}"
@@ -136,10 +137,18 @@ def _check_bandwidth(bandwidth: Any, kernel: str) -> Bandwidth:
             f"{kernel}: the bandwidth must be a positive number or 'median', "
             f"got {type(bandwidth).__name__}."
         )
-    number = float(bandwidth)
+    try:
+        number = float(bandwidth)
+    except OverflowError:
+        number = math.inf
     if not math.isfinite(number) or number <= 0:
         raise InputError(
             f"{kernel}: the bandwidth must be positive and finite, got {number!r}. "
             "Pass a positive number or 'median'."
+        )
+    if not SMALLEST <= number <= 1.0 / SMALLEST:  # its fourth power must neither over- nor underflow
+        raise InputError(
+            f"{kernel}: the bandwidth {number:.3g} is too small or too large for double precision. "
+            "Rescale the data, so that distances are nearer to 1."
         )
     return number

@@ -33,10 +33,12 @@ class Categorical(Kernel):
     similarity: float = 0.5
 
     def __post_init__(self) -> None:
-        if not 0 <= self.similarity < 1:
+        number = isinstance(self.similarity, (int, float, np.integer, np.floating))
+        if not number or not 0 <= self.similarity < 1:
             raise InputError(
                 f"Categorical: similarity must be at least 0 and below 1, got {self.similarity!r}."
             )
+        object.__setattr__(self, "similarity", float(self.similarity))
 
     def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """Evaluate the kernel between the rows of `a` (n, d) and of `b` (m, d): (n, m)."""

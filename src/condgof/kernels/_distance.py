@@ -34,7 +34,7 @@ def sqdist(a: FloatArray, b: FloatArray, scale: float = 1.0) -> FloatArray:
     array([[0.25],
            [1.  ]])
     """
-    a, b = a / scale, b / scale
+    a, b = near_zero(a, b, scale)
     norms_a, norms_b = (a * a).sum(axis=1), (b * b).sum(axis=1)
     if product_is_exact(norms_a, norms_b):
         out = a @ (-2.0 * b.T)
@@ -42,6 +42,15 @@ def sqdist(a: FloatArray, b: FloatArray, scale: float = 1.0) -> FloatArray:
         out += norms_b
         return np.maximum(out, 0.0, out=out)
     return direct_sqdist(a, b)
+
+
+def near_zero(a: FloatArray, b: FloatArray, scale: float) -> tuple[FloatArray, FloatArray]:
+    """Move both sets of points near 0 and divide by a bandwidth; differences stay what they are.
+
+    First moved, then divided: to divide seconds since 1970 by a bandwidth of a second loses digits.
+    """
+    centre = b[0] if len(b) else 0.0
+    return (a - centre) / scale, (b - centre) / scale
 
 
 def product_is_exact(norms_a: FloatArray, norms_b: FloatArray) -> bool:

@@ -43,9 +43,11 @@ class OnColumns(Kernel):
         if not columns:
             raise InputError(f"{kernel!r}.on() needs at least one column, by name or number.")
         for column in columns:
-            if isinstance(column, bool) or not isinstance(column, (int, str)):
+            if isinstance(column, bool) or not isinstance(column, (int, np.integer, str)):
                 raise InputTypeError(f"A column is a name or a number, got {column!r}.")
-        return cls(kernel, tuple(columns))
+        if len(set(columns)) < len(columns):
+            raise InputError(f"{kernel!r}.on{tuple(columns)!r} names a column twice.")
+        return cls(kernel, tuple(c if isinstance(c, str) else int(c) for c in columns))
 
     def indices(self) -> list[int]:
         """Return the column numbers."""

@@ -36,6 +36,11 @@ class CovariateKernel(Kernel):
         """Evaluate the kernel between the rows of `a` (n, d_x) and of `b` (m, d_x): (n, m)."""
         return Product(self.factors)(a, b)
 
+    @property
+    def compares_levels(self) -> bool:
+        """Whether some factor compares levels, between which there are no points."""
+        return any(isinstance(factor.kernel, Categorical) for factor in self.factors)
+
     def shown(self, d_x: int) -> Kernel:
         """Return the simplest kernel that says the same, for results and their readers."""
         if len(self.factors) == 1:
@@ -118,6 +123,8 @@ def _locate(factor: OnColumns, columns: Sequence[Column]) -> OnColumns:
     found: list[int] = []
     for wanted in factor.columns:
         if isinstance(wanted, str):
+            if names.count(wanted) > 1:
+                raise InputError(f"kernel_x: x has several columns named {wanted!r}. Use numbers.")
             if wanted not in names:
                 raise InputError(f"kernel_x: x has no column {wanted!r}; it has {', '.join(names)}.")
             index = names.index(wanted)

@@ -225,7 +225,7 @@ class _View:
         engine: Any,
         memory: int,
     ) -> _View:
-        if solver not in SOLVERS:
+        if not isinstance(solver, str) or solver not in SOLVERS:
             raise InputError(f"solver must be one of {', '.join(map(repr, SOLVERS))}, got {solver!r}.")
         threads, memory, seed = as_engine(engine), check_memory(memory), Seed.of(rng)
         scored = Scored.of(model, Sample.of(x, y), scale_x)

@@ -117,7 +117,7 @@ def fscd(
         scored = scored.take(test)
     else:
         ready_x, ready_y = scored.kernels(kernel_x, kernel_y, seed)
-        points = _points(scored, locations, count, seed)
+        points = _points(scored, ready_x, locations, count, seed)
         chosen = Chosen(points, ready_x, ready_y, {})
     finite = FiniteLocations(chosen.kernel_x, chosen.locations)
     places = scored.to_user(chosen.locations)
@@ -145,7 +145,9 @@ class Chosen:
     details: dict[str, Any]
 
 
-def _points(scored: Scored, locations: Any, count: int, seed: Seed) -> FloatArray:
+def _points(
+    scored: Scored, kernel_x: CovariateKernel, locations: Any, count: int, seed: Seed
+) -> FloatArray:
     """Return the random or given locations, in the kernel's units."""
     if not isinstance(locations, str):
         return scored.sample.locations(locations, "locations") / scored.scales
@@ -153,7 +155,7 @@ def _points(scored: Scored, locations: Any, count: int, seed: Seed) -> FloatArra
         raise InputError(
             f"locations must be 'optimize', 'random' or an array (J, d_x), got {locations!r}."
         )
-    draw = row_locations if scored.sample.has_categories else gaussian_locations
+    draw = row_locations if kernel_x.compares_levels else gaussian_locations
     return draw(scored.x, count, seed.stream(Use.LOCATIONS))
 
 
@@ -168,15 +170,20 @@ def _optimized(
 ) -> Chosen:
     """Optimise locations and bandwidths on the training part."""
     ready_x, ready_y = part.kernels(kernel_x, kernel_y, seed)
+    # Centred, because the gradient multiplies coordinates; levels are compared, not multiplied.
+    centre = np.zeros(part.x.shape[1])
+    for factor in ready_x.factors:
+        if isinstance(factor.kernel, Radial):
+            centre[factor.indices()] = np.median(part.x[:, factor.indices()], axis=0)
     training = Training(
-        x=part.x,
+        x=part.x - centre,
         y=part.sample.y,
         scores=part.scores,
         kernel_x=ready_x,
         kernel_y=ready_y,
         free_x=ready_x.asked_for_median,
         free_y=getattr(kernel_y, "bandwidth", None) == "median",
-        move=not part.sample.has_categories,
+        move=not ready_x.compares_levels,
         reg=reg,
     )
     best = optimize_locations(training, count, engine)
@@ -185,7 +192,7 @@ def _optimized(
         "criterion_before": best.before,
         "criterion_after": best.after,
         "n_train": part.sample.n,
-        "bandwidth_x": sigmas[0] if len(sigmas) == 1 else sigmas,
+        "bandwidth_x": sigmas[0] if len(sigmas) == 1 else tuple(sigmas),
         "bandwidth_y": best.kernel_y.sigma,
     }
-    return Chosen(np.array(best.locations), best.kernel_x, best.kernel_y, details)
+    return Chosen(best.locations + centre, best.kernel_x, best.kernel_y, details)

@@ -8,7 +8,7 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.engine import Threads, as_engine, single_threaded_blas
-from condgof.errors import InputError, InputTypeError, ShapeError, check_finite
+from condgof.errors import InputError, ShapeError, check_finite
 from condgof.kernels import Gaussian, Kernel, Radial, resolve_y
 from condgof.methods._climb import climb, log_range
 from condgof.methods._prepare import Scored, check_count, check_reg, split
@@ -17,7 +17,7 @@ from condgof.methods._solve import Solution
 from condgof.methods._test import make_result
 from condgof.null import NULLS, bootstrap_weights, check_null
 from condgof.result import GofResult
-from condgof.sample import RngLike, Sample, Seed, Use
+from condgof.sample import RngLike, Sample, Seed, Use, as_numbers
 from condgof.stein import finite_set_features, finite_set_gradient, sweep_features
 
 STARTS = 3
@@ -81,10 +81,10 @@ def fssd(
         ready = resolve_y(kernel_y, scored.sample.y, seed)
         points = _points(scored.sample, locations, count, seed)
     centre = np.median(scored.sample.y, axis=0)
-    features = finite_set_features(scored.sample.y - centre, scored.scores, ready, points - centre)
-
     weights = bootstrap_weights(null, scored.sample.n, n_boot, seed)
-    with single_threaded_blas():
+    # Overflow is checked for, and said.
+    with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
+        features = finite_set_features(scored.sample.y - centre, scored.scores, ready, points - centre)
         sums = sweep_features(features, weights)
     solution = Solution(sums.total, weights.factor * sums.forms, "exact", NULLS[null], {})
     return make_result(
@@ -107,10 +107,7 @@ def _points(sample: Sample, locations: Any, count: int, seed: Seed) -> FloatArra
                 f"locations must be 'optimize', 'random' or an array (J, d_y), got {locations!r}."
             )
         return gaussian_locations(sample.y, count, seed.stream(Use.LOCATIONS))
-    try:
-        points = np.array(locations, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputTypeError(f"locations cannot be read as points of y ({error}).") from error
+    points = np.array(as_numbers(locations, "locations"), dtype=np.float64)
     if points.ndim == 1 and sample.d_y == 1:
         points = points[:, None]
     if points.ndim != 2 or points.shape[1] != sample.d_y or not len(points):

@@ -106,6 +106,7 @@ def _optimize(training: Training, count: int, engine: Threads) -> Optimum:
     return replace(best, before=before, after=criterion(best.locations, best.kernel_x, best.kernel_y))
 
 
+@np.errstate(over="ignore", invalid="ignore")  # overflow is checked for, and said
 def row_criteria(training: Training, terms: PairwiseTerms) -> FloatArray:
     """Criterion of each single training row as a location, (n,)."""
     features = training.kernel_x(training.x, training.x)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -67,11 +68,13 @@ class Scored:
 
 def check_count(count: Any, name: str) -> int:
     """Check a number of things that must be at least 1."""
-    if isinstance(count, bool) or not hasattr(count, "__index__"):
-        raise InputError(f"{name} must be an integer, got {count!r}.")
-    if count < 1:
-        raise InputError(f"{name} must be at least 1, got {count}.")
-    return int(count)
+    try:
+        number = operator.index(count)
+    except TypeError as error:
+        raise InputError(f"{name} must be an integer, got {count!r}.") from error
+    if number < 1:
+        raise InputError(f"{name} must be at least 1, got {number}.")
+    return number
 
 
 def check_reg(reg: Any) -> float:

@@ -73,7 +73,7 @@ class Options:
         memory: Any = None,
     ) -> Options:
         """Check what a user passed."""
-        if solver not in SOLVERS:
+        if not isinstance(solver, str) or solver not in SOLVERS:
             raise InputError(f"solver must be one of {', '.join(map(repr, SOLVERS))}, got {solver!r}.")
         check_null(null, n_boot)
         if null == "spectral" and solver == "exact":

@@ -11,7 +11,7 @@ from condgof.errors import InputTypeError
 from condgof.models._base import ConditionalModel, scores_of
 from condgof.models._functions import ScoreArray
 from condgof.models._normal import Normal, normal
-from condgof.sample import Sample, is_frame
+from condgof.sample import Sample, as_numbers, is_frame
 
 SUPPORTED = """\
   an array (n, d_y) of scores ∇_y log p(y|x)
@@ -47,6 +47,11 @@ def as_model(obj: Any) -> ConditionalModel:
                 f"A tuple stands for (mean, std), and this one has {len(obj)} parts. "
                 "For scores pass an array."
             )
+        if callable(obj[0]) != callable(obj[1]) and max(np.ndim(p) for p in obj if not callable(p)):
+            raise InputTypeError(
+                "A tuple (mean, std) holds two arrays or two functions of x (or a number), not one of "
+                "each. Evaluate the function at x first."
+            )
         if callable(obj[0]) or callable(obj[1]):
             return Normal(mean=obj[0], std=obj[1])
         return normal(mean=obj[0], std=obj[1])
@@ -56,12 +61,10 @@ def as_model(obj: Any) -> ConditionalModel:
             "f(y, x) → scores, condgof.from_log_prob(f) for f(y, x) → log-density."
         )
     if isinstance(obj, (np.ndarray, list)) or is_frame(obj) or hasattr(obj, "__array__"):
-        array = np.asarray(obj)
-        if array.ndim and array.dtype.kind in "biuf":
+        array = np.array(as_numbers(obj, "An array of scores", verb="must hold"))
+        if array.ndim:
             return ScoreArray(array)
-        raise InputTypeError(
-            f"An array of scores must hold real numbers, got {array.dtype} of shape {array.shape}."
-        )
+        raise InputTypeError("An array of scores must hold one row an observation, got one number.")
     raise InputTypeError(f"Cannot make a model of {type(obj).__name__}. What works:\n{SUPPORTED}")
 
 

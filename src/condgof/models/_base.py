@@ -9,7 +9,7 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import ShapeError, UnsupportedModelError, check_finite
-from condgof.sample import Sample
+from condgof.sample import Sample, as_numbers
 
 #: What each test asks of a model.
 NEEDS = {"kcsd": "score", "fscd": "score", "ksd": "score", "fssd": "score"}
@@ -116,9 +116,7 @@ def scores_of(model: ConditionalModel, sample: Sample) -> tuple[FloatArray, floa
 
 def check_scores(raw: Any, n: int, d_y: int) -> FloatArray:
     """Check the shape of scores: (n, d_y), or (n,) when d_y = 1; nothing is broadcast."""
-    array = np.asarray(raw)
-    if array.dtype.kind not in "biuf":
-        raise UnsupportedModelError(f"The scores must be real numbers, got an array of {array.dtype}.")
+    array = as_numbers(raw, "The scores", advice="Check what the model returns.")
     if array.shape != (n, d_y) and not (d_y == 1 and array.shape == (n,)):
         allowed = f"({n}, {d_y})" + (f" or ({n},)" if d_y == 1 else "")
         raise ShapeError(

@@ -8,7 +8,7 @@ import numpy as np
 
 from condgof._typing import FloatArray
 
-LEVELS = 12
+LEVELS = 14
 SHRINK = 2.0
 
 

@@ -11,7 +11,7 @@ from condgof._typing import AnyArray, FloatArray
 from condgof.errors import InputError, UnsupportedModelError
 from condgof.models._base import ConditionalModel, as_rows, row_count
 from condgof.models._normal import LOG_2PI
-from condgof.models._parameters import Parameter, call_user, check_positive
+from condgof.models._parameters import Parameter, check_positive
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -92,7 +92,7 @@ class NormalMixture(ConditionalModel):
     def _d_y(self, x: Any) -> int:
         for parameter in (self.means, self.stds):
             value = parameter.value
-            value = np.asarray(call_user(value, x=x)) if callable(value) else value
+            value = np.asarray(value(x)) if callable(value) else value
             if value.ndim == (3 if callable(parameter.value) else 2):
                 return int(value.shape[-1])
         return 1

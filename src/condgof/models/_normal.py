@@ -11,6 +11,7 @@ from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import InputError, InputTypeError, ShapeError, UnsupportedModelError
 from condgof.models._base import ConditionalModel, as_rows, row_count
 from condgof.models._parameters import Parameter, check_positive
+from condgof.sample import as_numbers
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 
@@ -62,7 +63,8 @@ class Normal(ConditionalModel):
         """Make a model of arrays with one row for each observation; see `normal`."""
         if (std is None) == (cov is None):
             raise InputError("normal needs exactly one of std= and cov=.")
-        arrays = [a for a in (mean, std, cov) if np.ndim(a) > 0]
+        read = [as_numbers(a, "mean, std or cov") for a in (mean, std, cov) if a is not None]
+        arrays = [a for a in read if a.ndim > 0]
         if not arrays:
             raise InputTypeError(
                 "mean and std are single numbers, which bind the model to no rows. "
@@ -111,8 +113,13 @@ class Normal(ConditionalModel):
         assert self.cov is not None
         if not callable(self.cov.value) and self.cov.value.ndim == 0:
             raise ShapeError("cov must be a matrix, got a number. Pass std= for equal variances.")
+        cov = self.cov.at(x, n, (d_y, d_y))
+        skew = np.abs(cov - cov.transpose(0, 2, 1)).reshape(n, -1).max(axis=1)
+        size = np.abs(cov).reshape(n, -1).max(axis=1)
+        if (skew > 1e-8 * size).any():
+            raise InputError(f"cov is not symmetric, first in row {int(np.argmax(skew > 1e-8 * size))}.")
         try:
-            return np.asarray(np.linalg.cholesky(self.cov.at(x, n, (d_y, d_y))), dtype=np.float64)
+            return np.asarray(np.linalg.cholesky(cov), dtype=np.float64)
         except np.linalg.LinAlgError as error:
             raise InputError("cov is not positive definite in some row.") from error
 

@@ -2,47 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import InputError, InputTypeError, ShapeError, check_finite
-
-
-def call_user(function: Callable[..., Any], **arguments: Any) -> Any:
-    """Call a user's function, by name where its parameters have our names.
-
-    A function of (y, x) that is written as (x, y) would swap them silently if it were called by
-    position; its parameters' names tell. A function of fewer parameters gets the first ones.
-    """
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # some built-in callables have no signature
-        return function(*arguments.values())
-    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
-        return function(*arguments.values())
-    wanted = [p for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
-    wanted += [p for p in parameters if p.default is not p.empty and p.name in arguments]
-    # Each argument goes to the parameter of its name; what has no name of ours gets the rest in order.
-    rest = [name for name in arguments if name not in {p.name for p in wanted}]
-    by_name: dict[str, Any] = {}
-    by_position: list[Any] = []
-    for parameter in wanted:
-        if parameter.name in arguments:
-            name = parameter.name
-        elif rest:
-            name = rest.pop(0)
-        else:
-            break
-        if parameter.kind is parameter.POSITIONAL_ONLY:
-            by_position.append(arguments[name])
-        else:
-            by_name[parameter.name] = arguments[name]
-    return function(*by_position, **by_name)
+from condgof._typing import FloatArray, IntArray
+from condgof.errors import InputError, ShapeError, check_finite
+from condgof.sample import as_numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +54,7 @@ class Parameter:
     def width(self, x: Any) -> int | None:
         """Return how many columns of y the parameter speaks of, or None when any would fit."""
         per_row = self.bound or callable(self.value)
-        value = np.asarray(call_user(self.value, x=x)) if callable(self.value) else self.value
+        value = np.asarray(self.value(x)) if callable(self.value) else self.value
         shape = value.shape[1:] if per_row else value.shape
         return int(shape[-1]) if shape else None
 
@@ -100,7 +67,7 @@ class Parameter:
         per_row = self.bound or callable(self.value)
         array = self.value
         if callable(array):
-            array = _numbers(f"{self.name}(x)", call_user(array, x=x))
+            array = _numbers(f"{self.name}(x)", array(x))
         allowed = [(n, *s) for s in shapes] if per_row else shapes
         if array.ndim and array.shape not in allowed:
             wanted = " or ".join(map(str, allowed))
@@ -119,13 +86,7 @@ class Parameter:
 
 
 def _numbers(name: str, value: Any) -> FloatArray:
-    try:
-        array: AnyArray = np.asarray(value)
-    except Exception as error:
-        raise InputTypeError(f"{name} cannot be read as numbers: {error}.") from error
-    if array.dtype.kind not in "biuf":
-        raise InputTypeError(f"{name} must be real numbers, got {type(value).__name__}.")
-    return array.astype(np.float64)
+    return as_numbers(value, name).astype(np.float64)
 
 
 def check_positive(values: FloatArray, name: str) -> FloatArray:

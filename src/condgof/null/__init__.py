@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from condgof.errors import InputError, InputTypeError
@@ -28,11 +29,13 @@ _MAKERS = {"wild": sign_weights, "multinomial": multinomial_weights}
 
 def check_null(null: Any, n_boot: Any) -> None:
     """Check the null distribution and the number of draws that a user asked for."""
-    if isinstance(n_boot, bool) or not hasattr(n_boot, "__index__"):
-        raise InputTypeError(f"n_boot must be an integer, got {n_boot!r}.")
+    try:
+        n_boot = operator.index(n_boot)
+    except TypeError as error:
+        raise InputTypeError(f"n_boot must be an integer, got {n_boot!r}.") from error
     if n_boot < 1:
         raise InputError(f"n_boot must be at least 1, got {n_boot}. 1,000 is a good choice.")
-    if null not in NULLS:
+    if not isinstance(null, str) or null not in NULLS:
         raise InputError(f"null must be one of {', '.join(map(repr, NULLS))}, got {null!r}.")
 
 

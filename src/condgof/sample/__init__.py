@@ -1,6 +1,7 @@
 """x and y checked once and frozen; splitting; the one seed of a call."""
 
-from condgof.sample._columns import Column, is_frame, take_rows
+from condgof.sample._columns import Column, fresh, is_frame, take_rows
+from condgof.sample._numbers import as_numbers
 from condgof.sample._rng import RngLike, Seed, Use
 from condgof.sample._sample import MIN_ROWS, Sample
 from condgof.sample._source import Block, Source, scan
@@ -14,6 +15,8 @@ __all__ = [
     "Seed",
     "Source",
     "Use",
+    "as_numbers",
+    "fresh",
     "is_frame",
     "scan",
     "take_rows",

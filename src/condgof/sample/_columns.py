@@ -5,13 +5,15 @@ Frames are recognised by what they can do: pandas by ``iloc``, polars by ``get_c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import InputError, InputTypeError, NonFiniteError, ShapeError, check_finite
+from condgof.sample._numbers import as_numbers, holds_text, nullable_numbers
 
 DROP = "Drop or fill those rows first."
 
@@ -45,6 +47,16 @@ def is_frame(data: Any) -> bool:
     return hasattr(data, "columns") and (hasattr(data, "iloc") or hasattr(data, "get_column"))
 
 
+def fresh(data: Any) -> Any:
+    """Return a copy of the caller's data, so that a function that works in place changes only that."""
+    if data is None or isinstance(data, np.ndarray):
+        return None if data is None else data.copy()
+    for copy in ("copy", "clone"):
+        if hasattr(data, copy):
+            return getattr(data, copy)()
+    return data
+
+
 def take_rows(data: Any, rows: IntArray) -> Any:
     """Take rows of an array or a frame, keeping its kind."""
     return data.iloc[rows] if hasattr(data, "iloc") else data[rows]
@@ -71,6 +83,10 @@ def read(data: Any, what: str, *, text: bool) -> tuple[Any, FloatArray, tuple[Co
     columns : tuple of Column
         One for each column of `values`.
     """
+    if hasattr(data, "to_frame") and not is_frame(data):  # a Series is a frame of one column
+        _, values, columns = read(data.to_frame(), what, text=text)
+        nameless = columns[0].name in ("0", "", "None")
+        return fresh(data), values, (replace(columns[0], name=what),) if nameless else columns
     if is_frame(data):
         names = [str(name) for name in data.columns]
         if not names:
@@ -83,7 +99,7 @@ def read(data: Any, what: str, *, text: bool) -> tuple[Any, FloatArray, tuple[Co
             Column(name, levels, _constant(values[:, i]))
             for i, (name, (_, levels)) in enumerate(zip(names, parts, strict=True))
         )
-        return data, values, columns
+        return fresh(data), values, columns
     return _read_array(data, what)
 
 
@@ -101,14 +117,9 @@ def _read_array(data: Any, what: str) -> tuple[AnyArray, FloatArray, tuple[Colum
         raise ShapeError(f"{what} is empty. Pass at least 3 rows.")
     # A copy, so that what the caller does to the array later cannot reach into a sample.
     values = np.array(given.reshape(len(given), -1), dtype=np.float64, order="C")
-    if isinstance(data, np.ma.MaskedArray):
-        values[np.ma.getmaskarray(data).reshape(values.shape)] = np.nan
     check_finite(values, what, DROP)
-    name = getattr(data, "name", None)  # a Series has a name of its own
-    if values.shape[1] == 1:
-        names = [str(name) if isinstance(name, str) and name else what]
-    else:
-        names = [f"{what}{i + 1}" for i in range(values.shape[1])]
+    one = values.shape[1] == 1
+    names = [what] if one else [f"{what}{i + 1}" for i in range(values.shape[1])]
     columns = tuple(Column(n, None, _constant(values[:, i])) for i, n in enumerate(names))
     return given, values, columns
 
@@ -116,36 +127,17 @@ def _read_array(data: Any, what: str) -> tuple[AnyArray, FloatArray, tuple[Colum
 def _as_array(data: Any, what: str) -> AnyArray:
     if data is None:
         raise InputTypeError(f"{what} is missing (None). Pass an array with one row an observation.")
-    try:
-        array = np.asarray(data)
-    except Exception as error:
-        raise InputTypeError(
-            f"{what} cannot be read as an array ({type(data).__name__}: {error}). "
-            "Pass a NumPy array, a list of equal-length rows, or a pandas or polars frame."
-        ) from error
+    advice = (
+        "Pass a NumPy array, a list of equal-length rows, or a pandas or polars frame; text columns "
+        "of x are fine in a frame."
+    )
+    array = as_numbers(data, what, advice=advice)
     if array.ndim == 0:
         raise ShapeError(
             f"{what} must have shape (n,) or (n, d), got a single {type(data).__name__}. "
             "Pass one row for each observation."
         )
-    if array.dtype.kind == "O" and hasattr(data, "to_numpy") and not _holds_text(array):
-        array = _nullable_numbers(data, array)
-    if array.dtype.kind not in "biuf":
-        hint = (
-            "Pass real numbers."
-            if array.dtype.kind == "c"
-            else "Pass numbers; text columns of x are fine in a pandas or polars frame."
-        )
-        raise InputTypeError(f"{what} is an array of {array.dtype} values, not of real numbers. {hint}")
     return array
-
-
-def _nullable_numbers(data: Any, fallback: AnyArray) -> AnyArray:
-    """Read a Series with a nullable number type, its missing values as NaN."""
-    try:
-        return np.asarray(data.to_numpy(dtype=np.float64, na_value=np.nan))
-    except (TypeError, ValueError):
-        return fallback
 
 
 def _frame_column(
@@ -155,19 +147,24 @@ def _frame_column(
     name = str(list(frame.columns)[i])
     dtype = str(series.dtype).lower()
     raw = np.asarray(series)
+    if raw.ndim != 1:
+        raise ShapeError(f"{what} column {name!r} holds arrays, not numbers. Make columns of them.")
+    missing = np.asarray(series.isna() if hasattr(series, "isna") else series.is_null(), dtype=bool)
     categorical = dtype in ("str", "string") or dtype.startswith(("categor", "enum", "string["))
     if not categorical and raw.dtype.kind == "O":
-        if _holds_text(raw):  # before any conversion, which would read "02139" as a number
-            categorical = all(isinstance(value, str) or _missing(value) for value in raw)
+        if holds_text(raw):  # before any conversion, which would read "02139" as a number
+            categorical = all(isinstance(value, str) for value in raw[~missing])
         else:
-            raw = _nullable_numbers(series, raw)
+            raw = nullable_numbers(series, raw)
+            if raw.dtype.kind == "O" and all(isinstance(v, (bool, np.bool_)) for v in raw[~missing]):
+                raw = np.where(missing, np.nan, raw == True)  # noqa: E712, a column of None and bools
     if categorical:
         if not text:
             raise InputTypeError(
                 f"{what} column {name!r} holds text or categories, and {what} must be numeric. "
                 "Pass numbers."
             )
-        return _encode(raw, f"{what} column {name!r}")
+        return _encode(raw, missing, f"{what} column {name!r}")
     if raw.dtype.kind not in "biuf":
         raise InputTypeError(
             f"{what} column {name!r} is of type {series.dtype}, neither numeric nor text. "
@@ -178,20 +175,7 @@ def _frame_column(
     return values, None
 
 
-def _holds_text(values: AnyArray) -> bool:
-    return any(isinstance(value, str) for value in values.ravel())
-
-
-def _missing(value: Any) -> bool:
-    return (
-        value is None
-        or type(value).__name__ in ("NAType", "NaTType")
-        or (isinstance(value, float) and bool(np.isnan(value)))
-    )
-
-
-def _encode(raw: AnyArray, label: str) -> tuple[FloatArray, tuple[str, ...]]:
-    missing = np.array([_missing(value) for value in raw], dtype=bool)
+def _encode(raw: AnyArray, missing: NDArray[np.bool_], label: str) -> tuple[FloatArray, tuple[str, ...]]:
     if missing.any():
         rows = np.flatnonzero(missing)
         raise NonFiniteError(

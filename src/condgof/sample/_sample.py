@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import InputError, InputTypeError, ShapeError, check_finite
+from condgof.errors import InputError, InputTypeError, NumericalError, ShapeError, check_finite
 from condgof.sample._columns import Column, encode_levels, is_frame, read, take_rows
+from condgof.sample._numbers import as_numbers
 
 MIN_ROWS = 3
 
@@ -98,11 +99,6 @@ class Sample:
         """Number of columns of y."""
         return int(self.y.shape[1])
 
-    @property
-    def has_categories(self) -> bool:
-        """Whether x has a categorical column that varies."""
-        return any(c.categorical and not c.constant for c in self.x_columns)
-
     def take(self, rows: IntArray) -> Sample:
         """Return the sample of some rows; which columns are constant stays as in the whole."""
         return replace(
@@ -115,13 +111,16 @@ class Sample:
 
     def scales(self, scale_x: str) -> FloatArray:
         """Return what each column of x is divided by before the kernel sees it, (d_x,)."""
-        if scale_x not in ("none", "std"):
+        if not isinstance(scale_x, str) or scale_x not in ("none", "std"):
             raise InputError(f"scale_x must be 'none' or 'std', got {scale_x!r}.")
         scales = np.ones(self.d_x)
         if scale_x == "std":
             for i, column in enumerate(self.x_columns):
                 if not column.categorical and not column.constant:
-                    scales[i] = self.x[:, i].std(ddof=1)
+                    with np.errstate(over="ignore", invalid="ignore"):
+                        scales[i] = self.x[:, i].std(ddof=1)
+            if not (np.isfinite(scales).all() and (scales > 0).all()):
+                raise NumericalError("The standard deviation of a column of x overflows. Rescale x.")
         return scales
 
     def notes(self) -> tuple[str, ...]:
@@ -166,15 +165,8 @@ class Sample:
                 f"{what} must be a frame with the columns {_names(self.x_columns)}, because x has "
                 f"categorical columns; got {type(at).__name__}."
             )
-        try:
-            if np.iscomplexobj(at):
-                raise TypeError("complex numbers")
-            points = np.array(at, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputTypeError(
-                f"{what} cannot be read as points of x ({error}). "
-                f"Pass an array of shape (m, {self.d_x})."
-            ) from error
+        points = as_numbers(at, what, advice=f"Pass an array of shape (m, {self.d_x}).")
+        points = np.array(points, dtype=np.float64)
         if points.ndim == 1 and self.d_x == 1:
             points = points[:, None]
         expected = f"(m, {self.d_x})" + (f" or (m, J, {self.d_x})" if sets else "")
@@ -186,29 +178,38 @@ class Sample:
         return points
 
     def _frame_locations(self, at: Any, what: str) -> FloatArray:
-        missing = [c.name for c in self.x_columns if c.name not in [str(n) for n in at.columns]]
-        if missing:
-            raise InputError(
-                f"{what} lacks the column {missing[0]!r} of x. It needs {_names(self.x_columns)}."
-            )
         if len(at) == 0:
             raise ShapeError(f"{what} holds no location. Pass at least one.")
+        _, values, columns = read(at, what, text=True)
+        names = [column.name for column in columns]
+        if len(set(names)) < len(names):
+            raise InputError(f"{what} has two columns of the same name: {_names(columns)}.")
+        if not is_frame(self.x_given):  # an array has no names: by position
+            if len(names) != self.d_x:
+                raise ShapeError(f"{what} must have {self.d_x} columns, got {len(names)}.")
+            names = [column.name for column in self.x_columns]
         parts = []
         for column in self.x_columns:
-            raw = np.asarray(at[column.name])
-            if column.categorical:
-                parts.append(encode_levels(raw, column, what))
-            else:
-                parts.append(raw.astype(np.float64))
-        points = np.column_stack(parts)
-        check_finite(points, what, "Pass finite points.")
-        return points
+            if column.name not in names:
+                raise InputError(
+                    f"{what} lacks the column {column.name!r} of x. It needs {_names(self.x_columns)}."
+                )
+            i = names.index(column.name)
+            levels = columns[i].levels
+            if column.categorical != (levels is not None):
+                kind = "text" if column.categorical else "numbers"
+                raise InputTypeError(f"{what} column {column.name!r} must hold {kind}, as in x.")
+            part = values[:, i]
+            if levels is not None:
+                part = encode_levels(np.array(levels)[part.astype(int)], column, what)
+            parts.append(part)
+        return np.column_stack(parts)
 
 
 def _read_y(y: Any) -> tuple[AnyArray, FloatArray, tuple[Column, ...]]:
     given, values, columns = read(y, "y", text=False)
     # Models get y as plain numbers, in the user's own shape: (n,) stays (n,).
-    shape = (len(values),) if getattr(given, "ndim", 2) == 1 else values.shape
+    shape = (len(values),) if len(getattr(given, "shape", (0, 0))) == 1 else values.shape
     return values.reshape(shape).copy(), values, columns
 
 

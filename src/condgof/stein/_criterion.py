@@ -38,7 +38,10 @@ def criterion_of_means(means: FloatArray, reg: float = 0.0) -> FloatArray:
     >>> criterion_of_means(np.array([[1.0, 0.0], [3.0, 0.0]]))
     array([0.70710678, 0.        ])
     """
-    spread = 2.0 * means.std(axis=0, ddof=1) + reg
+    # In units of the largest mean: squares of very large or small ones would over- or underflow.
+    unit = np.abs(means).max(axis=0)
+    means = means / np.where(unit > 0, unit, 1.0)
+    spread = 2.0 * means.std(axis=0, ddof=1) + reg / np.where(unit > 0, unit, 1.0)
     out = np.zeros(means.shape[1])
     values: FloatArray = np.divide(means.mean(axis=0), spread, out=out, where=spread > 0)
     return values
@@ -192,6 +195,7 @@ class Gradient:
     log_bandwidth_y: float
 
 
+@np.errstate(over="ignore", invalid="ignore")  # overflow is checked for, and said
 def criterion_gradient(
     x: FloatArray,
     terms: PairwiseTerms,

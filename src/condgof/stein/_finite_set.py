@@ -36,6 +36,7 @@ def finite_set_features(
     return values
 
 
+@np.errstate(over="ignore", invalid="ignore")  # overflow is checked for, and said
 def finite_set_gradient(
     y: FloatArray,
     scores: FloatArray,

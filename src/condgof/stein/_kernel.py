@@ -37,7 +37,7 @@ class SteinRows:
     Parameters
     ----------
     x : ndarray of shape (n, d_x)
-        Covariates, centred.
+        Covariates.
     y, scores : ndarrays of shape (n, d_y)
         Responses, centred, and scores, both in units of the bandwidth of y.
     features : ndarray of shape (n, J)
@@ -120,8 +120,9 @@ class SteinKernel:
         features = np.empty((len(y), 0))
         if isinstance(self.kernel_x, FiniteLocations):
             features = self.kernel_x.features(x)
-        x, y, scores = x - self.centre_x, (y - self.centre_y) / sigma, scores * sigma
-        compared = [x[:, f.indices()] / f.kernel.sigma for f in self._split()[0]]  # type: ignore[union-attr]
+        y, scores = (y - self.centre_y) / sigma, scores * sigma
+        moved = x - self.centre_x
+        compared = [moved[:, f.indices()] / f.kernel.sigma for f in self._split()[0]]  # type: ignore[union-attr]
         if self._gaussian:
             compared.append(y)
         z = np.concatenate(compared, axis=1) if compared else np.empty((len(y), 0))

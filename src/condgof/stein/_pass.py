@@ -14,6 +14,7 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.engine import Threads
+from condgof.stein._features import settle
 from condgof.stein._kernel import SteinRows
 from condgof.stein._landmarks import Landmarks
 from condgof.stein._sweep import Sums, Weights, check_overflow
@@ -150,7 +151,11 @@ def forms(landmarks: Landmarks, pieces: Iterable[Piece], weights: Weights, engin
         weighted += product
         own_weighted += product_square
     check_overflow(plain, weighted)
-    return Sums(float(plain @ plain - own), np.square(weighted).sum(axis=0) - own_weighted)
+    whole, squares = float(plain @ plain), np.square(weighted).sum(axis=0)
+    return Sums(
+        float(settle(whole - own, whole + own)),
+        settle(squares - own_weighted, squares + own_weighted),
+    )
 
 
 def tiles_of(n: int) -> Iterator[slice]:

@@ -1,0 +1,59 @@
+"""Reading whatever a user has as an array of real numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import AnyArray
+from condgof.errors import InputTypeError
+
+
+def as_numbers(
+    value: Any, what: str, *, verb: str = "must be", advice: str = "Pass numbers."
+) -> AnyArray:
+    """Return real numbers as a NumPy array of a real type; what is masked becomes NaN.
+
+    Parameters
+    ----------
+    value : array_like
+        What the user passed or a user's function returned.
+    what : str
+        What it is, for messages.
+    verb, advice : str
+        How the message goes on, and ends.
+
+    Examples
+    --------
+    >>> as_numbers([1, 2], "mean")
+    array([1, 2])
+    """
+    try:
+        array = np.asarray(value)
+    except Exception as error:  # whatever an object's __array__ may raise
+        raise InputTypeError(
+            f"{what} cannot be read as an array ({type(value).__name__}: {error}). {advice}"
+        ) from error
+    if array.dtype.kind == "O" and hasattr(value, "to_numpy") and not holds_text(array):
+        array = nullable_numbers(value, array)
+    if array.dtype.kind not in "biuf":
+        raise InputTypeError(
+            f"{what} {verb} real numbers, got an array of {array.dtype} values. {advice}"
+        )
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        return np.where(np.ma.getmaskarray(value), np.nan, array)
+    return array
+
+
+def holds_text(values: AnyArray) -> bool:
+    """Whether any entry of an object array is a string."""
+    return any(isinstance(value, str) for value in values.ravel())
+
+
+def nullable_numbers(data: Any, fallback: AnyArray) -> AnyArray:
+    """Read a Series or frame of a nullable number type, its missing values as NaN."""
+    try:
+        return np.asarray(data.to_numpy(dtype=np.float64, na_value=np.nan))
+    except (TypeError, ValueError):
+        return fallback

@@ -1,0 +1,129 @@
+"""The low-rank solver against the exact one, with the same draws."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom, ks_2samp
+
+import condgof as cg
+from condgof.errors import InputError
+from condgof.study import problem
+
+N = 4000
+
+
+def large_problem(n):
+    """d_x = 10, d_y = 3: more rank than the cap allows."""
+    weights = np.random.default_rng(99).normal(size=(10, 3)) / 3
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(n, 10))
+    y = x @ weights + rng.normal(size=(n, 3))
+    return x @ weights - y, x, y
+
+
+def sample(name, n=N):
+    if name == "large":
+        return large_problem(n)
+    case = problem(name)
+    x, y = case.draw(n, np.random.default_rng(1))
+    return case.p, x, y
+
+
+@pytest.mark.parametrize(
+    ("name", "p_apart", "apart"),
+    [("lgm", 0.01, 0.01), ("hgm", 0.01, 0.01), ("qgm", 0.01, 0.01), ("large", 0.02, 0.05)],
+)
+def test_kcsd_against_exact(name, p_apart, apart):
+    model, x, y = sample(name)
+    exact = cg.kcsd(model, x, y, rng=3, solver="exact")
+    low = cg.kcsd(model, x, y, rng=3, solver="lowrank")
+    assert (exact.solver, low.solver) == ("exact", "lowrank")
+    sd = exact.null_distribution.std()
+    assert abs(low.pvalue - exact.pvalue) <= p_apart
+    assert abs(low.statistic - exact.statistic) <= apart * sd
+    assert np.corrcoef(low.null_distribution, exact.null_distribution)[0, 1] > 0.9999
+    assert low.details["rank"] <= 1000
+    assert ("rank stopped at" in str(low)) == (name == "large")
+
+
+@pytest.mark.parametrize("form", ["fscd-random", "fscd-optimize", "ksd"])
+def test_the_other_tests_against_exact(form):
+    model, x, y = sample("hgm", 3000)
+    run = {
+        "fscd-random": lambda **k: cg.fscd(model, x, y, locations="random", **k),
+        "fscd-optimize": lambda **k: cg.fscd(model, x, y, **k),
+        "ksd": lambda **k: cg.ksd(model.score(y, x), y, **k),
+    }[form]
+    exact, low = run(rng=3, solver="exact"), run(rng=3, solver="lowrank")
+    assert abs(low.pvalue - exact.pvalue) <= 0.01
+    assert abs(low.statistic - exact.statistic) <= 0.02 * exact.null_distribution.std()
+
+
+def test_maps_against_exact():
+    model, x, y = sample("hgm", 3000)
+    at = np.random.default_rng(1).normal(size=(60, 3))
+    for function, where in (
+        (cg.witness, at),
+        (cg.power_criterion, at),
+        (cg.power_criterion, at.reshape(20, 3, 3)),
+    ):
+        exact = function(model, x, y, at=where, solver="exact", rng=0)
+        low = function(model, x, y, at=where, solver="lowrank", rng=0)
+        np.testing.assert_allclose(low, exact, atol=1e-3 * np.abs(exact).max())
+    with pytest.raises(InputError, match="solver"):
+        cg.witness(model, x, y, at=at, solver="magic")
+
+
+def test_auto_goes_by_n_and_draws():
+    model, x, y = sample("qgm", 6000)
+    assert cg.kcsd(model, x, y, rng=0, n_boot=100).solver == "exact"
+    assert cg.kcsd(model, x, y, rng=0, n_boot=1000).solver == "lowrank"
+    assert cg.kcsd(model, x[:500], y[:500], rng=0, rank=50).solver == "lowrank"
+
+
+def test_the_same_on_any_threads():
+    model, x, y = sample("hgm", 9000)
+    for null in ("wild", "multinomial", "spectral"):
+        one = cg.kcsd(model, x, y, rng=0, solver="lowrank", null=null, engine=1, n_boot=300)
+        many = cg.kcsd(model, x, y, rng=0, solver="lowrank", null=null, engine=3, n_boot=300)
+        assert one.pvalue == many.pvalue
+        assert one.statistic == many.statistic
+
+
+def test_the_spectral_null_is_the_limit_of_the_signs():
+    model, x, y = sample("lgm")
+    signs = cg.kcsd(model, x, y, rng=0, solver="lowrank", n_boot=4000)
+    limit = cg.kcsd(model, x, y, rng=0, null="spectral", n_boot=4000)
+    assert limit.null == "spectral"
+    assert ks_2samp(signs.null_distribution, limit.null_distribution).pvalue > 1e-3
+    with pytest.raises(InputError, match="needs solver='lowrank'"):
+        cg.kcsd(model, x, y, null="spectral", solver="exact")
+
+
+def test_large_samples_take_the_spectrum_by_themselves():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=120_000)
+    y = x + rng.normal(size=120_000)
+    result = cg.kcsd(cg.models.Normal(mean=lambda x: x, std=1.0), x, y, rng=0)
+    assert (result.solver, result.null) == ("lowrank", "spectral")
+    assert not result.reject(0.001)
+    wrong = cg.kcsd(cg.models.Normal(mean=lambda x: 1.05 * x, std=1.0), x, y, rng=0)
+    assert wrong.reject(0.001)
+
+
+@pytest.mark.parametrize("rank", [2, 10])
+def test_the_level_holds_at_any_rank(rank):
+    """Fixed seeds and exact binomial bounds; `make calibrate` has a thousand trials of each."""
+    case, trials, rejections = problem("true-hetero"), 300, 0
+    for trial in range(trials):
+        x, y = case.draw(150, np.random.default_rng([trial, 150]))
+        result = cg.kcsd(case.p, x, y, rng=trial, solver="lowrank", rank=rank, n_boot=200, engine=1)
+        rejections += result.reject(0.05)
+    assert binom.ppf(1e-4, trials, 0.05) <= rejections <= binom.isf(1e-4, trials, 0.05)
+
+
+@pytest.mark.parametrize(
+    "options", [{"rank": 0}, {"rank": 1.5}, {"tolerance": 0.0}, {"tolerance": 2}, {"tolerance": "x"}]
+)
+def test_bad_options(options):
+    with pytest.raises(InputError, match=r"rank|tolerance"):
+        cg.kcsd(np.ones(10), np.arange(10.0), np.arange(10.0), **options)
