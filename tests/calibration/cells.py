@@ -29,6 +29,14 @@ METHODS: dict[str, Callable[..., cg.GofResult]] = {
 }
 
 
+#: The low-rank solver, down to hardly any rank: the level must hold all the same.
+LOWRANK: dict[str, Callable[..., cg.GofResult]] = {
+    "kcsd, rank 2": lambda p, x, y, **k: cg.kcsd(p, x, y, solver="lowrank", rank=2, **k),
+    "kcsd, rank 20": lambda p, x, y, **k: cg.kcsd(p, x, y, solver="lowrank", rank=20, **k),
+    "kcsd, lowrank": lambda p, x, y, **k: cg.kcsd(p, x, y, solver="lowrank", **k),
+}
+
+
 @dataclass(frozen=True)
 class Cell:
     """One method on one problem at one size."""
@@ -42,7 +50,8 @@ class Cell:
 
     @property
     def name(self) -> str:
-        return f"{self.kind}.{self.problem}.{self.n}.{self.method}.{self.null}"
+        method = self.method.replace(", ", "-").replace(" ", "")
+        return f"{self.kind}.{self.problem}.{self.n}.{method}.{self.null}"
 
     def pvalue(self, trial: int) -> float:
         """Run one trial: the sample depends on the problem, size and trial only."""
@@ -50,7 +59,7 @@ class Cell:
         key = [trial, self.n, *self.problem.encode()]
         x, y = case.draw(self.n, np.random.default_rng(key))
         options: dict[str, Any] = {"null": self.null, "rng": trial, "engine": 1}
-        return METHODS[self.method](case.p, x, y, **options).pvalue
+        return {**METHODS, **LOWRANK}[self.method](case.p, x, y, **options).pvalue
 
 
 def all_cells() -> list[Cell]:
@@ -68,4 +77,8 @@ def all_cells() -> list[Cell]:
             if "given" not in method
         ),
     ]
-    return power + level
+    lowrank = [
+        Cell("lowrank", name, 300, method, null, 1000)
+        for name, method, null in itertools.product(TRUE_MODELS, LOWRANK, ("wild", "spectral"))
+    ]
+    return power + lowrank + level

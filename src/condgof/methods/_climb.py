@@ -10,7 +10,7 @@ from condgof._typing import FloatArray
 
 #: Bandwidths stay within these multiples of the median heuristic: smaller ones overfit.
 BANDWIDTH_RANGE = (0.4, 3.0)
-MAX_ITERATIONS = 20
+MAX_ITERATIONS = 15
 
 
 def climb(
