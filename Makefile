@@ -45,7 +45,7 @@ $(TEST)/.installed: $(TEST)/.tools $(SOURCES)
 $(TEST)/.tools: pyproject.toml
 	$(PYTHON) -m venv $(TEST)
 	$(TEST)/bin/python -m pip install --quiet --upgrade pip
-	$(TEST)/bin/python -m pip install --quiet --group dev '.[plot,frames]'
+	$(TEST)/bin/python -m pip install --quiet --group dev '.[plot,frames,arrow]'
 	@touch $@
 
 $(DEMO)/.installed: $(SOURCES)
@@ -57,5 +57,5 @@ $(DEMO)/.installed: $(SOURCES)
 $(BENCH)/.installed: $(SOURCES)
 	$(PYTHON) -m venv $(BENCH)
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
-	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade '.[torch]'
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade '.[torch,arrow]'
 	@touch $@

@@ -9,8 +9,9 @@ from condgof import errors, models
 from condgof.kernels import IMQ, Categorical, Gaussian, Kernel, Laplace, Matern52, Radial
 from condgof.locate import power_criterion, witness
 from condgof.methods import fscd, fssd, kcsd, ksd
-from condgof.models import as_model, from_log_prob, from_score, normal, scores
+from condgof.models import as_model, columns, from_log_prob, from_score, normal, scores
 from condgof.result import GofResult
+from condgof.sample import Source, scan
 
 if TYPE_CHECKING:
     from condgof import study
@@ -26,7 +27,9 @@ __all__ = [
     "Laplace",
     "Matern52",
     "Radial",
+    "Source",
     "as_model",
+    "columns",
     "errors",
     "from_log_prob",
     "from_score",
@@ -37,6 +40,7 @@ __all__ = [
     "models",
     "normal",
     "power_criterion",
+    "scan",
     "scores",
     "study",
     "witness",

@@ -16,7 +16,14 @@ from condgof._typing import FloatArray
 from condgof.engine import Threads, as_engine
 from condgof.errors import InputError
 from condgof.kernels import CovariateKernel, Gaussian, Kernel, Radial
-from condgof.methods import SOLVERS, Scored, check_reg, find_landmarks
+from condgof.methods import (
+    SOLVERS,
+    Scored,
+    Stream,
+    check_reg,
+    check_source_call,
+    find_landmarks,
+)
 from condgof.sample import RngLike, Sample, Seed
 from condgof.stein import (
     DEFAULT_MEMORY,
@@ -26,7 +33,6 @@ from condgof.stein import (
     SteinOperator,
     check_memory,
     criterion_of_means,
-    cut,
     map_spread,
     map_sums,
     matmul,
@@ -37,7 +43,7 @@ from condgof.stein import (
 def witness(
     model: Any,
     x: Any,
-    y: Any,
+    y: Any = None,
     *,
     at: Any,
     kernel_x: Kernel = Gaussian("median"),
@@ -58,7 +64,7 @@ def witness(
     model : ConditionalModel or anything `as_model` takes
         The model.
     x, y : array_like or frame of shape (n,) or (n, d)
-        The sample.
+        The sample; x may be a source from `scan`, which brings its own y.
     at : array_like of shape (m, d_x), or (m,) when d_x = 1, or frame
         Where to look.
     kernel_x, kernel_y, scale_x, rng, engine, memory
@@ -94,13 +100,13 @@ def witness(
             sums = sweep(operator, ArrayWeights(features), engine=view.engine, memory=view.memory)
             out[part] = sums.forms + own @ (features * features)
     # Rounding may take a value that is 0 in exact arithmetic just below it.
-    return np.maximum(out, 0.0) / (view.scored.sample.d_y * view.scored.sample.n**2)
+    return np.maximum(out, 0.0) / (view.scored.sample.d_y * view.n**2)
 
 
 def power_criterion(
     model: Any,
     x: Any,
-    y: Any,
+    y: Any = None,
     *,
     at: Any,
     reg: float = 0.0,
@@ -122,7 +128,7 @@ def power_criterion(
     model : ConditionalModel or anything `as_model` takes
         The model.
     x, y : array_like or frame of shape (n,) or (n, d)
-        The sample.
+        The sample; x may be a source from `scan`, which brings its own y.
     at : array_like of shape (m, d_x), (m,) when d_x = 1, or (m, J, d_x); or frame
         Single locations, or m sets of J locations.
     reg : float
@@ -166,7 +172,7 @@ def power_criterion(
 def _lowrank_criterion(view: _View, flat: FloatArray, size: int, reg: float) -> FloatArray:
     """Power criterion from a low-rank factor of h, in two passes over the rows."""
     assert view.landmarks is not None
-    n, features = view.scored.sample.n, view.features_at(flat)
+    n, features = view.n, view.features_at(flat)
     products, own = map_sums(view.landmarks, view.pieces(), features, len(flat), view.engine)
     totals = (np.square(products).sum(axis=0) - own).reshape(-1, size).sum(axis=1)
     squares = map_spread(
@@ -188,10 +194,12 @@ LOWRANK_TOLERANCE, LOWRANK_CAP = 2e-4, 500
 class _View:
     """A scored sample with its kernels: the y-side of the Stein matrix, and features on demand.
 
-    `landmarks` is the low-rank factor of the y-side, or None where `operator` is to be used.
+    `landmarks` is the low-rank factor of the y-side, or None where `operator` is to be used; with
+    a `stream`, `scored` is its subsample.
     """
 
     scored: Scored
+    stream: Stream | None
     kernel_x: CovariateKernel
     kernel_y: Radial
     landmarks: Landmarks | None
@@ -205,7 +213,12 @@ class _View:
 
     def pieces(self) -> Iterator[Piece]:
         """The rows, in pieces."""
-        return cut(self.scored.x, self.scored.sample.y, self.scored.scores)
+        return (self.stream or self.scored).pieces()
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return (self.stream or self.scored).n
 
     def features_at(self, points: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """The map from x (b, d_x) to k(x, v) for all points v, (b, m)."""
@@ -228,10 +241,15 @@ class _View:
         if not isinstance(solver, str) or solver not in SOLVERS:
             raise InputError(f"solver must be one of {', '.join(map(repr, SOLVERS))}, got {solver!r}.")
         threads, memory, seed = as_engine(engine), check_memory(memory), Seed.of(rng)
-        scored = Scored.of(model, Sample.of(x, y), scale_x)
+        stream = None
+        if check_source_call(x, y, solver):
+            stream = Stream.of(model, x, seed, scale_x)
+            scored = stream.subsample
+        else:
+            scored = Scored.of(model, Sample.of(x, y), scale_x)
         ready_x, ready_y = scored.kernels(kernel_x, kernel_y, seed)
         landmarks = None
-        if solver == "lowrank" or (solver == "auto" and scored.sample.n > EXACT_ROWS):
+        if stream or solver == "lowrank" or (solver == "auto" and scored.n > EXACT_ROWS):
             landmarks = find_landmarks(
                 scored,
                 CovariateKernel(()),
@@ -240,7 +258,7 @@ class _View:
                 cap=LOWRANK_CAP,
                 tolerance=LOWRANK_TOLERANCE,
             )
-        return cls(scored, ready_x, ready_y, landmarks, threads, memory)
+        return cls(scored, stream, ready_x, ready_y, landmarks, threads, memory)
 
     def features(self, points: FloatArray, multiple: int = 1) -> Any:
         """Yield slices of locations, in groups that fit the memory budget, and their features."""

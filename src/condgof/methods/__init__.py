@@ -6,5 +6,17 @@ from condgof.methods._kcsd import kcsd
 from condgof.methods._ksd import ksd
 from condgof.methods._prepare import Scored, check_reg
 from condgof.methods._solve import SOLVERS, find_landmarks
+from condgof.methods._stream import Stream, check_source_call
 
-__all__ = ["SOLVERS", "Scored", "check_reg", "find_landmarks", "fscd", "fssd", "kcsd", "ksd"]
+__all__ = [
+    "SOLVERS",
+    "Scored",
+    "Stream",
+    "check_reg",
+    "check_source_call",
+    "find_landmarks",
+    "fscd",
+    "fssd",
+    "kcsd",
+    "ksd",
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,13 @@ from condgof.engine import Threads
 from condgof.errors import InputError
 from condgof.kernels import CovariateKernel, FiniteLocations, Gaussian, Kernel, Radial
 from condgof.methods._optimize import Training, optimize_locations
-from condgof.methods._prepare import Scored, check_count, check_reg, split
+from condgof.methods._prepare import Scored, check_count, check_reg, split, train_size
 from condgof.methods._random import gaussian_locations, row_locations
-from condgof.methods._solve import Options, solve
+from condgof.methods._solve import Options, prepare, solve
+from condgof.methods._stream import Stream
 from condgof.methods._test import make_result
 from condgof.result import GofResult
-from condgof.sample import RngLike, Sample, Seed, Use
+from condgof.sample import RngLike, Seed, Use
 from condgof.stein import DEFAULT_MEMORY
 
 #: The training part takes at most this many rows: the optimiser holds all of its pairs.
@@ -27,7 +28,7 @@ MAX_TRAIN = 2000
 def fscd(
     model: Any,
     x: Any,
-    y: Any,
+    y: Any = None,
     *,
     locations: Any = "optimize",
     n_locations: int = 5,
@@ -63,7 +64,7 @@ def fscd(
     model : ConditionalModel or anything `as_model` takes
         The model; an array of scores (n, d_y) or a tuple (mean, std) will do.
     x, y : array_like or frame of shape (n,) or (n, d)
-        The sample.
+        The sample; x may be a source from `scan`, which brings its own y.
     locations : "optimize", "random", or array_like of shape (J, d_x)
         "optimize" splits off a training part and maximises the power criterion over locations and
         bandwidths there, then tests on the rest; "random" draws from a Gaussian fitted to x; an array
@@ -110,18 +111,19 @@ def fscd(
     )
     count, reg = check_count(n_locations, "n_locations"), check_reg(reg)
     seed = Seed.of(rng)
-    scored = Scored.of(model, Sample.of(x, y), scale_x)
+    scored = prepare(model, x, y, scale_x, options, seed)
     if isinstance(locations, str) and locations == "optimize":
-        train, test = split(scored.sample.n, train_fraction, MAX_TRAIN, seed.stream(Use.SPLIT))
-        chosen = _optimized(scored.take(train), kernel_x, kernel_y, count, reg, seed, options.engine)
-        scored = scored.take(test)
+        part, scored = _split_off(scored, train_fraction, scale_x, seed)
+        chosen = _optimized(part, kernel_x, kernel_y, count, reg, seed, options.engine)
+        rows = scored if isinstance(scored, Scored) else scored.subsample
     else:
-        ready_x, ready_y = scored.kernels(kernel_x, kernel_y, seed)
-        points = _points(scored, ready_x, locations, count, seed)
+        rows = scored if isinstance(scored, Scored) else scored.subsample
+        ready_x, ready_y = rows.kernels(kernel_x, kernel_y, seed)
+        points = _points(rows, ready_x, locations, count, seed)
         chosen = Chosen(points, ready_x, ready_y, {})
     finite = FiniteLocations(chosen.kernel_x, chosen.locations)
-    places = scored.to_user(chosen.locations)
-    labels = scored.sample.labels(places)
+    places = rows.to_user(chosen.locations)
+    labels = rows.sample.labels(places)
     return make_result(
         "fscd",
         scored,
@@ -131,7 +133,7 @@ def fscd(
         kernel_y=chosen.kernel_y,
         locations=places,
         details={**chosen.details, **({"location_labels": labels} if labels else {})},
-        share=1.0 / scored.sample.d_y,
+        share=1.0 / rows.sample.d_y,
     )
 
 
@@ -143,6 +145,20 @@ class Chosen:
     kernel_x: CovariateKernel
     kernel_y: Radial
     details: dict[str, Any]
+
+
+def _split_off(
+    scored: Scored | Stream, train_fraction: float, scale_x: str, seed: Seed
+) -> tuple[Scored, Scored | Stream]:
+    """Split off the training part."""
+    rng = seed.stream(Use.SPLIT)
+    if isinstance(scored, Scored):
+        train, test = split(scored.n, train_fraction, MAX_TRAIN, rng)
+        return scored.take(train), scored.take(test)
+    part, rows = scored.train(train_size(scored.n, train_fraction, MAX_TRAIN), rng, scale_x)
+    # Both see x in the same units.
+    part = replace(part, x=part.sample.x / scored.subsample.scales, scales=scored.subsample.scales)
+    return part, scored.without(rows)
 
 
 def _points(

@@ -8,7 +8,7 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.engine import Threads, as_engine, single_threaded_blas
-from condgof.errors import InputError, ShapeError, check_finite
+from condgof.errors import InputError, InputTypeError, ShapeError, check_finite
 from condgof.kernels import Gaussian, Kernel, Radial, resolve_y
 from condgof.methods._climb import climb, log_range
 from condgof.methods._prepare import Scored, check_count, check_reg, split
@@ -17,7 +17,7 @@ from condgof.methods._solve import Solution
 from condgof.methods._test import make_result
 from condgof.null import NULLS, bootstrap_weights, check_null
 from condgof.result import GofResult
-from condgof.sample import RngLike, Sample, Seed, Use, as_numbers
+from condgof.sample import RngLike, Sample, Seed, Source, Use, as_numbers
 from condgof.stein import finite_set_features, finite_set_gradient, sweep_features
 
 STARTS = 3
@@ -68,6 +68,8 @@ def fssd(
     count, reg, threads = check_count(n_locations, "n_locations"), check_reg(reg), as_engine(engine)
     seed = Seed.of(rng)
     check_null(null, n_boot)
+    if isinstance(y, Source):
+        raise InputTypeError("fssd does not take a source. Use ksd, or pass arrays.")
     scored = Scored.of(model, Sample.unconditional(y))
     details: dict[str, Any] = {}
     if isinstance(locations, str) and locations == "optimize":

@@ -6,17 +6,17 @@ from typing import Any
 
 from condgof.kernels import Gaussian, Kernel
 from condgof.methods._prepare import Scored
-from condgof.methods._solve import Options, solve
+from condgof.methods._solve import Options, prepare, solve
 from condgof.methods._test import make_result
 from condgof.result import GofResult
-from condgof.sample import RngLike, Sample, Seed
+from condgof.sample import RngLike, Seed
 from condgof.stein import DEFAULT_MEMORY
 
 
 def kcsd(
     model: Any,
     x: Any,
-    y: Any,
+    y: Any = None,
     *,
     kernel_x: Kernel = Gaussian("median"),
     kernel_y: Kernel = Gaussian("median"),
@@ -47,10 +47,11 @@ def kcsd(
     ----------
     model : ConditionalModel or anything `as_model` takes
         The model; an array of scores (n, d_y) or a tuple (mean, std) will do.
-    x : array_like or frame of shape (n,) or (n, d_x)
-        Covariates. String and category columns of a frame get a categorical kernel.
+    x : array_like or frame of shape (n,) or (n, d_x), or Source
+        Covariates. String and category columns of a frame get a categorical kernel. A source from
+        `scan` streams its rows through, and brings its own y.
     y : array_like or frame of shape (n,) or (n, d_y)
-        Responses.
+        Responses; left out with a source.
     kernel_x, kernel_y : Kernel
         Kernels on x and y, with a number or ``"median"`` as the bandwidth.
     scale_x : {"none", "std"}
@@ -102,7 +103,8 @@ def kcsd(
         memory=memory,
     )
     seed = Seed.of(rng)
-    scored = Scored.of(model, Sample.of(x, y), scale_x)
-    ready_x, ready_y = scored.kernels(kernel_x, kernel_y, seed)
+    scored = prepare(model, x, y, scale_x, options, seed)
+    rows = scored if isinstance(scored, Scored) else scored.subsample
+    ready_x, ready_y = rows.kernels(kernel_x, kernel_y, seed)
     solution = solve(scored, ready_x, ready_y, options, seed)
     return make_result("kcsd", scored, solution, seed=seed, kernel_x=ready_x, kernel_y=ready_y)

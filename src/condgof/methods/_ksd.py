@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from condgof.kernels import CovariateKernel, Gaussian, Kernel, resolve_y
 from condgof.methods._prepare import Scored
 from condgof.methods._solve import Options, solve
+from condgof.methods._stream import Stream, check_source_call, in_memory
 from condgof.methods._test import make_result
 from condgof.result import GofResult
-from condgof.sample import RngLike, Sample, Seed
+from condgof.sample import RngLike, Sample, Seed, Source
 from condgof.stein import DEFAULT_MEMORY
 
 
@@ -36,8 +38,8 @@ def ksd(
     model : ConditionalModel or anything `as_model` takes
         The model, which gets x = None; an array of scores (n, d_y), or `from_score` of a function of
         y alone, will do.
-    y : array_like or frame of shape (n,) or (n, d_y)
-        The sample.
+    y : array_like or frame of shape (n,) or (n, d_y), or Source
+        The sample; the x columns of a source are not read.
     kernel_y, solver, null, n_boot, rank, tolerance, rng, engine, memory
         As in `kcsd`.
 
@@ -62,7 +64,14 @@ def ksd(
         memory=memory,
     )
     seed = Seed.of(rng)
-    scored = Scored.of(model, Sample.unconditional(y))
-    ready = resolve_y(kernel_y, scored.sample.y, seed)
+    scored: Scored | Stream
+    if isinstance(y, Source):
+        y = replace(y, x_names=())
+        small = options.chosen(y.n) == "exact" and check_source_call(y, None, options.solver)
+        scored = in_memory(model, y) if small else Stream.of(model, y, seed)
+    else:
+        scored = Scored.of(model, Sample.unconditional(y))
+    rows = scored if isinstance(scored, Scored) else scored.subsample
+    ready = resolve_y(kernel_y, rows.sample.y, seed)
     solution = solve(scored, CovariateKernel(()), ready, options, seed)
     return make_result("ksd", scored, solution, seed=seed, kernel_x=None, kernel_y=ready)

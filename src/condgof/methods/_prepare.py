@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from condgof.errors import InputError
 from condgof.kernels import CovariateKernel, FiniteLocations, Radial, resolve_x, resolve_y
 from condgof.models import as_model, scores_of
 from condgof.sample import Sample, Seed
-from condgof.stein import SteinOperator
+from condgof.stein import Piece, SteinOperator, cut
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +58,15 @@ class Scored:
         ready_y = resolve_y(kernel_y, self.sample.y, seed)
         return resolve_x(kernel_x, self.x, self.sample.x_columns, seed), ready_y
 
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.sample.n
+
+    def pieces(self) -> Iterator[Piece]:
+        """Cut the rows into pieces."""
+        return cut(self.x, self.sample.y, self.scores)
+
     def operator(self, kernel_x: CovariateKernel | FiniteLocations, kernel_y: Radial) -> SteinOperator:
         """Return the Stein matrix as a lazy operator."""
         return SteinOperator.of(self.x, self.sample.y, self.scores, kernel_x, kernel_y)
@@ -86,10 +96,8 @@ def check_reg(reg: Any) -> float:
     return float(reg)
 
 
-def split(
-    n: int, train_fraction: float, most: int, rng: np.random.Generator
-) -> tuple[IntArray, IntArray]:
-    """Split n rows at random into a training part and a test part.
+def train_size(n: int, train_fraction: float, most: int) -> int:
+    """Check the share of rows to train on, and return their number.
 
     Parameters
     ----------
@@ -99,18 +107,23 @@ def split(
         Share of the training part.
     most : int
         The training part never takes more rows than this.
-    rng : numpy.random.Generator
-        Draws the split.
     """
-    if isinstance(train_fraction, bool) or not isinstance(train_fraction, (int, float, np.floating)):
+    number = isinstance(train_fraction, (int, float, np.floating))
+    if isinstance(train_fraction, bool) or not number or not 0 < train_fraction < 1:
         raise InputError(f"train_fraction must be a number between 0 and 1, got {train_fraction!r}.")
-    if not 0 < train_fraction < 1:
-        raise InputError(f"train_fraction must be between 0 and 1, got {train_fraction!r}.")
     size = min(round(train_fraction * n), most)
     if size < 5 or n - size < 5:
         raise InputError(
             f"train_fraction = {train_fraction} leaves {size} of {n} rows to train on and {n - size} "
             "to test on; both need at least 5. Change train_fraction, or pass locations='random'."
         )
+    return size
+
+
+def split(
+    n: int, train_fraction: float, most: int, rng: np.random.Generator
+) -> tuple[IntArray, IntArray]:
+    """Split n rows at random into a training part and a test part; see `train_size`."""
+    size = train_size(n, train_fraction, most)
     order = rng.permutation(n)
     return np.sort(order[:size]), np.sort(order[size:])

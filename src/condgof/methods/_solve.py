@@ -12,14 +12,14 @@ from condgof.engine import Threads, as_engine, single_threaded_blas
 from condgof.errors import InputError
 from condgof.kernels import CovariateKernel, FiniteLocations, Radial
 from condgof.methods._prepare import Scored, check_count
+from condgof.methods._stream import SUBSAMPLE, Stream, check_source_call, in_memory
 from condgof.null import NULLS, bootstrap_weights, check_null, spectral_draws
-from condgof.sample import Seed, Use
+from condgof.sample import Sample, Seed, Use
 from condgof.stein import (
     Landmarks,
     SteinOperator,
     check_memory,
     choose_landmarks,
-    cut,
     forms,
     moments,
     sweep,
@@ -28,8 +28,6 @@ from condgof.stein import (
 SOLVERS = ("auto", "exact", "lowrank")
 #: "auto" is exact up to this many multiplications, n²·m: half a second on two cores.
 EXACT_WORK = 2.5e10
-#: Landmarks are chosen among this many rows, drawn at random where there are more.
-SUBSAMPLE = 4096
 #: Above this many rows the null of the low-rank solver comes from the spectrum.
 SPECTRAL_ROWS = 100_000
 
@@ -107,6 +105,15 @@ class Options:
         return self.tolerance or (2e-4 if n <= 5000 else 1e-3 if n <= 50_000 else 2e-3)
 
 
+def prepare(model: Any, x: Any, y: Any, scale_x: str, options: Options, seed: Seed) -> Scored | Stream:
+    """Check and score a sample: arrays or a small source in memory, a large source as a stream."""
+    if not check_source_call(x, y, options.solver):
+        return Scored.of(model, Sample.of(x, y), scale_x)
+    if options.chosen(x.n) == "exact":
+        return in_memory(model, x, scale_x)
+    return Stream.of(model, x, seed, scale_x)
+
+
 @dataclass(frozen=True, eq=False)
 class Solution:
     """The off-diagonal sum of the Stein matrix, draws of the statistic, and how they were made."""
@@ -119,7 +126,7 @@ class Solution:
 
 
 def solve(
-    scored: Scored,
+    scored: Scored | Stream,
     kernel_x: CovariateKernel | FiniteLocations,
     kernel_y: Radial,
     options: Options,
@@ -129,8 +136,8 @@ def solve(
 
     Parameters
     ----------
-    scored : Scored
-        The sample with its scores.
+    scored : Scored or Stream
+        The sample with its scores, in memory or in files.
     kernel_x, kernel_y : CovariateKernel or FiniteLocations, Radial
         Kernels that are ready.
     options : Options
@@ -138,8 +145,8 @@ def solve(
     seed : Seed
         The source of randomness.
     """
-    n = scored.sample.n
-    if options.chosen(n) == "exact":
+    n = scored.n
+    if isinstance(scored, Scored) and options.chosen(n) == "exact":
         keep = options.memory // 8  # of the budget, what tiles leave
         weights = bootstrap_weights(options.null, n, options.n_boot, seed, keep)
         operator = scored.operator(kernel_x, kernel_y)
@@ -150,15 +157,16 @@ def solve(
 
 
 def _solve_lowrank(
-    scored: Scored,
+    scored: Scored | Stream,
     kernel_x: CovariateKernel | FiniteLocations,
     kernel_y: Radial,
     options: Options,
     seed: Seed,
 ) -> Solution:
-    n = scored.sample.n
+    n = scored.n
+    rows = scored if isinstance(scored, Scored) else scored.subsample
     landmarks = find_landmarks(
-        scored, kernel_x, kernel_y, seed, cap=options.rank_cap(n), tolerance=options.target(n)
+        rows, kernel_x, kernel_y, seed, cap=options.rank_cap(n), tolerance=options.target(n)
     )
     details: dict[str, Any] = {"rank": landmarks.rank, "residual": landmarks.residual}
     if landmarks.capped:
@@ -166,15 +174,17 @@ def _solve_lowrank(
             f"rank stopped at {landmarks.rank} with a relative residual of {landmarks.residual:.1g}: "
             "the level holds, some power may be lost (raise rank=)",
         )
-    pieces = cut(scored.x, scored.sample.y, scored.scores)
+    pieces = scored.pieces()
     null = "spectral" if options.null == "wild" and n > SPECTRAL_ROWS else options.null
     if null == "spectral":
         found = moments(landmarks, pieces, options.engine)
         draws = spectral_draws(found.eigenvalues, options.n_boot, seed)
         return Solution(found.total, draws, "lowrank", NULLS[null], details)
-    weights = bootstrap_weights(null, n, options.n_boot, seed)
+    last = n if isinstance(scored, Scored) else scored.source.n
+    weights = bootstrap_weights(null, last, options.n_boot, seed)
     sums = forms(landmarks, pieces, weights, options.engine)
-    return Solution(sums.total, weights.factor * sums.forms, "lowrank", NULLS[null], details)
+    factor = weights.factor * (last - 1) / (n - 1)  # rows left out make the sample smaller
+    return Solution(sums.total, factor * sums.forms, "lowrank", NULLS[null], details)
 
 
 def find_landmarks(

@@ -10,6 +10,7 @@ from condgof._typing import FloatArray
 from condgof.kernels import CovariateKernel, Radial
 from condgof.methods._prepare import Scored
 from condgof.methods._solve import Solution
+from condgof.methods._stream import Stream
 from condgof.null import pvalue
 from condgof.result import GofResult
 from condgof.sample import Seed
@@ -17,7 +18,7 @@ from condgof.sample import Seed
 
 def make_result(
     method: str,
-    scored: Scored,
+    scored: Scored | Stream,
     solution: Solution,
     *,
     seed: Seed,
@@ -33,7 +34,7 @@ def make_result(
     ----------
     method : str
         Name of the test.
-    scored : Scored
+    scored : Scored or Stream
         The sample that was tested.
     solution : Solution
         Sums over its Stein matrix, and draws.
@@ -42,16 +43,17 @@ def make_result(
     share : float
         A constant factor of the matrix that the solution leaves out.
     """
-    n = scored.sample.n
+    n = scored.n
+    rows = scored if isinstance(scored, Scored) else scored.subsample
     statistic = share * solution.total / (n - 1)
     draws = share * solution.draws
     # A draw whose signs are all equal is the statistic itself, up to rounding: make it a tie, so
     # that the p-value of a tiny sample does not hang on the last bit.
     draws[np.isclose(draws, statistic, rtol=1e-11, atol=0.0)] = statistic
     details = {**(details or {}), **solution.details}
-    if scored.score_error is not None:
-        details["score_error"] = scored.score_error
-    notes = (*scored.sample.notes(), *solution.details.get("notes", ()))
+    if rows.score_error is not None:
+        details["score_error"] = rows.score_error
+    notes = (*rows.sample.notes(), *solution.details.get("notes", ()))
     return GofResult(
         statistic=statistic,
         pvalue=pvalue(statistic, draws),
@@ -59,7 +61,7 @@ def make_result(
         n=n,
         null_distribution=draws,
         null=solution.null,
-        kernel_x=None if kernel_x is None else kernel_x.shown(scored.sample.d_x),
+        kernel_x=None if kernel_x is None else kernel_x.shown(rows.sample.d_x),
         kernel_y=kernel_y,
         solver=solution.solver,
         locations=locations,

@@ -2,6 +2,7 @@
 
 from condgof.models._as_model import as_model, scores
 from condgof.models._base import ConditionalModel, scores_of
+from condgof.models._columns import ColumnsModel, columns
 from condgof.models._functions import (
     LogProbModel,
     ScoreArray,
@@ -14,6 +15,7 @@ from condgof.models._normal import Normal, normal
 from condgof.models._student import StudentT
 
 __all__ = [
+    "ColumnsModel",
     "ConditionalModel",
     "LogProbModel",
     "Normal",
@@ -22,6 +24,7 @@ __all__ = [
     "ScoreModel",
     "StudentT",
     "as_model",
+    "columns",
     "from_log_prob",
     "from_score",
     "normal",

@@ -76,11 +76,12 @@ class Sample:
         return sample
 
     @classmethod
-    def unconditional(cls, y: Any) -> Sample:
+    def unconditional(cls, y: Any, *, to_test: bool = True) -> Sample:
         """Check y of an unconditional test and freeze it."""
         y_given, y_values, y_columns = _read_y(y)
-        _check_rows(len(y_values))
-        _check_constant_y(y_columns)
+        if to_test:
+            _check_rows(len(y_values))
+            _check_constant_y(y_columns)
         empty = np.empty((len(y_values), 0))
         return cls(_frozen(empty), _frozen(y_values), None, y_given, (), y_columns)
 
@@ -107,6 +108,14 @@ class Sample:
             y=_frozen(self.y[rows]),
             x_given=None if self.x_given is None else take_rows(self.x_given, rows),
             y_given=self.y_given[rows],
+        )
+
+    def renamed(self, x_names: tuple[str, ...], y_names: tuple[str, ...]) -> Sample:
+        """Return the sample with other names for its columns."""
+        return replace(
+            self,
+            x_columns=tuple(map(_rename, self.x_columns, x_names)),
+            y_columns=tuple(map(_rename, self.y_columns, y_names)),
         )
 
     def scales(self, scale_x: str) -> FloatArray:
@@ -225,6 +234,10 @@ def _check_constant_y(columns: tuple[Column, ...]) -> None:
             f"y is constant (column {_names(constant)}), and a density of a constant cannot be "
             "tested. Pass a y that varies."
         )
+
+
+def _rename(column: Column, name: str) -> Column:
+    return replace(column, name=name)
 
 
 def _names(columns: tuple[Column, ...]) -> str:

@@ -14,7 +14,7 @@ from condgof._typing import FloatArray
 from condgof.engine import Threads
 from condgof.stein._kernel import SteinRows
 from condgof.stein._landmarks import Landmarks
-from condgof.stein._pass import Piece, over_pieces, tiles_of
+from condgof.stein._pass import Piece, over_pieces, tile_of, tiles_of
 
 
 def map_sums(
@@ -50,7 +50,7 @@ def map_sums(
     def task(piece: Piece, rows: SteinRows) -> tuple[FloatArray, FloatArray]:
         product, diagonal = np.zeros((landmarks.rank, m)), np.zeros(m)
         for part in tiles_of(len(rows)):
-            phi = landmarks.whiten(landmarks.compare(rows.take(part)))
+            phi = landmarks.whiten(tile_of(landmarks, piece, rows, part))
             f = features(piece.x[part])
             product += phi @ f
             diagonal += np.square(phi).sum(axis=0) @ np.square(f)
@@ -93,7 +93,7 @@ def map_spread(
     def task(piece: Piece, rows: SteinRows) -> FloatArray:
         total = np.zeros(len(centres))
         for part in tiles_of(len(rows)):
-            phi = landmarks.whiten(landmarks.compare(rows.take(part)))
+            phi = landmarks.whiten(tile_of(landmarks, piece, rows, part))
             f = features(piece.x[part])
             sums = phi.T @ products
             sums -= np.square(phi).sum(axis=0)[:, None] * f

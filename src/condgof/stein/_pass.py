@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from condgof._typing import FloatArray
 from condgof.engine import Threads
@@ -37,12 +38,15 @@ class Piece:
         Global number of the first row.
     x, y, scores : ndarrays of shape (b, d_x), (b, d_y), (b, d_y)
         The rows, x as the kernel sees it.
+    keep : ndarray of bool, shape (b,), optional
+        Which rows count; all of them if None.
     """
 
     start: int
     x: FloatArray
     y: FloatArray
     scores: FloatArray
+    keep: NDArray[np.bool_] | None = None
 
     @property
     def stop(self) -> int:
@@ -81,6 +85,14 @@ def over_pieces(
     return engine.map(prepared, pieces)
 
 
+def tile_of(landmarks: Landmarks, piece: Piece, rows: SteinRows, part: slice) -> FloatArray:
+    """Compare a tile of a piece with the landmarks, (r, b); rows that do not count are 0."""
+    tile = landmarks.compare(rows.take(part))
+    if piece.keep is not None:
+        tile *= piece.keep[part]
+    return tile
+
+
 def moments(landmarks: Landmarks, pieces: Iterable[Piece], engine: Threads) -> Moments:
     """Sum comparisons with the landmarks over all rows; L⁻¹ is applied once, at the end.
 
@@ -97,10 +109,11 @@ def moments(landmarks: Landmarks, pieces: Iterable[Piece], engine: Threads) -> M
     def task(piece: Piece, rows: SteinRows) -> tuple[int, FloatArray, FloatArray]:
         one, two = np.zeros(landmarks.rank), np.zeros((landmarks.rank, landmarks.rank))
         for part in tiles_of(len(rows)):
-            tile = landmarks.compare(rows.take(part))
+            tile = tile_of(landmarks, piece, rows, part)
             one += tile.sum(axis=1)
             two += tile @ tile.T
-        return len(rows), one, two
+        count = len(rows) if piece.keep is None else int(piece.keep.sum())
+        return count, one, two
 
     n, first, second = 0, np.zeros(landmarks.rank), np.zeros((landmarks.rank, landmarks.rank))
     for count, one, two in over_pieces(landmarks, pieces, engine, task):
@@ -135,7 +148,7 @@ def forms(landmarks: Landmarks, pieces: Iterable[Piece], weights: Weights, engin
         one, square = np.zeros(landmarks.rank), 0.0
         product, product_square = np.zeros((landmarks.rank, weights.m)), np.zeros(weights.m)
         for part in tiles_of(len(rows)):
-            features = landmarks.whiten(landmarks.compare(rows.take(part)))
+            features = landmarks.whiten(tile_of(landmarks, piece, rows, part))
             squares = np.square(features).sum(axis=0)
             one += features.sum(axis=1)
             square += float(squares.sum())
