@@ -280,9 +280,7 @@ def bench_scale():
         "stream-7": "kcsd on 1e7 rows of Parquet",
     }
     print("\n### Scale: d_x = d_y = 2\n")
-    print(
-        "| what | seconds | peak memory of the process (MB) | share of the dense time |\n|---|---|---|---|"
-    )
+    print("| what | seconds | peak memory (MB) | share of the dense time |\n|---|---|---|---|")
     print(f"| textbook, n = 5000, m = 500 | {dense['seconds']:.3g} | {dense['peak']:.0f} | 1 |")
     for name, row in rows.items():
         share = row["seconds"] / dense["seconds"]
@@ -292,12 +290,11 @@ def bench_scale():
     print(f"\nSlope of log time against log n, 1e5 to 1e7: {slope:.2f}. ", end="")
     print(f"1e7 streamed takes {ratio:.1f} times as long as 1e6 in memory.")
     print(
-        f"The machine's GEMM rate and the share of it that the pass reaches: {gemm_share(rows['lowrank'])}",
-        flush=True,
+        f"GEMM rate of the machine, and the share that the pass reaches: {gemm_share(rows)}", flush=True
     )
 
 
-def gemm_share(row):
+def gemm_share(rows):
     """The pass over 1e6 rows does n·r² multiplications and additions in its products, r = rank."""
     import numpy as np
 
@@ -312,7 +309,7 @@ def gemm_share(row):
     x, y, s = large(200_000)
     rank = cg.kcsd(s, x, y, rng=0, n_boot=10, solver="lowrank", null="spectral").details["rank"]
     # A product of a tile with its own transpose is symmetric: half the work of a general one.
-    reached = 1e6 * rank * (rank + 1) / row["seconds"]
+    reached = 1e6 * rank * (rank + 1) / rows["lowrank"]["seconds"]
     return f"{rate / 1e9:.0f} GF/s, {reached / rate:.2f} (rank {rank})."
 
 
