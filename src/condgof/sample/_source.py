@@ -62,6 +62,15 @@ class Source:
         The columns of x and y.
     extra_names : tuple of str
         Other columns to read, for a model.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "sample.csv"
+    >>> _ = path.write_text("x,y\\n1,2\\n2,3\\n3,5\\n")
+    >>> scan(path, x="x", y="y").take([0, 2]).y
+    array([[2.],
+           [5.]])
     """
 
     files: tuple[SourceFile, ...]
