@@ -8,7 +8,7 @@ from condgof.errors import NumericalError
 from condgof.kernels import IMQ, CovariateKernel, FiniteLocations, Gaussian, OnColumns
 from condgof.null import multinomial_weights, sign_weights
 from condgof.sample import Seed
-from condgof.stein import SteinOperator, choose_landmarks, cut, forms, moments
+from condgof.stein import ArrayRows, SteinOperator, choose_landmarks, forms, moments
 
 
 def make(n=700, d_y=1, heavy=False, ties=False, finite=False, seed=0):
@@ -95,12 +95,12 @@ def test_sums_over_pieces_are_those_of_the_factor(make_weights, threads):
     phi = features(found, operator)
     weights = make_weights(9000, 7, Seed.of(1))
     w = weights.block(0, 9000)
-    sums = forms(found, cut(x, y, s), weights, Threads(threads))
+    sums = forms(found, ArrayRows(x, y, s), weights, Threads(threads))
     squares = np.square(phi).sum(axis=1)
     np.testing.assert_allclose(sums.total, np.square(phi.sum(0)).sum() - squares.sum(), rtol=1e-9)
     wanted = np.square(w.T @ phi).sum(axis=1) - squares @ np.square(w)
     np.testing.assert_allclose(sums.forms, wanted, rtol=1e-9)
-    found_moments = moments(found, cut(x, y, s), Threads(threads))
+    found_moments = moments(found, ArrayRows(x, y, s), Threads(threads))
     np.testing.assert_allclose(found_moments.total, sums.total, rtol=1e-8)
     eigenvalues = np.linalg.eigvalsh(phi.T @ phi / 9000)
     np.testing.assert_allclose(found_moments.eigenvalues, eigenvalues, rtol=1e-7, atol=1e-12)

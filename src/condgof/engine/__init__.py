@@ -1,6 +1,17 @@
-"""Where the work runs. Only this room knows about threads."""
+"""Where the work runs. Only this room knows about threads and clusters."""
 
+from condgof.engine._as_engine import Engine, as_engine
+from condgof.engine._dask import Cluster
+from condgof.engine._deferred import Deferred
 from condgof.engine._progress import with_progress
-from condgof.engine._threads import Threads, as_engine, single_threaded_blas
+from condgof.engine._threads import Threads, single_threaded_blas
 
-__all__ = ["Threads", "as_engine", "single_threaded_blas", "with_progress"]
+__all__ = [
+    "Cluster",
+    "Deferred",
+    "Engine",
+    "Threads",
+    "as_engine",
+    "single_threaded_blas",
+    "with_progress",
+]

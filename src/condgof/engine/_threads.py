@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import sys
 import threading
@@ -11,11 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from threadpoolctl import ThreadpoolController
-
-from condgof.errors import InputError, InputTypeError
 
 Task = TypeVar("Task")
 Value = TypeVar("Value")
@@ -68,6 +65,13 @@ class Threads:
     """
 
     count: int
+    #: Tasks stay in this process, where all rows can be seen.
+    remote: ClassVar[bool] = False
+
+    @property
+    def local(self) -> Threads:
+        """These threads."""
+        return self
 
     def map(
         self, task: Callable[[Task], Value], items: Iterable[Task], *, most: int | None = None
@@ -103,35 +107,8 @@ class Threads:
                 pool.shutdown(wait=True, cancel_futures=True)
 
 
-def as_engine(engine: Any) -> Threads:
-    """Turn the `engine` argument into something that runs tasks.
-
-    Parameters
-    ----------
-    engine : None or int
-        None for all of this machine's cores, or a number of threads.
-
-    Examples
-    --------
-    >>> list(as_engine(2).map(abs, [-1, 2, -3]))
-    [1, 2, 3]
-    """
-    if engine is None:
-        return Threads(_cores())
-    if isinstance(engine, Threads):
-        return engine
-    try:
-        count = operator.index(engine)
-    except TypeError as error:
-        raise InputTypeError(
-            f"engine must be None (all cores) or a number of threads, got {type(engine).__name__}."
-        ) from error
-    if count < 1:
-        raise InputError(f"engine must be at least 1 thread, got {count}.")
-    return Threads(count)
-
-
-def _cores() -> int:
+def cores() -> int:
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -6,14 +6,14 @@ so that one sweep over that matrix serves all locations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from condgof._typing import FloatArray
-from condgof.engine import Threads, as_engine
+from condgof.engine import Engine, as_engine
 from condgof.errors import InputError
 from condgof.kernels import CovariateKernel, Gaussian, Kernel, Radial
 from condgof.methods import (
@@ -23,13 +23,14 @@ from condgof.methods import (
     check_reg,
     check_source_call,
     find_landmarks,
+    lay_out,
 )
 from condgof.sample import RngLike, Sample, Seed
 from condgof.stein import (
     DEFAULT_MEMORY,
     ArrayWeights,
     Landmarks,
-    Piece,
+    Rows,
     SteinOperator,
     check_memory,
     criterion_of_means,
@@ -64,7 +65,7 @@ def witness(
     model : ConditionalModel or anything `as_model` takes
         The model.
     x, y : array_like or frame of shape (n,) or (n, d)
-        The sample; x may be a source from `scan`, which brings its own y.
+        The sample; x may be a source from `scan`, which brings its own y, or Dask arrays.
     at : array_like of shape (m, d_x), or (m,) when d_x = 1, or frame
         Where to look.
     kernel_x, kernel_y, scale_x, rng, engine, memory
@@ -90,7 +91,7 @@ def witness(
     out = np.empty(len(points))
     if view.landmarks is not None:
         products, _ = map_sums(
-            view.landmarks, view.pieces(), view.features_at(points), len(points), view.engine
+            view.landmarks, view.rows(), view.features_at(points), len(points), view.engine
         )
         out[:] = np.square(products).sum(axis=0)
     else:
@@ -128,7 +129,7 @@ def power_criterion(
     model : ConditionalModel or anything `as_model` takes
         The model.
     x, y : array_like or frame of shape (n,) or (n, d)
-        The sample; x may be a source from `scan`, which brings its own y.
+        The sample; x may be a source from `scan`, which brings its own y, or Dask arrays.
     at : array_like of shape (m, d_x), (m,) when d_x = 1, or (m, J, d_x); or frame
         Single locations, or m sets of J locations.
     reg : float
@@ -173,11 +174,9 @@ def _lowrank_criterion(view: _View, flat: FloatArray, size: int, reg: float) -> 
     """Power criterion from a low-rank factor of h, in two passes over the rows."""
     assert view.landmarks is not None
     n, features = view.n, view.features_at(flat)
-    products, own = map_sums(view.landmarks, view.pieces(), features, len(flat), view.engine)
+    products, own = map_sums(view.landmarks, view.rows(), features, len(flat), view.engine)
     totals = (np.square(products).sum(axis=0) - own).reshape(-1, size).sum(axis=1)
-    squares = map_spread(
-        view.landmarks, view.pieces(), features, products, totals / n, size, view.engine
-    )
+    squares = map_spread(view.landmarks, view.rows(), features, products, totals / n, size, view.engine)
     share = 1.0 / (size * view.scored.sample.d_y * (n - 1))
     spread = 2.0 * share * np.sqrt(squares / (n - 1)) + reg
     out = np.zeros(len(totals))
@@ -203,7 +202,7 @@ class _View:
     kernel_x: CovariateKernel
     kernel_y: Radial
     landmarks: Landmarks | None
-    engine: Threads
+    engine: Engine
     memory: int
 
     @property
@@ -211,9 +210,9 @@ class _View:
         """The y-side of the Stein matrix."""
         return self.scored.operator(CovariateKernel(()), self.kernel_y)
 
-    def pieces(self) -> Iterator[Piece]:
-        """The rows, in pieces."""
-        return (self.stream or self.scored).pieces()
+    def rows(self) -> Rows:
+        """The rows, for sums over them."""
+        return (self.stream or self.scored).rows()
 
     @property
     def n(self) -> int:
@@ -222,7 +221,8 @@ class _View:
 
     def features_at(self, points: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """The map from x (b, d_x) to k(x, v) for all points v, (b, m)."""
-        return lambda x: self.kernel_x(x, points)
+        kernel = self.kernel_x  # and nothing else of the view: workers get this function
+        return lambda x: kernel(x, points)
 
     @classmethod
     def of(
@@ -242,8 +242,9 @@ class _View:
             raise InputError(f"solver must be one of {', '.join(map(repr, SOLVERS))}, got {solver!r}.")
         threads, memory, seed = as_engine(engine), check_memory(memory), Seed.of(rng)
         stream = None
+        model, x, y = lay_out(model, x, y)
         if check_source_call(x, y, solver):
-            stream = Stream.of(model, x, seed, scale_x)
+            stream = Stream.of(model, x, seed, threads, scale_x)
             scored = stream.subsample
         else:
             scored = Scored.of(model, Sample.of(x, y), scale_x)

@@ -4,6 +4,7 @@ from condgof.methods._fscd import fscd
 from condgof.methods._fssd import fssd
 from condgof.methods._kcsd import kcsd
 from condgof.methods._ksd import ksd
+from condgof.methods._lazy import lay_out
 from condgof.methods._prepare import Scored, check_reg
 from condgof.methods._solve import SOLVERS, find_landmarks
 from condgof.methods._stream import Stream, check_source_call
@@ -19,4 +20,5 @@ __all__ = [
     "fssd",
     "kcsd",
     "ksd",
+    "lay_out",
 ]

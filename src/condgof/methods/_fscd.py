@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import FloatArray
-from condgof.engine import Threads
+from condgof.engine import Engine
 from condgof.errors import InputError
 from condgof.kernels import CovariateKernel, FiniteLocations, Gaussian, Kernel, Radial
 from condgof.methods._optimize import Training, optimize_locations
@@ -64,7 +64,7 @@ def fscd(
     model : ConditionalModel or anything `as_model` takes
         The model; an array of scores (n, d_y) or a tuple (mean, std) will do.
     x, y : array_like or frame of shape (n,) or (n, d)
-        The sample; x may be a source from `scan`, which brings its own y.
+        The sample; x may be a source from `scan`, which brings its own y, or Dask arrays.
     locations : "optimize", "random", or array_like of shape (J, d_x)
         "optimize" splits off a training part and maximises the power criterion over locations and
         bandwidths there, then tests on the rest; "random" draws from a Gaussian fitted to x; an array
@@ -113,7 +113,7 @@ def fscd(
     seed = Seed.of(rng)
     scored = prepare(model, x, y, scale_x, options, seed)
     if isinstance(locations, str) and locations == "optimize":
-        part, scored = _split_off(scored, train_fraction, scale_x, seed)
+        part, scored = _split_off(scored, train_fraction, scale_x, seed, options.engine)
         chosen = _optimized(part, kernel_x, kernel_y, count, reg, seed, options.engine)
         rows = scored if isinstance(scored, Scored) else scored.subsample
     else:
@@ -148,14 +148,15 @@ class Chosen:
 
 
 def _split_off(
-    scored: Scored | Stream, train_fraction: float, scale_x: str, seed: Seed
+    scored: Scored | Stream, train_fraction: float, scale_x: str, seed: Seed, engine: Engine
 ) -> tuple[Scored, Scored | Stream]:
     """Split off the training part."""
     rng = seed.stream(Use.SPLIT)
     if isinstance(scored, Scored):
         train, test = split(scored.n, train_fraction, MAX_TRAIN, rng)
         return scored.take(train), scored.take(test)
-    part, rows = scored.train(train_size(scored.n, train_fraction, MAX_TRAIN), rng, scale_x)
+    size = train_size(scored.n, train_fraction, MAX_TRAIN)
+    part, rows = scored.train(size, rng, scale_x, engine)
     # Both see x in the same units.
     part = replace(part, x=part.sample.x / scored.subsample.scales, scales=scored.subsample.scales)
     return part, scored.without(rows)
@@ -182,7 +183,7 @@ def _optimized(
     count: int,
     reg: float,
     seed: Seed,
-    engine: Threads,
+    engine: Engine,
 ) -> Chosen:
     """Optimise locations and bandwidths on the training part."""
     ready_x, ready_y = part.kernels(kernel_x, kernel_y, seed)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import FloatArray
-from condgof.engine import Threads, as_engine, single_threaded_blas
+from condgof.engine import Engine, as_engine, single_threaded_blas
 from condgof.errors import InputError, InputTypeError, ShapeError, check_finite
 from condgof.kernels import Gaussian, Kernel, Radial, resolve_y
 from condgof.methods._climb import climb, log_range
@@ -119,7 +119,7 @@ def _points(sample: Sample, locations: Any, count: int, seed: Seed) -> FloatArra
 
 
 def _optimized(
-    part: Scored, kernel: Radial, free: bool, count: int, reg: float, seed: Seed, engine: Threads
+    part: Scored, kernel: Radial, free: bool, count: int, reg: float, seed: Seed, engine: Engine
 ) -> tuple[FloatArray, Radial, dict[str, Any]]:
     """Maximise the power criterion over locations and bandwidth on the training part."""
     y, centre = part.sample.y, np.median(part.sample.y, axis=0)
@@ -138,7 +138,8 @@ def _optimized(
     rng = seed.stream(Use.STARTS)
     starts = [gaussian_locations(y, count, rng).ravel() for _ in range(STARTS)]
     zero = np.zeros(1 if free else 0)
-    ends = list(engine.map(lambda v: climb(criterion, np.concatenate([v, zero]), box), starts))
+    # On this machine even where there is a cluster: a few climbs are too little work to send.
+    ends = list(engine.local.map(lambda v: climb(criterion, np.concatenate([v, zero]), box), starts))
     end, before, after = max(ends, key=lambda found: found[2])
     points = end[:size].reshape(count, -1) * kernel.sigma + centre
     if free:

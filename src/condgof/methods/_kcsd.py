@@ -49,7 +49,7 @@ def kcsd(
         The model; an array of scores (n, d_y) or a tuple (mean, std) will do.
     x : array_like or frame of shape (n,) or (n, d_x), or Source
         Covariates. String and category columns of a frame get a categorical kernel. A source from
-        `scan` streams its rows through, and brings its own y.
+        `scan` streams its rows through, and brings its own y. x and y may also be Dask arrays.
     y : array_like or frame of shape (n,) or (n, d_y)
         Responses; left out with a source.
     kernel_x, kernel_y : Kernel
@@ -74,8 +74,9 @@ def kcsd(
         Relative residual of the factor to reach (2e-4; 1e-3 above 5,000 rows, 2e-3 above 50,000).
     rng : int, numpy.random.Generator or None
         Where randomness comes from. The same rng gives the same result on any number of threads.
-    engine : None or int
-        Number of threads; None takes all cores.
+    engine : None, int or dask.distributed.Client
+        Number of threads; None takes all cores. A client spreads the work over a Dask cluster, with
+        the same result.
     memory : int
         Bytes that the tiles of the exact solver may take.
 

@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from condgof.kernels import CovariateKernel, Gaussian, Kernel, resolve_y
+from condgof.methods._lazy import lay_out
 from condgof.methods._prepare import Scored
 from condgof.methods._solve import Options, solve
 from condgof.methods._stream import Stream, check_source_call, in_memory
 from condgof.methods._test import make_result
 from condgof.result import GofResult
-from condgof.sample import RngLike, Sample, Seed, Source
+from condgof.sample import ArraySource, RngLike, Sample, Seed, Source, is_lazy
 from condgof.stein import DEFAULT_MEMORY
 
 
@@ -65,10 +66,12 @@ def ksd(
     )
     seed = Seed.of(rng)
     scored: Scored | Stream
-    if isinstance(y, Source):
-        y = replace(y, x_names=())
+    if is_lazy(y):
+        model, y, _ = lay_out(model, None, y)
+    if isinstance(y, (Source, ArraySource)):
+        y = replace(y, x_names=()) if isinstance(y, Source) else y
         small = options.chosen(y.n) == "exact" and check_source_call(y, None, options.solver)
-        scored = in_memory(model, y) if small else Stream.of(model, y, seed)
+        scored = in_memory(model, y) if small else Stream.of(model, y, seed, options.engine)
     else:
         scored = Scored.of(model, Sample.unconditional(y))
     rows = scored if isinstance(scored, Scored) else scored.subsample

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from condgof._typing import FloatArray, IntArray
-from condgof.engine import Threads, single_threaded_blas
+from condgof.engine import Engine, single_threaded_blas
 from condgof.kernels import CovariateKernel, OnColumns, Radial
 from condgof.methods._climb import climb, log_range
 from condgof.stein import PairwiseTerms, criterion_gradient, criterion_of_means
@@ -63,7 +63,7 @@ class Optimum:
     after: float
 
 
-def optimize_locations(training: Training, count: int, engine: Threads) -> Optimum:
+def optimize_locations(training: Training, count: int, engine: Engine) -> Optimum:
     """Maximise the power criterion from several starts and return the best end.
 
     Parameters
@@ -72,14 +72,14 @@ def optimize_locations(training: Training, count: int, engine: Threads) -> Optim
         The training part.
     count : int
         How many locations.
-    engine : Threads
+    engine : Engine
         Starts run in parallel.
     """
     with single_threaded_blas():
         return _optimize(training, count, engine)
 
 
-def _optimize(training: Training, count: int, engine: Threads) -> Optimum:
+def _optimize(training: Training, count: int, engine: Engine) -> Optimum:
     unit = training.kernel_y.sigma
     # The climb is in single precision, twice as fast, in units that leave room for large scores;
     # the criterion of where it began and ended is then computed in double precision.
@@ -93,7 +93,8 @@ def _optimize(training: Training, count: int, engine: Threads) -> Optimum:
     starts = {tuple(spaced_rows(training, ranking, count, s)): None for s in SPACINGS}
     # Below some size the steps are too small for threads, which would wait for each other.
     most = 1 if len(training.x) < 1000 else None
-    ends = list(engine.map(from_rows, [np.array(rows) for rows in starts], most=most))
+    # On this machine even where there is a cluster: three climbs share the pairs of the training part.
+    ends = list(engine.local.map(from_rows, [np.array(rows) for rows in starts], most=most))
     number = max(range(len(ends)), key=lambda i: ends[i].after)
     best, start = ends[number], training.x[np.array(list(starts)[number])]
     exact = PairwiseTerms.of(training.y, training.scores)

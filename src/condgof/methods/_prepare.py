@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +13,7 @@ from condgof.errors import InputError
 from condgof.kernels import CovariateKernel, FiniteLocations, Radial, resolve_x, resolve_y
 from condgof.models import as_model, scores_of
 from condgof.sample import Sample, Seed
-from condgof.stein import Piece, SteinOperator, cut
+from condgof.stein import ArrayRows, SteinOperator
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +62,9 @@ class Scored:
         """Number of rows."""
         return self.sample.n
 
-    def pieces(self) -> Iterator[Piece]:
-        """Cut the rows into pieces."""
-        return cut(self.x, self.sample.y, self.scores)
+    def rows(self) -> ArrayRows:
+        """Return the rows, for sums over them."""
+        return ArrayRows(self.x, self.sample.y, self.scores)
 
     def operator(self, kernel_x: CovariateKernel | FiniteLocations, kernel_y: Radial) -> SteinOperator:
         """Return the Stein matrix as a lazy operator."""

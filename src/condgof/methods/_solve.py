@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import FloatArray
-from condgof.engine import Threads, as_engine, single_threaded_blas
+from condgof.engine import Engine, as_engine, single_threaded_blas
 from condgof.errors import InputError
 from condgof.kernels import CovariateKernel, FiniteLocations, Radial
+from condgof.methods._lazy import lay_out
 from condgof.methods._prepare import Scored, check_count
 from condgof.methods._stream import SUBSAMPLE, Stream, check_source_call, in_memory
 from condgof.null import NULLS, bootstrap_weights, check_null, spectral_draws
@@ -44,7 +45,7 @@ class Options:
         Number of draws.
     rank, tolerance : int or None, float or None
         Cap and target of the low-rank solver; None for rules in n.
-    engine : Threads
+    engine : Engine
         Where the work runs.
     memory : int
         Budget of the exact solver, in bytes.
@@ -55,7 +56,7 @@ class Options:
     n_boot: int
     rank: int | None
     tolerance: float | None
-    engine: Threads
+    engine: Engine
     memory: int
 
     @classmethod
@@ -106,12 +107,13 @@ class Options:
 
 
 def prepare(model: Any, x: Any, y: Any, scale_x: str, options: Options, seed: Seed) -> Scored | Stream:
-    """Check and score a sample: arrays or a small source in memory, a large source as a stream."""
+    """Check and score a sample: arrays or a small source in memory, a large one as a stream."""
+    model, x, y = lay_out(model, x, y)
     if not check_source_call(x, y, options.solver):
         return Scored.of(model, Sample.of(x, y), scale_x)
     if options.chosen(x.n) == "exact":
         return in_memory(model, x, scale_x)
-    return Stream.of(model, x, seed, scale_x)
+    return Stream.of(model, x, seed, options.engine, scale_x)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,15 +176,14 @@ def _solve_lowrank(
             f"rank stopped at {landmarks.rank} with a relative residual of {landmarks.residual:.1g}: "
             "the level holds, some power may be lost (raise rank=)",
         )
-    pieces = scored.pieces()
     null = "spectral" if options.null == "wild" and n > SPECTRAL_ROWS else options.null
     if null == "spectral":
-        found = moments(landmarks, pieces, options.engine)
+        found = moments(landmarks, scored.rows(), options.engine)
         draws = spectral_draws(found.eigenvalues, options.n_boot, seed)
         return Solution(found.total, draws, "lowrank", NULLS[null], details)
     last = n if isinstance(scored, Scored) else scored.source.n
     weights = bootstrap_weights(null, last, options.n_boot, seed)
-    sums = forms(landmarks, pieces, weights, options.engine)
+    sums = forms(landmarks, scored.rows(), weights, options.engine)
     factor = weights.factor * (last - 1) / (n - 1)  # rows left out make the sample smaller
     return Solution(sums.total, factor * sums.forms, "lowrank", NULLS[null], details)
 

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from condgof._typing import IntArray
-from condgof.engine import with_progress
+from condgof.engine import Engine
 from condgof.errors import InputError, InputTypeError, ShapeError
+from condgof.methods._lazy import ChunkRows
 from condgof.methods._prepare import Scored
-from condgof.models import ColumnsModel, ConditionalModel, as_model, scores_of
-from condgof.sample import Block, Sample, Seed, Source, Use
-from condgof.stein import PIECE, Piece
+from condgof.methods._source_rows import SourceRows, of_rows
+from condgof.models import ColumnsModel, ConditionalModel, as_model
+from condgof.sample import ArraySource, Block, Sample, Seed, Source, Use
 
 #: Rows of the subsample, from which bandwidths and landmarks come.
 SUBSAMPLE = 4096
+#: Into how many tasks the reading of such rows is cut on a cluster.
+TAKES = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +28,7 @@ class Stream:
 
     Parameters
     ----------
-    source : Source
+    source : Source or ArraySource
         Where the rows are.
     model : ConditionalModel
         Scores chunks of rows, is bound to all rows, or names columns of the source.
@@ -36,13 +38,20 @@ class Stream:
         Global numbers of rows that are not tested (they were trained on).
     """
 
-    source: Source
+    source: Source | ArraySource
     model: ConditionalModel
     subsample: Scored
     left_out: IntArray
 
     @classmethod
-    def of(cls, model: Any, source: Source, seed: Seed, scale_x: str = "none") -> Stream:
+    def of(
+        cls,
+        model: Any,
+        source: Source | ArraySource,
+        seed: Seed,
+        engine: Engine,
+        scale_x: str = "none",
+    ) -> Stream:
         """Draw and score the subsample."""
         model = as_model(model)
         if isinstance(model, ColumnsModel):
@@ -53,7 +62,7 @@ class Stream:
         if source.n > SUBSAMPLE:
             rng = seed.stream(Use.LANDMARKS, 1)
             rows = np.sort(rng.choice(source.n, SUBSAMPLE, replace=False))
-        scored = score_block(model, source, source.take(rows), rows, scale_x)
+        scored = score_block(model, source, _take(source, rows, engine), rows, scale_x)
         return cls(source, model, scored, np.empty(0, dtype=np.int64))
 
     @property
@@ -65,43 +74,44 @@ class Stream:
         """Return the stream with some rows left out."""
         return replace(self, left_out=rows)
 
-    def train(self, size: int, rng: np.random.Generator, scale_x: str) -> tuple[Scored, IntArray]:
+    def train(
+        self, size: int, rng: np.random.Generator, scale_x: str, engine: Engine
+    ) -> tuple[Scored, IntArray]:
         """Draw rows to train on, uniformly over all row numbers."""
         rows = np.sort(rng.choice(self.source.n, size, replace=False))
-        return score_block(self.model, self.source, self.source.take(rows), rows, scale_x), rows
+        block = _take(self.source, rows, engine)
+        return score_block(self.model, self.source, block, rows, scale_x), rows
 
-    def pieces(self) -> Iterator[Piece]:
-        """Read and score all rows in pieces; rows that are left out count for nothing."""
-        total = -(-self.source.n // PIECE)
-        for block in with_progress(self.source.blocks(PIECE), total, "condgof"):
-            rows = np.arange(block.start, block.start + block.n)
-            if self.source.d_x:
-                sample = Sample.of(block.x, block.y, to_test=False)
-            else:
-                sample = Sample.unconditional(block.y, to_test=False)
-            scores, _ = scores_of(_of_rows(self.model, block, rows), sample)
-            keep = None
-            if len(self.left_out):
-                keep = ~np.isin(rows, self.left_out)
-            yield Piece(block.start, block.x / self.subsample.scales, block.y, scores, keep)
+    def rows(self) -> SourceRows:
+        """Return the rows, for sums over them."""
+        if isinstance(self.source, ArraySource):
+            return ChunkRows(self.source, self.model, self.subsample.scales, self.left_out)
+        return SourceRows(self.source, self.model, self.subsample.scales, self.left_out)
 
 
-def _of_rows(model: ConditionalModel, block: Block, rows: IntArray) -> ConditionalModel:
-    if isinstance(model, ColumnsModel):
-        return model.bind(block.extra)
-    return model.take(rows) if model.rows is not None else model
+def _take(source: Source | ArraySource, rows: IntArray, engine: Engine) -> Block:
+    """Read some rows; in a large source they lie in so many places that a cluster reads them better."""
+    if not engine.remote or isinstance(source, ArraySource):  # which Dask computes where it is
+        return source.take(rows)
+    blocks = list(engine.map(source.take, np.array_split(rows, min(TAKES, len(rows)))))
+    return Block(
+        int(rows[0]),
+        np.concatenate([block.x for block in blocks]),
+        np.concatenate([block.y for block in blocks]),
+        {name: np.concatenate([b.extra[name] for b in blocks]) for name in source.extra_names},
+    )
 
 
 def score_block(
-    model: ConditionalModel, source: Source, block: Block, rows: IntArray, scale_x: str
+    model: ConditionalModel, source: Source | ArraySource, block: Block, rows: IntArray, scale_x: str
 ) -> Scored:
     """Check and score rows that were read from a source, under the names it has for columns."""
     sample = Sample.of(block.x, block.y) if source.d_x else Sample.unconditional(block.y)
     sample = sample.renamed(source.x_names, source.y_names)
-    return Scored.of(_of_rows(model, block, rows), sample, scale_x)
+    return Scored.of(of_rows(model, block, rows), sample, scale_x)
 
 
-def in_memory(model: Any, source: Source, scale_x: str = "none") -> Scored:
+def in_memory(model: Any, source: Source | ArraySource, scale_x: str = "none") -> Scored:
     """Read a whole (small) source, for the exact solver."""
     model = as_model(model)
     if isinstance(model, ColumnsModel):
@@ -114,7 +124,7 @@ def in_memory(model: Any, source: Source, scale_x: str = "none") -> Scored:
 
 def check_source_call(x: Any, y: Any, solver: str) -> bool:
     """Tell whether x is a source, and refuse what does not go with one."""
-    if not isinstance(x, Source):
+    if not isinstance(x, (Source, ArraySource)):
         if y is None:
             raise InputTypeError(
                 "y is missing. Pass y, or a source from condgof.scan(...) as x, which brings its own y."

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,10 @@ class RowWeights:
     make: Callable[[int], SmallInts]
     factor: float
     kept: SmallInts | FloatArray | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What was kept can be made again, by a worker for the rows that it has: it is not sent.
+        return type(self), (self.n, self.m, self.make, self.factor)
 
     def keeping(self, most: int) -> RowWeights:
         """Return the same weights, kept as doubles or as bytes if they fit into `most` bytes."""

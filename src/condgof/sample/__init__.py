@@ -1,5 +1,6 @@
 """x and y checked once and frozen; splitting; the one seed of a call."""
 
+from condgof.sample._array_source import ArraySource, is_lazy, names_of
 from condgof.sample._columns import Column, fresh, is_frame, take_rows
 from condgof.sample._numbers import as_numbers
 from condgof.sample._rng import RngLike, Seed, Use
@@ -8,6 +9,7 @@ from condgof.sample._source import Block, Source, scan
 
 __all__ = [
     "MIN_ROWS",
+    "ArraySource",
     "Block",
     "Column",
     "RngLike",
@@ -18,6 +20,8 @@ __all__ = [
     "as_numbers",
     "fresh",
     "is_frame",
+    "is_lazy",
+    "names_of",
     "scan",
     "take_rows",
 ]

@@ -13,7 +13,8 @@ from condgof.stein._kernel import SteinKernel, SteinRows
 from condgof.stein._landmarks import Landmarks, choose_landmarks
 from condgof.stein._map_pass import map_spread, map_sums
 from condgof.stein._operator import SteinOperator
-from condgof.stein._pass import PIECE, Moments, Piece, cut, forms, moments
+from condgof.stein._pass import Moments, forms, moments
+from condgof.stein._rows import PIECE, ArrayRows, Piece, Rows, even_cuts
 from condgof.stein._sweep import (
     DEFAULT_MEMORY,
     ArrayWeights,
@@ -28,12 +29,14 @@ from condgof.stein._sweep import (
 __all__ = [
     "DEFAULT_MEMORY",
     "PIECE",
+    "ArrayRows",
     "ArrayWeights",
     "Gradient",
     "Landmarks",
     "Moments",
     "PairwiseTerms",
     "Piece",
+    "Rows",
     "SteinKernel",
     "SteinOperator",
     "SteinRows",
@@ -44,7 +47,7 @@ __all__ = [
     "criterion_gradient",
     "criterion_of_means",
     "criterion_slopes",
-    "cut",
+    "even_cuts",
     "finite_set_features",
     "finite_set_gradient",
     "forms",

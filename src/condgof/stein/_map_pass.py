@@ -6,23 +6,25 @@ power criterion are F ∘ (ΦA) less the diagonal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 
 from condgof._typing import FloatArray
-from condgof.engine import Threads
+from condgof.engine import Engine
 from condgof.stein._kernel import SteinRows
 from condgof.stein._landmarks import Landmarks
-from condgof.stein._pass import Piece, over_pieces, tile_of, tiles_of
+from condgof.stein._pass import tile_of, tiles_of
+from condgof.stein._rows import Piece, Rows
+from condgof.stein._sum import Arrays, sum_over
 
 
 def map_sums(
     landmarks: Landmarks,
-    pieces: Iterable[Piece],
+    rows: Rows,
     features: Callable[[FloatArray], FloatArray],
     m: int,
-    engine: Threads,
+    engine: Engine,
 ) -> tuple[FloatArray, FloatArray]:
     """Sum features of locations against the low-rank features of h.
 
@@ -30,13 +32,13 @@ def map_sums(
     ----------
     landmarks : Landmarks
         The factor of h.
-    pieces : iterable of Piece
+    rows : Rows
         The rows.
     features : callable
         From x (b, d_x) to F (b, m).
     m : int
         Number of locations.
-    engine : Threads
+    engine : Engine
         Where the work runs.
 
     Returns
@@ -47,7 +49,7 @@ def map_sums(
         Σ_i F_iv² ‖φ_i‖², what the diagonal contributes to ‖A_v‖².
     """
 
-    def task(piece: Piece, rows: SteinRows) -> tuple[FloatArray, FloatArray]:
+    def task(piece: Piece, rows: SteinRows) -> Arrays:
         product, diagonal = np.zeros((landmarks.rank, m)), np.zeros(m)
         for part in tiles_of(len(rows)):
             phi = landmarks.whiten(tile_of(landmarks, piece, rows, part))
@@ -56,27 +58,24 @@ def map_sums(
             diagonal += np.square(phi).sum(axis=0) @ np.square(f)
         return product, diagonal
 
-    products, own = np.zeros((landmarks.rank, m)), np.zeros(m)
-    for product, diagonal in over_pieces(landmarks, pieces, engine, task):
-        products += product
-        own += diagonal
+    products, own = sum_over(landmarks, rows, engine, task)
     return products, own
 
 
 def map_spread(
     landmarks: Landmarks,
-    pieces: Iterable[Piece],
+    rows: Rows,
     features: Callable[[FloatArray], FloatArray],
     products: FloatArray,
     centres: FloatArray,
     size: int,
-    engine: Threads,
+    engine: Engine,
 ) -> FloatArray:
     """Sum squared deviations of row sums Σ_{j≠i} F_iv F_jv h_ij from their centres.
 
     Parameters
     ----------
-    landmarks, pieces, features, engine
+    landmarks, rows, features, engine
         As in `map_sums`.
     products : ndarray of shape (r, m·size)
         A, from `map_sums`.
@@ -90,7 +89,7 @@ def map_spread(
     ndarray of shape (m,)
     """
 
-    def task(piece: Piece, rows: SteinRows) -> FloatArray:
+    def task(piece: Piece, rows: SteinRows) -> Arrays:
         total = np.zeros(len(centres))
         for part in tiles_of(len(rows)):
             phi = landmarks.whiten(tile_of(landmarks, piece, rows, part))
@@ -100,9 +99,7 @@ def map_spread(
             sums *= f
             per_set = sums.reshape(len(sums), -1, size).sum(axis=2)
             total += np.square(per_set - centres).sum(axis=0)
-        return total
+        return (total,)
 
-    spread = np.zeros(len(centres))
-    for total in over_pieces(landmarks, pieces, engine, task):
-        spread += total
+    (spread,) = sum_over(landmarks, rows, engine, task)
     return spread

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from condgof._typing import FloatArray
-from condgof.engine import Threads
+from condgof.engine import Engine
 from condgof.errors import InputError, NumericalError
 from condgof.stein._operator import SteinOperator
 
@@ -118,7 +118,7 @@ def sweep(
     operator: SteinOperator,
     weights: Weights,
     *,
-    engine: Threads,
+    engine: Engine,
     memory: int = DEFAULT_MEMORY,
     tile: int | None = None,
 ) -> Sums:
@@ -130,7 +130,7 @@ def sweep(
         The matrix, (n, n).
     weights : Weights
         The weights, (n, m).
-    engine : Threads
+    engine : Engine
         Where the work runs.
     memory : int
         Budget in bytes; draws are done in groups where all of them do not fit.
@@ -214,7 +214,7 @@ def matmul(
     operator: SteinOperator,
     values: FloatArray,
     *,
-    engine: Threads,
+    engine: Engine,
     memory: int = DEFAULT_MEMORY,
     tile: int | None = None,
 ) -> FloatArray:
@@ -225,9 +225,8 @@ def matmul(
     cut = plan(operator.n, values.shape[1], memory)
     size = tile or cut.tile
     n = operator.n
-    out = np.empty(values.shape)
 
-    def task(start: int) -> None:
+    def task(start: int) -> FloatArray:
         stop = min(start + size, n)
         product = np.zeros((stop - start, values.shape[1]))
         with np.errstate(over="ignore", invalid="ignore"):  # the product is checked at the end
@@ -237,9 +236,11 @@ def matmul(
                 if left == start:
                     np.fill_diagonal(block, 0.0)
                 product += block @ values[left:right]
-        out[start:stop] = product
+        return product
 
-    for _ in engine.map(task, range(0, n, size), most=cut.threads):
-        pass
+    out = np.empty(values.shape)
+    starts = range(0, n, size)
+    for start, product in zip(starts, engine.map(task, starts, most=cut.threads), strict=True):
+        out[start : start + size] = product
     check_overflow(out)
     return out

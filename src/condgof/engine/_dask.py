@@ -1,0 +1,146 @@
+"""A Dask cluster: tasks go to its workers, values come back in order.
+
+Dask schedules; this file only keeps the number of outstanding tasks bounded, and hands in again what
+was lost for good when the workers that held it died.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+from condgof.engine._deferred import Deferred
+from condgof.engine._threads import Threads, cores, single_threaded_blas
+from condgof.errors import InputTypeError
+
+Task = TypeVar("Task")
+Value = TypeVar("Value")
+
+#: How often a value that was lost is asked for again. A task that kills its worker each time (it
+#: runs out of memory, say) must end in an error at last.
+ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Run tasks on the workers of a `dask.distributed.Client`.
+
+    Parameters
+    ----------
+    client : dask.distributed.Client
+        The user's connection to the scheduler; it is used and never closed.
+    """
+
+    client: Any
+    #: Tasks leave this process: send them rows in large spans, and no more than they need.
+    remote: ClassVar[bool] = True
+
+    @property
+    def local(self) -> Threads:
+        """This machine's threads, for work that is too small to send."""
+        return Threads(cores())
+
+    def map(
+        self, task: Callable[[Task], Value], items: Iterable[Task], *, most: int | None = None
+    ) -> Iterator[Value]:
+        """Apply `task` to every item on the workers and yield the values in the order of the items.
+
+        The task is sent once, to all workers; an item travels to the worker that takes it. An
+        error that a task raises is raised here. It is not tried again, for it would be raised again;
+        tasks of a worker that died are, which Dask does by itself.
+
+        Parameters
+        ----------
+        task : callable
+            What to do with an item; must not depend on which worker runs it.
+        items : iterable
+            The items; only a few are out at any time.
+        most : int, optional
+            Not used: it guards this machine's memory, and a worker has threads and memory of its own.
+        """
+        sent = _Sent(self.client, task)
+        waiting: deque[tuple[Task, Any]] = deque()
+        try:
+            for item in items:
+                waiting.append((item, sent.submit(item)))
+                # Counted anew each time: workers come and go.
+                if len(waiting) > 2 * max(2, sum(self.client.nthreads().values())):
+                    yield sent.value(waiting)
+            while waiting:
+                yield sent.value(waiting)
+        finally:
+            if waiting:
+                self.client.cancel([future for _, future in waiting])
+
+
+class _Sent:
+    """A task that was sent to all workers."""
+
+    def __init__(self, client: Any, task: Callable[[Any], Any]) -> None:
+        self.client, self.task = client, task
+        self.future = self._scatter()
+
+    def _scatter(self) -> Any:
+        # Scattering to no worker is an error in Dask, and a queue (SLURM) may yet bring the first.
+        self.client.wait_for_workers(1)
+        return self.client.scatter(self.task, broadcast=True, hash=False)
+
+    def submit(self, item: Any) -> Any:
+        """Hand in one item; the parts of a deferred one are computed by the cluster and stay there."""
+        if isinstance(item, Deferred):
+            parts = self.client.compute(list(item.parts))
+            return self.client.submit(_run_deferred, self.future, item.value, *parts, pure=False)
+        return self.client.submit(_run, self.future, item, pure=False)
+
+    def value(self, waiting: deque[tuple[Any, Any]]) -> Any:
+        """Take the first of what is waiting, and return its value when it is there."""
+        from distributed import CancelledError, KilledWorker
+
+        for _ in range(ATTEMPTS):
+            try:
+                value = waiting[0][1].result()
+            except (CancelledError, KilledWorker):
+                # Every worker that had the task is gone, or this item was caught in too many deaths.
+                self._again(waiting)
+            else:
+                waiting.popleft()
+                return value
+        value = waiting[0][1].result()
+        waiting.popleft()
+        return value
+
+    def _again(self, waiting: deque[tuple[Any, Any]]) -> None:
+        """Send the task again, and hand in again what has no value yet."""
+        self.future = self._scatter()
+        for i, (item, future) in enumerate(waiting):
+            if future.status != "finished":
+                future.cancel()
+                waiting[i] = item, self.submit(item)
+
+
+def _run(task: Callable[[Task], Value], item: Task) -> Value:
+    """Run on a worker: one BLAS thread, as in this library's own threads."""
+    with single_threaded_blas():
+        return task(item)
+
+
+def _run_deferred(task: Callable[[Any], Value], value: Any, *parts: Any) -> Value:
+    """Run on a worker, with the parts of a deferred item."""
+    return _run(task, (value, parts))
+
+
+def is_client(engine: Any) -> bool:
+    """Tell a Dask client by what it can do, without importing Dask."""
+    return all(hasattr(engine, name) for name in ("scatter", "submit", "scheduler_info"))
+
+
+def cluster_of(client: Any) -> Cluster:
+    """Check a client and wrap it."""
+    if getattr(client, "asynchronous", False):
+        raise InputTypeError(
+            "engine is an asynchronous Dask client, and condgof waits for its results. "
+            "Pass a Client that was made with asynchronous=False."
+        )
+    return Cluster(client)

@@ -1,0 +1,110 @@
+"""Rows of a source: read, scored and cut into pieces, here or on a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from condgof._typing import FloatArray, IntArray
+from condgof.engine import with_progress
+from condgof.models import ColumnsModel, ConditionalModel, scores_of
+from condgof.sample import ArraySource, Block, Sample, Source
+from condgof.stein import PIECE, Piece, even_cuts
+
+
+@dataclass(frozen=True, eq=False)
+class Span:
+    """What is sent to a worker for some rows of a source.
+
+    Parameters
+    ----------
+    start, stop : int
+        Global numbers of the first row and of the row after the last.
+    bound : ConditionalModel or None
+        The model of these rows, where it is bound to rows; a functional one goes with the task.
+    left_out : ndarray of int
+        Those of these rows that count for nothing.
+    """
+
+    start: int
+    stop: int
+    bound: ConditionalModel | None
+    left_out: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class SourceRows:
+    """All rows of a source; workers read theirs from the files.
+
+    Parameters
+    ----------
+    source : Source or ArraySource
+        Where the rows are.
+    model : ConditionalModel
+        Scores chunks of rows, is bound to all rows, or names columns of the source.
+    scales : ndarray of shape (d_x,)
+        What columns of x are divided by.
+    left_out : ndarray of int, sorted
+        Global numbers of rows that count for nothing.
+    """
+
+    source: Source | ArraySource
+    model: ConditionalModel
+    scales: FloatArray
+    left_out: IntArray
+
+    @property
+    def total(self) -> int:
+        """Number of rows, counting those that are left out."""
+        return self.source.n
+
+    def pieces(self) -> Iterator[Piece]:
+        """Read and score all rows in pieces."""
+        whole = Span(0, self.total, self.model if self._bound else None, self.left_out)
+        return with_progress(self.reader(whole), -(-self.total // PIECE), "condgof")
+
+    def cuts(self, size: int) -> Sequence[int]:
+        """Return where to cut spans."""
+        return even_cuts(self.total, size)
+
+    def part(self, start: int, stop: int) -> Span:
+        """Return what a worker has to know of some rows: their numbers, in the main."""
+        first, last = np.searchsorted(self.left_out, [start, stop])
+        bound = self.model.take(np.arange(start, stop)) if self._bound else None
+        return Span(start, stop, bound, self.left_out[first:last])
+
+    @property
+    def reader(self) -> Callable[[Span], Iterator[Piece]]:
+        """What reads and scores a span."""
+        return partial(read_span, self.source, None if self._bound else self.model, self.scales)
+
+    @property
+    def _bound(self) -> bool:
+        return self.model.rows is not None
+
+
+def read_span(
+    source: Source | ArraySource, functional: ConditionalModel | None, scales: FloatArray, span: Span
+) -> Iterator[Piece]:
+    """Read and score the rows of a span in pieces."""
+    model = span.bound if functional is None else functional
+    assert model is not None
+    for block in source.blocks(PIECE, span.start, span.stop):
+        rows = np.arange(block.start, block.start + block.n)
+        if source.d_x:
+            sample = Sample.of(block.x, block.y, to_test=False)
+        else:
+            sample = Sample.unconditional(block.y, to_test=False)
+        scores, _ = scores_of(of_rows(model, block, rows - span.start), sample)
+        keep = ~np.isin(rows, span.left_out) if len(span.left_out) else None
+        yield Piece(block.start, block.x / scales, block.y, scores, keep)
+
+
+def of_rows(model: ConditionalModel, block: Block, rows: IntArray) -> ConditionalModel:
+    """Return the model of some rows; `rows` are their numbers among those that it is bound to."""
+    if isinstance(model, ColumnsModel):
+        return model.bind(block.extra)
+    return model.take(rows) if model.rows is not None else model
