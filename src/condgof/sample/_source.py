@@ -48,7 +48,7 @@ class Block:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Source:
-    """A sample in files, of which only blocks are ever in memory; made by `scan`.
+    r"""A sample in files, of which only blocks are ever in memory; made by `scan`.
 
     Rows are numbered through all files, in the order of `paths`. Blocks are cut by these numbers, so
     that they are the same for one file or fifty, in any format. A source holds no open file: it
@@ -67,7 +67,7 @@ class Source:
     --------
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "sample.csv"
-    >>> _ = path.write_text("x,y\\n1,2\\n2,3\\n3,5\\n")
+    >>> _ = path.write_text("x,y\n1,2\n2,3\n3,5\n")
     >>> scan(path, x="x", y="y").take([0, 2]).y
     array([[2.],
            [5.]])
