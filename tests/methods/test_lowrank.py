@@ -42,6 +42,7 @@ def test_kcsd_against_exact(name, p_apart, apart):
     assert abs(low.statistic - exact.statistic) <= apart * sd
     assert np.corrcoef(low.null_distribution, exact.null_distribution)[0, 1] > 0.9999
     assert low.details["rank"] <= 1000
+    assert low.details["null"] == "wild"
     assert ("rank stopped at" in str(low)) == (name == "large")
 
 
@@ -105,6 +106,7 @@ def test_large_samples_take_the_spectrum_by_themselves():
     y = x + rng.normal(size=120_000)
     result = cg.kcsd(cg.models.Normal(mean=lambda x: x, std=1.0), x, y, rng=0)
     assert (result.solver, result.null) == ("lowrank", "spectral")
+    assert result.details["null"] == "spectral"
     assert not result.reject(0.001)
     wrong = cg.kcsd(cg.models.Normal(mean=lambda x: 1.05 * x, std=1.0), x, y, rng=0)
     assert wrong.reject(0.001)

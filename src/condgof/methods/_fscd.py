@@ -115,15 +115,13 @@ def fscd(
     if isinstance(locations, str) and locations == "optimize":
         part, scored = _split_off(scored, train_fraction, scale_x, seed, options.engine)
         chosen = _optimized(part, kernel_x, kernel_y, count, reg, seed, options.engine)
-        rows = scored if isinstance(scored, Scored) else scored.subsample
     else:
-        rows = scored if isinstance(scored, Scored) else scored.subsample
-        ready_x, ready_y = rows.kernels(kernel_x, kernel_y, seed)
-        points = _points(rows, ready_x, locations, count, seed)
+        ready_x, ready_y = scored.subsample.kernels(kernel_x, kernel_y, seed)
+        points = _points(scored.subsample, ready_x, locations, count, seed)
         chosen = Chosen(points, ready_x, ready_y, {})
     finite = FiniteLocations(chosen.kernel_x, chosen.locations)
-    places = rows.to_user(chosen.locations)
-    labels = rows.sample.labels(places)
+    places = scored.subsample.to_user(chosen.locations)
+    labels = scored.subsample.sample.labels(places)
     return make_result(
         "fscd",
         scored,
@@ -133,7 +131,7 @@ def fscd(
         kernel_y=chosen.kernel_y,
         locations=places,
         details={**chosen.details, **({"location_labels": labels} if labels else {})},
-        share=1.0 / rows.sample.d_y,
+        share=1.0 / scored.subsample.sample.d_y,
     )
 
 

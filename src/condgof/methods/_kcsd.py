@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from condgof.kernels import Gaussian, Kernel
-from condgof.methods._prepare import Scored
 from condgof.methods._solve import Options, prepare, solve
 from condgof.methods._test import make_result
 from condgof.result import GofResult
@@ -105,7 +104,6 @@ def kcsd(
     )
     seed = Seed.of(rng)
     scored = prepare(model, x, y, scale_x, options, seed)
-    rows = scored if isinstance(scored, Scored) else scored.subsample
-    ready_x, ready_y = rows.kernels(kernel_x, kernel_y, seed)
+    ready_x, ready_y = scored.subsample.kernels(kernel_x, kernel_y, seed)
     solution = solve(scored, ready_x, ready_y, options, seed)
     return make_result("kcsd", scored, solution, seed=seed, kernel_x=ready_x, kernel_y=ready_y)

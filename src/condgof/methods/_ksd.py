@@ -74,7 +74,7 @@ def ksd(
         scored = in_memory(model, y) if small else Stream.of(model, y, seed, options.engine)
     else:
         scored = Scored.of(model, Sample.unconditional(y))
-    rows = scored if isinstance(scored, Scored) else scored.subsample
+    rows = scored.subsample
     ready = resolve_y(kernel_y, rows.sample.y, seed)
     solution = solve(scored, CovariateKernel(()), ready, options, seed)
     return make_result("ksd", scored, solution, seed=seed, kernel_x=None, kernel_y=ready)

@@ -62,6 +62,11 @@ class Scored:
         """Number of rows."""
         return self.sample.n
 
+    @property
+    def subsample(self) -> Scored:
+        """The rows in memory, from which bandwidths and landmarks come: here, all of them."""
+        return self
+
     def rows(self) -> ArrayRows:
         """Return the rows, for sums over them."""
         return ArrayRows(self.x, self.sample.y, self.scores)

@@ -166,7 +166,7 @@ def _solve_lowrank(
     seed: Seed,
 ) -> Solution:
     n = scored.n
-    rows = scored if isinstance(scored, Scored) else scored.subsample
+    rows = scored.subsample
     landmarks = find_landmarks(
         rows, kernel_x, kernel_y, seed, cap=options.rank_cap(n), tolerance=options.target(n)
     )
@@ -177,6 +177,7 @@ def _solve_lowrank(
             "the level holds, some power may be lost (raise rank=)",
         )
     null = "spectral" if options.null == "wild" and n > SPECTRAL_ROWS else options.null
+    details["null"] = null
     if null == "spectral":
         found = moments(landmarks, scored.rows(), options.engine)
         draws = spectral_draws(found.eigenvalues, options.n_boot, seed)

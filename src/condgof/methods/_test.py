@@ -44,7 +44,7 @@ def make_result(
         A constant factor of the matrix that the solution leaves out.
     """
     n = scored.n
-    rows = scored if isinstance(scored, Scored) else scored.subsample
+    rows = scored.subsample
     statistic = share * solution.total / (n - 1)
     draws = share * solution.draws
     # A draw whose signs are all equal is the statistic itself, up to rounding: make it a tie, so
