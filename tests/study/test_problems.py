@@ -71,6 +71,6 @@ def test_engel():
     income, food = load_engel()
     assert income.shape == food.shape == (235,)
     assert (food < income).all()
-    # The published data: means of Koenker and Bassett's copy, to the franc.
+    # The sums of the file as it came: a guard against its being changed, not a check of its source.
     assert income.sum() == pytest.approx(230881.2, abs=0.1)
     assert food.sum() == pytest.approx(146675.3, abs=0.1)
