@@ -20,6 +20,7 @@ from condgof.methods import (
     SOLVERS,
     Scored,
     Stream,
+    Units,
     check_reg,
     check_source_call,
     find_landmarks,
@@ -244,10 +245,10 @@ class _View:
         stream = None
         model, x, y = lay_out(model, x, y)
         if check_source_call(x, y, solver):
-            stream = Stream.of(model, x, seed, threads, scale_x)
+            stream = Stream.of(model, x, seed, threads, Units(scale_x))
             scored = stream.subsample
         else:
-            scored = Scored.of(model, Sample.of(x, y), scale_x)
+            scored = Scored.of(model, Sample.of(x, y), Units(scale_x))
         ready_x, ready_y = scored.kernels(kernel_x, kernel_y, seed)
         landmarks = None
         if stream or solver == "lowrank" or (solver == "auto" and scored.n > EXACT_ROWS):

@@ -5,7 +5,7 @@ from condgof.methods._fssd import fssd
 from condgof.methods._kcsd import kcsd
 from condgof.methods._ksd import ksd
 from condgof.methods._lazy import lay_out
-from condgof.methods._prepare import Scored, check_reg
+from condgof.methods._prepare import Scored, Units, check_reg
 from condgof.methods._solve import SOLVERS, find_landmarks
 from condgof.methods._stream import Stream, check_source_call
 
@@ -13,6 +13,7 @@ __all__ = [
     "SOLVERS",
     "Scored",
     "Stream",
+    "Units",
     "check_reg",
     "check_source_call",
     "find_landmarks",

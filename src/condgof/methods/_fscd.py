@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from condgof.engine import Engine
 from condgof.errors import InputError
 from condgof.kernels import CovariateKernel, FiniteLocations, Gaussian, Kernel, Radial
 from condgof.methods._optimize import Training, optimize_locations
-from condgof.methods._prepare import Scored, check_count, check_reg, split, train_size
+from condgof.methods._prepare import Scored, Units, check_count, check_reg, split, train_size
 from condgof.methods._random import gaussian_locations, row_locations
 from condgof.methods._solve import Options, prepare, solve
 from condgof.methods._stream import Stream
@@ -37,6 +37,7 @@ def fscd(
     kernel_x: Kernel = Gaussian("median"),
     kernel_y: Kernel = Gaussian("median"),
     scale_x: str = "none",
+    standardize: str = "none",
     solver: str = "auto",
     null: str = "wild",
     n_boot: int = 1000,
@@ -79,7 +80,7 @@ def fscd(
     kernel_x, kernel_y : Kernel
         Kernels on x and y. "optimize" moves bandwidths given as ``"median"`` (between 0.4 and 3 times
         the median) and leaves numbers alone.
-    scale_x, solver, null, n_boot, rank, tolerance, rng, engine, memory
+    scale_x, standardize, solver, null, n_boot, rank, tolerance, rng, engine, memory
         As in `kcsd`.
 
     Returns
@@ -111,9 +112,9 @@ def fscd(
     )
     count, reg = check_count(n_locations, "n_locations"), check_reg(reg)
     seed = Seed.of(rng)
-    scored = prepare(model, x, y, scale_x, options, seed)
+    scored = prepare(model, x, y, Units(scale_x, standardize), options, seed)
     if isinstance(locations, str) and locations == "optimize":
-        part, scored = _split_off(scored, train_fraction, scale_x, seed, options.engine)
+        part, scored = _split_off(scored, train_fraction, seed, options.engine)
         chosen = _optimized(part, kernel_x, kernel_y, count, reg, seed, options.engine)
     else:
         ready_x, ready_y = scored.subsample.kernels(kernel_x, kernel_y, seed)
@@ -146,7 +147,7 @@ class Chosen:
 
 
 def _split_off(
-    scored: Scored | Stream, train_fraction: float, scale_x: str, seed: Seed, engine: Engine
+    scored: Scored | Stream, train_fraction: float, seed: Seed, engine: Engine
 ) -> tuple[Scored, Scored | Stream]:
     """Split off the training part."""
     rng = seed.stream(Use.SPLIT)
@@ -154,9 +155,7 @@ def _split_off(
         train, test = split(scored.n, train_fraction, MAX_TRAIN, rng)
         return scored.take(train), scored.take(test)
     size = train_size(scored.n, train_fraction, MAX_TRAIN)
-    part, rows = scored.train(size, rng, scale_x, engine)
-    # Both see x in the same units.
-    part = replace(part, x=part.sample.x / scored.subsample.scales, scales=scored.subsample.scales)
+    part, rows = scored.train(size, rng, engine)
     return part, scored.without(rows)
 
 
@@ -192,7 +191,7 @@ def _optimized(
             centre[factor.indices()] = np.median(part.x[:, factor.indices()], axis=0)
     training = Training(
         x=part.x - centre,
-        y=part.sample.y,
+        y=part.y,
         scores=part.scores,
         kernel_x=ready_x,
         kernel_y=ready_y,

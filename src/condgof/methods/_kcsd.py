@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from condgof.kernels import Gaussian, Kernel
+from condgof.methods._prepare import Units
 from condgof.methods._solve import Options, prepare, solve
 from condgof.methods._test import make_result
 from condgof.result import GofResult
@@ -20,6 +21,7 @@ def kcsd(
     kernel_x: Kernel = Gaussian("median"),
     kernel_y: Kernel = Gaussian("median"),
     scale_x: str = "none",
+    standardize: str = "none",
     solver: str = "auto",
     null: str = "wild",
     n_boot: int = 1000,
@@ -56,6 +58,10 @@ def kcsd(
     scale_x : {"none", "std"}
         Whether to divide each numeric column of x by its standard deviation first. Bandwidths are in
         these units.
+    standardize : {"none", "auto", "cdf", "marginals", "mean_std"}
+        What y is standardised by, given x, before the kernel compares it: nothing (the paper), normal
+        scores Φ⁻¹(F(y|x)) of the model's CDF, of its marginal CDFs, its location and scale, or the
+        best of these that the model offers. The bandwidth of y is then in those units.
     solver : {"auto", "exact", "lowrank"}
         "exact" costs n_boot·n² operations and sweeps the matrix in tiles, never building it;
         "lowrank" factors it and is linear in n; "auto" is exact while n_boot·n² is at most 2.5e10
@@ -103,7 +109,7 @@ def kcsd(
         memory=memory,
     )
     seed = Seed.of(rng)
-    scored = prepare(model, x, y, scale_x, options, seed)
+    scored = prepare(model, x, y, Units(scale_x, standardize), options, seed)
     ready_x, ready_y = scored.subsample.kernels(kernel_x, kernel_y, seed)
     solution = solve(scored, ready_x, ready_y, options, seed)
     return make_result("kcsd", scored, solution, seed=seed, kernel_x=ready_x, kernel_y=ready_y)

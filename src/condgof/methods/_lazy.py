@@ -56,11 +56,11 @@ class ChunkRows(SourceRows):
     def reader(self) -> Callable[[Any], Iterator[Piece]]:
         """What scores a chunk."""
         functional = None if self._bound else self.model
-        return partial(read_chunk, tuple(self.source.arrays), functional, self.scales)
+        return partial(read_chunk, tuple(self.source.arrays), functional, self.scales, self.by)
 
     def pieces(self) -> Iterator[Piece]:
         """Compute and score all rows in pieces."""
-        whole = SourceRows(self.source, self.model, self.scales, self.left_out)
+        whole = SourceRows(self.source, self.model, self.scales, self.left_out, self.by)
         return whole.pieces()
 
 
@@ -68,9 +68,10 @@ def read_chunk(
     names: tuple[str, ...],
     functional: ConditionalModel | None,
     scales: FloatArray,
+    by: str,
     item: tuple[Span, tuple[FloatArray, ...]],
 ) -> Iterator[Piece]:
     """Score the rows of a chunk in pieces."""
     span, arrays = item
     source = ArraySource(dict(zip(names, arrays, strict=True)), span.start)
-    return read_span(source, functional, scales, span)
+    return read_span(source, functional, scales, by, span)

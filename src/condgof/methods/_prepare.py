@@ -11,9 +11,25 @@ import numpy as np
 from condgof._typing import FloatArray, IntArray
 from condgof.errors import InputError
 from condgof.kernels import CovariateKernel, FiniteLocations, Radial, resolve_x, resolve_y
-from condgof.models import as_model, scores_of
+from condgof.models import STANDARDIZED_BY, as_model, choose_coordinates, coordinates_of
 from condgof.sample import Sample, Seed
 from condgof.stein import ArrayRows, SteinOperator
+
+
+@dataclass(frozen=True)
+class Units:
+    """In which units a user wants x and y to be compared.
+
+    Parameters
+    ----------
+    scale_x : {"none", "std"}
+        What each numeric column of x is divided by.
+    standardize : str
+        What y is standardised by; see `condgof.models.choose_coordinates`.
+    """
+
+    scale_x: str = "none"
+    standardize: str = "none"
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,37 +40,48 @@ class Scored:
     ----------
     sample : Sample
         The checked sample.
-    scores : ndarray of shape (n, d_y)
-        ∇_y log p(y|x).
+    y, scores : ndarrays of shape (n, d_y)
+        Responses as the kernel sees them, and the scores in those coordinates.
     x : ndarray of shape (n, d_x)
         Covariates as the kernel sees them: each column divided by its scale.
     scales : ndarray of shape (d_x,)
         Those scales.
+    by : str
+        What y is standardised by.
     score_error : float, optional
         Largest estimated error of scores that were differentiated numerically.
     """
 
     sample: Sample
+    y: FloatArray
     scores: FloatArray
     x: FloatArray
     scales: FloatArray
+    by: str = "none"
     score_error: float | None = None
 
     @classmethod
-    def of(cls, model: Any, sample: Sample, scale_x: str = "none") -> Scored:
+    def of(cls, model: Any, sample: Sample, units: Units = Units()) -> Scored:
         """Score a sample."""
-        scales = sample.scales(scale_x)
-        scores, error = scores_of(as_model(model), sample)
-        return cls(sample, scores, sample.x / scales, scales, error)
+        scales, model = sample.scales(units.scale_x), as_model(model)
+        by = choose_coordinates(model, sample.d_y, units.standardize)
+        seen = coordinates_of(model, sample, by)
+        return cls(sample, seen.u, seen.scores, sample.x / scales, scales, by, seen.error)
 
     def take(self, rows: IntArray) -> Scored:
         """Return some rows; scales stay those of the whole sample."""
-        return replace(self, sample=self.sample.take(rows), scores=self.scores[rows], x=self.x[rows])
+        return replace(
+            self,
+            sample=self.sample.take(rows),
+            y=self.y[rows],
+            scores=self.scores[rows],
+            x=self.x[rows],
+        )
 
     def kernels(self, kernel_x: Any, kernel_y: Any, seed: Seed) -> tuple[CovariateKernel, Radial]:
         """Make the kernels ready for this sample."""
         # y first: asking for Laplace on y is refused before any distance is computed.
-        ready_y = resolve_y(kernel_y, self.sample.y, seed)
+        ready_y = resolve_y(kernel_y, self.y, seed)
         return resolve_x(kernel_x, self.x, self.sample.x_columns, seed), ready_y
 
     @property
@@ -69,11 +96,19 @@ class Scored:
 
     def rows(self) -> ArrayRows:
         """Return the rows, for sums over them."""
-        return ArrayRows(self.x, self.sample.y, self.scores)
+        return ArrayRows(self.x, self.y, self.scores)
 
     def operator(self, kernel_x: CovariateKernel | FiniteLocations, kernel_y: Radial) -> SteinOperator:
         """Return the Stein matrix as a lazy operator."""
-        return SteinOperator.of(self.x, self.sample.y, self.scores, kernel_x, kernel_y)
+        return SteinOperator.of(self.x, self.y, self.scores, kernel_x, kernel_y)
+
+    def details(self) -> dict[str, Any]:
+        """What a result says of the coordinates of y, where they are not y itself."""
+        return {} if self.by == "none" else {"standardized_by": STANDARDIZED_BY[self.by]}
+
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the result should know about the data and how they were compared."""
+        return self.sample.notes()
 
     def to_user(self, locations: FloatArray) -> FloatArray:
         """Bring locations from the kernel's units back to the user's."""

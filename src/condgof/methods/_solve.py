@@ -12,7 +12,7 @@ from condgof.engine import Engine, as_engine, single_threaded_blas
 from condgof.errors import InputError
 from condgof.kernels import CovariateKernel, FiniteLocations, Radial
 from condgof.methods._lazy import lay_out
-from condgof.methods._prepare import Scored, check_count
+from condgof.methods._prepare import Scored, Units, check_count
 from condgof.methods._stream import SUBSAMPLE, Stream, check_source_call, in_memory
 from condgof.null import NULLS, bootstrap_weights, check_null, spectral_draws
 from condgof.sample import Sample, Seed, Use
@@ -106,14 +106,14 @@ class Options:
         return self.tolerance or (2e-4 if n <= 5000 else 1e-3 if n <= 50_000 else 2e-3)
 
 
-def prepare(model: Any, x: Any, y: Any, scale_x: str, options: Options, seed: Seed) -> Scored | Stream:
+def prepare(model: Any, x: Any, y: Any, units: Units, options: Options, seed: Seed) -> Scored | Stream:
     """Check and score a sample: arrays or a small source in memory, a large one as a stream."""
     model, x, y = lay_out(model, x, y)
     if not check_source_call(x, y, options.solver):
-        return Scored.of(model, Sample.of(x, y), scale_x)
+        return Scored.of(model, Sample.of(x, y), units)
     if options.chosen(x.n) == "exact":
-        return in_memory(model, x, scale_x)
-    return Stream.of(model, x, seed, options.engine, scale_x)
+        return in_memory(model, x, units)
+    return Stream.of(model, x, seed, options.engine, units)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +204,7 @@ def find_landmarks(
     rows = np.arange(n)
     if n > SUBSAMPLE:
         rows = np.sort(rng.choice(n, SUBSAMPLE, replace=False))
-    x, y, scores = scored.x[rows], scored.sample.y[rows], scored.scores[rows]
+    x, y, scores = scored.x[rows], scored.y[rows], scored.scores[rows]
     # One BLAS thread: the last bits decide which pivots are drawn, and must not depend on cores.
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
         operator = SteinOperator.of(x, y, scores, kernel_x, kernel_y)

@@ -10,7 +10,7 @@ import numpy as np
 
 from condgof._typing import FloatArray, IntArray
 from condgof.engine import with_progress
-from condgof.models import ColumnsModel, ConditionalModel, scores_of
+from condgof.models import ColumnsModel, ConditionalModel, coordinates_of
 from condgof.sample import ArraySource, Block, Sample, Source
 from condgof.stein import PIECE, Piece, even_cuts
 
@@ -49,12 +49,15 @@ class SourceRows:
         What columns of x are divided by.
     left_out : ndarray of int, sorted
         Global numbers of rows that count for nothing.
+    by : str
+        What y is standardised by.
     """
 
     source: Source | ArraySource
     model: ConditionalModel
     scales: FloatArray
     left_out: IntArray
+    by: str = "none"
 
     @property
     def total(self) -> int:
@@ -79,7 +82,8 @@ class SourceRows:
     @property
     def reader(self) -> Callable[[Span], Iterator[Piece]]:
         """What reads and scores a span."""
-        return partial(read_span, self.source, None if self._bound else self.model, self.scales)
+        functional = None if self._bound else self.model
+        return partial(read_span, self.source, functional, self.scales, self.by)
 
     @property
     def _bound(self) -> bool:
@@ -87,7 +91,11 @@ class SourceRows:
 
 
 def read_span(
-    source: Source | ArraySource, functional: ConditionalModel | None, scales: FloatArray, span: Span
+    source: Source | ArraySource,
+    functional: ConditionalModel | None,
+    scales: FloatArray,
+    by: str,
+    span: Span,
 ) -> Iterator[Piece]:
     """Read and score the rows of a span in pieces."""
     model = span.bound if functional is None else functional
@@ -98,9 +106,9 @@ def read_span(
             sample = Sample.of(block.x, block.y, to_test=False)
         else:
             sample = Sample.unconditional(block.y, to_test=False)
-        scores, _ = scores_of(of_rows(model, block, rows - span.start), sample)
+        seen = coordinates_of(of_rows(model, block, rows - span.start), sample, by)
         keep = ~np.isin(rows, span.left_out) if len(span.left_out) else None
-        yield Piece(block.start, block.x / scales, block.y, scores, keep)
+        yield Piece(block.start, block.x / scales, seen.u, seen.scores, keep)
 
 
 def of_rows(model: ConditionalModel, block: Block, rows: IntArray) -> ConditionalModel:

@@ -11,7 +11,7 @@ from condgof._typing import IntArray
 from condgof.engine import Engine
 from condgof.errors import InputError, InputTypeError, ShapeError
 from condgof.methods._lazy import ChunkRows
-from condgof.methods._prepare import Scored
+from condgof.methods._prepare import Scored, Units
 from condgof.methods._source_rows import SourceRows, of_rows
 from condgof.models import ColumnsModel, ConditionalModel, as_model
 from condgof.sample import ArraySource, Block, Sample, Seed, Source, Use
@@ -50,7 +50,7 @@ class Stream:
         source: Source | ArraySource,
         seed: Seed,
         engine: Engine,
-        scale_x: str = "none",
+        units: Units = Units(),
     ) -> Stream:
         """Draw and score the subsample."""
         model = as_model(model)
@@ -62,7 +62,7 @@ class Stream:
         if source.n > SUBSAMPLE:
             rng = seed.stream(Use.LANDMARKS, 1)
             rows = np.sort(rng.choice(source.n, SUBSAMPLE, replace=False))
-        scored = score_block(model, source, _take(source, rows, engine), rows, scale_x)
+        scored = score_block(model, source, _take(source, rows, engine), rows, units)
         return cls(source, model, scored, np.empty(0, dtype=np.int64))
 
     @property
@@ -74,19 +74,20 @@ class Stream:
         """Return the stream with some rows left out."""
         return replace(self, left_out=rows)
 
-    def train(
-        self, size: int, rng: np.random.Generator, scale_x: str, engine: Engine
-    ) -> tuple[Scored, IntArray]:
-        """Draw rows to train on, uniformly over all row numbers."""
+    def train(self, size: int, rng: np.random.Generator, engine: Engine) -> tuple[Scored, IntArray]:
+        """Draw rows uniformly over all row numbers, in the units of the subsample."""
         rows = np.sort(rng.choice(self.source.n, size, replace=False))
         block = _take(self.source, rows, engine)
-        return score_block(self.model, self.source, block, rows, scale_x), rows
+        scales, units = self.subsample.scales, Units(standardize=self.subsample.by)
+        part = score_block(self.model, self.source, block, rows, units)
+        return replace(part, x=part.sample.x / scales, scales=scales), rows
 
     def rows(self) -> SourceRows:
         """Return the rows, for sums over them."""
+        scales, by = self.subsample.scales, self.subsample.by
         if isinstance(self.source, ArraySource):
-            return ChunkRows(self.source, self.model, self.subsample.scales, self.left_out)
-        return SourceRows(self.source, self.model, self.subsample.scales, self.left_out)
+            return ChunkRows(self.source, self.model, scales, self.left_out, by)
+        return SourceRows(self.source, self.model, scales, self.left_out, by)
 
 
 def _take(source: Source | ArraySource, rows: IntArray, engine: Engine) -> Block:
@@ -103,15 +104,15 @@ def _take(source: Source | ArraySource, rows: IntArray, engine: Engine) -> Block
 
 
 def score_block(
-    model: ConditionalModel, source: Source | ArraySource, block: Block, rows: IntArray, scale_x: str
+    model: ConditionalModel, source: Source | ArraySource, block: Block, rows: IntArray, units: Units
 ) -> Scored:
     """Check and score rows that were read from a source, under the names it has for columns."""
     sample = Sample.of(block.x, block.y) if source.d_x else Sample.unconditional(block.y)
     sample = sample.renamed(source.x_names, source.y_names)
-    return Scored.of(of_rows(model, block, rows), sample, scale_x)
+    return Scored.of(of_rows(model, block, rows), sample, units)
 
 
-def in_memory(model: Any, source: Source | ArraySource, scale_x: str = "none") -> Scored:
+def in_memory(model: Any, source: Source | ArraySource, units: Units = Units()) -> Scored:
     """Read a whole (small) source, for the exact solver."""
     model = as_model(model)
     if isinstance(model, ColumnsModel):
@@ -119,7 +120,7 @@ def in_memory(model: Any, source: Source | ArraySource, scale_x: str = "none") -
     block = source.block_range(0, source.n)
     if model.rows is not None and model.rows != source.n:
         raise ShapeError(f"The model is bound to {model.rows} rows and the source has {source.n}.")
-    return score_block(model, source, block, np.arange(source.n), scale_x)
+    return score_block(model, source, block, np.arange(source.n), units)
 
 
 def check_source_call(x: Any, y: Any, solver: str) -> bool:

@@ -50,10 +50,10 @@ def make_result(
     # A draw whose signs are all equal is the statistic itself, up to rounding: make it a tie, so
     # that the p-value of a tiny sample does not hang on the last bit.
     draws[np.isclose(draws, statistic, rtol=1e-11, atol=0.0)] = statistic
-    details = {**(details or {}), **solution.details}
+    details = {**rows.details(), **(details or {}), **solution.details}
     if rows.score_error is not None:
         details["score_error"] = rows.score_error
-    notes = (*rows.sample.notes(), *solution.details.get("notes", ()))
+    notes = (*rows.notes(), *solution.details.get("notes", ()))
     return GofResult(
         statistic=statistic,
         pvalue=pvalue(statistic, draws),

@@ -3,6 +3,13 @@
 from condgof.models._as_model import as_model, scores
 from condgof.models._base import ConditionalModel, scores_of
 from condgof.models._columns import ColumnsModel, columns
+from condgof.models._coordinates import (
+    BLIND,
+    STANDARDIZED_BY,
+    Coordinates,
+    choose_coordinates,
+    coordinates_of,
+)
 from condgof.models._functions import (
     LogProbModel,
     ScoreArray,
@@ -15,8 +22,11 @@ from condgof.models._normal import Normal, normal
 from condgof.models._student import StudentT
 
 __all__ = [
+    "BLIND",
+    "STANDARDIZED_BY",
     "ColumnsModel",
     "ConditionalModel",
+    "Coordinates",
     "LogProbModel",
     "Normal",
     "NormalMixture",
@@ -24,7 +34,9 @@ __all__ = [
     "ScoreModel",
     "StudentT",
     "as_model",
+    "choose_coordinates",
     "columns",
+    "coordinates_of",
     "from_log_prob",
     "from_score",
     "normal",

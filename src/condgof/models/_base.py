@@ -54,6 +54,35 @@ class ConditionalModel:
         """Return P(Y ≤ y | x) for d_y = 1, (n,)."""
         self._lacks("cdf")
 
+    def sf(self, y: AnyArray, x: Any) -> FloatArray:
+        """Return P(Y > y | x) for d_y = 1, (n,); override it where 1 − cdf loses the upper tail."""
+        values: FloatArray = 1.0 - self.cdf(y, x)
+        return values
+
+    def normal_scores(self, y: AnyArray, x: Any) -> FloatArray:
+        """Return u = Φ⁻¹(F(y|x)), (n, d_y): standard normal and independent of x under the model.
+
+        With d_y > 1 this is Rosenblatt's sequence: F is the CDF of a coordinate given x *and the
+        coordinates before it*. Here it comes from `cdf` and `sf`, for d_y = 1.
+        """
+        y = np.asarray(y)
+        if y.ndim == 2 and y.shape[1] != 1:
+            raise UnsupportedModelError(
+                f"{type(self).__name__} has no conditional CDFs for d_y = {y.shape[1]}."
+            )
+        return tail_scores(self.cdf(y, x), self.sf(y, x))[:, None]
+
+    def marginals(self, y: AnyArray, x: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return u_k = Φ⁻¹(F_k(y_k|x)) of the marginal CDFs, du_k/dy_k and ∂ log f_k, (n, d_y) each."""
+        self._lacks("marginals")
+
+    def location_scale(self, x: Any, n: int | None = None) -> tuple[FloatArray, FloatArray]:
+        """Return where y lies and how wide: (n, d_y), and (n, d_y) or Cholesky factors (n, d_y, d_y).
+
+        Mean and standard deviation, or whatever serves where there are none.
+        """
+        return self.mean_std(x, n)
+
     def sample(self, x: Any, rng: np.random.Generator, n: int | None = None) -> FloatArray:
         """Draw one y for each row of x, (n, d_y); `n` is needed when x is None."""
         self._lacks("sample")
@@ -72,6 +101,36 @@ class ConditionalModel:
         raise UnsupportedModelError(f"{type(self).__name__} has no {ability}. {able}")
 
 
+def tail_scores(lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """Return Φ⁻¹(F) from the lower tail F and the upper tail 1 − F, each accurate where it is small.
+
+    A tail of 0 (an observation that the model holds to be impossible, or a CDF that rounds to 1) is
+    taken as the smallest that the other tail allows.
+
+    Examples
+    --------
+    >>> tail_scores(np.array([0.5, 1.0]), np.array([0.5, 1e-20])).round(3)
+    array([0.   , 9.262])
+    """
+    from scipy.special import ndtri
+
+    tiny = np.finfo(np.float64).tiny
+    # An sf that is 1 − cdf is 0 or a multiple of 2⁻⁵³, and never resolves less.
+    least = np.where(upper > 0, tiny, 2.0**-54)
+    low = ndtri(np.clip(lower, tiny, 0.5))
+    high = -ndtri(np.clip(upper, least, 0.5))
+    values: FloatArray = np.where(lower < 0.5, low, high)
+    return values
+
+
+def log_tail_scores(log_lower: FloatArray, log_upper: FloatArray) -> FloatArray:
+    """Return Φ⁻¹(F) from log F and log(1 − F): no tail is too far."""
+    from scipy.special import ndtri_exp
+
+    values: FloatArray = np.where(log_lower < log_upper, ndtri_exp(log_lower), -ndtri_exp(log_upper))
+    return values
+
+
 def row_count(x: Any, n: int | None) -> int:
     """Return the number of rows of x, or `n` when the model is unconditional."""
     if x is not None:
@@ -87,16 +146,21 @@ def as_rows(y: AnyArray) -> FloatArray:
     return y[:, None] if y.ndim == 1 else y
 
 
-def scores_of(model: ConditionalModel, sample: Sample) -> tuple[FloatArray, float | None]:
-    """Compute and check the scores of a sample, (n, d_y), with their largest error if approximate.
-
-    This is the one place where a Stein test touches the model.
-    """
+def check_rows(model: ConditionalModel, sample: Sample) -> None:
+    """Refuse a model that is bound to another number of rows than the sample has."""
     if model.rows is not None and model.rows != sample.n:
         raise ShapeError(
             f"The model is bound to {model.rows} rows and the sample has {sample.n}. "
             "Pass one row of scores (or means and standard deviations) for each row of y."
         )
+
+
+def scores_of(model: ConditionalModel, sample: Sample) -> tuple[FloatArray, float | None]:
+    """Compute and check the scores of a sample, (n, d_y), with their largest error if approximate.
+
+    This is the one place where a Stein test touches the model.
+    """
+    check_rows(model, sample)
     if not model.can("score"):
         model._lacks("score")
     if not (model.support[0] == -math.inf and model.support[1] == math.inf):

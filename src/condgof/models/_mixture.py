@@ -9,7 +9,7 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
 from condgof.errors import InputError, UnsupportedModelError
-from condgof.models._base import ConditionalModel, as_rows, row_count
+from condgof.models._base import ConditionalModel, as_rows, log_tail_scores, row_count
 from condgof.models._normal import LOG_2PI
 from condgof.models._parameters import Parameter, check_positive
 
@@ -88,6 +88,60 @@ class NormalMixture(ConditionalModel):
         weights, means, stds = self._parts(x, *y.shape)
         values: FloatArray = (weights * ndtr((y - means[:, :, 0]) / stds[:, :, 0])).sum(axis=1)
         return values
+
+    def normal_scores(self, y: AnyArray, x: Any) -> FloatArray:
+        """Return Rosenblatt's sequence of normal scores, (n, d_y).
+
+        Given the coordinates before it, a coordinate is again a mixture: its weights are multiplied
+        by the components' densities of those coordinates.
+        """
+        from scipy.special import log_ndtr, logsumexp
+
+        y = as_rows(y)
+        weights, means, stds = self._parts(x, *y.shape)
+        z = (y[:, None, :] - means) / stds
+        with np.errstate(divide="ignore"):
+            log_weights = np.log(weights)
+        u = np.empty(y.shape)
+        for k in range(y.shape[1]):
+            lower = logsumexp(log_weights + log_ndtr(z[:, :, k]), axis=1)
+            upper = logsumexp(log_weights + log_ndtr(-z[:, :, k]), axis=1)
+            u[:, k] = log_tail_scores(lower, upper)
+            log_weights = log_weights - 0.5 * z[:, :, k] ** 2 - np.log(stds[:, :, k])
+            log_weights -= logsumexp(log_weights, axis=1, keepdims=True)
+        return u
+
+    def marginals(self, y: AnyArray, x: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return normal scores of the marginal CDFs, their slopes and marginal scores, (n, d_y) each."""
+        from scipy.special import log_ndtr, logsumexp
+
+        y = as_rows(y)
+        weights, means, stds = self._parts(x, *y.shape)
+        z = (y[:, None, :] - means) / stds
+        with np.errstate(divide="ignore"):
+            log_weights = np.log(weights)[:, :, None]
+        lower = logsumexp(log_weights + log_ndtr(z), axis=1)
+        upper = logsumexp(log_weights + log_ndtr(-z), axis=1)
+        u = log_tail_scores(lower, upper)
+        log_joint = log_weights - 0.5 * (z * z + LOG_2PI) - np.log(stds)
+        log_density = logsumexp(log_joint, axis=1)
+        share = np.exp(log_joint - log_density[:, None, :])
+        slope = np.exp(log_density + 0.5 * (u * u + LOG_2PI))
+        return u, slope, (share * (-z / stds)).sum(axis=1)
+
+    def location_scale(self, x: Any, n: int | None = None) -> tuple[FloatArray, FloatArray]:
+        """Return the mean, and standard deviations or Cholesky factors of the covariance."""
+        n = row_count(x, n)
+        weights, means, stds = self._parts(x, n, self._d_y(x))
+        mean, std = self.mean_std(x, n)
+        if mean.shape[1] == 1:
+            return mean, std
+        apart = means - mean[:, None, :]
+        cov = np.einsum("nc,nci,ncj->nij", weights, apart, apart)
+        own = np.einsum("nc,nci->ni", weights, stds**2)
+        diagonal = np.arange(mean.shape[1])
+        cov[:, diagonal, diagonal] += own
+        return mean, np.asarray(np.linalg.cholesky(cov), dtype=np.float64)
 
     def _d_y(self, x: Any) -> int:
         for parameter in (self.means, self.stds):

@@ -157,6 +157,25 @@ class Normal(ConditionalModel):
             raise UnsupportedModelError("The cdf of a Normal model is there for d_y = 1 only.")
         return np.asarray(ndtr(z[:, 0]))
 
+    def normal_scores(self, y: AnyArray, x: Any) -> FloatArray:
+        """Return L⁻¹(y − mean) with LLᵀ the covariance, which is Rosenblatt's sequence, (n, d_y)."""
+        return self._residual(y, x)[0]
+
+    def marginals(self, y: AnyArray, x: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the standardised coordinates, their slopes 1/std and marginal scores, (n, d_y) each."""
+        y = as_rows(y)
+        mean, std = self.mean_std(x, len(y))
+        u = (y - mean) / std
+        return u, 1.0 / std, -u / std
+
+    def location_scale(self, x: Any, n: int | None = None) -> tuple[FloatArray, FloatArray]:
+        """Return the mean, and standard deviations or Cholesky factors of the covariance."""
+        if self.cov is None:
+            return self.mean_std(x, n)
+        n = self.rows or row_count(x, n)
+        d_y = self._d_y(x)
+        return np.array(self.mean.at(x, n, (d_y,))), self._chol(x, n, d_y)
+
     def sample(self, x: Any, rng: np.random.Generator, n: int | None = None) -> FloatArray:
         """Draw one y for each row of x, (n, d_y)."""
         n = self.rows or row_count(x, n)

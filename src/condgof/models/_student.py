@@ -81,6 +81,24 @@ class StudentT(ConditionalModel):
         df, loc, scale = self._parts(x, *y.shape)
         return np.asarray(stdtr(df[:, 0], ((y - loc) / scale)[:, 0]))
 
+    def normal_scores(self, y: AnyArray, x: Any) -> FloatArray:
+        """Return Φ⁻¹ of the CDF of each coordinate (they are independent), (n, d_y)."""
+        from scipy.special import ndtri, stdtr
+
+        y = as_rows(y)
+        df, loc, scale = self._parts(x, *y.shape)
+        z = (y - loc) / scale
+        # The smaller tail, which keeps its digits; it is above 0 for all but the most absurd z.
+        tail = np.maximum(stdtr(df, -np.abs(z)), np.finfo(np.float64).tiny)
+        values: FloatArray = np.where(z < 0, ndtri(tail), -ndtri(tail))
+        return values
+
+    def location_scale(self, x: Any, n: int | None = None) -> tuple[FloatArray, FloatArray]:
+        """Return location and scale, which are there for any df, (n, d_y) each."""
+        n = row_count(x, n)
+        _, loc, scale = self._parts(x, n, self._d_y(x))
+        return np.array(loc), np.array(scale)
+
     def sample(self, x: Any, rng: np.random.Generator, n: int | None = None) -> FloatArray:
         """Draw one y for each row of x, (n, d_y)."""
         n = row_count(x, n)
