@@ -74,3 +74,18 @@ def test_engel():
     # The sums of the file as it came: a guard against its being changed, not a check of its source.
     assert income.sum() == pytest.approx(230881.2, abs=0.1)
     assert food.sum() == pytest.approx(146675.3, abs=0.1)
+
+
+@pytest.mark.parametrize("name", ["skewed", "heavy"])
+def test_noise_is_what_its_density_says(name):
+    """The density integrates to 1 with mean 0 and variance 1, and so does the noise."""
+    truth = problem(name).r
+    at = np.linspace(-400, 400, 4_000_001)
+    with np.errstate(under="ignore"):
+        density = np.exp(truth.log_density(at))
+    for power, value in ((0, 1.0), (1, 0.0), (2, 1.0)):
+        assert abs(np.trapezoid(density * at**power, at) - value) < 2e-2
+    drawn = truth.noise(np.random.default_rng(0), 200_000)
+    cdf = np.cumsum(density) * (at[1] - at[0])
+    for q in (0.05, 0.5, 0.95):
+        assert abs(np.quantile(drawn, q) - np.interp(q, cdf, at)) < 0.02

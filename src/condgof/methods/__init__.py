@@ -1,5 +1,6 @@
 """One file a test."""
 
+from condgof.methods._adaptive import adaptive
 from condgof.methods._fscd import fscd
 from condgof.methods._fssd import fssd
 from condgof.methods._kcsd import kcsd
@@ -14,6 +15,7 @@ __all__ = [
     "Scored",
     "Stream",
     "Units",
+    "adaptive",
     "check_reg",
     "check_source_call",
     "find_landmarks",

@@ -8,6 +8,7 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.errors import InputTypeError
+from condgof.models._adapters import adapt, supported
 from condgof.models._base import ConditionalModel, scores_of
 from condgof.models._functions import ScoreArray
 from condgof.models._normal import Normal, normal
@@ -55,6 +56,9 @@ def as_model(obj: Any) -> ConditionalModel:
         if callable(obj[0]) or callable(obj[1]):
             return Normal(mean=obj[0], std=obj[1])
         return normal(mean=obj[0], std=obj[1])
+    adapted = adapt(obj)
+    if adapted is not None:
+        return adapted
     if callable(obj):
         raise InputTypeError(
             "A bare function is ambiguous. Name what it computes: condgof.from_score(f) for "
@@ -65,7 +69,9 @@ def as_model(obj: Any) -> ConditionalModel:
         if array.ndim:
             return ScoreArray(array)
         raise InputTypeError("An array of scores must hold one row an observation, got one number.")
-    raise InputTypeError(f"Cannot make a model of {type(obj).__name__}. What works:\n{SUPPORTED}")
+    raise InputTypeError(
+        f"Cannot make a model of {type(obj).__name__}. What works:\n{SUPPORTED}{supported()}"
+    )
 
 
 def scores(model: Any, x: Any, y: Any) -> FloatArray:

@@ -12,7 +12,7 @@ from condgof.errors import ShapeError, UnsupportedModelError, check_finite
 from condgof.sample import Sample, as_numbers
 
 #: What each test asks of a model.
-NEEDS = {"kcsd": "score", "fscd": "score", "ksd": "score", "fssd": "score"}
+NEEDS = {"adaptive": "score", "kcsd": "score", "fscd": "score", "ksd": "score", "fssd": "score"}
 
 
 class ConditionalModel:

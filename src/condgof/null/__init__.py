@@ -6,6 +6,7 @@ import operator
 from typing import Any
 
 from condgof.errors import InputError, InputTypeError
+from condgof.null._combine import Evidence, Family, combine
 from condgof.null._pvalue import pvalue
 from condgof.null._spectral import spectral_draws
 from condgof.null._weights import RowWeights, multinomial_weights, sign_weights
@@ -13,9 +14,12 @@ from condgof.sample import Seed
 
 __all__ = [
     "NULLS",
+    "Evidence",
+    "Family",
     "RowWeights",
     "bootstrap_weights",
     "check_null",
+    "combine",
     "multinomial_weights",
     "pvalue",
     "sign_weights",

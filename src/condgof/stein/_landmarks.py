@@ -8,10 +8,12 @@ Webber). Once S is known, a row z has the features L⁻¹H(S, z), where LLᵀ = 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from condgof._typing import FloatArray, IntArray
+from condgof.stein._kernel import Rows as Index
 from condgof.stein._kernel import SteinKernel, SteinRows
 from condgof.stein._operator import SteinOperator
 from condgof.stein._sweep import check_overflow
@@ -63,15 +65,66 @@ class Landmarks:
         return whitened
 
 
-def choose_landmarks(
-    operator: SteinOperator, rng: np.random.Generator, *, tolerance: float, cap: int
-) -> Landmarks:
-    """Choose landmarks among the rows of a (sub)sample until the residual is small enough.
+class Matrix(Protocol):
+    """A positive semi-definite matrix that is never built."""
+
+    @property
+    def n(self) -> int:
+        """Number of rows (and columns)."""
+        ...
+
+    def diag(self) -> FloatArray:
+        """Return the diagonal, (n,)."""
+        ...
+
+    def block(self, rows: Index, columns: Index) -> FloatArray:
+        """Return the block of the matrix at some rows and columns."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Pivots:
+    """Rows that randomly pivoted Cholesky chose.
 
     Parameters
     ----------
-    operator : SteinOperator
-        The Stein matrix of the (sub)sample, (n, n).
+    index : ndarray of shape (r,)
+        Their numbers, in the order of the factor.
+    triangle : ndarray of shape (r, r)
+        L with LLᵀ = H(S, S).
+    residual : float
+        Estimate of ‖H − ΦΦᵀ‖_F / ‖H‖_F off the diagonal.
+    capped : bool
+        Whether the rank stopped at its cap, above the tolerance.
+    """
+
+    index: IntArray
+    triangle: FloatArray
+    residual: float
+    capped: bool
+
+
+def choose_landmarks(
+    operator: SteinOperator, rng: np.random.Generator, *, tolerance: float, cap: int
+) -> Landmarks:
+    """Choose landmarks among the rows of a (sub)sample; see `choose_pivots`."""
+    pivots = choose_pivots(operator, rng, tolerance=tolerance, cap=cap)
+    return Landmarks(
+        operator.kernel,
+        operator.sample.take(pivots.index),
+        np.tril(np.linalg.inv(pivots.triangle)),
+        pivots.residual,
+        pivots.capped,
+    )
+
+
+def choose_pivots(operator: Matrix, rng: np.random.Generator, *, tolerance: float, cap: int) -> Pivots:
+    """Choose rows of a matrix until the residual of the factor is small enough.
+
+    Parameters
+    ----------
+    operator : Matrix
+        The matrix of the (sub)sample, (n, n).
     rng : numpy.random.Generator
         Draws pivots and the pairs on which the residual is estimated.
     tolerance : float
@@ -109,13 +162,7 @@ def choose_landmarks(
             break
     # In exact arithmetic the features of the pivots are this triangle; rounding fills the rest.
     triangle = np.tril(features[pivots, : len(pivots)])
-    return Landmarks(
-        operator.kernel,
-        operator.sample.take(pivots),
-        np.tril(np.linalg.inv(triangle)),
-        residual,
-        capped=len(pivots) >= cap < n and residual > tolerance,
-    )
+    return Pivots(pivots, triangle, residual, len(pivots) >= cap < n and residual > tolerance)
 
 
 def _draw(left: FloatArray, count: int, floor: float, rng: np.random.Generator) -> IntArray:

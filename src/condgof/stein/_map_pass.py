@@ -58,7 +58,7 @@ def map_sums(
             diagonal += np.square(phi).sum(axis=0) @ np.square(f)
         return product, diagonal
 
-    products, own = sum_over(landmarks, rows, engine, task)
+    products, own = sum_over(landmarks.kernel, rows, engine, task)
     return products, own
 
 
@@ -101,5 +101,5 @@ def map_spread(
             total += np.square(per_set - centres).sum(axis=0)
         return (total,)
 
-    (spread,) = sum_over(landmarks, rows, engine, task)
+    (spread,) = sum_over(landmarks.kernel, rows, engine, task)
     return spread

@@ -63,7 +63,7 @@ def moments(landmarks: Landmarks, rows: Rows, engine: Engine) -> Moments:
         count = len(rows) if piece.keep is None else int(piece.keep.sum())
         return np.array(float(count)), one, two
 
-    counted, first, second = sum_over(landmarks, rows, engine, task)
+    counted, first, second = sum_over(landmarks.kernel, rows, engine, task)
     n = int(counted)
     check_overflow(first, second)
     sums = landmarks.whiten(first)
@@ -101,7 +101,7 @@ def forms(landmarks: Landmarks, rows: Rows, weights: Weights, engine: Engine) ->
             product_square += squares @ np.square(w[part])
         return one, np.array(square), product, product_square
 
-    plain, own_plain, weighted, own_weighted = sum_over(landmarks, rows, engine, task)
+    plain, own_plain, weighted, own_weighted = sum_over(landmarks.kernel, rows, engine, task)
     check_overflow(plain, weighted)
     own = float(own_plain)
     whole, squares = float(plain @ plain), np.square(weighted).sum(axis=0)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, pairwise
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.engine import Engine, with_progress
-from condgof.stein._kernel import SteinRows
-from condgof.stein._landmarks import Landmarks
 from condgof.stein._rows import PIECE, Piece, Rows
 
 Arrays: TypeAlias = tuple[FloatArray, ...]
+Prepared = TypeVar("Prepared")
+Prepared_co = TypeVar("Prepared_co", covariant=True)
 
 #: A span is at most this many pieces (262,144 rows): what a worker has to do again when one dies.
 MAX_SPAN = 64
@@ -34,11 +34,19 @@ def span_of(total: int) -> int:
     return min(MAX_SPAN, max(1, total // (64 * PIECE)))
 
 
+class Prepares(Protocol[Prepared_co]):
+    """What prepares rows for comparison: a `SteinKernel` or a `ScaleKernel`."""
+
+    def rows(self, x: FloatArray, y: FloatArray, scores: FloatArray) -> Prepared_co:
+        """Prepare rows x (n, d_x), y and scores (n, d_y)."""
+        ...
+
+
 def sum_over(
-    landmarks: Landmarks,
+    kernel: Prepares[Prepared],
     rows: Rows,
     engine: Engine,
-    task: Callable[[Piece, SteinRows], Arrays],
+    task: Callable[[Piece, Prepared], Arrays],
 ) -> Arrays:
     """Apply a task to every piece of the rows and add up what it returns.
 
@@ -47,8 +55,8 @@ def sum_over(
 
     Parameters
     ----------
-    landmarks : Landmarks
-        The low-rank factor, whose kernel prepares the rows.
+    kernel : SteinKernel or ScaleKernel
+        Prepares the rows.
     rows : Rows
         The rows.
     engine : Engine
@@ -57,7 +65,6 @@ def sum_over(
         From a piece and its prepared rows to a tuple of arrays. It is sent to workers: it should
         hold what it needs and no more.
     """
-    kernel = landmarks.kernel
 
     def of_piece(piece: Piece) -> Arrays:
         with np.errstate(over="ignore", invalid="ignore"):  # sums are checked at the end

@@ -8,17 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from condgof._typing import FloatArray
+from condgof._typing import AnyArray, FloatArray
 from condgof.models import ConditionalModel, Normal, NormalMixture
 from condgof.study._problem import Problem, first, gaussian_x, row_sum, uniform_x
 
 
 @dataclass(frozen=True, eq=False)
 class Noise(ConditionalModel):
-    """A truth that can only be drawn from: y = mean(x) + noise(rng, n)."""
+    """A truth y = mean(x) + noise, known by how the noise is drawn and by its log-density."""
 
     mean: Callable[[FloatArray], FloatArray]
     noise: Callable[[np.random.Generator, int], FloatArray]
+    log_density: Callable[[FloatArray], FloatArray]
+
+    def log_prob(self, y: AnyArray, x: Any) -> FloatArray:
+        """Return log r(y|x), (n,); −∞ where the noise cannot be."""
+        return self.log_density(np.asarray(y).reshape(len(x), -1)[:, 0] - self.mean(x))
 
     def sample(self, x: Any, rng: np.random.Generator, n: int | None = None) -> FloatArray:
         """Draw one y for each row of x, (n, 1)."""
@@ -32,15 +37,27 @@ def _skewed(rng: np.random.Generator, n: int) -> FloatArray:
     return values
 
 
+def _skewed_density(noise: FloatArray) -> FloatArray:
+    at = np.maximum(4.0 + 2.0 * noise, 0.0)
+    with np.errstate(divide="ignore"):
+        values: FloatArray = 3.0 * np.log(at) - at - np.log(6.0) + np.log(2.0)
+    return values
+
+
 def _heavy(rng: np.random.Generator, n: int) -> FloatArray:
     """Student-t noise with 4 degrees of freedom and variance 1."""
     values: FloatArray = rng.standard_t(4.0, size=n) / np.sqrt(2.0)
     return values
 
 
+def _heavy_density(noise: FloatArray) -> FloatArray:
+    values: FloatArray = np.log(3.0 / 8.0) + 0.5 * np.log(2.0) - 2.5 * np.log1p(0.5 * noise**2)
+    return values
+
+
 def _noise_problems() -> list[Problem]:
     line = Normal(mean=first, std=1.0)
-    skewed, heavy = Noise(first, _skewed), Noise(first, _heavy)
+    skewed, heavy = Noise(first, _skewed, _skewed_density), Noise(first, _heavy, _heavy_density)
     return [
         Problem("skewed", "Skewed noise", line, skewed, gaussian_x(1), 1, 1, False),
         Problem("heavy", "Heavy-tailed noise", line, heavy, gaussian_x(1), 1, 1, False),

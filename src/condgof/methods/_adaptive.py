@@ -1,0 +1,205 @@
+"""The adaptive test: standardised, at several scales and locations at once. The recommended test."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import FloatArray
+from condgof.errors import InputError
+from condgof.kernels import Gaussian, Radial
+from condgof.methods._adaptive_solve import Design, Parts, narrowed, solve_adaptive
+from condgof.methods._prepare import Scored, Units, check_count
+from condgof.methods._solve import Options, prepare
+from condgof.models import BLIND, STANDARDIZED_BY
+from condgof.null import Evidence, Family, combine, pvalue
+from condgof.result import GofResult
+from condgof.sample import RngLike, Seed
+from condgof.stein import DEFAULT_MEMORY
+
+#: How much the scales count, beside the locations, in the combined statistic.
+SCALES_SHARE = 0.7
+
+
+def adaptive(
+    model: Any,
+    x: Any,
+    y: Any = None,
+    *,
+    standardize: str = "auto",
+    scales_x: tuple[float, ...] = (1.0, 0.5, 0.25),
+    scales_y: tuple[float, ...] = (4.0, 2.0, 1.0, 0.5),
+    n_locations: int = 80,
+    scale_x: str = "std",
+    solver: str = "auto",
+    null: str = "wild",
+    n_boot: int = 1000,
+    rank: int | None = None,
+    tolerance: float | None = None,
+    rng: RngLike = None,
+    engine: Any = None,
+    memory: int = DEFAULT_MEMORY,
+) -> GofResult:
+    """Test a conditional density model at all scales at once: the recommended test.
+
+    H0: p(y|x) is the true conditional density for almost all x. y is first standardised by the model,
+    given x, which compares like with like and changes neither the hypothesis nor the level. Then
+
+    - at each *scale*, a bandwidth on x and one on y, the KCSD statistic of `kcsd`,
+    - at each of many *locations*, rows of x, the statistic of `fscd` with that one location (J = 1),
+
+    are each divided by the standard deviation of their own null draws, and both families are combined by
+    the log of the mean of exponentials, c = log mean_k exp(z_k). The draws use the same signs for all
+    of them, so that p-values p_scales and p_locations of the two, and of the weighted harmonic mean
+
+        statistic = log(0.7/p_scales + 0.3/p_locations),
+
+    come from the same combination of the draws: nothing is split off and nothing is paid twice.
+
+    Do not use it when parameters of the model were fitted on this same sample, or when rows are
+    dependent. With a model that offers nothing but scores, modes of y that lie far apart are not
+    compared by weight; the result says so.
+
+    Parameters
+    ----------
+    model : ConditionalModel or anything `as_model` takes
+        The model; an array of scores (n, d_y) or a tuple (mean, std) will do.
+    x, y : array_like or frame of shape (n,) or (n, d)
+        The sample; x may be a source from `scan`, which brings its own y, or Dask arrays.
+    standardize : {"auto", "cdf", "marginals", "mean_std", "none"}
+        What y is standardised by, given x: normal scores Φ⁻¹(F(y|x)) of the model's CDF (for
+        d_y > 1 of its conditional CDFs, coordinate after coordinate), of its marginal CDFs, its
+        location and scale (a full covariance where the model has one), or nothing. "auto" takes the
+        first of these that the model offers.
+    scales_x : tuple of float
+        Bandwidths on x, in units of the median distance.
+    scales_y : tuple of float
+        Bandwidths on y, in standardised units; with ``standardize="none"``, in units of the median
+        distance.
+    n_locations : int
+        Number of rows of x that serve as single locations; 0 for none.
+    scale_x : {"std", "none"}
+        Whether to divide each numeric column of x by its standard deviation first.
+    solver, null, n_boot, rank, tolerance, rng, engine, memory
+        As in `kcsd`; there is no spectral null. The low-rank solver (rank up to 500, or 250 above
+        50,000 rows) makes its draws from 16,384 rows where there are more.
+
+    Returns
+    -------
+    GofResult
+        Its ``kernel_x`` and ``kernel_y`` are those of the scale that carries most of the evidence.
+        ``details``: ``scales`` (bandwidths, statistic and p-value of each), ``strongest_scale``,
+        ``scales_pvalue``, ``locations_pvalue``, ``strongest_location`` (where, with the p-value of
+        that location alone, not corrected for the search), and ``standardized_by``.
+
+    Examples
+    --------
+    >>> import numpy as np, condgof as cg
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(-2, 2, 400)
+    >>> y = x + (1 + (x > 1)) * rng.standard_normal(400)   # too noisy where x > 1
+    >>> result = cg.adaptive(cg.models.Normal(mean=lambda x: x, std=1.0), x, y, rng=1)
+    >>> result.reject(alpha=0.001), result.details["standardized_by"]
+    (True, "normal scores of the model's CDF")
+    >>> bool(result.details["strongest_location"]["x"][0] > 1)
+    True
+    """
+    if isinstance(null, str) and null == "spectral":
+        raise InputError("adaptive has no spectral null; use null='wild'.")
+    options = Options.of(
+        solver=solver,
+        null=null,
+        n_boot=n_boot,
+        rank=rank,
+        tolerance=tolerance,
+        engine=engine,
+        memory=memory,
+    )
+    x_scales, y_scales = _scales(scales_x, "scales_x"), _scales(scales_y, "scales_y")
+    count = 0 if n_locations == 0 else check_count(n_locations, "n_locations")
+    seed = Seed.of(rng)
+    scored = prepare(model, x, y, Units(scale_x, standardize), options, seed)
+    rows = scored.subsample
+    kernel_x, kernel_y = rows.kernels(
+        Gaussian("median"), Gaussian("median" if rows.by == "none" else 1.0), seed
+    )
+    design = Design(kernel_x, x_scales, y_scales, kernel_y.sigma, count)
+    parts = solve_adaptive(scored, design, options, seed)
+    return _result(scored.n, rows, design, parts, seed)
+
+
+def _scales(scales: Any, name: str) -> tuple[float, ...]:
+    """Check multiples of a bandwidth, and put the largest first."""
+    try:
+        values = tuple(sorted({float(scale) for scale in scales}, reverse=True))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be a list of positive numbers, got {scales!r}.") from error
+    if not values or not all(0 < value < np.inf for value in values):
+        raise InputError(f"{name} must be a list of positive numbers, got {scales!r}.")
+    return values
+
+
+def _result(n: int, rows: Scored, design: Design, parts: Parts, seed: Seed) -> GofResult:
+    """Combine the parts."""
+    scales = Family.of(parts.scales.statistics, parts.scales.draws)
+    evidence = [scales.log_mean_exp()]
+    details: dict[str, Any] = {"standardized_by": STANDARDIZED_BY[rows.by]}
+    kernel = design.scale_kernel(rows)
+    table = _table(kernel.scales, design, parts.scales.statistics, scales.pvalues)
+    best = int(np.argmax(scales.values))
+    details |= {"scales": table, "strongest_scale": table[best], "scales_pvalue": evidence[0].pvalue}
+    shares = [1.0]
+    if parts.local is not None:
+        local = Family.of(parts.local.statistics, parts.local.draws)
+        evidence.append(local.log_mean_exp())
+        shares = [SCALES_SHARE, 1.0 - SCALES_SHARE]
+        details |= _where(rows, parts.locations, local, evidence[1])
+    statistic, draws = combine(evidence, shares)
+    notes = (*rows.notes(), *((BLIND,) if rows.by in ("none", "mean_std") else ()))
+    notes += parts.details.get("notes", ())
+    details |= {**parts.details, **({"notes": notes} if notes else {})}
+    if rows.score_error is not None:
+        details["score_error"] = rows.score_error
+    multiple, bandwidth = kernel.scales[best]
+    return GofResult(
+        statistic=statistic,
+        pvalue=pvalue(statistic, draws),
+        method="adaptive",
+        n=n,
+        null_distribution=draws,
+        null=parts.null,
+        kernel_x=narrowed(design.kernel_x, multiple).shown(rows.sample.d_x),
+        kernel_y=Gaussian(bandwidth),
+        solver=parts.solver,
+        seed=seed.value,
+        details=details,
+    )
+
+
+def _table(
+    scales: list[tuple[float, float]], design: Design, statistics: FloatArray, pvalues: FloatArray
+) -> list[dict[str, float | None]]:
+    """Return what each scale says, as plain numbers."""
+    radial = [f.kernel.sigma for f in design.kernel_x.factors if isinstance(f.kernel, Radial)]
+    return [
+        {
+            "bandwidth_x": multiple * radial[0] if radial else None,
+            "bandwidth_y": bandwidth,
+            "statistic": float(statistic),
+            "pvalue": float(p),
+        }
+        for (multiple, bandwidth), statistic, p in zip(scales, statistics, pvalues, strict=True)
+    ]
+
+
+def _where(rows: Scored, locations: FloatArray, local: Family, evidence: Evidence) -> dict[str, Any]:
+    """Return what the locations say: as a family, and which of them says most."""
+    best = int(np.argmax(local.values))
+    point = rows.to_user(locations[best % len(locations)])
+    labels = rows.sample.labels(point[None])
+    strongest: dict[str, Any] = {"x": point, "pvalue": float(local.pvalues[best])}
+    return {
+        "locations_pvalue": evidence.pvalue,
+        "strongest_location": {**strongest, **({"label": labels[0]} if labels else {})},
+    }

@@ -1,0 +1,236 @@
+"""The adaptive test's statistics and draws: exact, or from low-rank factors that are linear in n."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import FloatArray
+from condgof.engine import single_threaded_blas
+from condgof.kernels import CovariateKernel, Gaussian, OnColumns
+from condgof.methods._prepare import Scored
+from condgof.methods._random import row_locations
+from condgof.methods._solve import Options
+from condgof.methods._stream import SUBSAMPLE, Stream
+from condgof.null import NULLS, bootstrap_weights
+from condgof.sample import Seed, Use
+from condgof.stein import (
+    ArrayRows,
+    LocalKernel,
+    ScaleKernel,
+    ScaleLandmarks,
+    ScaleSums,
+    SteinOperator,
+    choose_landmarks,
+    choose_scale_landmarks,
+    local_forms,
+    local_totals,
+    scale_forms,
+    scale_sweep,
+    scale_totals,
+)
+
+#: The bandwidth on x at single locations, in medians, and those on y, in units of the coordinates.
+LOCAL_X = 0.5
+LOCAL_Y = (1.0, 4.0)
+#: Relative residual and largest rank of the factors on y at single locations.
+LOCAL_TOLERANCE, LOCAL_RANK = 1e-2, 48
+#: The low-rank solver makes its draws from at most this many rows.
+NULL_ROWS = 16_384
+#: Its largest rank, up to 50,000 rows and above.
+RANK, RANK_ABOVE = 500, 250
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Statistics n·D̂ (K,) of one kind with their draws (K, m)."""
+
+    statistics: FloatArray
+    draws: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """What the adaptive test combines.
+
+    Parameters
+    ----------
+    scales : Part
+        One statistic for each scale.
+    local : Part or None
+        One for each bandwidth on y and each location.
+    locations : ndarray of shape (L, d_x)
+        The locations, in the kernel's units.
+    solver, null : str
+        What ran.
+    details : dict
+        For the result.
+    """
+
+    scales: Part
+    local: Part | None
+    locations: FloatArray
+    solver: str
+    null: str
+    details: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """What is compared, at which scales and where.
+
+    Parameters
+    ----------
+    kernel_x : CovariateKernel
+        k with the median bandwidth.
+    x_scales : tuple of float
+        Multiples of that bandwidth.
+    y_scales : tuple of float
+        Bandwidths on y.
+    y_unit : float
+        What they are multiples of.
+    n_locations : int
+        How many single locations; 0 for none.
+    """
+
+    kernel_x: CovariateKernel
+    x_scales: tuple[float, ...]
+    y_scales: tuple[float, ...]
+    y_unit: float
+    n_locations: int
+
+    def scale_kernel(self, rows: Scored) -> ScaleKernel:
+        """Return the Stein kernels of all scales."""
+        bandwidths = tuple(self.y_unit * scale for scale in self.y_scales)
+        return ScaleKernel.amid(rows.x, rows.y, self.kernel_x, self.x_scales, bandwidths)
+
+    def local_kernel(self, rows: Scored, seed: Seed) -> LocalKernel:
+        """Choose rows of x as locations (y is not looked at), and factor the kernels on y."""
+        rng = seed.stream(Use.LOCATIONS)
+        count = min(self.n_locations, rows.n)
+        locations = row_locations(rows.x, count, rng)
+        factors = []
+        for number, scale in enumerate(LOCAL_Y):
+            pivots = seed.stream(Use.LANDMARKS, 2, number)
+            some = np.arange(rows.n)
+            if rows.n > SUBSAMPLE:
+                some = np.sort(pivots.choice(rows.n, SUBSAMPLE, replace=False))
+            operator = SteinOperator.of(
+                rows.x[some],
+                rows.y[some],
+                rows.scores[some],
+                CovariateKernel(()),
+                Gaussian(scale * self.y_unit),
+            )
+            factors.append(choose_landmarks(operator, pivots, tolerance=LOCAL_TOLERANCE, cap=LOCAL_RANK))
+        return LocalKernel(narrowed(self.kernel_x, LOCAL_X), locations, tuple(factors))
+
+
+def narrowed(kernel: CovariateKernel, factor: float) -> CovariateKernel:
+    """Return a kernel on x with the bandwidths of its Gaussian factors multiplied."""
+
+    def change(part: OnColumns) -> OnColumns:
+        if not isinstance(part.kernel, Gaussian):
+            return part
+        return replace(part, kernel=part.kernel.with_bandwidth(factor * part.kernel.sigma))
+
+    return replace(kernel, factors=tuple(map(change, kernel.factors)))
+
+
+def solve_adaptive(scored: Scored | Stream, design: Design, options: Options, seed: Seed) -> Parts:
+    """Compute the statistics of all scales and locations, and draw from their null distribution."""
+    # One BLAS thread: the last bits decide which pivots are drawn, and must not depend on cores.
+    with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
+        local = design.local_kernel(scored.subsample, seed) if design.n_locations else None
+    if isinstance(scored, Scored) and options.chosen(scored.n) == "exact":
+        return _exact(scored, design, local, options, seed)
+    return _lowrank(scored, design, local, options, seed)
+
+
+def _exact(
+    scored: Scored, design: Design, local: LocalKernel | None, options: Options, seed: Seed
+) -> Parts:
+    n, engine = scored.n, options.engine
+    weights = bootstrap_weights(options.null, n, options.n_boot, seed, options.memory // 8)
+    kernel = design.scale_kernel(scored)
+    rows = kernel.rows(scored.x, scored.y, scored.scores)
+    scales = scale_sweep(kernel, rows, weights, engine=engine, memory=options.memory)
+    at = None
+    if local is not None:
+        at = local_forms(local, scored.x, scored.y, scored.scores, weights, engine)
+    return Parts(
+        _part(scales.totals, scales, n, weights.factor),
+        None if at is None else _part(at.totals, at, n, weights.factor),
+        np.empty((0, scored.x.shape[1])) if local is None else local.locations,
+        "exact",
+        NULLS[options.null],
+        {},
+    )
+
+
+def _lowrank(
+    scored: Scored | Stream, design: Design, local: LocalKernel | None, options: Options, seed: Seed
+) -> Parts:
+    n, engine = scored.n, options.engine
+    landmarks = _landmarks(scored.subsample, design, options, n, seed)
+    some = null_rows(scored, options, seed)
+    weights = bootstrap_weights(options.null, some.total, options.n_boot, seed)
+    draws = scale_forms(landmarks, some, weights, engine.local)
+    whole = some.total == n
+    totals = draws.totals if whole else scale_totals(landmarks, scored.rows(), engine)
+    at: Part | None = None
+    if local is not None:
+        found = local_forms(local, some.x, some.y, some.scores, weights, engine)
+        sums = found.totals if whole else local_totals(local, scored.rows(), engine)
+        at = _part(sums, found, n, weights.factor)
+    details: dict[str, Any] = {"rank": max(landmarks.ranks), "residual": landmarks.residual}
+    if not whole:
+        details["null_rows"] = some.total
+    if landmarks.capped:
+        details["notes"] = (
+            f"rank stopped at {max(landmarks.ranks)} with a relative residual of "
+            f"{landmarks.residual:.1g} over all scales: the level holds, some power may be lost at the "
+            "narrowest (raise rank=)",
+        )
+    return Parts(
+        _part(totals, draws, n, weights.factor),
+        at,
+        np.empty((0, scored.subsample.x.shape[1])) if local is None else local.locations,
+        "lowrank",
+        NULLS[options.null],
+        details,
+    )
+
+
+def _part(totals: FloatArray, sums: ScaleSums, n: int, factor: float) -> Part:
+    return Part(totals / (n - 1), factor * sums.forms)
+
+
+def _landmarks(rows: Scored, design: Design, options: Options, n: int, seed: Seed) -> ScaleLandmarks:
+    rng = seed.stream(Use.LANDMARKS)
+    some = np.arange(rows.n)
+    if rows.n > SUBSAMPLE:
+        some = np.sort(rng.choice(rows.n, SUBSAMPLE, replace=False))
+    cap = options.rank or (RANK if n <= 50_000 else RANK_ABOVE)
+    kernel = design.scale_kernel(rows)
+    with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        sample = kernel.rows(rows.x[some], rows.y[some], rows.scores[some])
+        return choose_scale_landmarks(kernel, sample, rng, tolerance=options.target(n), cap=cap)
+
+
+def null_rows(scored: Scored | Stream, options: Options, seed: Seed) -> ArrayRows:
+    """Return the rows that draws are made from: all of them, or as many as suffice, at random.
+
+    The null distribution of n·D̂ does not depend on n in the limit, so that draws of some thousand rows
+    serve for any number. They are not the rows that the landmarks were chosen from, whose features
+    are larger than those of others.
+    """
+    rng = seed.stream(Use.LANDMARKS, 3)
+    if isinstance(scored, Stream):
+        scored = scored.train(min(scored.n, NULL_ROWS), rng, options.engine)[0]
+    elif scored.n > NULL_ROWS:
+        some = np.sort(rng.choice(scored.n, NULL_ROWS, replace=False))
+        return ArrayRows(scored.x[some], scored.y[some], scored.scores[some])
+    return scored.rows()

@@ -1,0 +1,124 @@
+"""Many statistics, one p-value: combined, and calibrated by the same combination of their draws.
+
+Statistics that share their bootstrap weights are drawn together, so that whatever combines them sees in
+the draws the very dependence that the statistics have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from condgof._typing import FloatArray
+
+#: A draw as near as this to the statistic, in units of the draws' spread, is the statistic itself: all
+#: signs are equal, and the difference is rounding.
+TIE = 1e-5
+#: Share of the draws from which the slope of the tail beyond the largest is taken.
+TAIL = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Statistics of one kind, in units of the spread of their own draws.
+
+    Parameters
+    ----------
+    values : ndarray of shape (K,)
+        The statistics.
+    draws : ndarray of shape (K, m)
+        Their draws, column by column from the same weights.
+    """
+
+    values: FloatArray
+    draws: FloatArray
+
+    @classmethod
+    def of(cls, statistics: FloatArray, draws: FloatArray) -> Family:
+        """Divide by the standard deviation of the draws; what never varies says nothing and is 0."""
+        spread = draws.std(axis=1, keepdims=True)
+        vary = spread > 0
+        z = np.divide(statistics[:, None], spread, out=np.zeros((len(draws), 1)), where=vary)
+        scaled = np.divide(draws, spread, out=np.zeros(draws.shape), where=vary)
+        return cls(z[:, 0], np.where(np.abs(scaled - z) <= TIE, z, scaled))
+
+    @property
+    def pvalues(self) -> FloatArray:
+        """The p-value of each statistic by itself, (K,)."""
+        above = np.count_nonzero(self.draws >= self.values[:, None], axis=1)
+        values: FloatArray = (1 + above) / (self.draws.shape[1] + 1)
+        return values
+
+    def log_mean_exp(self) -> Evidence:
+        """Combine to one statistic: a soft maximum, which also grows where several agree."""
+        return Evidence.of(float(_log_mean_exp(self.values)), _log_mean_exp(self.draws))
+
+
+def _log_mean_exp(z: FloatArray) -> FloatArray:
+    top = z.max(axis=0)
+    values: FloatArray = top + np.log(np.exp(z - top).mean(axis=0))
+    return values
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """A statistic and its draws on the common scale −log(tail probability).
+
+    Parameters
+    ----------
+    value : float
+        Of the statistic. Beyond all draws it goes on along an exponential tail.
+    draws : ndarray of shape (m,)
+        Of the draws, each among all of them.
+    pvalue : float
+        Of the statistic by itself.
+    """
+
+    value: float
+    draws: FloatArray
+    pvalue: float
+
+    @classmethod
+    def of(cls, statistic: float, draws: FloatArray) -> Evidence:
+        """Turn a statistic and its draws into tail probabilities among the draws."""
+        m, ordered = len(draws), np.sort(draws)
+        # Ties are told by value: equal draws have equal tails, and count each other.
+        above = m - np.searchsorted(ordered, draws, side="left")
+        pvalue = (1 + m - int(np.searchsorted(ordered, statistic, side="left"))) / (m + 1)
+        value = -float(np.log(pvalue))
+        if statistic > ordered[-1]:
+            top = ordered[-max(1, round(TAIL * m)) :]
+            slope = float(np.mean(top - top[0])) or 1.0
+            value += (statistic - float(ordered[-1])) / slope
+        return cls(value, -np.log((1 + above) / (m + 1)), pvalue)
+
+
+def combine(parts: Sequence[Evidence], weights: Sequence[float]) -> tuple[float, FloatArray]:
+    """Return log Σ_i w_i/p_i of the statistics and of each draw: the weighted harmonic mean of p-values.
+
+    Parameters
+    ----------
+    parts : sequence of Evidence
+        Made from the same draws.
+    weights : sequence of float
+        How much each part counts; they sum to 1.
+
+    Returns
+    -------
+    statistic : float
+        The combined statistic.
+    draws : ndarray of shape (m,)
+        Its draws.
+
+    Examples
+    --------
+    >>> part = Evidence.of(2.0, np.array([0.0, 1.0, 2.0]))
+    >>> round(float(np.exp(-combine([part, part], [0.5, 0.5])[0])), 3)  # the p-value of either
+    0.5
+    """
+    logs = np.log(np.asarray(weights, dtype=np.float64))
+    value = float(np.logaddexp.reduce([part.value + w for part, w in zip(parts, logs, strict=True)]))
+    stacked = np.stack([part.draws + w for part, w in zip(parts, logs, strict=True)])
+    return value, np.asarray(np.logaddexp.reduce(stacked, axis=0))

@@ -1,0 +1,143 @@
+"""Discrepancies at many single locations in x: the paper's FSCD statistic with J = 1, for each of them.
+
+At a location v the matrix k(x_i, v) k(x_j, v) h_ij factors once h does: with h_ij ≈ ψ_i·ψ_j of low
+rank, a location has the features k(x_i, v) ψ_i, and sums are linear in n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from condgof._typing import FloatArray, SingleArray
+from condgof.engine import Engine
+from condgof.kernels import CovariateKernel
+from condgof.stein._features import settle
+from condgof.stein._landmarks import Landmarks
+from condgof.stein._rows import Piece, Rows
+from condgof.stein._scale_sweep import ScaleSums
+from condgof.stein._sum import Arrays, sum_over
+from condgof.stein._sweep import Weights, check_overflow
+
+#: Locations whose draws are one matrix product.
+GROUP = 8
+
+
+@dataclass(frozen=True, eq=False)
+class LocalKernel:
+    """Stein kernels at single locations.
+
+    Parameters
+    ----------
+    kernel_x : CovariateKernel
+        k.
+    locations : ndarray of shape (L, d_x)
+        V, in the kernel's units.
+    factors : tuple of Landmarks
+        Low-rank factors of h, one for each bandwidth on y.
+    """
+
+    kernel_x: CovariateKernel
+    locations: FloatArray
+    factors: tuple[Landmarks, ...]
+
+    def rows(self, x: FloatArray, y: FloatArray, scores: FloatArray) -> LocalRows:
+        """Compare rows with the locations, and factor their h."""
+        features = tuple(
+            np.ascontiguousarray(factor.whiten(factor.compare(factor.kernel.rows(x, y, scores))))
+            for factor in self.factors
+        )
+        return LocalRows(self.kernel_x(self.locations, x), features)
+
+
+@dataclass(frozen=True, eq=False)
+class LocalRows:
+    """Rows as the locations see them.
+
+    Parameters
+    ----------
+    near : ndarray of shape (L, n)
+        k(v, x_i).
+    features : tuple of ndarrays of shape (r, n)
+        ψ for each bandwidth on y.
+    """
+
+    near: FloatArray
+    features: tuple[FloatArray, ...]
+
+
+def local_totals(kernel: LocalKernel, rows: Rows, engine: Engine) -> FloatArray:
+    """Sum the off-diagonal matrix of each bandwidth on y and each location, over all rows, (S·L,)."""
+
+    def task(piece: Piece, rows: LocalRows) -> Arrays:
+        near = rows.near if piece.keep is None else rows.near * piece.keep
+        return _plain(near, rows.features)
+
+    return _totals(sum_over(kernel, rows, engine, task))
+
+
+def _plain(near: FloatArray, features: tuple[FloatArray, ...]) -> Arrays:
+    """Return, for each bandwidth, Σ_i k_i ψ_i and Σ_i k_i² ‖ψ_i‖² of each location."""
+    sums: list[FloatArray] = [near @ psi.T for psi in features]
+    squares = np.square(near)
+    own: list[FloatArray] = [squares @ np.square(psi).sum(axis=0) for psi in features]
+    return (*sums, *own)
+
+
+def _totals(parts: Arrays) -> FloatArray:
+    check_overflow(*parts)
+    half = len(parts) // 2
+    whole = np.concatenate([np.square(sums).sum(axis=1) for sums in parts[:half]])
+    own = np.concatenate(parts[half:])
+    return settle(whole - own, whole + own)
+
+
+def local_forms(
+    kernel: LocalKernel,
+    x: FloatArray,
+    y: FloatArray,
+    scores: FloatArray,
+    weights: Weights,
+    engine: Engine,
+) -> ScaleSums:
+    """Sum the off-diagonal matrices of all locations, plainly and under m sets of weights.
+
+    Returns
+    -------
+    ScaleSums
+        With K = S·L: all locations at the first bandwidth on y, then at the next.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # sums are checked
+        rows = kernel.rows(x, y, scores)
+        totals = _totals(_plain(rows.near, rows.features))
+    single = weights.block(0, len(y)).astype(np.float32)
+    task = _group(rows, single, np.square(single))
+    starts = [
+        (s, start)
+        for s in range(len(kernel.factors))
+        for start in range(0, len(kernel.locations), GROUP)
+    ]
+    forms = np.concatenate(list(engine.local.map(task, starts)))
+    check_overflow(forms)
+    return ScaleSums(totals, forms)
+
+
+def _group(
+    rows: LocalRows, weights: SingleArray, squares: SingleArray
+) -> Callable[[tuple[int, int]], FloatArray]:
+    """Return the task that makes the draws of some locations at one bandwidth."""
+
+    def task(item: tuple[int, int]) -> FloatArray:
+        s, start = item
+        near, psi = rows.near[start : start + GROUP], rows.features[s]
+        unit = float(np.sqrt(np.square(psi).sum(axis=0).max())) or 1.0  # single must not overflow
+        features = (near[:, None, :] * (psi / unit)).astype(np.float32)
+        own = np.square(features).sum(axis=1)
+        products = features.reshape(-1, features.shape[2]) @ weights
+        sums = np.square(products).reshape(len(near), len(psi), -1).sum(axis=1, dtype=np.float64)
+        forms: FloatArray = (sums - own @ squares) * unit**2
+        return forms
+
+    return task

@@ -1,0 +1,186 @@
+"""Low-rank factors of the Stein matrices of all scales, from one set of landmark rows.
+
+The landmarks are chosen for the sum of the matrices (each in units of its diagonal), which is above
+each of them in the order of positive semi-definite matrices, so that they serve them all; comparisons
+with them then share distances and exponentials. A wide scale needs fewer of them than a narrow one:
+its factor stops when what is left of its diagonal is nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg.lapack import dpstrf
+
+from condgof._typing import FloatArray, IntArray, SingleArray
+from condgof.engine import Engine
+from condgof.stein._features import settle
+from condgof.stein._kernel import Rows as Index
+from condgof.stein._landmarks import choose_pivots
+from condgof.stein._pass import tiles_of
+from condgof.stein._rows import Piece, Rows
+from condgof.stein._scale_sweep import ScaleSums
+from condgof.stein._scales import ScaleKernel, ScaleRows
+from condgof.stein._sum import Arrays, sum_over
+from condgof.stein._sweep import Weights, check_overflow
+
+#: A factor stops when what is left of the diagonal is below this share of it.
+SMALLEST = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class SumOfScales:
+    """The sum of the Stein matrices of all scales, each in units of the mean of its diagonal."""
+
+    kernel: ScaleKernel
+    sample: ScaleRows
+    units: FloatArray
+
+    @classmethod
+    def of(cls, kernel: ScaleKernel, sample: ScaleRows) -> SumOfScales:
+        """Find the units."""
+        units = kernel.diag(sample).mean(axis=1)
+        return cls(kernel, sample, np.where(units > 0, units, 1.0))
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.sample)
+
+    def diag(self) -> FloatArray:
+        """Return the diagonal, (n,)."""
+        values: FloatArray = (self.kernel.diag(self.sample) / self.units[:, None]).sum(axis=0)
+        return values
+
+    def block(self, rows: Index, columns: Index) -> FloatArray:
+        """Return the block at some rows and columns."""
+        blocks = self.kernel.blocks(self.sample.take(rows), self.sample.take(columns))
+        total: FloatArray = sum(
+            (block / unit for block, unit in zip(blocks, self.units, strict=True)), start=np.zeros(())
+        )
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class ScaleLandmarks:
+    """Landmark rows, with a factor for each scale.
+
+    Parameters
+    ----------
+    kernel : ScaleKernel
+        The scales.
+    rows : ScaleRows
+        The r landmark rows.
+    chosen : tuple of K arrays of shape (r_k,)
+        Which landmarks serve a scale, in the order of its factor.
+    inverses : tuple of K arrays of shape (r_k, r_k)
+        L⁻¹ with LLᵀ = H(S_k, S_k).
+    residual : float
+        Estimated relative residual of the sum of the scales.
+    capped : bool
+        Whether the rank stopped at its cap.
+    """
+
+    kernel: ScaleKernel
+    rows: ScaleRows
+    chosen: tuple[IntArray, ...]
+    inverses: tuple[FloatArray, ...]
+    residual: float
+    capped: bool
+
+    @property
+    def ranks(self) -> list[int]:
+        """The rank at each scale."""
+        return [len(index) for index in self.chosen]
+
+    def features(self, rows: ScaleRows) -> Iterator[FloatArray]:
+        """Yield the features of some rows at each scale, (r_k, len(rows)) each."""
+        blocks = self.kernel.blocks(self.rows, rows)
+        for index, inverse, block in zip(self.chosen, self.inverses, blocks, strict=True):
+            features: FloatArray = inverse @ block[index]
+            yield features
+
+
+def choose_scale_landmarks(
+    kernel: ScaleKernel,
+    sample: ScaleRows,
+    rng: np.random.Generator,
+    *,
+    tolerance: float,
+    cap: int,
+) -> ScaleLandmarks:
+    """Choose landmarks among the rows of a (sub)sample, and factor each scale on them."""
+    pivots = choose_pivots(SumOfScales.of(kernel, sample), rng, tolerance=tolerance, cap=cap)
+    rows = sample.take(pivots.index)
+    factors = [_factor(block) for block in kernel.blocks(rows, rows)]
+    return ScaleLandmarks(
+        kernel,
+        rows,
+        tuple(index for index, _ in factors),
+        tuple(inverse for _, inverse in factors),
+        pivots.residual,
+        pivots.capped,
+    )
+
+
+def _factor(matrix: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Factor a positive semi-definite matrix, largest pivot first, as far as it is not singular."""
+    factor, order, rank, _ = dpstrf(matrix, tol=SMALLEST * float(np.diag(matrix).max()), lower=1)
+    triangle = np.tril(factor[:rank, :rank])
+    return np.asarray(order[:rank] - 1, dtype=np.int64), np.tril(np.linalg.inv(triangle))
+
+
+def scale_totals(landmarks: ScaleLandmarks, rows: Rows, engine: Engine) -> FloatArray:
+    """Sum ΦΦᵀ off its diagonal at each scale, over all rows, (K,)."""
+    ranks = landmarks.ranks
+    cuts = np.cumsum([0, *ranks])
+
+    def task(piece: Piece, rows: ScaleRows) -> Arrays:
+        sums, own = np.zeros(cuts[-1]), np.zeros(len(ranks))
+        for part in tiles_of(len(rows)):
+            for k, features in enumerate(landmarks.features(rows.take(part))):
+                if piece.keep is not None:
+                    features *= piece.keep[part]
+                sums[cuts[k] : cuts[k + 1]] += features.sum(axis=1)
+                own[k] += float(np.square(features).sum())
+        return sums, own
+
+    sums, own = sum_over(landmarks.kernel, rows, engine, task)
+    check_overflow(sums, own)
+    whole = np.add.reduceat(np.square(sums), cuts[:-1])
+    return settle(whole - own, whole + own)
+
+
+def scale_forms(landmarks: ScaleLandmarks, rows: Rows, weights: Weights, engine: Engine) -> ScaleSums:
+    """Sum ΦΦᵀ off its diagonal at each scale, plainly and under m sets of weights.
+
+    Products with the weights are in single precision, as in `scale_sweep`.
+    """
+    ranks, m = landmarks.ranks, weights.m
+    cuts = np.cumsum([0, *ranks])
+
+    def task(piece: Piece, rows: ScaleRows) -> Arrays:
+        w = weights.block(piece.start, piece.stop).astype(np.float32)
+        plain, own = np.zeros(cuts[-1]), np.zeros(len(ranks))
+        weighted: SingleArray = np.zeros((cuts[-1], m), dtype=np.float32)
+        own_weighted = np.zeros((len(ranks), m))
+        for part in tiles_of(len(rows)):
+            stacked: SingleArray = np.empty((cuts[-1], len(w[part])), dtype=np.float32)
+            squares: SingleArray = np.empty((len(ranks), len(w[part])), dtype=np.float32)
+            for k, features in enumerate(landmarks.features(rows.take(part))):
+                stacked[cuts[k] : cuts[k + 1]] = features
+                each = np.square(features).sum(axis=0)
+                plain[cuts[k] : cuts[k + 1]] += features.sum(axis=1)
+                own[k] += float(each.sum())
+                squares[k] = each
+            weighted += stacked @ w[part]
+            own_weighted += squares @ np.square(w[part])
+        return plain, own, weighted.astype(np.float64), own_weighted
+
+    plain, own, weighted, own_weighted = sum_over(landmarks.kernel, rows, engine, task)
+    check_overflow(plain, own, weighted, own_weighted)
+    whole = np.add.reduceat(np.square(plain), cuts[:-1])
+    forms = np.add.reduceat(np.square(weighted), cuts[:-1], axis=0) - own_weighted
+    return ScaleSums(settle(whole - own, whole + own), forms)
