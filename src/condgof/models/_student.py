@@ -81,6 +81,13 @@ class StudentT(ConditionalModel):
         df, loc, scale = self._parts(x, *y.shape)
         return np.asarray(stdtr(df[:, 0], ((y - loc) / scale)[:, 0]))
 
+    def cdf_grid(self, values: AnyArray, x: Any, n: int | None = None) -> FloatArray:
+        """Return P(Y ≤ v | x) for each row of x and each of m values, d_y = 1, (n, m)."""
+        from scipy.special import stdtr
+
+        df, loc, scale = self._parts(x, row_count(x, n), 1)
+        return np.asarray(stdtr(df, (np.ravel(values) - loc) / scale))
+
     def sample(self, x: Any, rng: np.random.Generator, n: int | None = None) -> FloatArray:
         """Draw one y for each row of x, (n, d_y)."""
         n = row_count(x, n)
