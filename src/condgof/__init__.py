@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from condgof import errors, models
 from condgof.kernels import IMQ, Categorical, Gaussian, Kernel, Laplace, Matern52, Radial
 from condgof.locate import power_criterion, witness
-from condgof.methods import fscd, fssd, kcsd, ksd
+from condgof.methods import fscd, fssd, kcsd, ksd, mmd, zheng
 from condgof.models import as_model, columns, from_log_prob, from_score, normal, scores
 from condgof.result import GofResult
 from condgof.sample import Source, scan
@@ -37,6 +37,7 @@ __all__ = [
     "fssd",
     "kcsd",
     "ksd",
+    "mmd",
     "models",
     "normal",
     "power_criterion",
@@ -44,6 +45,7 @@ __all__ = [
     "scores",
     "study",
     "witness",
+    "zheng",
 ]
 
 
