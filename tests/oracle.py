@@ -103,3 +103,28 @@ def finite_set_statistic(y, scores, locations, kernel, s):
             tau[i, j] = scores[i] * value + by_y
     tau = tau.reshape(n, -1) / np.sqrt(d * len(locations))
     return u_statistic(tau @ tau.T)
+
+
+def mmd2(matrix, first):
+    """The unbiased MMD² of the rows in `first` against the others (Gretton et al. 2012, Lemma 6)."""
+    rows = range(len(matrix))
+    a, b = [i for i in rows if first[i]], [i for i in rows if not first[i]]
+    within_a = sum(matrix[i, j] for i in a for j in a if i != j) / (len(a) * (len(a) - 1))
+    within_b = sum(matrix[i, j] for i in b for j in b if i != j) / (len(b) * (len(b) - 1))
+    between = sum(matrix[i, j] for i in a for j in b) / (len(a) * len(b))
+    return within_a + within_b - 2 * between
+
+
+def zheng(x, y, cdf):
+    """K∘G of Zheng's test with its A, B and T, for cdf(value, i), pair by pair."""
+    n, d_x = x.shape
+    h = [np.std(column, ddof=1) * n ** (-1 / (12 * d_x)) for column in x.T]
+    d = np.array([[float(y[i] <= y[k]) - cdf(y[k], i) for k in range(n)] for i in range(n)])
+    product = np.zeros((n, n))
+    for i in range(n):
+        for j in range(n):
+            k = np.exp(-0.5 * sum(((x[i, c] - x[j, c]) / h[c]) ** 2 for c in range(d_x)))
+            product[i, j] = k * sum(d[i] * d[j]) / n
+    off = [product[i, j] for i in range(n) for j in range(n) if i != j]
+    A, B = sum(off) / (n * (n - 1)), 2 * sum(v**2 for v in off) / (n * (n - 1))
+    return product, A, B, n * A / np.sqrt(B)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from condgof import errors, models
 from condgof.kernels import IMQ, Categorical, Gaussian, Kernel, Laplace, Matern52, Radial
 from condgof.locate import power_criterion, witness
-from condgof.methods import adaptive, fscd, fssd, kcsd, ksd
+from condgof.methods import adaptive, fscd, fssd, kcsd, ksd, mmd, zheng
 from condgof.models import as_model, columns, from_log_prob, from_score, normal, scores
 from condgof.result import GofResult
 from condgof.sample import Source, scan
@@ -38,6 +38,7 @@ __all__ = [
     "fssd",
     "kcsd",
     "ksd",
+    "mmd",
     "models",
     "normal",
     "power_criterion",
@@ -45,6 +46,7 @@ __all__ = [
     "scores",
     "study",
     "witness",
+    "zheng",
 ]
 
 

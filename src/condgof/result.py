@@ -26,7 +26,8 @@ class GofResult:
     statistic : float
         The test statistic; larger means a worse fit.
     pvalue : float
-        (1 + number of null draws at least as large as the statistic) / (number of draws + 1).
+        (1 + number of null draws at least as large as the statistic) / (number of draws + 1), or
+        the tail of a limit (`zheng`); never 0.
     method : str
         Name of the test, such as ``"kcsd"``.
     n : int
@@ -34,7 +35,7 @@ class GofResult:
     null_distribution : ndarray of shape (n_boot,), optional
         Draws of the statistic under the null hypothesis.
     null : str, optional
-        How they were drawn.
+        How they were drawn, or the limit that stands in for them.
     kernel_x, kernel_y : Kernel, optional
         The kernels, with the bandwidths that were used.
     solver : str, optional
@@ -102,7 +103,9 @@ class GofResult:
 
     def __str__(self) -> str:
         draws = 0 if self.null_distribution is None else len(self.null_distribution)
-        how = f" ({draws:,} {self.null} draws)" if draws else ""
+        how = (
+            f" ({draws:,} {self.null} draws)" if draws else f" ({self.null} limit)" if self.null else ""
+        )
         verdict = (
             "evidence against the model at the 5% level"
             if self.reject()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scipy.stats import binom
 
-from cells import LOWRANK, METHODS, NULLS, TRUE_MODELS, Cell
+from cells import BASELINES, LOWRANK, METHODS, NULLS, TRUE_MODELS, Cell
 
 #: Both tails together.
 TAIL = 1e-4
@@ -58,6 +58,16 @@ def table(cells: list[Cell], results: dict[str, dict[int, float]]) -> tuple[str,
             "comes out at n = 300; the solver takes it by itself only above 100,000 rows.",
             "",
             *_level_lines(lowrank, results, failures, list(LOWRANK), ("wild", "spectral"), ("wild",)),
+        ]
+    baseline = [c for c in cells if c.kind == "baseline"]
+    if baseline:
+        claimed = ("permutation", "wild")
+        lines += [
+            "## Level of the paper's baselines",
+            "",
+            "The normal limit of `zheng` (the paper's, and the default) is shown as it comes out.",
+            "",
+            *_level_lines(baseline, results, failures, list(BASELINES), (*claimed, "normal"), claimed),
         ]
     power = [c for c in cells if c.kind == "power"]
     if power:

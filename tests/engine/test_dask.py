@@ -72,6 +72,16 @@ def test_the_exact_solver(client, null):
     assert_same(far, near)
 
 
+@pytest.mark.parametrize("n", [1500, 1501])
+def test_the_baselines(client, n):
+    _, x, y = arrays(n)
+    for test in (cg.mmd, lambda *a, **k: cg.zheng(*a, null="wild", **k)):
+        near, far = (
+            test(functional(), x, y, rng=3, n_boot=200, engine=engine) for engine in (None, client)
+        )
+        assert_same(far, near)
+
+
 def functional():
     mean, std = (lambda x: x[:, 0] - x[:, 1]), (lambda x: np.exp(0.3 * x[:, 1]))
     return cg.models.Normal(mean=mean, std=std)

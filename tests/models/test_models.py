@@ -201,8 +201,10 @@ class TestAsModel:
             def sample(self, x, rng, n=None):
                 return np.zeros((len(x), 1))
 
-        with pytest.raises(UnsupportedModelError, match=r"OnlySampler has no score. No test"):
+        with pytest.raises(UnsupportedModelError, match=r"OnlySampler has no score. It can take: mmd"):
             cg.scores(OnlySampler(), [0.0, 1.0, 2.0], [1.0, 2.0, 4.0])
+        with pytest.raises(UnsupportedModelError, match=r"ConditionalModel has no score. No test"):
+            cg.scores(ConditionalModel(), [0.0, 1.0, 2.0], [1.0, 2.0, 4.0])
         with pytest.raises(UnsupportedModelError, match=r"no cdf. It can take: fscd, fssd, kcsd, ksd"):
             cg.from_score(lambda y, x: -y).cdf(None, None)
 

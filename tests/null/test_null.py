@@ -5,10 +5,23 @@ import pytest
 from scipy import stats
 
 from condgof.errors import InputError
-from condgof.null import bootstrap_weights, multinomial_weights, pvalue, sign_weights
+from condgof.null import (
+    bootstrap_weights,
+    multinomial_weights,
+    normal_pvalue,
+    permutation_weights,
+    pvalue,
+    settle_ties,
+    sign_weights,
+)
 from condgof.sample import Seed
 
-MAKERS = [sign_weights, multinomial_weights]
+
+def odd_labels(n, m, seed):
+    return permutation_weights(n, n // 3, m - 1, seed, high=0.3, low=-0.7)
+
+
+MAKERS = [sign_weights, multinomial_weights, odd_labels]
 
 
 @pytest.mark.parametrize("make", MAKERS)
@@ -49,6 +62,41 @@ def test_multinomial_counts():
     sd = np.sqrt(n * (256 / n) * (1 - 256 / n))
     assert first.std() == pytest.approx(sd, rel=5 / np.sqrt(2 * m))
     assert np.corrcoef(first, last)[0, 1] < 0
+
+
+@pytest.mark.parametrize("most", [0, 10**5, 10**7])
+def test_permuted_labels(most):
+    n, first, m = 700, 300, 400
+    w = permutation_weights(n, first, m, Seed.of(0), high=0.25, low=-2.0).keeping(most).block(0, n)
+    assert w.shape == (n, m + 1)
+    assert set(np.unique(w)) == {0.25, -2.0}
+    np.testing.assert_array_equal((w > 0).sum(axis=0), first)
+    np.testing.assert_array_equal(w[:, 0], np.where(np.arange(n) < first, 0.25, -2.0))
+    drawn = w[:, 1:] > 0
+    # Every row is as likely as any other, and so is every pair, in one block or in two.
+    low, high = stats.binom.ppf([1e-7, 1 - 1e-7], m, first / n)
+    assert ((low <= drawn.sum(axis=1)) & (drawn.sum(axis=1) <= high)).all()
+    both = first * (first - 1) / (n * (n - 1))
+    for a, b in ((0, 1), (255, 256), (10, 690)):
+        low, high = stats.binom.ppf([1e-5, 1 - 1e-5], m, both)
+        assert low <= (drawn[a] & drawn[b]).sum() <= high
+    counts = drawn[:256].sum(axis=0)
+    sd = stats.hypergeom.std(n, first, 256)
+    assert counts.std() == pytest.approx(sd, rel=5 / np.sqrt(2 * m))
+
+
+def test_all_permutations_of_a_tiny_sample_are_as_likely():
+    drawn = permutation_weights(4, 2, 6000, Seed.of(1)).block(0, 4)[:, 1:] > 0
+    _, counts = np.unique(drawn, axis=1, return_counts=True)
+    assert len(counts) == 6
+    assert stats.chisquare(counts).pvalue > 1e-4
+
+
+def test_ties_and_the_normal_tail():
+    draws = settle_ties(1.0, np.array([1.0 - 1e-13, 1.0 + 1e-13, 1.1]), 1e-12)
+    np.testing.assert_array_equal(draws, [1.0, 1.0, 1.1])
+    assert normal_pvalue(1.5) == pytest.approx(stats.norm.sf(1.5), rel=1e-12)
+    assert 0 < normal_pvalue(1e9) < 1e-300
 
 
 @pytest.mark.parametrize("make", MAKERS)

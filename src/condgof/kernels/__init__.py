@@ -4,6 +4,7 @@ from condgof.kernels._bandwidth import median_distance
 from condgof.kernels._base import Kernel, Radial
 from condgof.kernels._categorical import Categorical
 from condgof.kernels._distance import direct_sqdist, product_is_exact, sqdist
+from condgof.kernels._gram import Gram
 from condgof.kernels._product import OnColumns, Product
 from condgof.kernels._profiles import IMQ, Gaussian, Laplace, Matern52
 from condgof.kernels._resolve import CovariateKernel, FiniteLocations, resolve_x, resolve_y
@@ -14,6 +15,7 @@ __all__ = [
     "CovariateKernel",
     "FiniteLocations",
     "Gaussian",
+    "Gram",
     "Kernel",
     "Laplace",
     "Matern52",

@@ -102,7 +102,7 @@ class Matern52(Radial):
 
 @dataclass(frozen=True, repr=False)
 class Laplace(Radial):
-    """Laplace kernel, exp(−‖a − b‖ / σ), for x only.
+    """Laplace kernel, exp(−‖a − b‖ / σ), for x only (and for y in `mmd`).
 
     It has a kink at 0, where a Stein kernel on y needs two derivatives. It is not analytic:
     the paper's theorem for random locations does not cover it.

@@ -92,13 +92,16 @@ def resolve_x(kernel: Any, x: FloatArray, columns: Sequence[Column], seed: Seed)
     return CovariateKernel(tuple(ready), tuple(medians))
 
 
-def resolve_y(kernel: Any, y: FloatArray, seed: Seed) -> Radial:
-    """Make the kernel on y ready for a sample: radial, smooth, with a number as its bandwidth."""
+def resolve_y(kernel: Any, y: FloatArray, seed: Seed, *, stein: bool = True) -> Radial:
+    """Make the kernel on y ready for a sample: radial, with a number as its bandwidth.
+
+    Unless `stein` is False it must be smooth too, because a Stein kernel takes its derivatives.
+    """
     if not isinstance(kernel, Radial):
         raise InputTypeError(
             f"kernel_y must be a radial kernel such as condgof.Gaussian('median'), got {kernel!r}."
         )
-    if not kernel.smooth:
+    if stein and not kernel.smooth:
         raise InputError(
             f"{type(kernel).__name__} cannot serve on y: the Stein kernel needs two derivatives at "
             "distance 0. Use Gaussian, IMQ or Matern52 for kernel_y."

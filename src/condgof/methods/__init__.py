@@ -6,9 +6,11 @@ from condgof.methods._fssd import fssd
 from condgof.methods._kcsd import kcsd
 from condgof.methods._ksd import ksd
 from condgof.methods._lazy import lay_out
+from condgof.methods._mmd import mmd
 from condgof.methods._prepare import Scored, Units, check_reg
 from condgof.methods._solve import SOLVERS, find_landmarks
 from condgof.methods._stream import Stream, check_source_call
+from condgof.methods._zheng import zheng
 
 __all__ = [
     "SOLVERS",
@@ -24,4 +26,6 @@ __all__ = [
     "kcsd",
     "ksd",
     "lay_out",
+    "mmd",
+    "zheng",
 ]

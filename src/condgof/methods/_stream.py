@@ -14,7 +14,7 @@ from condgof.methods._lazy import ChunkRows
 from condgof.methods._prepare import Scored, Units
 from condgof.methods._source_rows import SourceRows, of_rows
 from condgof.models import ColumnsModel, ConditionalModel, as_model
-from condgof.sample import ArraySource, Block, Sample, Seed, Source, Use
+from condgof.sample import ArraySource, Block, Sample, Seed, Source, Use, is_lazy
 
 #: Rows of the subsample, from which bandwidths and landmarks come.
 SUBSAMPLE = 4096
@@ -121,6 +121,15 @@ def in_memory(model: Any, source: Source | ArraySource, units: Units = Units()) 
     if model.rows is not None and model.rows != source.n:
         raise ShapeError(f"The model is bound to {model.rows} rows and the source has {source.n}.")
     return score_block(model, source, block, np.arange(source.n), units)
+
+
+def refuse_source(test: str, x: Any, y: Any) -> None:
+    """Refuse a source or Dask arrays, for a test that needs the sample in memory."""
+    if isinstance(x, (Source, ArraySource)) or is_lazy(x) or is_lazy(y):
+        raise InputTypeError(
+            f"{test} needs the sample in memory, and takes no source (condgof.scan) and no Dask arrays. "
+            "kcsd, fscd and adaptive take them; or pass NumPy arrays or a frame."
+        )
 
 
 def check_source_call(x: Any, y: Any, solver: str) -> bool:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from condgof._typing import FloatArray
 from condgof.kernels import CovariateKernel, Radial
 from condgof.methods._prepare import Scored
 from condgof.methods._solve import Solution
 from condgof.methods._stream import Stream
-from condgof.null import pvalue
+from condgof.null import pvalue, settle_ties
 from condgof.result import GofResult
 from condgof.sample import Seed
 
@@ -46,10 +44,7 @@ def make_result(
     n = scored.n
     rows = scored.subsample
     statistic = share * solution.total / (n - 1)
-    draws = share * solution.draws
-    # A draw whose signs are all equal is the statistic itself, up to rounding: make it a tie, so
-    # that the p-value of a tiny sample does not hang on the last bit.
-    draws[np.isclose(draws, statistic, rtol=1e-11, atol=0.0)] = statistic
+    draws = settle_ties(statistic, share * solution.draws, 1e-11 * abs(statistic))
     details = {**rows.details(), **(details or {}), **solution.details}
     if rows.score_error is not None:
         details["score_error"] = rows.score_error

@@ -1,5 +1,6 @@
 """Conditional density models: what they can do, closed forms, and making them from what a user has."""
 
+from condgof.models._answers import cdf_rows, check_cdf, sample_rows
 from condgof.models._as_model import as_model, scores
 from condgof.models._base import ConditionalModel, scores_of
 from condgof.models._columns import ColumnsModel, columns
@@ -34,12 +35,15 @@ __all__ = [
     "ScoreModel",
     "StudentT",
     "as_model",
+    "cdf_rows",
+    "check_cdf",
     "choose_coordinates",
     "columns",
     "coordinates_of",
     "from_log_prob",
     "from_score",
     "normal",
+    "sample_rows",
     "scores",
     "scores_of",
 ]

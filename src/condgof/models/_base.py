@@ -9,10 +9,18 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import ShapeError, UnsupportedModelError, check_finite
-from condgof.sample import Sample, as_numbers
+from condgof.sample import Sample, as_numbers, take_rows
 
 #: What each test asks of a model.
-NEEDS = {"adaptive": "score", "kcsd": "score", "fscd": "score", "ksd": "score", "fssd": "score"}
+NEEDS = {
+    "adaptive": "score",
+    "kcsd": "score",
+    "fscd": "score",
+    "ksd": "score",
+    "fssd": "score",
+    "mmd": "sample",
+    "zheng": "cdf",
+}
 
 
 class ConditionalModel:
@@ -83,6 +91,32 @@ class ConditionalModel:
         """
         return self.mean_std(x, n)
 
+    def cdf_grid(self, values: AnyArray, x: Any, n: int | None = None) -> FloatArray:
+        """Return P(Y ≤ v | x) for each row of x and each of m values, (n, m).
+
+        The default repeats every row of x m times and asks `cdf`; models whose parameters can be
+        computed once a row override it.
+
+        Parameters
+        ----------
+        values : ndarray of shape (m,) or (m, 1)
+            Where; `cdf` gets them in that shape, (n·m,) or (n·m, 1).
+        x : array or frame
+            Any number of rows, or as many as the model is bound to.
+        n : int, optional
+            The number of rows when x is None.
+        """
+        n = self.rows or row_count(x, n)
+        rows = np.repeat(np.arange(n), len(values))
+        tiled = np.tile(values, (n, *(1 for _ in values.shape[1:])))
+        raw = self.take(rows).cdf(tiled, None if x is None else take_rows(x, rows))
+        flat = as_numbers(raw, "What cdf returns", advice="Check the model.")
+        if flat.shape not in ((len(rows),), (len(rows), 1)):
+            raise ShapeError(
+                f"cdf must return one number for each row, shape ({len(rows)},), got {flat.shape}."
+            )
+        return flat.reshape(n, len(values)).astype(np.float64, copy=False)
+
     def sample(self, x: Any, rng: np.random.Generator, n: int | None = None) -> FloatArray:
         """Draw one y for each row of x, (n, d_y); `n` is needed when x is None."""
         self._lacks("sample")
@@ -147,7 +181,7 @@ def as_rows(y: AnyArray) -> FloatArray:
 
 
 def check_rows(model: ConditionalModel, sample: Sample) -> None:
-    """Refuse a model that is bound to another number of rows than the sample has."""
+    """Check that a model that is bound to rows has those of the sample."""
     if model.rows is not None and model.rows != sample.n:
         raise ShapeError(
             f"The model is bound to {model.rows} rows and the sample has {sample.n}. "
@@ -180,10 +214,15 @@ def scores_of(model: ConditionalModel, sample: Sample) -> tuple[FloatArray, floa
 
 def check_scores(raw: Any, n: int, d_y: int) -> FloatArray:
     """Check the shape of scores: (n, d_y), or (n,) when d_y = 1; nothing is broadcast."""
-    array = as_numbers(raw, "The scores", advice="Check what the model returns.")
+    return check_shape(raw, n, d_y, "The scores")
+
+
+def check_shape(raw: Any, n: int, d_y: int, what: str) -> FloatArray:
+    """Check the shape of what a model returns, one row for each observation, as in `check_scores`."""
+    array = as_numbers(raw, what, advice="Check what the model returns.")
     if array.shape != (n, d_y) and not (d_y == 1 and array.shape == (n,)):
         allowed = f"({n}, {d_y})" + (f" or ({n},)" if d_y == 1 else "")
         raise ShapeError(
-            f"The scores must have shape {allowed}, one row for each observation, got {array.shape}."
+            f"{what} must have shape {allowed}, one row for each observation, got {array.shape}."
         )
     return array.reshape(n, d_y).astype(np.float64)

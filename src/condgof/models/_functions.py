@@ -88,7 +88,7 @@ class LogProbModel(ConditionalModel):
             raise DerivativeError(
                 "The log-density is flat at every row, so its score says nothing: a piecewise "
                 "constant density (a histogram) cannot be tested through its score. Use a test "
-                "that works on the CDF or on samples."
+                "that works on the CDF (zheng) or on samples (mmd)."
             )
         # The median, because an outlier's score must not excuse errors of the other rows.
         size = np.abs(scores) + np.median(np.abs(scores), axis=0)

@@ -143,6 +143,16 @@ class NormalMixture(ConditionalModel):
         cov[:, diagonal, diagonal] += own
         return mean, np.asarray(np.linalg.cholesky(cov), dtype=np.float64)
 
+    def cdf_grid(self, values: AnyArray, x: Any, n: int | None = None) -> FloatArray:
+        """Return P(Y ≤ v | x) for each row of x and each of m values, d_y = 1, (n, m)."""
+        from scipy.special import ndtr
+
+        weights, means, stds = self._parts(x, row_count(x, n), 1)
+        out = np.zeros((len(weights), len(values)))
+        for c in range(weights.shape[1]):  # one component at a time, not (n, C, m) at once
+            out += weights[:, [c]] * ndtr((np.ravel(values) - means[:, c]) / stds[:, c])
+        return out
+
     def _d_y(self, x: Any) -> int:
         for parameter in (self.means, self.stds):
             value = parameter.value

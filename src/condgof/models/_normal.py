@@ -176,6 +176,15 @@ class Normal(ConditionalModel):
         d_y = self._d_y(x)
         return np.array(self.mean.at(x, n, (d_y,))), self._chol(x, n, d_y)
 
+    def cdf_grid(self, values: AnyArray, x: Any, n: int | None = None) -> FloatArray:
+        """Return P(Y ≤ v | x) for each row of x and each of m values, d_y = 1, (n, m)."""
+        from scipy.special import ndtr
+
+        n = self.rows or row_count(x, n)
+        z: FloatArray = np.ravel(values) - self.mean.at(x, n, (1,))
+        z /= self._std(x, n, 1) if self.cov is None else self._chol(x, n, 1)[:, :, 0]
+        return np.asarray(ndtr(z, out=z))
+
     def sample(self, x: Any, rng: np.random.Generator, n: int | None = None) -> FloatArray:
         """Draw one y for each row of x, (n, d_y)."""
         n = self.rows or row_count(x, n)

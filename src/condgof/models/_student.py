@@ -99,6 +99,13 @@ class StudentT(ConditionalModel):
         _, loc, scale = self._parts(x, n, self._d_y(x))
         return np.array(loc), np.array(scale)
 
+    def cdf_grid(self, values: AnyArray, x: Any, n: int | None = None) -> FloatArray:
+        """Return P(Y ≤ v | x) for each row of x and each of m values, d_y = 1, (n, m)."""
+        from scipy.special import stdtr
+
+        df, loc, scale = self._parts(x, row_count(x, n), 1)
+        return np.asarray(stdtr(df, (np.ravel(values) - loc) / scale))
+
     def sample(self, x: Any, rng: np.random.Generator, n: int | None = None) -> FloatArray:
         """Draw one y for each row of x, (n, d_y)."""
         n = row_count(x, n)

@@ -1,15 +1,21 @@
-"""Null distributions: bootstrap weights, the spectral limit, and the p-value."""
+"""Null distributions: bootstrap and permutation weights, the spectral limit, and the p-value."""
 
 from __future__ import annotations
 
 import operator
+from collections.abc import Collection
 from typing import Any
 
 from condgof.errors import InputError, InputTypeError
 from condgof.null._combine import Evidence, Family, combine
-from condgof.null._pvalue import pvalue
+from condgof.null._pvalue import normal_pvalue, pvalue, settle_ties
 from condgof.null._spectral import spectral_draws
-from condgof.null._weights import RowWeights, multinomial_weights, sign_weights
+from condgof.null._weights import (
+    RowWeights,
+    multinomial_weights,
+    permutation_weights,
+    sign_weights,
+)
 from condgof.sample import Seed
 
 __all__ = [
@@ -18,10 +24,14 @@ __all__ = [
     "Family",
     "RowWeights",
     "bootstrap_weights",
+    "check_n_boot",
     "check_null",
     "combine",
     "multinomial_weights",
+    "normal_pvalue",
+    "permutation_weights",
     "pvalue",
+    "settle_ties",
     "sign_weights",
     "spectral_draws",
 ]
@@ -31,16 +41,22 @@ NULLS = {"wild": "wild bootstrap", "multinomial": "multinomial bootstrap", "spec
 _MAKERS = {"wild": sign_weights, "multinomial": multinomial_weights}
 
 
-def check_null(null: Any, n_boot: Any) -> None:
-    """Check the null distribution and the number of draws that a user asked for."""
+def check_n_boot(n_boot: Any) -> int:
+    """Check the number of draws that a user asked for."""
     try:
-        n_boot = operator.index(n_boot)
+        number = operator.index(n_boot)
     except TypeError as error:
         raise InputTypeError(f"n_boot must be an integer, got {n_boot!r}.") from error
-    if n_boot < 1:
-        raise InputError(f"n_boot must be at least 1, got {n_boot}. 1,000 is a good choice.")
-    if not isinstance(null, str) or null not in NULLS:
-        raise InputError(f"null must be one of {', '.join(map(repr, NULLS))}, got {null!r}.")
+    if number < 1:
+        raise InputError(f"n_boot must be at least 1, got {number}. 1,000 is a good choice.")
+    return number
+
+
+def check_null(null: Any, n_boot: Any, names: Collection[str] = NULLS) -> None:
+    """Check the null distribution and the number of draws that a user asked for."""
+    check_n_boot(n_boot)
+    if not isinstance(null, str) or null not in names:
+        raise InputError(f"null must be one of {', '.join(map(repr, names))}, got {null!r}.")
 
 
 def bootstrap_weights(null: str, n: int, n_boot: int, seed: Seed, keep: int = 2**26) -> RowWeights:

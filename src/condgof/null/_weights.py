@@ -32,35 +32,46 @@ class RowWeights:
         Makes the weights of a canonical block, (rows of the block, m), from its number.
     factor : float
         What Σ_{i≠j} w_i w_j H_ij is multiplied by to give a draw of the statistic.
+    scale, shift : float
+        The weights are scale·v + shift for the small integers v that `make` makes.
     kept : ndarray of shape (n, m), optional
-        The weights themselves, where they were made once and for all.
+        The weights as doubles, or the small integers, where they were made once and for all.
     """
 
     n: int
     m: int
     make: Callable[[int], SmallInts]
     factor: float
+    scale: float = 1.0
+    shift: float = 0.0
     kept: SmallInts | FloatArray | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What was kept can be made again, by a worker for the rows that it has: it is not sent.
-        return type(self), (self.n, self.m, self.make, self.factor)
+        return type(self), (self.n, self.m, self.make, self.factor, self.scale, self.shift)
 
     def keeping(self, most: int) -> RowWeights:
         """Return the same weights, kept as doubles or as bytes if they fit into `most` bytes."""
         if self.n * self.m > most:
             return self
         whole = np.concatenate([self.make(b) for b in range(-(-self.n // BLOCK))])
-        return replace(self, kept=whole.astype(np.float64) if 8 * whole.size <= most else whole)
+        return replace(self, kept=self._doubles(whole) if 8 * whole.size <= most else whole)
 
     def block(self, start: int, stop: int) -> FloatArray:
         """Return the weights of rows start to stop, (stop − start, m)."""
         if self.kept is not None:
-            return self.kept[start:stop].astype(np.float64, copy=False)
+            return self._doubles(self.kept[start:stop])
         first, last = start // BLOCK, (stop - 1) // BLOCK
         made = np.concatenate([self.make(b) for b in range(first, last + 1)])
         offset = first * BLOCK
-        return made[start - offset : stop - offset].astype(np.float64)
+        return self._doubles(made[start - offset : stop - offset])
+
+    def _doubles(self, values: SmallInts | FloatArray) -> FloatArray:
+        weights: FloatArray = values.astype(np.float64, copy=False)
+        if values.dtype == np.int8 and (self.scale, self.shift) != (1.0, 0.0):
+            weights *= self.scale  # a copy, and not the weights themselves that were kept
+            weights += self.shift
+        return weights
 
 
 def _rows_of(block: int, n: int) -> int:
@@ -107,3 +118,32 @@ def multinomial_weights(n: int, m: int, seed: Seed) -> RowWeights:
         return (counts.T - 1).astype(np.int8)
 
     return RowWeights(n, m, make, 1.0 / n)
+
+
+def permutation_weights(
+    n: int, first: int, m: int, seed: Seed, *, high: float = 1.0, low: float = -1.0
+) -> RowWeights:
+    """Two labels on n rows and m permutations of them: m + 1 columns, the first one as it is.
+
+    `first` rows get the label `high` and all others `low`. The permutations are drawn in two steps,
+    first how many rows of each block get `high`, then which ones, which is the same distribution.
+
+    Examples
+    --------
+    >>> w = permutation_weights(5, 2, 3, Seed.of(0)).block(0, 5)
+    >>> w[:, 0], w.sum(axis=0)
+    (array([ 1.,  1., -1., -1., -1.]), array([-1., -1., -1., -1.]))
+    """
+    blocks = -(-n // BLOCK)
+    sizes = [_rows_of(b, n) for b in range(blocks)]
+    top = seed.stream(Use.PERMUTATION)  # the blocks' own streams have one more number in their key
+    per_block = top.multivariate_hypergeometric(sizes, first, size=m, method="marginals")
+
+    def make(block: int) -> SmallInts:
+        place = np.arange(sizes[block])
+        labels = np.where(place < per_block[:, block, None], 1, -1).astype(np.int8)
+        as_they_are = np.where(place + block * BLOCK < first, 1, -1).astype(np.int8)
+        permuted = seed.stream(Use.PERMUTATION, block).permuted(labels, axis=1)
+        return np.column_stack([as_they_are, permuted.T])
+
+    return RowWeights(n, m + 1, make, 1.0, scale=(high - low) / 2.0, shift=(high + low) / 2.0)

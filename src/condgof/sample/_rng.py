@@ -29,6 +29,8 @@ class Use(IntEnum):
     STARTS = 5
     LANDMARKS = 6
     SPECTRAL = 7
+    MODEL_SAMPLE = 8
+    PERMUTATION = 9
 
 
 @dataclass(frozen=True)

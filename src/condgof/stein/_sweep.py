@@ -15,11 +15,23 @@ import numpy as np
 from condgof._typing import FloatArray
 from condgof.engine import Engine
 from condgof.errors import InputError, NumericalError
-from condgof.stein._operator import SteinOperator
 
 DEFAULT_MEMORY = 512 * 2**20
 MAX_TILE = 256
 MIN_TILE = 32
+
+
+class PairMatrix(Protocol):
+    """A symmetric matrix over pairs of rows, given block by block."""
+
+    @property
+    def n(self) -> int:
+        """Number of rows (and columns)."""
+        ...
+
+    def block(self, rows: slice, columns: slice, /) -> FloatArray:
+        """Return a block of the matrix, as a new array."""
+        ...
 
 
 class Weights(Protocol):
@@ -115,19 +127,19 @@ class Sums:
 
 
 def sweep(
-    operator: SteinOperator,
+    operator: PairMatrix,
     weights: Weights,
     *,
     engine: Engine,
     memory: int = DEFAULT_MEMORY,
     tile: int | None = None,
 ) -> Sums:
-    """Sum the off-diagonal Stein matrix, plainly and under m sets of weights, in one sweep.
+    """Sum an off-diagonal Stein (or other) matrix, plainly and under m sets of weights, in one sweep.
 
     Parameters
     ----------
-    operator : SteinOperator
-        The matrix, (n, n).
+    operator : PairMatrix
+        The matrix, (n, n); a `SteinOperator`, or a `Gram`.
     weights : Weights
         The weights, (n, m).
     engine : Engine
@@ -171,7 +183,7 @@ def check_overflow(*arrays: FloatArray) -> None:
         )
 
 
-def _strip(operator: SteinOperator, weights: Weights, size: int) -> Callable[[int], Sums]:
+def _strip(operator: PairMatrix, weights: Weights, size: int) -> Callable[[int], Sums]:
     """Return the task that sums the tiles right of the diagonal in a strip of rows."""
     n = operator.n
 
@@ -211,7 +223,7 @@ class _Columns:
 
 
 def matmul(
-    operator: SteinOperator,
+    operator: PairMatrix,
     values: FloatArray,
     *,
     engine: Engine,
