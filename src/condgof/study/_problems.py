@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 from condgof._typing import FloatArray
-from condgof.errors import InputError
 from condgof.models import ConditionalModel, Normal, NormalMixture, StudentT
+from condgof.study._names import unknown
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +53,16 @@ class Problem:
         """
         x = self.draw_x(n, rng)
         return x, self.r.sample(x, rng)
+
+    def trial(self, n: int, rng: np.random.Generator) -> tuple[ConditionalModel, Any, FloatArray]:
+        """Return what one trial of a study tests: the model, and a sample x, y of n rows."""
+        return self.p, *self.draw(n, rng)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        # The problems of this file hold functions without a name; workers know them by theirs.
+        if PROBLEMS.get(self.name) is self:
+            return problem, (self.name,)
+        return super().__reduce_ex__(protocol)
 
 
 def _gaussian_x(d_x: int, mean: float = 0.0) -> Callable[[int, np.random.Generator], FloatArray]:
@@ -168,5 +179,5 @@ def problem(name: str) -> Problem:
     False
     """
     if name not in PROBLEMS:
-        raise InputError(f"There is no problem {name!r}. There are: {', '.join(PROBLEMS)}.")
+        raise unknown("problem", name, PROBLEMS)
     return PROBLEMS[name]
