@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from condgof import methods as tests
 from condgof.errors import InputError, InputTypeError
-from condgof.study._names import Reference, unknown
+from condgof.study._names import OWN, Reference, unknown
 
 #: Name → the function of `condgof`, and its options.
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -45,11 +45,9 @@ def as_methods(methods: Any) -> dict[str, Method | Reference]:
     if isinstance(methods, Mapping):
         found = {str(name): _method(value) for name, value in methods.items()}
     else:
-        names: Sequence[Any] = (
-            [methods] if isinstance(methods, str) or callable(methods) else list(methods)
-        )
+        single = isinstance(methods, str) or callable(methods)
         found = {}
-        for value in names:
+        for value in [methods] if single else list(methods):
             name = value if isinstance(value, str) else getattr(value, "__name__", None)
             if name is None or name == "<lambda>":
                 raise InputTypeError("A method without a name: pass methods as {name: callable}.")
@@ -57,9 +55,7 @@ def as_methods(methods: Any) -> dict[str, Method | Reference]:
                 raise InputError(f"The method {name!r} is there twice.")
             found[name] = _method(value)
     if not found:
-        raise InputError(
-            f"No method was given. There are: {', '.join(METHODS)}, or your own, module:attr."
-        )
+        raise InputError(f"No method was given. There are: {', '.join(METHODS)}{OWN}.")
     return found
 
 
@@ -85,7 +81,7 @@ def _method(value: Any) -> Method | Reference:
         return reference
     if isinstance(value, str):
         if value not in METHODS:
-            raise unknown("method", value, METHODS, ", or your own, module:attr")
+            raise unknown("method", value, METHODS, OWN)
         named = _Named(value)
         named.find()
         return named

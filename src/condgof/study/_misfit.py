@@ -80,7 +80,8 @@ def misfit_of(model: Any, x: Any, misfit: str, size: float, *, name: str | None 
     misfit : {"shift", "scale", "tilt", "outliers"}
         ``shift``: y is `size` model standard deviations too high. ``scale``: the spread is `size` times
         the model's. ``tilt``: y moves by `size` model standard deviations for each standard deviation of
-        the first column of x. ``outliers``: a share `size` of the rows is five times as far from the mean.
+        the first column of x. ``outliers``: a share `size` of the rows is five times as far from the
+        mean.
     size : float
         How large; 0 (or a ratio of 1) leaves the model true, which shows the level of a test.
     name : str, optional
@@ -120,8 +121,8 @@ def _check(case: MisfitProblem) -> None:
     lacking = [ability for ability in needed if not model.can(ability)]
     if lacking:
         raise UnsupportedModelError(
-            f"{type(model).__name__} has no {' and no '.join(lacking)}: y is drawn from the model, and a "
-            "misfit is measured in its standard deviations. Give the model a distribution, such as "
+            f"{type(model).__name__} has no {' and no '.join(lacking)}: y is drawn from the model, and "
+            "a misfit is measured in its standard deviations. Give the model a distribution, such as "
             "condgof.models.Normal or the predictions (mean, std)."
         )
     if case.misfit == "tilt" and not case.h0:
@@ -133,7 +134,8 @@ def _model_of(model: Any) -> ConditionalModel:
 
 
 def _first_column(x: Any) -> FloatArray:
-    first = x[list(x.columns)[0]] if hasattr(x, "columns") else np.asarray(x).reshape(len(x), -1)[:, 0]
+    frame = hasattr(x, "columns")
+    first = x[next(iter(x.columns))] if frame else np.asarray(x).reshape(len(x), -1)[:, 0]
     try:
         return np.asarray(first, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -10,7 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from condgof.errors import InputError
+from condgof.errors import CondgofError, InputError
+
+#: Ends a list of names.
+OWN = ", or your own, module:attr"
 
 
 def unknown(what: str, name: str, known: Iterable[str], more: str = "") -> InputError:
@@ -41,10 +44,10 @@ class Reference:
             raise InputError(f"{self.path!r} is not an address. Write it as module:attr.")
         try:
             value: Any = importlib.import_module(module_name)
-        except ImportError as error:
+        except Exception as error:  # users' modules fail in their own ways
             raise InputError(
-                f"{self.path!r} cannot be imported: {error}. The module must be installed, or be in "
-                "the folder you are in."
+                f"{self.path!r} cannot be imported: {type(error).__name__}: {error}. The module must be "
+                "installed, or be in the folder you are in."
             ) from error
         for part in attribute.split("."):
             if not hasattr(value, part):
@@ -59,4 +62,11 @@ class Reference:
     def made(self) -> Any:
         """Import the object; a plain function is called for it."""
         value = self.load()
-        return value() if inspect.isfunction(value) else value
+        if not inspect.isfunction(value):
+            return value
+        try:
+            return value()
+        except CondgofError:
+            raise
+        except Exception as error:
+            raise InputError(f"{self.path!r} failed: {type(error).__name__}: {error}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import operator
 import sys
@@ -14,7 +15,7 @@ import numpy as np
 from condgof.engine import as_workers, with_progress
 from condgof.errors import InputError, InputTypeError
 from condgof.study._methods import as_methods, definition
-from condgof.study._names import Reference, unknown
+from condgof.study._names import OWN, Reference, unknown
 from condgof.study._problems import PROBLEMS, problem
 from condgof.study._store import open_store
 from condgof.study._study import Study, Topic
@@ -133,21 +134,19 @@ def as_problems(problems: Any) -> dict[str, Any]:
             source = Reference(given)
         elif isinstance(given, str):
             if given not in PROBLEMS:
-                raise unknown("problem", given, PROBLEMS, ", or your own, module:attr")
+                raise unknown("problem", given, PROBLEMS, OWN)
             source = problem(given)
         case = _load(source)
         if not all(hasattr(case, name) for name in ("name", "title", "h0", "trial")):
             raise InputTypeError(
-                f"A problem must be a name, module:attr, a Problem or a misfit, got {type(case).__name__}"
+                f"A problem must be a name, module:attr, Problem or misfit, got {type(case).__name__}"
                 + (f" at {given!r}." if isinstance(given, str) else ".")
             )
         if case.name in found:
             raise InputError(f"Two problems are named {case.name!r}. Give each a name of its own.")
         found[case.name] = source
     if not found:
-        raise InputError(
-            f"No problem was given. There are: {', '.join(PROBLEMS)}, or your own, module:attr."
-        )
+        raise InputError(f"No problem was given. There are: {', '.join(PROBLEMS)}{OWN}.")
     return found
 
 
@@ -186,10 +185,8 @@ def fingerprint(case: Any) -> str:
         ) from error
     digest = hashlib.sha256()
     parts = [x, y]
-    try:
+    with contextlib.suppress(Exception):  # not all models have scores, and not all tests need them
         parts.append(model.score(y, x))
-    except Exception:
-        pass  # not all models have scores, and not all tests need them
     for part in parts:
         values = np.asarray(part).ravel().tolist()
         digest.update(repr([f"{v:.8g}" if isinstance(v, float) else str(v) for v in values]).encode())

@@ -128,9 +128,7 @@ def _recover(path: Path, say: Callable[[str], None]) -> dict[Trial, Outcome]:
         try:
             outcome = from_line(line)
         except (ValueError, RecursionError):
-            say(
-                f"{path}: line {number} cannot be read and is left out; its trial is done again if needed."
-            )
+            say(f"{path}: line {number} cannot be read; its trial is done again if it is needed.")
         else:
             outcomes[outcome.at] = outcome  # the last one counts: failed trials may be tried again
     return outcomes
@@ -148,7 +146,7 @@ def _remember(folder: Path, options: dict[str, Any]) -> None:
             return
     elif (folder / TRIALS).exists():
         raise StudyError(
-            f"{folder} has {TRIALS} but not the {OPTIONS} that says what the trials are. Use another folder."
+            f"{folder} has {TRIALS} but not the {OPTIONS} that says what they are. Use another folder."
         )
     temporary = path.with_suffix(".tmp")
     with temporary.open("w", encoding="utf-8") as file:

@@ -82,7 +82,7 @@ def draw_trial(problem: Any, n: int, trial: int, *, seed: int = 0) -> tuple[Any,
     ((5, 1), (5, 1))
     """
     case = named_problem(problem) if isinstance(problem, str) else problem
-    return case.trial(n, stream(seed, "sample", case.name, n, trial))  # type: ignore[no-any-return]
+    return case.trial(n, stream(seed, "sample", case.name, n, trial))
 
 
 @dataclass(frozen=True)
