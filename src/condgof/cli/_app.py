@@ -53,9 +53,9 @@ def demo(out: Out = Path("demo-output")) -> None:
 
 
 @app.command(
-    epilog="Examples:\n\ncondgof study --problem qgm,hgm --method adaptive,kcsd --n 100,400 --trials 300 "
-    "--out qgm-hgm\n\ncondgof study --model mycode:model --data x.csv --misfit shift=0.2,scale=1.3 "
-    "--n 500 --out misfit"
+    epilog="Examples:\n\ncondgof study --problem qgm,hgm --method adaptive,kcsd --n 100,400 "
+    "--trials 300 --out qgm-hgm\n\ncondgof study --model mycode:model --data x.csv "
+    "--misfit shift=0.2,scale=1.3 --n 500 --out misfit"
 )
 def study(
     n: Annotated[str, typer.Option(help="Sample sizes, as in 100,400.")],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from condgof import methods as tests
@@ -45,7 +45,7 @@ def as_methods(methods: Any) -> dict[str, Method | Reference]:
     if isinstance(methods, Mapping):
         found = {str(name): _method(value) for name, value in methods.items()}
     else:
-        single = isinstance(methods, str) or callable(methods)
+        single = not isinstance(methods, Iterable) or isinstance(methods, str)
         found = {}
         for value in [methods] if single else list(methods):
             name = value if isinstance(value, str) else getattr(value, "__name__", None)

@@ -126,7 +126,7 @@ def run_study(
 
 def as_problems(problems: Any) -> dict[str, Any]:
     """Read the `problems` argument of a study: problems, or references to them, by name."""
-    single = isinstance(problems, str) or hasattr(problems, "trial")
+    single = not isinstance(problems, Iterable) or isinstance(problems, str)
     found: dict[str, Any] = {}
     for given in [problems] if single else list(problems):
         source: Any = given
