@@ -40,13 +40,13 @@ def test_an_error_is_raised_with_where_it_was():
 
 def test_an_error_that_cannot_be_sent():
     def fail(i):
-        class Local(Exception):
+        class LocalError(Exception):
             def __init__(self, a, b):
                 super().__init__(a)
 
-        raise Local("odd", 1)
+        raise LocalError("odd", 1)
 
-    with pytest.raises(RuntimeError, match="Local: odd"):
+    with pytest.raises(RuntimeError, match="LocalError: odd"):
         list(Processes(2).completed(fail, range(5)))
 
 

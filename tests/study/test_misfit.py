@@ -39,6 +39,7 @@ def test_the_size_is_what_it_says():
 def test_no_misfit_is_the_model_itself(misfit, size):
     case = misfit_of(MODEL, X, misfit, size)
     assert case.h0
+    assert case.title == "no misfit"
     _, u = residuals(case)
     assert (u.mean(), u.std()) == pytest.approx((0.0, 1.0), abs=0.03)
 

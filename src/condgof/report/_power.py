@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,7 +71,8 @@ def draw_power(study: Study) -> Any:
     styles = {m: STYLES[m] if m in STYLES else next(spare) for m in study.methods}
     for topic, ax in zip(study.topics, axes.flat, strict=False):
         _draw_panel(ax, study, topic.name, styles)
-        ax.set_title(_plain(f"{topic.title} ") + ("($H_0$)" if topic.h0 else "($H_1$)"), fontsize=10)
+        title = textwrap.fill(_plain(topic.title), 34) + (" ($H_0$)" if topic.h0 else " ($H_1$)")
+        ax.set_title(title, fontsize=10)
         if topic.h0:  # rates near alpha need a scale of their own
             ax.locator_params(axis="y", nbins=5)
             ax.set_ylim(0.0, min(1.0, max(4 * study.alpha, 1.25 * _highest(study, topic.name))))

@@ -105,7 +105,13 @@ def misfit_of(model: Any, x: Any, misfit: str, size: float, *, name: str | None 
     if misfit == "outliers" and not 0 <= size <= 1:
         raise InputError(f"outliers is a share of the rows, between 0 and 1, got {size:g}.")
     x = x if hasattr(x, "columns") else np.asarray(x)
-    title = f"{misfit} {size:g}"
+    words = {
+        "shift": f"shift by {size:g} sd",
+        "scale": f"{size:g} times the spread",
+        "tilt": f"tilt by {size:g} sd",
+        "outliers": f"{100 * size:g}% outliers",
+    }
+    title = "no misfit" if size == MISFITS[misfit][1] else words[misfit]
     case = MisfitProblem(name or f"{misfit}={size:g}", title, model, x, misfit, size)
     _check(case)
     return case
