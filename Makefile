@@ -45,12 +45,12 @@ $(TEST)/.installed: $(TEST)/.tools $(SOURCES)
 $(TEST)/.tools: pyproject.toml
 	$(PYTHON) -m venv $(TEST)
 	$(TEST)/bin/python -m pip install --quiet --upgrade pip
-	$(TEST)/bin/python -m pip install --quiet --group dev '.[plot,frames,arrow,dask]'
+	$(TEST)/bin/python -m pip install --quiet --group dev '.[cli,plot,frames,arrow,dask]'
 	@touch $@
 
 $(DEMO)/.installed: $(SOURCES)
 	$(PYTHON) -m venv $(DEMO)
-	$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade '.[plot]'
+	$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade '.[cli,plot]'
 	@touch $@
 
 # torch before the extras that need it, in this very version: it has a CPU build.

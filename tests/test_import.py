@@ -3,7 +3,18 @@
 import subprocess
 import sys
 
-OPTIONAL = ["torch", "jax", "matplotlib", "pandas", "polars", "dask", "pyarrow", "sklearn"]
+OPTIONAL = [
+    "torch",
+    "jax",
+    "matplotlib",
+    "pandas",
+    "polars",
+    "dask",
+    "pyarrow",
+    "sklearn",
+    "typer",
+    "rich",
+]
 HEAVY = ["scipy.stats", "scipy.optimize", "condgof.study", "condgof.report"]
 
 

@@ -1,18 +1,17 @@
 """The command line.
 
-Exit codes: 0 ran; 2 bad input or usage, with a message and no traceback; 3 an internal error.
+Exit codes: 0 ran; 2 bad input or usage, with a message and no traceback; 3 an internal error; 130
+stopped by Ctrl-C.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import traceback
 from collections.abc import Sequence
-from pathlib import Path
 
-from condgof.errors import CondgofError
+from condgof.errors import CondgofError, require
 
 __all__ = ["main"]
 
@@ -25,22 +24,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments : sequence of str, optional
         The words after the program's name; those of this process unless given.
     """
-    parser = argparse.ArgumentParser(
-        prog="condgof", description="Does a conditional density model p(y|x) fit the data?"
-    )
-    commands = parser.add_subparsers(dest="command", required=True)
-    demo = commands.add_parser("demo", help="test two models on the bundled data, with a figure")
-    demo.add_argument(
-        "--out", type=Path, default=Path("demo-output"), help="folder for the figure (demo-output)"
-    )
-    options = parser.parse_args(arguments)
     try:
-        from condgof.cli._demo import run_demo
+        for package in ("typer", "rich"):
+            require(package, "cli", "The command line")
+        from condgof.cli._app import command
 
-        run_demo(options.out)
+        command()(args=sys.argv[1:] if arguments is None else list(arguments), prog_name="condgof")
+    except SystemExit as stop:  # how Typer ends, well or not
+        return stop.code if isinstance(stop.code, int) else 2 if stop.code else 0
     except (CondgofError, OSError) as error:
         print(f"condgof: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return 130
     except Exception as error:
         if os.environ.get("CONDGOF_DEBUG"):
             traceback.print_exc()

@@ -1,8 +1,9 @@
 """Where the work runs. Only this room knows about threads and clusters."""
 
-from condgof.engine._as_engine import Engine, as_engine
+from condgof.engine._as_engine import Engine, as_engine, as_workers
 from condgof.engine._dask import Cluster
 from condgof.engine._deferred import Deferred
+from condgof.engine._processes import Processes, WorkerError
 from condgof.engine._progress import with_progress
 from condgof.engine._threads import Threads, single_threaded_blas
 
@@ -10,8 +11,11 @@ __all__ = [
     "Cluster",
     "Deferred",
     "Engine",
+    "Processes",
     "Threads",
+    "WorkerError",
     "as_engine",
+    "as_workers",
     "single_threaded_blas",
     "with_progress",
 ]

@@ -6,6 +6,7 @@ import operator
 from typing import Any, TypeAlias
 
 from condgof.engine._dask import Cluster, cluster_of, is_client
+from condgof.engine._processes import Processes
 from condgof.engine._threads import Threads, cores
 from condgof.errors import InputError, InputTypeError
 
@@ -41,3 +42,20 @@ def as_engine(engine: Any) -> Engine:
     if count < 1:
         raise InputError(f"engine must be at least 1 thread, got {count}.")
     return Threads(count)
+
+
+def as_workers(engine: Any) -> Processes | Cluster:
+    """Turn the `engine` argument of a study into something that runs independent tasks.
+
+    Parameters
+    ----------
+    engine : None, int or dask.distributed.Client
+        None for one process a core of this machine, a number of processes, or a connection to a cluster.
+
+    Examples
+    --------
+    >>> sorted(as_workers(1).completed(abs, [-1, 2]))
+    [(-1, 1), (2, 2)]
+    """
+    chosen = as_engine(engine)
+    return Processes(chosen.count) if isinstance(chosen, Threads) else chosen

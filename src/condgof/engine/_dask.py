@@ -6,6 +6,7 @@ was lost for good when the workers that held it died.
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -74,6 +75,44 @@ class Cluster:
             if waiting:
                 self.client.cancel([future for _, future in waiting])
 
+    def completed(
+        self, task: Callable[[Task], Value], items: Iterable[Task]
+    ) -> Iterator[tuple[Task, Value]]:
+        """Apply `task` to every item and yield each item with its value as soon as that is there."""
+        from distributed import CancelledError, KilledWorker, as_completed
+
+        sent, source = _Sent(self.client, task), iter(items)
+        running: dict[Any, tuple[Task, int]] = {}
+        arrivals: Any = as_completed()  # type: ignore[no-untyped-call]
+
+        def hand_in(item: Task, attempt: int) -> None:
+            future = sent.submit(item)
+            running[future] = item, attempt
+            arrivals.add(future)
+
+        def top_up() -> None:
+            most = 2 * max(2, sum(self.client.nthreads().values()))
+            for item in itertools.islice(source, max(0, most - len(running))):
+                hand_in(item, 1)
+
+        try:
+            top_up()
+            for future in arrivals:
+                item, attempt = running.pop(future)
+                try:
+                    value = future.result()
+                except (CancelledError, KilledWorker):
+                    if attempt == ATTEMPTS:
+                        raise
+                    sent.renew()
+                    hand_in(item, attempt + 1)
+                    continue
+                yield item, value
+                top_up()
+        finally:
+            if running:
+                self.client.cancel(list(running))
+
 
 class _Sent:
     """A task that was sent to all workers."""
@@ -111,9 +150,13 @@ class _Sent:
         waiting.popleft()
         return value
 
+    def renew(self) -> None:
+        """Send the task again: the workers that had it are gone."""
+        self.future = self._scatter()
+
     def _again(self, waiting: deque[tuple[Any, Any]]) -> None:
         """Send the task again, and hand in again what has no value yet."""
-        self.future = self._scatter()
+        self.renew()
         for i, (item, future) in enumerate(waiting):
             if future.status != "finished":
                 future.cancel()

@@ -1,6 +1,16 @@
 """Figures: they read results only."""
 
+from condgof.report._criterion import draw_criterion
 from condgof.report._engel import draw_findings
 from condgof.report._figures import draw_fit, draw_where, new_figure, use_log_ticks
+from condgof.report._power import draw_power
 
-__all__ = ["draw_findings", "draw_fit", "draw_where", "new_figure", "use_log_ticks"]
+__all__ = [
+    "draw_criterion",
+    "draw_findings",
+    "draw_fit",
+    "draw_power",
+    "draw_where",
+    "new_figure",
+    "use_log_ticks",
+]

@@ -14,13 +14,14 @@ from condgof.errors import require
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#666666"
 
 
-def new_figure(rows: int, columns: int, *, width: float, height: float) -> tuple[Any, Any]:
+def new_figure(rows: int, columns: int, *, width: float, height: float, **shape: Any) -> tuple[Any, Any]:
     """Return a figure and its axes (rows, columns) that no window manager knows of."""
     require("matplotlib", "plot", "Drawing a figure")
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False, sharex="col", sharey="row")
+    options = {"sharex": "col", "sharey": "row", **shape}
+    return figure, figure.subplots(rows, columns, squeeze=False, **options)
 
 
 def draw_fit(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -52,6 +53,18 @@ class Problem:
         """
         x = self.draw_x(n, rng)
         return x, self.r.sample(x, rng)
+
+    def trial(self, n: int, rng: np.random.Generator) -> tuple[ConditionalModel, Any, FloatArray]:
+        """Return what one trial of a study tests: the model, and a sample x, y of n rows."""
+        return self.p, *self.draw(n, rng)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        # The library's own problems hold functions without a name; workers know them by theirs.
+        from condgof.study._problems import PROBLEMS, problem
+
+        if PROBLEMS.get(self.name) is self:
+            return problem, (self.name,)
+        return super().__reduce_ex__(protocol)
 
 
 def gaussian_x(d_x: int, mean: float = 0.0) -> Callable[[int, np.random.Generator], FloatArray]:

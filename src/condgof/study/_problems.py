@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from condgof._typing import FloatArray
-from condgof.errors import InputError
 from condgof.models import Normal, NormalMixture, StudentT
 from condgof.study._beyond import BEYOND
+from condgof.study._names import unknown
 from condgof.study._problem import Problem, first, gaussian_x, row_sum, uniform_x
 
 
@@ -112,5 +112,5 @@ def problem(name: str) -> Problem:
     False
     """
     if name not in PROBLEMS:
-        raise InputError(f"There is no problem {name!r}. There are: {', '.join(PROBLEMS)}.")
+        raise unknown("problem", name, PROBLEMS)
     return PROBLEMS[name]

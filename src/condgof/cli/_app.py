@@ -1,0 +1,145 @@
+"""The commands and their options; what they do is in the files beside this one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from condgof.study import METHODS, MISFITS, PAPER_TRIALS, PROBLEMS
+
+SETTINGS = {"help_option_names": ["-h", "--help"]}
+
+app = typer.Typer(
+    help="Does a conditional density model p(y|x) fit the data, and if not, where?",
+    context_settings=SETTINGS,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+paper = typer.Typer(
+    help="Reproduce the paper's figures and tables.", context_settings=SETTINGS, no_args_is_help=True
+)
+app.add_typer(paper, name="paper")
+
+
+def command() -> Callable[..., Any]:
+    """Return the command line as a function of ``args``; it ends in SystemExit."""
+    return typer.main.get_command(app)
+
+
+Out = Annotated[Path, typer.Option(help="Folder for what is written; made when it is not there.")]
+Seed = Annotated[int, typer.Option(min=0, help="Another seed gives other samples.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Processes; one a core unless given.")]
+Scheduler = Annotated[
+    str | None, typer.Option(help="Run on the Dask cluster at this address, such as tcp://host:8786.")
+]
+
+
+@app.callback()
+def _condgof() -> None:
+    """Take no options of its own: every command has its own."""
+
+
+@app.command(epilog="Example: condgof demo --out demo-output")
+def demo(out: Out = Path("demo-output")) -> None:
+    """Test two models on the bundled data: verdicts as text, and a figure."""
+    from condgof.cli._demo import run_demo
+
+    run_demo(out)
+
+
+@app.command(
+    epilog="Examples:\n\ncondgof study --problem qgm,hgm --method adaptive,kcsd --n 100,400 "
+    "--trials 300 --out qgm-hgm\n\ncondgof study --model mycode:model --data x.csv "
+    "--misfit shift=0.2,scale=1.3 --n 500 --out misfit"
+)
+def study(
+    n: Annotated[str, typer.Option(help="Sample sizes, as in 100,400.")],
+    problem: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"Problems: {', '.join(PROBLEMS)}, or your own as module:attr; separated by commas."
+        ),
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"Tests: {', '.join(METHODS)}, or your own as module:attr; separated by commas. "
+            "adaptive unless given."
+        ),
+    ] = None,
+    trials: Annotated[int, typer.Option(min=1, help="Samples of each problem and size.")] = 300,
+    out: Out = Path("study-output"),
+    alpha: Annotated[float, typer.Option(help="Level at which p-values count as rejections.")] = 0.05,
+    seed: Seed = 0,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Try again the trials that ended in an error.")
+    ] = False,
+    model: Annotated[
+        str | None,
+        typer.Option(help="A fitted model, module:attr: with n rows, what misfit could I have seen?"),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="With --model: the x to draw from, a CSV file or .npy."),
+    ] = None,
+    x: Annotated[
+        str | None, typer.Option(help="With --data: the columns of x; all of them unless given.")
+    ] = None,
+    misfit: Annotated[
+        str | None,
+        typer.Option(
+            help=f"With --model: misfits and sizes, of {', '.join(MISFITS)}. shift and tilt are in "
+            "model standard deviations, scale is a ratio, outliers a share; shift=0 shows the level. "
+            "shift=0,shift=0.2,scale=1.3 unless given."
+        ),
+    ] = None,
+) -> None:
+    """Measure how often tests reject: their level where the model is true, their power where it is not.
+
+    A study that was stopped, or killed, goes on where it was when the same command is run again.
+    """
+    from condgof.cli import _study
+
+    problems = _study.read_problems(problem, model, data, x, misfit)
+    _study.run(
+        problems,
+        _study.split(method) or ["adaptive"],
+        _study.read_sizes(n),
+        where=(workers, scheduler),
+        out=out,
+        options={"trials": trials, "alpha": alpha, "seed": seed, "retry_failed": retry_failed},
+    )
+
+
+@paper.command(epilog="Example: condgof paper power --out paper-power --quick")
+def power(
+    out: Out = Path("paper-power"),
+    trials: Annotated[int | None, typer.Option(min=1, help=f"{PAPER_TRIALS} unless given.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="20 trials, for a first look.")] = False,
+    seed: Seed = 0,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+) -> None:
+    """Rejection rates of all tests on the paper's four problems: tables and the figure."""
+    from condgof.cli import _paper
+
+    _paper.run_power(out, trials or (20 if quick else PAPER_TRIALS), seed, (workers, scheduler))
+
+
+@paper.command(epilog="Example: condgof paper criterion --out paper-criterion")
+def criterion(
+    out: Out = Path("paper-criterion"),
+    n: Annotated[int, typer.Option(min=20, help="Rows of each sample.")] = 1000,
+    seed: Seed = 0,
+) -> None:
+    """Power-criterion curves of the main text's illustration and of appendix B: one figure."""
+    from condgof.cli import _paper
+
+    _paper.run_criterion(out, n, seed)

@@ -1,0 +1,195 @@
+"""A study on disk: an append-only file of trials, and the options that they depend on."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from condgof.errors import CondgofError
+from condgof.study._lock import locked
+from condgof.study._trial import Outcome, Trial
+
+TRIALS, OPTIONS = "trials.jsonl", "study.json"
+FORMAT = 1
+
+
+class StudyError(CondgofError, ValueError):
+    """A folder holds a study that this one cannot go on with."""
+
+
+@dataclass(frozen=True, eq=False)
+class Store:
+    """Where outcomes are kept: in memory and, with a file, on disk.
+
+    Parameters
+    ----------
+    outcomes : dict
+        What is there already, and what is added.
+    file : binary file, optional
+        Opened for appending.
+    """
+
+    outcomes: dict[Trial, Outcome] = field(default_factory=dict)
+    file: BinaryIO | None = None
+
+    def add(self, outcome: Outcome) -> None:
+        """Keep an outcome; on return it is with the operating system, and a kill cannot undo it."""
+        self.outcomes[outcome.at] = outcome
+        if self.file is not None:
+            self.file.write(to_line(outcome))
+            self.file.flush()
+
+
+@contextmanager
+def open_store(
+    folder: Path | None, options: dict[str, Any], say: Callable[[str], None]
+) -> Iterator[Store]:
+    """Open the study in a folder, which is made when it is not there; None keeps all in memory.
+
+    Parameters
+    ----------
+    folder : Path or None
+        The folder. It is locked meanwhile.
+    options : dict
+        What results depend on: ``seed``, ``condgof`` and the definitions of ``problems`` and
+        ``methods`` by name. Those that are remembered must agree, and new ones are added.
+    say : callable
+        Gets a sentence for each thing that had to be mended.
+    """
+    if folder is None:
+        yield Store()
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder):
+        _remember(folder, options)
+        path = folder / TRIALS
+        outcomes = _recover(path, say)
+        with path.open("ab") as file:
+            yield Store(outcomes, file)
+            os.fsync(file.fileno())
+
+
+def to_line(outcome: Outcome) -> bytes:
+    """Write an outcome as one line of JSON."""
+    row: dict[str, Any] = dict(outcome.at._asdict())
+    if outcome.error is None:
+        row |= {"pvalue": outcome.pvalue, "statistic": outcome.statistic}
+    else:
+        row |= {"error": outcome.error}
+    row["seconds"] = round(outcome.seconds, 6)
+    # Unicode stays readable; a line separator inside a string is escaped, so a line is a line.
+    return json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+
+
+def from_line(line: bytes) -> Outcome:
+    """Read a line; anything that is not the whole of an outcome is a ValueError."""
+    row = json.loads(line.decode("utf-8"))
+    if not isinstance(row, dict):
+        raise ValueError("not an object")
+    at = Trial(row.get("problem"), row.get("n"), row.get("method"), row.get("trial"))  # type: ignore[arg-type]
+    if not (isinstance(at.problem, str) and isinstance(at.method, str)):
+        raise ValueError("no names")
+    if not (type(at.n) is int and type(at.trial) is int):
+        raise ValueError("no numbers")
+    seconds = _number(row.get("seconds"))
+    if "error" in row:
+        return Outcome(at, None, None, seconds, str(row["error"]))
+    pvalue = _number(row.get("pvalue"))
+    if not 0.0 <= pvalue <= 1.0:
+        raise ValueError("not a p-value")
+    statistic = row.get("statistic")
+    return Outcome(at, pvalue, None if statistic is None else _number(statistic), seconds)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ValueError("not a number")
+    return float(value)
+
+
+def _recover(path: Path, say: Callable[[str], None]) -> dict[Trial, Outcome]:
+    """Read the trials; cut off a last line that a kill has torn, leave out lines that make no sense."""
+    data = path.read_bytes() if path.exists() else b""
+    whole = data.rfind(b"\n") + 1
+    if whole < len(data):
+        os.truncate(path, whole)
+        say(
+            f"{path}: the last line was torn ({len(data) - whole} bytes, by a kill or a crash) and is "
+            "cut off; its trial is done again."
+        )
+    outcomes: dict[Trial, Outcome] = {}
+    for number, line in enumerate(data[:whole].split(b"\n")[:-1], 1):
+        try:
+            outcome = from_line(line)
+        except (ValueError, RecursionError):
+            say(f"{path}: line {number} cannot be read; its trial is done again if it is needed.")
+        else:
+            outcomes[outcome.at] = outcome  # the last one counts: failed trials may be tried again
+    return outcomes
+
+
+def _remember(folder: Path, options: dict[str, Any]) -> None:
+    """Compare the options with those of the folder, and write the union of both."""
+    path = folder / OPTIONS
+    if path.exists():
+        known = _read(path)
+        _compare(folder, known, options)
+        for kind in ("problems", "methods"):
+            options = {**options, kind: {**known[kind], **options[kind]}}
+        if options == {key: known[key] for key in options}:
+            return
+    elif (folder / TRIALS).exists():
+        raise StudyError(
+            f"{folder} has {TRIALS} but not the {OPTIONS} that says what they are. Use another folder."
+        )
+    temporary = path.with_suffix(".tmp")
+    with temporary.open("w", encoding="utf-8") as file:
+        json.dump({"format": FORMAT, **options}, file, indent=2, ensure_ascii=False)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)  # the old file or the new one, never half of one
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+        fine = known["format"] == FORMAT and all(
+            isinstance(known[key], kind)
+            for key, kind in (("seed", int), ("condgof", str), ("problems", dict), ("methods", dict))
+        )
+    except (ValueError, KeyError, TypeError):
+        fine = False
+    if not fine:
+        raise StudyError(
+            f"{path} is not the {OPTIONS} of a study that this version can read. Use another folder."
+        )
+    return known  # type: ignore[no-any-return]
+
+
+def _compare(folder: Path, known: dict[str, Any], options: dict[str, Any]) -> None:
+    """Refuse options that would change results."""
+    differences = []
+    if known["seed"] != options["seed"]:
+        differences.append(f"its seed is {known['seed']}, and you ask for {options['seed']}")
+    if known["condgof"] != options["condgof"]:
+        differences.append(
+            f"it was made by condgof {known['condgof']}, and this is condgof {options['condgof']}"
+        )
+    for kind in ("problem", "method"):
+        for name, definition in options[f"{kind}s"].items():
+            before = known[f"{kind}s"].get(name, definition)
+            if before != definition:
+                differences.append(
+                    f"its {kind} {name!r} was another one ({before}, and is {definition} now)"
+                )
+    if differences:
+        raise StudyError(
+            f"{folder} holds a study whose results would change: {'; '.join(differences)}. "
+            "Go on with its own options, or use another folder."
+        )

@@ -1,0 +1,133 @@
+"""One trial: seeded by its own coordinates, run anywhere, the same everywhere."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgof.errors import InputError, InputTypeError, MissingPackageError
+from condgof.study._names import Reference
+from condgof.study._problems import problem as named_problem
+
+
+class Trial(NamedTuple):
+    """The coordinates of a trial."""
+
+    problem: str
+    n: int
+    method: str
+    trial: int
+
+    def __str__(self) -> str:
+        return f"{self.problem}, n = {self.n}, {self.method}, trial {self.trial}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a trial gave: a p-value, or the error that it ended in.
+
+    Parameters
+    ----------
+    at : Trial
+        Its coordinates.
+    pvalue, statistic : float or None
+        None when it failed.
+    seconds : float
+        How long the test took.
+    error : str or None
+        The message, when it failed.
+    """
+
+    at: Trial
+    pvalue: float | None
+    statistic: float | None
+    seconds: float
+    error: str | None = None
+
+
+def stream(seed: int, *coordinates: str | int) -> np.random.Generator:
+    """Return the random stream that belongs to some coordinates and to no others.
+
+    A hash rather than a sum or a list of numbers: names may be anything, and streams must not meet.
+    """
+    digest = hashlib.sha256(json.dumps([seed, *coordinates]).encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:16], "big"))
+
+
+def draw_trial(problem: Any, n: int, trial: int, *, seed: int = 0) -> tuple[Any, Any, Any]:
+    """Return the model and the sample that a study tests in one trial, whatever the method.
+
+    Parameters
+    ----------
+    problem : str or Problem
+        The problem, or its name.
+    n, trial, seed : int
+        The size, the number of the trial and the seed of the study.
+
+    Returns
+    -------
+    model, x, y
+
+    Examples
+    --------
+    >>> model, x, y = draw_trial("qgm", 5, 0)
+    >>> x.shape, y.shape
+    ((5, 1), (5, 1))
+    """
+    case = named_problem(problem) if isinstance(problem, str) else problem
+    return case.trial(n, stream(seed, "sample", case.name, n, trial))
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Runs trials; it travels to the workers.
+
+    Parameters
+    ----------
+    seed : int
+        The seed of the study.
+    problems, methods : mapping
+        Objects or references by name.
+    """
+
+    seed: int
+    problems: Mapping[str, Any]
+    methods: Mapping[str, Any]
+
+    def __call__(self, at: Trial) -> Outcome:
+        """Run one trial; what goes wrong in it is its outcome."""
+        case, method = self.problems[at.problem], self.methods[at.method]
+        start = time.perf_counter()
+        try:
+            case = case.made() if isinstance(case, Reference) else case
+            method = method.load() if isinstance(method, Reference) else method
+            model, x, y = draw_trial(case, at.n, at.trial, seed=self.seed)
+            rng = int(stream(self.seed, "method", *at[:2], at.trial, at.method).integers(2**63))
+            start = time.perf_counter()
+            result = method(model, x, y, rng=rng, engine=1)
+            seconds = time.perf_counter() - start
+            pvalue, statistic = _numbers(result)
+        except (MissingPackageError, MemoryError):
+            raise  # the machine's fault: the study can go on when that is mended
+        except Exception as error:
+            message = f"{type(error).__name__}: {error}"
+            return Outcome(at, None, None, time.perf_counter() - start, message)
+        return Outcome(at, pvalue, statistic, seconds)
+
+
+def _numbers(result: Any) -> tuple[float, float | None]:
+    """Read p-value and statistic of a result, which a user's method may have made."""
+    if not hasattr(result, "pvalue"):
+        raise InputTypeError(f"A method must return a GofResult, this one gave {type(result).__name__}.")
+    pvalue = float(result.pvalue)
+    if not 0.0 <= pvalue <= 1.0:
+        raise InputError(f"A p-value must be between 0 and 1, this method gave {pvalue}.")
+    statistic = float(getattr(result, "statistic", math.nan))
+    return pvalue, statistic if math.isfinite(statistic) else None

@@ -1,0 +1,98 @@
+"""A study that is killed, with SIGKILL, also in the middle of a write, and started again."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+# Without `if __name__ == "__main__"`, as people write scripts.
+SCRIPT = """
+import os, sys
+import condgof as cg
+import condgof.study._store as store
+
+def slow(model, x, y, *, rng, engine):
+    import os, time
+    open(f"pids/{os.getpid()}", "w").close()
+    time.sleep(0.03)
+    return cg.kcsd(model, x, y, n_boot=50, rng=rng, engine=engine)
+
+written = 0
+real = store.Store.add
+def add(self, outcome):
+    global written
+    written += 1
+    if written == int(sys.argv[3]):
+        line = store.to_line(outcome)
+        self.file.write(line[: len(line) // 2])
+        self.file.flush()
+        os.kill(os.getpid(), 9)
+    real(self, outcome)
+store.Store.add = add
+
+cg.study.run_study(["qgm", "lgm"], {"slow": slow, "kcsd": "kcsd"}, [20, 30], trials=12,
+                   out=sys.argv[1], engine=int(sys.argv[2]))
+"""
+TRIALS = 2 * 2 * 2 * 12
+
+
+def start(folder, workers, torn_at=-1):
+    return subprocess.Popen(
+        [sys.executable, "script.py", folder, str(workers), str(torn_at)],
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def end(process, code):
+    """Wait for the end, and return what was said."""
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == code, said
+    return said
+
+
+def lines(folder):
+    path = Path(folder, "trials.jsonl")
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def alive(pid):
+    """Whether a process runs; one that nobody has waited for yet is dead all the same."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_killed_again_and_again_it_ends_with_the_same_tables(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("script.py").write_text(SCRIPT)
+    Path("pids").mkdir()
+    end(start("whole", 2), 0)
+    end(start("killed", 1, torn_at=7), -signal.SIGKILL)
+    assert lines("killed") == 6
+
+    reports = ""
+    for _ in range(2):
+        before = lines("killed")
+        process = start("killed", 2)
+        deadline = time.monotonic() + 60
+        while lines("killed") < before + 9 and time.monotonic() < deadline:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+        reports += end(process, -signal.SIGKILL)
+        assert before < lines("killed") < TRIALS
+    assert "the last line was torn" in reports
+
+    end(start("killed", 2), 0)
+    for name in ("table.txt", "table.csv", "table.json", "table.md"):
+        assert Path("killed", name).read_bytes() == Path("whole", name).read_bytes(), name
+    assert lines("killed") == TRIALS  # nothing was done twice
+
+    if os.path.isdir("/proc/self"):  # and no worker is left behind
+        deadline = time.monotonic() + 10
+        pids = [path.name for path in Path("pids").iterdir()]
+        while any(map(alive, pids)) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert [pid for pid in pids if alive(pid)] == []
