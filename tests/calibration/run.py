@@ -20,6 +20,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one process a core is para
 sys.path.insert(0, str(Path(__file__).parent))
 from cells import Cell, all_cells
 from report import table
+from studies import CLAIMS
 
 
 def finished(path: Path) -> dict[int, float]:
@@ -61,15 +62,22 @@ def main() -> int:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     cells = [cell for cell in all_cells() if options.only in cell.name]
-    if not cells:
-        print(f"no cell is named like {options.only!r}; there are:")
-        print("\n".join(cell.name for cell in all_cells()))
+    claims = {name: claim for name, claim in CLAIMS.items() if options.only in name}
+    if not cells and not claims:
+        print(f"nothing is named like {options.only!r}; there are:")
+        print("\n".join([*CLAIMS, *(cell.name for cell in all_cells())]))
         return 2
     results: dict[str, dict[int, float]] = {}
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         for cell in cells:
             results[cell.name] = run_cell(cell, options.out, pool)
-    text, failures = table(cells, results)
+    sections = []
+    failures: list[str] = []
+    for name, claim in claims.items():
+        section, failed = claim.run(options.out / name)
+        sections.append(section)
+        failures += failed
+    text = table(cells, results, sections, failures)
     print(text)
     if options.table and not options.only:
         options.table.write_text(text)
