@@ -121,6 +121,12 @@ class GofResult:
             lines.append(f"  kernel x   {self.kernel_x}")
         if self.kernel_y is not None:
             lines.append(f"  kernel y   {self.kernel_y}")
+        if "standardized_by" in self.details:
+            lines.append(f"  y seen as  {self.details['standardized_by']}")
+        if "strongest_location" in self.details:
+            place = self.details["strongest_location"]
+            point = _named(place["label"]) if "label" in place else _point(place["x"])
+            lines.append(f"  strongest  near x = {point}")
         if self.locations is not None:
             labels = self.details.get("location_labels")
             points = [_named(v) for v in labels] if labels else [_point(v) for v in self.locations]

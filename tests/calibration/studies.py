@@ -117,10 +117,10 @@ _BOUNDS = [bounds(1000, alpha) for alpha in (0.05, 0.01)]
 CLAIMS = {
     "study.level": Claim(
         "Level of all tests: rejections in 1,000 samples from true models, at 0.05 and 0.01",
-        f"Exact binomial bounds (outside with probability {TAIL:g}): {_BOUNDS[0][0]} to {_BOUNDS[0][1]} at "
-        f"α = 0.05,\n{_BOUNDS[1][0]} to {_BOUNDS[1][1]} at α = 0.01. `adaptive`, `kcsd` and `fscd` must be "
-        "inside; `mmd` and `zheng-wild` not above. `zheng` is\nthe paper's normal limit, shown as it comes "
-        "out. Values outside are marked `*`.",
+        f"Exact binomial bounds (outside with probability {TAIL:g}): {_BOUNDS[0][0]} to {_BOUNDS[0][1]} "
+        f"at α = 0.05,\n{_BOUNDS[1][0]} to {_BOUNDS[1][1]} at α = 0.01. `adaptive`, `kcsd` and `fscd` "
+        "must be inside; `mmd` and `zheng-wild` not above.\n`zheng` is the paper's normal limit, shown "
+        "as it comes out. Values outside are marked `*`.",
         TRUE_MODELS,
         LEVEL_METHODS,
         dict.fromkeys(TRUE_MODELS, (50, 200, 500)),
@@ -130,8 +130,8 @@ CLAIMS = {
     "study.power": Claim(
         "Power on the paper's problems: rejection rates at α = 0.05 in 300 samples",
         "All tests see the same samples. The last columns: which other test rejects most often, and the "
-        "smallest exact\none-sided p-value of a paired test that another one beats `adaptive`. None may be "
-        "below 0.001, and `adaptive` must be\nwithin 0.05 of the best other. The same study as "
+        "smallest\nexact one-sided p-value of a paired test that another one beats `adaptive`. None may "
+        "be below 0.001, and\n`adaptive` must be within 0.05 of the best other. The same study as "
         "`condgof paper power`.",
         tuple(PAPER_SIZES),
         PAPER_METHODS,
@@ -150,8 +150,8 @@ CLAIMS = {
     ),
     "study.beyond": Claim(
         "Power outside the paper",
-        "The same on problems that nothing was tuned to: skewed and heavy-tailed noise, a wrong "
-        "correlation (d_y = 2), wrong\nmixture weights, four irrelevant covariates, a wrong slope among ten.",
+        "The same on other problems: skewed and heavy-tailed noise, a wrong correlation (d_y = 2), wrong "
+        "mixture\nweights, four irrelevant covariates, a wrong slope among ten.",
         BEYOND,
         PAPER_METHODS,
         dict.fromkeys(BEYOND, (200, 500)),

@@ -25,7 +25,7 @@ STANDARDIZED_BY = {
     "cdf": "normal scores of the model's CDF",
     "marginals": "normal scores of the model's marginal CDFs",
     "mean_std": "location and scale of the model",
-    "none": "nothing",
+    "none": "it is",
 }
 BLIND = (
     "the model offers no CDF, so that modes of y that lie far apart are compared by shape and place "
