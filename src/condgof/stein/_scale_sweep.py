@@ -62,7 +62,7 @@ def scale_sweep(
     single = weights.block(0, n).astype(np.float32)
     with np.errstate(over="ignore", invalid="ignore"):
         # No entry is larger than the largest on the diagonal: in units of it, none overflows single.
-        units = kernel.diag(rows).max(axis=1)
+        units = kernel.diag(rows).max(axis=1)  # the same for all scales of x
     check_overflow(units)
     strip = _strip(kernel, rows, single, units)
     totals, forms = np.zeros(count), np.zeros((count, weights.m))
@@ -90,12 +90,17 @@ def _strip(
             cuts = [start, *range(stop, n, TILE), n] if stop < n else [start, n]
             for left, right in pairwise(cuts):
                 part = slice(left - start, right - start)
-                for k, block in enumerate(kernel.blocks(own, rows.take(slice(left, right)))):
-                    block *= (1.0 if left == start else 2.0) / units[k]
+                on_x, on_y = kernel.factors(own, rows.take(slice(left, right)))
+                single_x = [k.astype(np.float32) for k in on_x]
+                scales = zip(range(0, count, len(on_x)), on_y, strict=True)
+                for first, h in scales:
+                    h *= (1.0 if left == start else 2.0) / units[first]
                     if left == start:
-                        np.fill_diagonal(block, 0.0)
-                    totals[k] += block.sum()
-                    strips[k, :, part] = block
+                        np.fill_diagonal(h, 0.0)
+                    single = h.astype(np.float32)
+                    for k, exact, rounded in zip(range(first, count), on_x, single_x, strict=False):
+                        totals[k] += np.vdot(exact, h)
+                        np.multiply(rounded, single, out=strips[k, :, part])
             product = strips.reshape(count * height, -1) @ weights[start:]
             forms = np.einsum(
                 "im,kim->km", weights[start:stop], product.reshape(count, height, -1), dtype=np.float64

@@ -127,15 +127,28 @@ class ScaleKernel:
 
         What is yielded is written over in the next step: use it at once.
         """
+        on_x, on_y = self.factors(a, b)
+        out = np.empty((len(a), len(b)))
+        for h in on_y:
+            for k in on_x:
+                yield np.multiply(k, h, out=out)
+
+    def factors(self, a: ScaleRows, b: ScaleRows) -> tuple[list[FloatArray], Iterator[FloatArray]]:
+        """Return k at each scale of x, and h at each scale of y, which is written over in each step."""
         least = min(self.x_scales)
         near = product_is_exact(a.z_norms / least**2, b.z_norms / least**2)
         least = min(self.y_scales)
         near = near and product_is_exact(a.y_norms / least**2, b.y_norms / least**2)
         t_x, t, cross = self._products(a, b) if near else self._differences(a, b)
-        on_x = self._on_x(a, b, t_x)
         square = a.scores @ b.scores.T
-        np.subtract(a.y.shape[1], cross, out=cross)
-        h, term, out = np.empty_like(t), np.empty_like(t), np.empty_like(t)
+        return self._on_x(a, b, t_x), self._on_y(t, cross, square, a.y.shape[1])
+
+    def _on_y(
+        self, t: FloatArray, cross: FloatArray, square: FloatArray, d_y: int
+    ) -> Iterator[FloatArray]:
+        """Yield h at each scale of y, from the squared distances, (s' − s)·(y − y') and s·s'."""
+        np.subtract(d_y, cross, out=cross)
+        h, term = np.empty_like(t), np.empty_like(t)
         phi: FloatArray | None = None
         for before, sigma in zip((None, *self.y_scales), self.y_scales, strict=False):
             phi = _narrower(phi, before, sigma, t)
@@ -143,8 +156,7 @@ class ScaleKernel:
             h += square
             h -= np.multiply(t, 1.0 / sigma**4, out=term)
             h *= phi
-            for k in on_x:
-                yield np.multiply(k, h, out=out)
+            yield h
 
     def _on_x(self, a: ScaleRows, b: ScaleRows, t_x: FloatArray) -> list[FloatArray]:
         """Return k at each scale of x."""
