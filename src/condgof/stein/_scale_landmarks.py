@@ -16,7 +16,7 @@ from scipy.linalg.lapack import dpstrf
 
 from condgof._typing import FloatArray, IntArray, SingleArray
 from condgof.engine import Engine
-from condgof.stein._features import settle
+from condgof.stein._features import settle, silence
 from condgof.stein._kernel import Rows as Index
 from condgof.stein._landmarks import choose_pivots
 from condgof.stein._pass import tiles_of
@@ -183,4 +183,4 @@ def scale_forms(landmarks: ScaleLandmarks, rows: Rows, weights: Weights, engine:
     check_overflow(plain, own, weighted, own_weighted)
     whole = np.add.reduceat(np.square(plain), cuts[:-1])
     forms = np.add.reduceat(np.square(weighted), cuts[:-1], axis=0) - own_weighted
-    return ScaleSums(settle(whole - own, whole + own), forms)
+    return ScaleSums(settle(whole - own, whole + own), silence(forms, own))
