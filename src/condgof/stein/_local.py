@@ -14,7 +14,7 @@ import numpy as np
 from condgof._typing import FloatArray, SingleArray
 from condgof.engine import Engine
 from condgof.kernels import CovariateKernel
-from condgof.stein._features import settle
+from condgof.stein._features import settle, silence
 from condgof.stein._landmarks import Landmarks
 from condgof.stein._rows import Piece, Rows
 from condgof.stein._scale_sweep import ScaleSums
@@ -111,7 +111,8 @@ def local_forms(
     """
     with np.errstate(over="ignore", invalid="ignore"):  # sums are checked
         rows = kernel.rows(x, y, scores)
-        totals = _totals(_plain(rows.near, rows.features))
+        plain = _plain(rows.near, rows.features)
+        totals = _totals(plain)
     single = weights.block(0, len(y)).astype(np.float32)
     task = _group(rows, single, np.square(single))
     starts = [
@@ -121,7 +122,8 @@ def local_forms(
     ]
     forms = np.concatenate(list(engine.local.map(task, starts)))
     check_overflow(forms)
-    return ScaleSums(totals, forms)
+    own = np.concatenate(plain[len(kernel.factors) :])
+    return ScaleSums(totals, silence(forms, own))  # a location far from all others says nothing
 
 
 def _group(

@@ -16,7 +16,7 @@ from scipy.linalg.lapack import dpstrf
 
 from condgof._typing import FloatArray, IntArray, SingleArray
 from condgof.engine import Engine
-from condgof.stein._features import settle
+from condgof.stein._features import settle, silence
 from condgof.stein._kernel import Rows as Index
 from condgof.stein._landmarks import choose_pivots
 from condgof.stein._pass import tiles_of
@@ -95,6 +95,12 @@ class ScaleLandmarks:
         """The rank at each scale."""
         return [len(index) for index in self.chosen]
 
+    @property
+    def units(self) -> FloatArray:
+        """The size of features at each scale, (K,), as powers of 2: to divide by them is exact."""
+        sizes = np.sqrt(self.kernel.diag(self.rows).max(axis=1))
+        return np.asarray(np.exp2(np.round(np.log2(sizes))))
+
     def features(self, rows: ScaleRows) -> Iterator[FloatArray]:
         """Yield the features of some rows at each scale, (r_k, len(rows)) each."""
         blocks = self.kernel.blocks(self.rows, rows)
@@ -158,7 +164,7 @@ def scale_forms(landmarks: ScaleLandmarks, rows: Rows, weights: Weights, engine:
 
     Products with the weights are in single precision, as in `scale_sweep`.
     """
-    ranks, m = landmarks.ranks, weights.m
+    ranks, m, units = landmarks.ranks, weights.m, landmarks.units
     cuts = np.cumsum([0, *ranks])
 
     def task(piece: Piece, rows: ScaleRows) -> Arrays:
@@ -170,6 +176,7 @@ def scale_forms(landmarks: ScaleLandmarks, rows: Rows, weights: Weights, engine:
             stacked: SingleArray = np.empty((cuts[-1], len(w[part])), dtype=np.float32)
             squares: SingleArray = np.empty((len(ranks), len(w[part])), dtype=np.float32)
             for k, features in enumerate(landmarks.features(rows.take(part))):
+                features /= units[k]  # single must not overflow, nor underflow when squared
                 stacked[cuts[k] : cuts[k + 1]] = features
                 each = np.square(features).sum(axis=0)
                 plain[cuts[k] : cuts[k + 1]] += features.sum(axis=1)
@@ -183,4 +190,5 @@ def scale_forms(landmarks: ScaleLandmarks, rows: Rows, weights: Weights, engine:
     check_overflow(plain, own, weighted, own_weighted)
     whole = np.add.reduceat(np.square(plain), cuts[:-1])
     forms = np.add.reduceat(np.square(weighted), cuts[:-1], axis=0) - own_weighted
-    return ScaleSums(settle(whole - own, whole + own), forms)
+    totals = settle(whole - own, whole + own) * units**2
+    return ScaleSums(totals, silence(forms, own) * units[:, None] ** 2)
