@@ -150,8 +150,8 @@ CLAIMS = {
     ),
     "study.beyond": Claim(
         "Power outside the paper",
-        "The same on other problems: skewed and heavy-tailed noise, a wrong correlation (d_y = 2), wrong "
-        "mixture\nweights, four irrelevant covariates, a wrong slope among ten.",
+        "The same on other problems: skewed and heavy-tailed noise, a wrong correlation (d_y = 2), "
+        "wrong mixture\nweights, four irrelevant covariates, a wrong slope among ten.",
         BEYOND,
         PAPER_METHODS,
         dict.fromkeys(BEYOND, (200, 500)),
