@@ -22,7 +22,8 @@ from condgof.stein._sweep import check_overflow
 BLOCK = 48
 #: Pairs of rows on which the relative residual is estimated, as rows of a square.
 PROBE = 400
-#: A pivot below this share of the largest diagonal entry is numerically a duplicate.
+#: A pivot below this share of its own diagonal entry is numerically a duplicate of others. Not of the
+#: largest entry: one observation that the model holds to be impossible must not hide all others.
 SMALLEST_PIVOT = 1e-11
 
 
@@ -134,8 +135,8 @@ def choose_pivots(operator: Matrix, rng: np.random.Generator, *, tolerance: floa
     """
     n, cap = operator.n, min(cap, operator.n)
     left = operator.diag()
-    largest = float(left.max())
     check_overflow(left)
+    floor = SMALLEST_PIVOT * left
     probe = np.sort(rng.choice(n, min(n, PROBE), replace=False))
     target = operator.block(probe, probe)
     np.fill_diagonal(target, 0.0)
@@ -143,12 +144,15 @@ def choose_pivots(operator: Matrix, rng: np.random.Generator, *, tolerance: floa
     features, pivots, residual = np.empty((n, cap)), np.empty(0, dtype=np.int64), 1.0
     while len(pivots) < cap:
         k = len(pivots)
-        drawn = _draw(left, min(BLOCK, cap - k), SMALLEST_PIVOT * largest, rng)
+        drawn = _draw(left, min(BLOCK, cap - k), floor, rng)
         if not len(drawn):
             break
         new = operator.block(slice(0, n), drawn)
         new -= features[:, :k] @ features[drawn, :k].T
-        kept, factor = _pivoted_cholesky(new[drawn], SMALLEST_PIVOT * largest)
+        kept, factor = _pivoted_cholesky(new[drawn], floor[drawn])
+        if not len(kept):  # rounding alone was left of them
+            left[drawn] = 0.0
+            continue
         pivots = np.concatenate([pivots, drawn[kept]])
         columns = slice(k, len(pivots))
         features[:, columns] = new[:, kept] @ np.linalg.inv(factor).T
@@ -165,7 +169,7 @@ def choose_pivots(operator: Matrix, rng: np.random.Generator, *, tolerance: floa
     return Pivots(pivots, triangle, residual, len(pivots) >= cap < n and residual > tolerance)
 
 
-def _draw(left: FloatArray, count: int, floor: float, rng: np.random.Generator) -> IntArray:
+def _draw(left: FloatArray, count: int, floor: FloatArray, rng: np.random.Generator) -> IntArray:
     """Draw different rows with probability proportional to what is left of the diagonal."""
     weight = np.where(left > floor, left, 0.0)
     candidates = int(np.count_nonzero(weight))
@@ -175,7 +179,7 @@ def _draw(left: FloatArray, count: int, floor: float, rng: np.random.Generator) 
     return np.asarray(rng.choice(len(left), size, replace=False, p=weight / weight.sum()))
 
 
-def _pivoted_cholesky(matrix: FloatArray, floor: float) -> tuple[IntArray, FloatArray]:
+def _pivoted_cholesky(matrix: FloatArray, floor: FloatArray) -> tuple[IntArray, FloatArray]:
     """Factor a small positive semi-definite matrix, largest pivot first, leaving out duplicates.
 
     Returns
@@ -188,11 +192,11 @@ def _pivoted_cholesky(matrix: FloatArray, floor: float) -> tuple[IntArray, Float
     size = len(matrix)
     left = np.diag(matrix).copy()
     # Rows drawn together may be near copies of each other: one of them is enough for now.
-    floor = max(floor, 1e-3 * float(left.max()) / size)
+    floor = np.maximum(floor, 1e-3 * float(left.max()) / size)
     factor, kept = np.zeros((size, size)), []
     for k in range(size):
         pivot = int(np.argmax(left))
-        if left[pivot] <= floor:
+        if left[pivot] <= floor[pivot]:
             break
         kept.append(pivot)
         column = matrix[:, pivot] - factor[:, :k] @ factor[pivot, :k]

@@ -26,7 +26,7 @@ from condgof.stein._scales import ScaleKernel, ScaleRows
 from condgof.stein._sum import Arrays, sum_over
 from condgof.stein._sweep import Weights, check_overflow
 
-#: A factor stops when what is left of the diagonal is below this share of it.
+#: A factor stops when what is left of each diagonal entry is below this share of it.
 SMALLEST = 1e-8
 
 
@@ -132,10 +132,15 @@ def choose_scale_landmarks(
 
 
 def _factor(matrix: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Factor a positive semi-definite matrix, largest pivot first, as far as it is not singular."""
-    factor, order, rank, _ = dpstrf(matrix, tol=SMALLEST * float(np.diag(matrix).max()), lower=1)
-    triangle = np.tril(factor[:rank, :rank])
-    return np.asarray(order[:rank] - 1, dtype=np.int64), np.tril(np.linalg.inv(triangle))
+    """Factor a positive semi-definite matrix, largest pivot first, as far as it is not singular.
+
+    Rows are in units of the root of their own diagonal: beside an observation that the model holds to
+    be impossible, all others would seem to be nothing.
+    """
+    size = np.sqrt(np.diag(matrix))
+    factor, order, rank, _ = dpstrf(matrix / np.outer(size, size), tol=SMALLEST, lower=1)
+    index = np.asarray(order[:rank] - 1, dtype=np.int64)
+    return index, np.tril(np.linalg.inv(np.tril(factor[:rank, :rank]))) / size[index]
 
 
 def scale_totals(landmarks: ScaleLandmarks, rows: Rows, engine: Engine) -> FloatArray:
