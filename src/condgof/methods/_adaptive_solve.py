@@ -177,9 +177,9 @@ def _lowrank(
     landmarks = _landmarks(scored.subsample, design, options, n, seed)
     some = null_rows(scored, options, seed)
     weights = bootstrap_weights(options.null, some.total, options.n_boot, seed)
-    draws = scale_forms(landmarks, some, weights, engine.local)
+    draws, share = scale_forms(landmarks, some, weights, engine.local)
     whole = some.total == n
-    totals = draws.totals if whole else scale_totals(landmarks, scored.rows(), engine)
+    totals = draws.totals if whole else scale_totals(landmarks, scored.rows(), engine, share)
     at: Part | None = None
     if local is not None:
         found = local_forms(local, some.x, some.y, some.scores, weights, engine)

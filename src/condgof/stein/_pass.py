@@ -111,7 +111,7 @@ def forms(landmarks: Landmarks, rows: Rows, weights: Weights, engine: Engine) ->
     )
 
 
-def tiles_of(n: int) -> Iterator[slice]:
+def tiles_of(n: int, size: int = TILE) -> Iterator[slice]:
     """Yield the tiles of a piece of n rows."""
-    for start in range(0, n, TILE):
-        yield slice(start, min(start + TILE, n))
+    for start in range(0, n, size):
+        yield slice(start, min(start + size, n))

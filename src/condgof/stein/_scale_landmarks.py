@@ -26,6 +26,8 @@ from condgof.stein._scales import ScaleKernel, ScaleRows
 from condgof.stein._sum import Arrays, sum_over
 from condgof.stein._sweep import Weights, check_overflow
 
+#: Entries of a tile in the pass over all rows: a dozen such tiles should stay in the cache.
+ENTRIES = 32_768
 #: A factor stops when what is left of each diagonal entry is below this share of it.
 SMALLEST = 1e-8
 
@@ -143,31 +145,65 @@ def _factor(matrix: FloatArray) -> tuple[IntArray, FloatArray]:
     return index, np.tril(np.linalg.inv(np.tril(factor[:rank, :rank]))) / size[index]
 
 
-def scale_totals(landmarks: ScaleLandmarks, rows: Rows, engine: Engine) -> FloatArray:
-    """Sum ΦΦᵀ off its diagonal at each scale, over all rows, (K,)."""
-    ranks = landmarks.ranks
-    cuts = np.cumsum([0, *ranks])
+def scale_totals(landmarks: ScaleLandmarks, rows: Rows, engine: Engine, share: FloatArray) -> FloatArray:
+    """Sum ΦΦᵀ off its diagonal at each scale, over all rows, (K,).
+
+    Σ_i ‖Φ_i‖² would take r² operations a row and scale. It is the share of Σ_i H_ii that the factor
+    holds, and that share is known from the rows that draws were made of.
+
+    Parameters
+    ----------
+    landmarks : ScaleLandmarks
+        The low-rank factors.
+    rows : Rows
+        The rows.
+    engine : Engine
+        Where the work runs.
+    share : ndarray of shape (K,)
+        Σ ‖Φ_i‖² / Σ H_ii, from `scale_forms`.
+    """
+    kernel, count = landmarks.kernel, len(landmarks.rows)
 
     def task(piece: Piece, rows: ScaleRows) -> Arrays:
-        sums, own = np.zeros(cuts[-1]), np.zeros(len(ranks))
-        for part in tiles_of(len(rows)):
-            for k, features in enumerate(landmarks.features(rows.take(part))):
-                if piece.keep is not None:
-                    features *= piece.keep[part]
-                sums[cuts[k] : cuts[k + 1]] += features.sum(axis=1)
-                own[k] += float(np.square(features).sum())
-        return sums, own
+        diagonal = kernel.diag(rows)
+        if piece.keep is not None:
+            diagonal = diagonal * piece.keep
+        sums = np.zeros((len(kernel.scales), count))
+        for part in tiles_of(len(rows), max(16, ENTRIES // count)):
+            on_x, on_y = kernel.factors(landmarks.rows, rows.take(part))
+            if piece.keep is not None:
+                for k in on_x:
+                    k *= piece.keep[part]
+            each = (np.einsum("ri,ri->r", k, h) for h in on_y for k in on_x)
+            for total, one in zip(sums, each, strict=True):
+                total += one
+        return sums, diagonal.sum(axis=1)
 
-    sums, own = sum_over(landmarks.kernel, rows, engine, task)
-    check_overflow(sums, own)
-    whole = np.add.reduceat(np.square(sums), cuts[:-1])
+    sums, diagonal = sum_over(kernel, rows, engine, task)
+    check_overflow(sums, diagonal)
+    whole = np.array(
+        [
+            float(np.square(inverse @ one[index]).sum())
+            for one, index, inverse in zip(sums, landmarks.chosen, landmarks.inverses, strict=True)
+        ]
+    )
+    own = share * diagonal
     return settle(whole - own, whole + own)
 
 
-def scale_forms(landmarks: ScaleLandmarks, rows: Rows, weights: Weights, engine: Engine) -> ScaleSums:
+def scale_forms(
+    landmarks: ScaleLandmarks, rows: Rows, weights: Weights, engine: Engine
+) -> tuple[ScaleSums, FloatArray]:
     """Sum ΦΦᵀ off its diagonal at each scale, plainly and under m sets of weights.
 
     Products with the weights are in single precision, as in `scale_sweep`.
+
+    Returns
+    -------
+    sums : ScaleSums
+        The sums.
+    share : ndarray of shape (K,)
+        Σ ‖Φ_i‖² / Σ H_ii: how much of the diagonal the factors hold.
     """
     ranks, m, units = landmarks.ranks, weights.m, landmarks.units
     cuts = np.cumsum([0, *ranks])
@@ -189,11 +225,13 @@ def scale_forms(landmarks: ScaleLandmarks, rows: Rows, weights: Weights, engine:
                 squares[k] = each
             weighted += stacked @ w[part]
             own_weighted += squares @ np.square(w[part])
-        return plain, own, weighted.astype(np.float64), own_weighted
+        diagonal = landmarks.kernel.diag(rows).sum(axis=1)
+        return plain, own, weighted.astype(np.float64), own_weighted, diagonal
 
-    plain, own, weighted, own_weighted = sum_over(landmarks.kernel, rows, engine, task)
+    plain, own, weighted, own_weighted, diagonal = sum_over(landmarks.kernel, rows, engine, task)
     check_overflow(plain, own, weighted, own_weighted)
     whole = np.add.reduceat(np.square(plain), cuts[:-1])
     forms = np.add.reduceat(np.square(weighted), cuts[:-1], axis=0) - own_weighted
     totals = settle(whole - own, whole + own) * units**2
-    return ScaleSums(totals, silence(forms, own) * units[:, None] ** 2)
+    share = np.divide(own * units**2, diagonal, out=np.ones(len(ranks)), where=diagonal > 0)
+    return ScaleSums(totals, silence(forms, own) * units[:, None] ** 2), share
