@@ -152,7 +152,35 @@ def task_stream(n):
     return lambda: cg.kcsd(cg.columns(score=["s1", "s2"]), source, rng=0, solver="lowrank")
 
 
+def task_one(test, n, name="hgm-far"):
+    """One test with its defaults on one of the paper's problems."""
+    import condgof as cg
+
+    model, x, y = sample(name, n)
+    return lambda: getattr(cg, test)(model, x, y, rng=0)
+
+
+def task_million(test, n):
+    """A true Gaussian model in two dimensions; the low-rank solver runs by itself."""
+    import numpy as np
+
+    import condgof as cg
+
+    x, y, s = large(n)
+    model = (y + s, np.ones(y.shape))
+    return lambda: getattr(cg, test)(model, x, y, rng=0)
+
+
+ADAPTIVE = {
+    f"{test}-{n}": (task_one if n < 10_000 else task_million, test, n)
+    for n in (300, 1500, 5000, 100_000, 1_000_000)
+    for test in ("kcsd", "adaptive")
+}
 TASKS = {
+    **{
+        name: lambda task=task, test=test, n=n: task(test, n)
+        for name, (task, test, n) in ADAPTIVE.items()
+    },
     "lowrank": task_lowrank,
     "taxi-size": task_taxi_size,
     "taxi-dense": lambda: task_dense(12_000, 500),
@@ -173,7 +201,14 @@ PARTS = {"lbfgs": 3, "map": 2000, "map-one-by-one": 100}
 
 
 #: Tasks too long to be repeated five times.
-REPEATS = {"stream-7": 2, "stream-6": 3, "lowrank": 3, "taxi-dense": 1}
+REPEATS = {
+    "adaptive-1000000": 2,
+    "kcsd-1000000": 3,
+    "stream-7": 2,
+    "stream-6": 3,
+    "lowrank": 3,
+    "taxi-dense": 1,
+}
 
 
 def run_task(name):
@@ -324,6 +359,15 @@ def bench_taxi_size():
     )
 
 
+def bench_adaptive():
+    """`adaptive` (12 scales, 80 locations) beside one `kcsd` at the same n and solver."""
+    print("\n### adaptive beside kcsd, defaults, 1,000 draws\n")
+    print("| n | kcsd, seconds | adaptive, seconds | times kcsd |\n|---|---|---|---|")
+    for n in (300, 1500, 5000, 100_000, 1_000_000):
+        one, many = measure(f"kcsd-{n}")["seconds"], measure(f"adaptive-{n}")["seconds"]
+        print(f"| {n:,} | {one:.3g} | {many:.3g} | {many / one:.1f} |", flush=True)
+
+
 def bench_import():
     def seconds(statement):
         code = f"import time; t = time.perf_counter(); {statement}; print(time.perf_counter() - t)"
@@ -347,6 +391,7 @@ BENCHES = {
     "taxi": bench_taxi_size,
     "scale": bench_scale,
     "import": bench_import,
+    "adaptive": bench_adaptive,
     "power": bench_power,
 }
 
