@@ -8,8 +8,6 @@ from condgof._typing import FloatArray
 from condgof.stein._sweep import Sums, Weights, check_overflow
 
 BLOCK = 4096
-#: Draws in single precision whose spread is below this share of the sum of the diagonal are rounding.
-NOISE = 1e-5
 
 
 def settle(difference: FloatArray | float, size: FloatArray | float) -> FloatArray:
@@ -18,16 +16,6 @@ def settle(difference: FloatArray | float, size: FloatArray | float) -> FloatArr
     Otherwise the sign of the last bit would decide whether a draw is above a statistic that is 0.
     """
     return np.where(np.abs(difference) <= 1e-13 * np.asarray(size), 0.0, difference)
-
-
-def silence(forms: FloatArray, own: FloatArray) -> FloatArray:
-    """Make draws (K, m) 0 where their spread is nothing but rounding in single precision.
-
-    They are differences of two sums of the size of `own` (K,), the sum of the diagonal. Where rows have
-    no neighbours nothing else is left of them, and a spread of nothing would make them seem large.
-    """
-    spread = forms.std(axis=1)
-    return np.where((spread > NOISE * own)[:, None], forms, 0.0)
 
 
 def sweep_features(features: FloatArray, weights: Weights) -> Sums:

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from condgof._typing import FloatArray, SingleArray
 from condgof.engine import Engine
 from condgof.kernels import CovariateKernel
-from condgof.stein._features import settle, silence
+from condgof.stein._features import settle
 from condgof.stein._landmarks import Landmarks
 from condgof.stein._rows import Piece, Rows
 from condgof.stein._scale_sweep import ScaleSums
@@ -23,6 +24,10 @@ from condgof.stein._sweep import Weights, check_overflow
 
 #: Locations whose draws are one matrix product.
 GROUP = 8
+#: Rows whose squares are multiplied by those of the weights at a time.
+ROWS = 1024
+#: A location sees the rows with k above this share of the largest.
+SEEN = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +116,7 @@ def local_forms(
     """
     with np.errstate(over="ignore", invalid="ignore"):  # sums are checked
         rows = kernel.rows(x, y, scores)
-        plain = _plain(rows.near, rows.features)
-        totals = _totals(plain)
+        totals = _totals(_plain(rows.near, rows.features))
     single = weights.block(0, len(y)).astype(np.float32)
     task = _group(rows, single, np.square(single))
     starts = [
@@ -122,8 +126,19 @@ def local_forms(
     ]
     forms = np.concatenate(list(engine.local.map(task, starts)))
     check_overflow(forms)
-    own = np.concatenate(plain[len(kernel.factors) :])
-    return ScaleSums(totals, silence(forms, own))  # a location far from all others says nothing
+    forms[np.tile(~_has_neighbours(rows.near), len(kernel.factors))] = 0.0
+    return ScaleSums(totals, forms)
+
+
+def _has_neighbours(near: FloatArray) -> NDArray[np.bool_]:
+    """Tell which locations (L,) see two rows or more, by their k(v, x_i) (L, n).
+
+    At the others the draws are differences of equal numbers, whose rounding must not pass for spread.
+    """
+    squares = np.square(near)
+    largest = squares.max(axis=1)
+    seen: NDArray[np.bool_] = (largest > SEEN**8) & (squares.sum(axis=1) - largest > SEEN**2 * largest)
+    return seen
 
 
 def _group(
@@ -136,10 +151,14 @@ def _group(
         near, psi = rows.near[start : start + GROUP], rows.features[s]
         unit = float(np.sqrt(np.square(psi).sum(axis=0).max())) or 1.0  # single must not overflow
         features = (near[:, None, :] * (psi / unit)).astype(np.float32)
-        own = np.square(features).sum(axis=1)
         products = features.reshape(-1, features.shape[2]) @ weights
-        sums = np.square(products).reshape(len(near), len(psi), -1).sum(axis=1, dtype=np.float64)
-        forms: FloatArray = (sums - own @ squares) * unit**2
-        return forms
+        forms = np.square(products, dtype=np.float64).reshape(len(near), len(psi), -1).sum(axis=1)
+        # In double precision: the square of an outlier must cancel to the last digit.
+        for row in range(0, len(squares), ROWS):
+            part = slice(row, row + ROWS)
+            own = np.square(features[:, :, part], dtype=np.float64).sum(axis=1)
+            forms -= own @ squares[part]
+        scaled: FloatArray = forms * unit**2
+        return scaled
 
     return task

@@ -16,7 +16,7 @@ from scipy.linalg.lapack import dpstrf
 
 from condgof._typing import FloatArray, IntArray, SingleArray
 from condgof.engine import Engine
-from condgof.stein._features import settle, silence
+from condgof.stein._features import settle
 from condgof.stein._kernel import Rows as Index
 from condgof.stein._landmarks import choose_pivots
 from condgof.stein._pass import tiles_of
@@ -215,14 +215,14 @@ def scale_forms(
         own_weighted = np.zeros((len(ranks), m))
         for part in tiles_of(len(rows)):
             stacked: SingleArray = np.empty((cuts[-1], len(w[part])), dtype=np.float32)
-            squares: SingleArray = np.empty((len(ranks), len(w[part])), dtype=np.float32)
+            squares = np.empty((len(ranks), len(w[part])))
             for k, features in enumerate(landmarks.features(rows.take(part))):
                 features /= units[k]  # single must not overflow, nor underflow when squared
                 stacked[cuts[k] : cuts[k + 1]] = features
-                each = np.square(features).sum(axis=0)
                 plain[cuts[k] : cuts[k + 1]] += features.sum(axis=1)
-                own[k] += float(each.sum())
-                squares[k] = each
+                own[k] += float(np.square(features).sum())
+                # Of the rounded features: the square of an outlier must cancel to the last digit.
+                squares[k] = np.square(stacked[cuts[k] : cuts[k + 1]], dtype=np.float64).sum(axis=0)
             weighted += stacked @ w[part]
             own_weighted += squares @ np.square(w[part])
         diagonal = landmarks.kernel.diag(rows).sum(axis=1)
@@ -234,4 +234,4 @@ def scale_forms(
     forms = np.add.reduceat(np.square(weighted), cuts[:-1], axis=0) - own_weighted
     totals = settle(whole - own, whole + own) * units**2
     share = np.divide(own * units**2, diagonal, out=np.ones(len(ranks)), where=diagonal > 0)
-    return ScaleSums(totals, silence(forms, own) * units[:, None] ** 2), share
+    return ScaleSums(totals, forms * units[:, None] ** 2), share
