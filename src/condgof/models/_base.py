@@ -11,8 +11,14 @@ from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import ShapeError, UnsupportedModelError, check_finite
 from condgof.sample import Sample, as_numbers
 
-#: What each test asks of a model.
-NEEDS = {"adaptive": "score", "kcsd": "score", "fscd": "score", "ksd": "score", "fssd": "score"}
+#: What each test asks of a model: one of these.
+NEEDS = {
+    "adaptive": ("score", "cdf", "normal_scores"),
+    "kcsd": ("score",),
+    "fscd": ("score",),
+    "ksd": ("score",),
+    "fssd": ("score",),
+}
 
 
 class ConditionalModel:
@@ -96,7 +102,7 @@ class ConditionalModel:
         return getattr(type(self), ability) is not getattr(ConditionalModel, ability)
 
     def _lacks(self, ability: str) -> NoReturn:
-        tests = sorted(test for test, need in NEEDS.items() if self.can(need))
+        tests = sorted(test for test, needs in NEEDS.items() if any(map(self.can, needs)))
         able = f"It can take: {', '.join(tests)}." if tests else "No test can take it."
         raise UnsupportedModelError(f"{type(self).__name__} has no {ability}. {able}")
 
