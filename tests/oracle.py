@@ -128,3 +128,64 @@ def zheng(x, y, cdf):
     off = [product[i, j] for i in range(n) for j in range(n) if i != j]
     A, B = sum(off) / (n * (n - 1)), 2 * sum(v**2 for v in off) / (n * (n - 1))
     return product, A, B, n * A / np.sqrt(B)
+
+
+def scale_matrices(x, y, scores, sigma_x, x_scales, y_scales):
+    """H of every pair of a bandwidth on x and one on y: by y, then by x, the widest first."""
+    matrices = []
+    for sigma in sorted(y_scales, reverse=True):
+        h = stein_h(y, scores, gaussian, sigma)
+        matrices += [gram(x, x, gaussian, a * sigma_x) * h for a in sorted(x_scales, reverse=True)]
+    return matrices
+
+
+def local_matrices(x, y, scores, sigma_x, y_scales, locations):
+    """The matrix of FSCD with J = 1 (without its factor 1/d_y), by bandwidth on y, then by location."""
+    matrices = []
+    for sigma in y_scales:
+        h = stein_h(y, scores, gaussian, sigma)
+        for v in locations:
+            k = gram(x, v[None], gaussian, sigma_x)[:, 0]
+            matrices.append(np.outer(k, k) * h)
+    return matrices
+
+
+def off_diagonal_forms(matrix, weights):
+    """Σ_{i≠j} w_i w_j H_ij for each column w of the weights."""
+    off = matrix - np.diag(np.diag(matrix))
+    return np.array([w @ off @ w for w in weights.T])
+
+
+def log_mean_exp(values):
+    return float(np.log(np.mean([np.exp(value) for value in values])))
+
+
+def evidence(statistic, draws):
+    """−log(tail probability) of a statistic and of each draw, and the p-value of the statistic."""
+    m = len(draws)
+    p = (1 + sum(draw >= statistic for draw in draws)) / (m + 1)
+    value = -np.log(p)
+    if statistic > max(draws):
+        top = sorted(draws)[-max(1, round(0.05 * m)) :]
+        value += (statistic - max(draws)) / np.mean([draw - top[0] for draw in top])
+    each = [-np.log((1 + sum(other >= draw for other in draws)) / (m + 1)) for draw in draws]
+    return float(value), np.array(each), p
+
+
+def family(matrices, signs):
+    """Statistics n·D̂, their draws, each one's p-value, and the evidence of their combination."""
+    n = len(signs)
+    statistics = np.array([n * u_statistic(matrix) for matrix in matrices])
+    draws = np.array([off_diagonal_forms(matrix, signs) for matrix in matrices]) / (n - 1)
+    spread = draws.std(axis=1)
+    combined = log_mean_exp(statistics / spread)
+    combined_draws = [log_mean_exp(column) for column in (draws / spread[:, None]).T]
+    above = (draws >= statistics[:, None]).sum(axis=1)
+    return statistics, (1 + above) / (draws.shape[1] + 1), evidence(combined, combined_draws)
+
+
+def harmonic(parts, shares):
+    """log Σ_i w_i/p_i, of statistics and of draws."""
+    value = np.log(sum(share * np.exp(part[0]) for part, share in zip(parts, shares, strict=True)))
+    draws = np.log(sum(share * np.exp(part[1]) for part, share in zip(parts, shares, strict=True)))
+    return float(value), draws

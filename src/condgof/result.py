@@ -140,6 +140,9 @@ class GofResult:
 def _read_only(value: Any) -> None:
     if isinstance(value, np.ndarray):
         value.flags.writeable = False
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            _read_only(item)
 
 
 def _point(v: FloatArray) -> str:

@@ -205,7 +205,9 @@ class TestAsModel:
             cg.scores(OnlySampler(), [0.0, 1.0, 2.0], [1.0, 2.0, 4.0])
         with pytest.raises(UnsupportedModelError, match=r"ConditionalModel has no score. No test"):
             cg.scores(ConditionalModel(), [0.0, 1.0, 2.0], [1.0, 2.0, 4.0])
-        with pytest.raises(UnsupportedModelError, match=r"no cdf. It can take: fscd, fssd, kcsd, ksd"):
+        with pytest.raises(
+            UnsupportedModelError, match=r"no cdf. It can take: adaptive, fscd, fssd, kcsd, ksd"
+        ):
             cg.from_score(lambda y, x: -y).cdf(None, None)
 
     def test_bounded_support_is_refused(self):

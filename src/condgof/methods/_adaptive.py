@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -131,13 +132,14 @@ def adaptive(
 
 def _scales(scales: Any, name: str) -> tuple[float, ...]:
     """Check multiples of a bandwidth, and put the largest first."""
-    try:
-        values = tuple(sorted({float(scale) for scale in scales}, reverse=True))
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} must be a list of positive numbers, got {scales!r}.") from error
-    if not values or not all(0 < value < np.inf for value in values):
+    listed = list(scales) if isinstance(scales, (Sequence, np.ndarray)) else []
+    numbers = all(
+        isinstance(scale, (int, float, np.integer, np.floating)) and not isinstance(scale, bool)
+        for scale in listed
+    )
+    if not listed or not numbers or not all(0 < scale < np.inf for scale in listed):
         raise InputError(f"{name} must be a list of positive numbers, got {scales!r}.")
-    return values
+    return tuple(sorted({float(scale) for scale in listed}, reverse=True))
 
 
 def _result(n: int, rows: Scored, design: Design, parts: Parts, seed: Seed) -> GofResult:

@@ -11,15 +11,15 @@ from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import ShapeError, UnsupportedModelError, check_finite
 from condgof.sample import Sample, as_numbers, take_rows
 
-#: What each test asks of a model.
+#: What each test asks of a model: one of these.
 NEEDS = {
-    "adaptive": "score",
-    "kcsd": "score",
-    "fscd": "score",
-    "ksd": "score",
-    "fssd": "score",
-    "mmd": "sample",
-    "zheng": "cdf",
+    "adaptive": ("score", "cdf", "normal_scores"),
+    "kcsd": ("score",),
+    "fscd": ("score",),
+    "ksd": ("score",),
+    "fssd": ("score",),
+    "mmd": ("sample",),
+    "zheng": ("cdf",),
 }
 
 
@@ -78,7 +78,8 @@ class ConditionalModel:
             raise UnsupportedModelError(
                 f"{type(self).__name__} has no conditional CDFs for d_y = {y.shape[1]}."
             )
-        return tail_scores(self.cdf(y, x), self.sf(y, x))[:, None]
+        least = TINY if self.can("sf") else RESOLVED
+        return tail_scores(self.cdf(y, x), self.sf(y, x), least)[:, None]
 
     def marginals(self, y: AnyArray, x: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return u_k = Φ⁻¹(F_k(y_k|x)) of the marginal CDFs, du_k/dy_k and ∂ log f_k, (n, d_y) each."""
@@ -130,16 +131,21 @@ class ConditionalModel:
         return getattr(type(self), ability) is not getattr(ConditionalModel, ability)
 
     def _lacks(self, ability: str) -> NoReturn:
-        tests = sorted(test for test, need in NEEDS.items() if self.can(need))
+        tests = sorted(test for test, needs in NEEDS.items() if any(map(self.can, needs)))
         able = f"It can take: {', '.join(tests)}." if tests else "No test can take it."
         raise UnsupportedModelError(f"{type(self).__name__} has no {ability}. {able}")
 
 
-def tail_scores(lower: FloatArray, upper: FloatArray) -> FloatArray:
+#: The smallest tail that a double can hold, and what an sf that is 1 − cdf resolves: it is 0 or a
+#: multiple of 2⁻⁵³.
+TINY, RESOLVED = float(np.finfo(np.float64).tiny), 2.0**-54
+
+
+def tail_scores(lower: FloatArray, upper: FloatArray, least: float = RESOLVED) -> FloatArray:
     """Return Φ⁻¹(F) from the lower tail F and the upper tail 1 − F, each accurate where it is small.
 
-    A tail of 0 (an observation that the model holds to be impossible, or a CDF that rounds to 1) is
-    taken as the smallest that the other tail allows.
+    A tail of 0 is an observation that the model holds to be impossible, or a CDF that rounds to 1. A
+    lower tail is then taken as the smallest number there is, and an upper tail as `least`.
 
     Examples
     --------
@@ -148,11 +154,8 @@ def tail_scores(lower: FloatArray, upper: FloatArray) -> FloatArray:
     """
     from scipy.special import ndtri
 
-    tiny = np.finfo(np.float64).tiny
-    # An sf that is 1 − cdf is 0 or a multiple of 2⁻⁵³, and never resolves less.
-    least = np.where(upper > 0, tiny, 2.0**-54)
-    low = ndtri(np.clip(lower, tiny, 0.5))
-    high = -ndtri(np.clip(upper, least, 0.5))
+    low = ndtri(np.clip(lower, TINY, 0.5))
+    high = -ndtri(np.clip(upper, np.where(upper > 0, TINY, least), 0.5))
     values: FloatArray = np.where(lower < 0.5, low, high)
     return values
 

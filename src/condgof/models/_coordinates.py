@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
-from condgof.errors import InputError, NumericalError, UnsupportedModelError
+from condgof.errors import InputError, NumericalError, ShapeError, UnsupportedModelError
 from condgof.models._base import ConditionalModel, check_rows, scores_of
 from condgof.sample import Sample
 
@@ -28,8 +28,8 @@ STANDARDIZED_BY = {
     "none": "it is",
 }
 BLIND = (
-    "the model offers no CDF, so that modes of y that lie far apart are compared by shape and place "
-    "but not by weight"
+    "y was not standardised by a CDF of the model: modes of y that lie far apart are compared by shape "
+    "and place but not by weight"
 )
 
 
@@ -97,8 +97,21 @@ def coordinates_of(model: ConditionalModel, sample: Sample, by: str) -> Coordina
     if by == "marginals":
         u, slope, own = model.marginals(sample.y_given, sample.x_given)
         return Coordinates(_checked(u, sample), _checked((scores - own) / slope - u, sample), error)
-    location, scale = model.location_scale(sample.x_given, sample.n)
+    location, scale = map(np.asarray, model.location_scale(sample.x_given, sample.n))
+    _check_location_scale(location, scale, sample)
     return Coordinates(*_affine(sample.y, scores, location, scale, sample), error)
+
+
+def _check_location_scale(location: FloatArray, scale: FloatArray, sample: Sample) -> None:
+    """Refuse shapes that would be broadcast to something else, such as (n,) against (n, 1)."""
+    n, d_y = sample.y.shape
+    # One column for all: what closed forms return that have numbers as parameters.
+    columns = [(n, d_y), (n, 1)]
+    if location.shape not in columns or scale.shape not in [*columns, (n, d_y, d_y)]:
+        raise ShapeError(
+            f"The model's location and scale must have shapes {(n, d_y)} and {(n, d_y)} or "
+            f"{(n, d_y, d_y)}, got {location.shape} and {scale.shape}. Check mean_std of the model."
+        )
 
 
 def _affine(

@@ -82,12 +82,25 @@ class NormalMixture(ConditionalModel):
         """Return P(Y ≤ y | x) for d_y = 1, (n,)."""
         from scipy.special import ndtr
 
+        weights, z = self._standardised(y, x, "cdf")
+        values: FloatArray = (weights * ndtr(z)).sum(axis=1)
+        return values
+
+    def sf(self, y: AnyArray, x: Any) -> FloatArray:
+        """Return P(Y > y | x) for d_y = 1, accurate far in the upper tail, (n,)."""
+        from scipy.special import ndtr
+
+        weights, z = self._standardised(y, x, "sf")
+        values: FloatArray = (weights * ndtr(-z)).sum(axis=1)
+        return values
+
+    def _standardised(self, y: AnyArray, x: Any, what: str) -> tuple[FloatArray, FloatArray]:
+        """Return weights and residuals of each component, (n, C) each, for d_y = 1."""
         y = as_rows(y)
         if y.shape[1] != 1:
-            raise UnsupportedModelError("The cdf of a mixture is there for d_y = 1 only.")
+            raise UnsupportedModelError(f"The {what} of a mixture is there for d_y = 1 only.")
         weights, means, stds = self._parts(x, *y.shape)
-        values: FloatArray = (weights * ndtr((y - means[:, :, 0]) / stds[:, :, 0])).sum(axis=1)
-        return values
+        return weights, (y - means[:, :, 0]) / stds[:, :, 0]
 
     def normal_scores(self, y: AnyArray, x: Any) -> FloatArray:
         """Return Rosenblatt's sequence of normal scores, (n, d_y).

@@ -157,6 +157,15 @@ class Normal(ConditionalModel):
             raise UnsupportedModelError("The cdf of a Normal model is there for d_y = 1 only.")
         return np.asarray(ndtr(z[:, 0]))
 
+    def sf(self, y: AnyArray, x: Any) -> FloatArray:
+        """Return P(Y > y | x) for d_y = 1, accurate far in the upper tail, (n,)."""
+        from scipy.special import ndtr
+
+        z, _ = self._residual(y, x)
+        if z.shape[1] != 1:
+            raise UnsupportedModelError("The sf of a Normal model is there for d_y = 1 only.")
+        return np.asarray(ndtr(-z[:, 0]))
+
     def normal_scores(self, y: AnyArray, x: Any) -> FloatArray:
         """Return L⁻¹(y − mean) with LLᵀ the covariance, which is Rosenblatt's sequence, (n, d_y)."""
         return self._residual(y, x)[0]

@@ -75,11 +75,23 @@ class StudentT(ConditionalModel):
         """Return P(Y ≤ y | x) for d_y = 1, (n,)."""
         from scipy.special import stdtr
 
+        df, z = self._standardised(y, x, "cdf")
+        return np.asarray(stdtr(df, z))
+
+    def sf(self, y: AnyArray, x: Any) -> FloatArray:
+        """Return P(Y > y | x) for d_y = 1, accurate far in the upper tail, (n,)."""
+        from scipy.special import stdtr
+
+        df, z = self._standardised(y, x, "sf")
+        return np.asarray(stdtr(df, -z))
+
+    def _standardised(self, y: AnyArray, x: Any, what: str) -> tuple[FloatArray, FloatArray]:
+        """Return degrees of freedom and residuals, (n,) each, for d_y = 1."""
         y = as_rows(y)
         if y.shape[1] != 1:
-            raise UnsupportedModelError("The cdf of a StudentT model is there for d_y = 1 only.")
+            raise UnsupportedModelError(f"The {what} of a StudentT model is there for d_y = 1 only.")
         df, loc, scale = self._parts(x, *y.shape)
-        return np.asarray(stdtr(df[:, 0], ((y - loc) / scale)[:, 0]))
+        return df[:, 0], ((y - loc) / scale)[:, 0]
 
     def normal_scores(self, y: AnyArray, x: Any) -> FloatArray:
         """Return Φ⁻¹ of the CDF of each coordinate (they are independent), (n, d_y)."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condgof._typing import FloatArray, SingleArray
-from condgof.engine import Engine
+from condgof.engine import Engine, single_threaded_blas
 from condgof.kernels import CovariateKernel
 from condgof.stein._features import settle
 from condgof.stein._landmarks import Landmarks
@@ -114,7 +114,8 @@ def local_forms(
     ScaleSums
         With K = S·L: all locations at the first bandwidth on y, then at the next.
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # sums are checked
+    # One BLAS thread: results must not depend on cores; sums are checked for overflow.
+    with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
         rows = kernel.rows(x, y, scores)
         totals = _totals(_plain(rows.near, rows.features))
     single = weights.block(0, len(y)).astype(np.float32)
