@@ -242,7 +242,8 @@ class TestErrors:
     def test_no_sampler(self):
         x, y = draw(20)
         with pytest.raises(
-            UnsupportedModelError, match=r"ScoreArray has no sample. It can take: adaptive, fscd, fssd, kcsd"
+            UnsupportedModelError,
+            match=r"ScoreArray has no sample. It can take: adaptive, fscd, fssd, kcsd",
         ):
             cg.mmd(np.ones(20), x, y)
 

@@ -306,7 +306,8 @@ def spoil(value):
 class TestErrors:
     def test_no_cdf(self):
         with pytest.raises(
-            UnsupportedModelError, match=r"ScoreArray has no cdf. It can take: adaptive, fscd, fssd, kcsd"
+            UnsupportedModelError,
+            match=r"ScoreArray has no cdf. It can take: adaptive, fscd, fssd, kcsd",
         ):
             cg.zheng(np.ones(20), *draw(20))
 

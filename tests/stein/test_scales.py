@@ -160,21 +160,21 @@ class TestLandmarks:
         weights = sign_weights(n, 15, Seed.of(1))
         landmarks = choose_scale_landmarks(kernel, rows, np.random.default_rng(0), **options)
         exact = scale_sweep(kernel, rows, weights, engine=ONE, memory=10**8)
-        low = scale_forms(landmarks, ArrayRows(x, y, s), weights, ONE)
-        return exact, low, landmarks, ArrayRows(x, y, s)
+        low, held = scale_forms(landmarks, ArrayRows(x, y, s), weights, ONE)
+        return exact, low, landmarks, ArrayRows(x, y, s), held
 
     @pytest.mark.parametrize("scale", [1e-25, 1.0, 1e25])
     @pytest.mark.parametrize("name", KERNELS)
     def test_a_full_rank_is_exact(self, name, scale):
-        exact, low, _, _ = self.exact_and_low(name=name, scale=scale, tolerance=1e-12, cap=120)
+        exact, low, *_ = self.exact_and_low(name=name, scale=scale, tolerance=1e-12, cap=120)
         spread = exact.forms.std(axis=1, keepdims=True)
         assert (np.abs(low.forms - exact.forms) <= 2e-4 * spread).all()  # factors stop at 1e-8
         assert (np.abs(low.totals - exact.totals) <= 2e-4 * spread[:, 0]).all()
 
     def test_the_tolerance_bounds_the_error(self):
-        """|Σ_{i≠j} w_i w_j R_ij| ≤ n‖R‖_F off the diagonal; the residual is that of the summed scales."""
+        """|Σ_{i≠j} w_i w_j R_ij| ≤ n‖R‖_F off the diagonal; the residual is of the summed scales."""
         n, tolerance = 120, 1e-3
-        exact, low, landmarks, rows = self.exact_and_low(n=n, tolerance=tolerance, cap=n)
+        exact, low, landmarks, rows, _ = self.exact_and_low(n=n, tolerance=tolerance, cap=n)
         assert landmarks.residual <= tolerance
         assert not landmarks.capped
         kernel, whole = landmarks.kernel, landmarks.kernel.rows(rows.x, rows.y, rows.scores)
@@ -186,20 +186,24 @@ class TestLandmarks:
         assert (np.abs(low.totals - exact.totals) <= bound).all()
 
     def test_a_cap_is_told_and_wide_scales_need_less(self):
-        _, _, landmarks, _ = self.exact_and_low(n=120, tolerance=1e-9, cap=30)
+        _, _, landmarks, _, _ = self.exact_and_low(n=120, tolerance=1e-9, cap=30)
         assert landmarks.capped
         assert max(landmarks.ranks) <= 30
-        _, _, landmarks, _ = self.exact_and_low(n=120, d_y=1, tolerance=1e-9, cap=120)
+        _, _, landmarks, _, _ = self.exact_and_low(n=120, d_y=1, tolerance=1e-9, cap=120)
         widest = landmarks.kernel.scales.index((1.0, 4.0))
         narrowest = landmarks.kernel.scales.index((0.25, 0.5))
         assert landmarks.ranks[widest] < landmarks.ranks[narrowest]
 
     def test_totals_alone(self):
-        _, low, landmarks, rows = self.exact_and_low(n=120, tolerance=1e-4, cap=80)
-        np.testing.assert_allclose(scale_totals(landmarks, rows, ONE), low.totals, rtol=1e-10)
+        """With the share of exactly the rows that are no landmarks, nothing is estimated."""
+        _, low, landmarks, rows, _ = self.exact_and_low(n=120, tolerance=1e-4, cap=80)
+        others = np.setdiff1d(np.arange(120), landmarks.index)
+        rest = ArrayRows(rows.x[others], rows.y[others], rows.scores[others])
+        held = scale_forms(landmarks, rest, sign_weights(len(others), 2, Seed.of(0)), ONE)[1]
+        np.testing.assert_allclose(scale_totals(landmarks, rows, ONE, held), low.totals, rtol=1e-6)
 
     def test_rows_left_out_count_for_nothing(self):
-        _, _, landmarks, rows = self.exact_and_low(n=120, tolerance=1e-4, cap=80)
+        _, _, landmarks, rows, held = self.exact_and_low(n=120, tolerance=1e-4, cap=80)
         keep = np.arange(120) % 3 > 0
 
         class Some(ArrayRows):
@@ -209,8 +213,27 @@ class TestLandmarks:
         some = ArrayRows(rows.x[keep], rows.y[keep], rows.scores[keep])
         masked = Some(rows.x, rows.y, rows.scores)
         np.testing.assert_allclose(
-            scale_totals(landmarks, masked, ONE), scale_totals(landmarks, some, ONE), rtol=1e-10
+            scale_totals(landmarks, masked, ONE, held),
+            scale_totals(landmarks, some, ONE, held),
+            rtol=1e-10,
         )
+
+    def test_an_outlier_beyond_the_null_rows_costs_nothing(self):
+        """The share of the diagonal is not for a row that outweighs all others."""
+        n, m = 600, 50
+        x, y, s = draw(n, 1)
+        y[-1], s[-1] = 1e6, -1e6
+        kernel, rows = make(x, y, s, CovariateKernel(KERNELS["numeric"]), HALVES)
+        some = slice(200, 599)  # none of the landmarks, as in the test itself, nor the outlier
+        landmarks = choose_scale_landmarks(
+            kernel, rows.take(slice(0, 200)), np.random.default_rng(0), tolerance=1e-3, cap=100
+        )
+        null = ArrayRows(x[some], y[some], s[some])
+        forms, held = scale_forms(landmarks, null, sign_weights(399, m, Seed.of(1)), ONE)
+        whole = scale_forms(landmarks, ArrayRows(x, y, s), sign_weights(n, m, Seed.of(1)), ONE)[0]
+        totals = scale_totals(landmarks, ArrayRows(x, y, s), ONE, held)
+        spread = forms.forms.std(axis=1) * (n - 1) / 398
+        assert (np.abs(totals - whole.totals) <= 0.25 * spread).all()
 
     @pytest.mark.parametrize("size", [1e3, 1e5, 1e6])
     def test_one_outlier_does_not_hide_the_other_rows(self, size):
@@ -224,7 +247,7 @@ class TestLandmarks:
             kernel, rows, np.random.default_rng(0), tolerance=1e-9, cap=120
         )
         assert min(landmarks.ranks) > 10
-        low = scale_forms(landmarks, ArrayRows(x, y, s), weights, ONE)
+        low, _ = scale_forms(landmarks, ArrayRows(x, y, s), weights, ONE)
         spread = exact.forms.std(axis=1, keepdims=True)
         assert (np.abs(low.forms - exact.forms) <= 5e-3 * spread).all()
         assert (np.abs(low.totals - exact.totals) <= 5e-3 * spread[:, 0]).all()

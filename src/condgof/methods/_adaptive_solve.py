@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from condgof._typing import FloatArray
+from condgof._typing import FloatArray, IntArray
 from condgof.engine import single_threaded_blas
 from condgof.kernels import CovariateKernel, Gaussian, OnColumns
 from condgof.methods._prepare import Scored
@@ -174,12 +174,12 @@ def _lowrank(
     scored: Scored | Stream, design: Design, local: LocalKernel | None, options: Options, seed: Seed
 ) -> Parts:
     n, engine = scored.n, options.engine
-    landmarks = _landmarks(scored.subsample, design, options, n, seed)
-    some = null_rows(scored, options, seed)
+    landmarks, numbers = _landmarks(scored, design, options, seed)
+    some = null_rows(scored, numbers, options, seed)
     weights = bootstrap_weights(options.null, some.total, options.n_boot, seed)
-    draws, share = scale_forms(landmarks, some, weights, engine.local)
+    draws, held = scale_forms(landmarks, some, weights, engine.local)
     whole = some.total == n
-    totals = draws.totals if whole else scale_totals(landmarks, scored.rows(), engine, share)
+    totals = draws.totals if whole else scale_totals(landmarks, scored.rows(), engine, held)
     at: Part | None = None
     if local is not None:
         found = local_forms(local, some.x, some.y, some.scores, weights, engine)
@@ -208,29 +208,38 @@ def _part(totals: FloatArray, sums: ScaleSums, n: int, factor: float) -> Part:
     return Part(totals / (n - 1), factor * sums.forms)
 
 
-def _landmarks(rows: Scored, design: Design, options: Options, n: int, seed: Seed) -> ScaleLandmarks:
-    rng = seed.stream(Use.LANDMARKS)
+def _landmarks(
+    scored: Scored | Stream, design: Design, options: Options, seed: Seed
+) -> tuple[ScaleLandmarks, IntArray]:
+    """Choose landmarks, and return them with their global row numbers."""
+    rng, rows = seed.stream(Use.LANDMARKS), scored.subsample
     some = np.arange(rows.n)
     if rows.n > SUBSAMPLE:
         some = np.sort(rng.choice(rows.n, SUBSAMPLE, replace=False))
-    cap = options.rank or (RANK if n <= 50_000 else RANK_ABOVE)
+    cap = options.rank or (RANK if scored.n <= 50_000 else RANK_ABOVE)
     kernel = design.scale_kernel(rows)
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore", under="ignore"):
         sample = kernel.rows(rows.x[some], rows.y[some], rows.scores[some])
-        return choose_scale_landmarks(kernel, sample, rng, tolerance=options.target(n), cap=cap)
+        found = choose_scale_landmarks(kernel, sample, rng, tolerance=options.target(scored.n), cap=cap)
+    numbers = some[found.index]
+    return found, numbers if isinstance(scored, Scored) else scored.sampled[numbers]
 
 
-def null_rows(scored: Scored | Stream, options: Options, seed: Seed) -> ArrayRows:
+def null_rows(scored: Scored | Stream, landmarks: IntArray, options: Options, seed: Seed) -> ArrayRows:
     """Return the rows that draws are made from: all of them, or as many as suffice, at random.
 
     The null distribution of n·D̂ does not depend on n in the limit, so that draws of some thousand rows
-    serve for any number. They are not the rows that the landmarks were chosen from, whose features
-    are larger than those of others.
+    serve for any number. Landmarks are not among them: their features are larger than those of others.
     """
-    rng = seed.stream(Use.LANDMARKS, 3)
+    if isinstance(scored, Scored) and scored.n <= NULL_ROWS:
+        return scored.rows()
+    rows = np.arange(scored.n)
+    if scored.n > NULL_ROWS:
+        rng, taken = seed.stream(Use.LANDMARKS, 3), np.sort(landmarks)
+        size = min(NULL_ROWS, scored.n - len(taken))
+        drawn = np.sort(rng.choice(scored.n - len(taken), size, replace=False))
+        # The k-th row that is no landmark has as many before it as landmarks are passed on the way.
+        rows = drawn + np.searchsorted(taken - np.arange(len(taken)), drawn, side="right")
     if isinstance(scored, Stream):
-        scored = scored.train(min(scored.n, NULL_ROWS), rng, options.engine)[0]
-    elif scored.n > NULL_ROWS:
-        some = np.sort(rng.choice(scored.n, NULL_ROWS, replace=False))
-        return ArrayRows(scored.x[some], scored.y[some], scored.scores[some])
-    return scored.rows()
+        return scored.at(rows, options.engine).rows()
+    return ArrayRows(scored.x[rows], scored.y[rows], scored.scores[rows])

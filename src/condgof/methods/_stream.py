@@ -36,12 +36,15 @@ class Stream:
         Rows drawn uniformly over all row numbers, scored, in memory.
     left_out : ndarray of int, sorted
         Global numbers of rows that are not tested (they were trained on).
+    sampled : ndarray of int, sorted
+        Global numbers of the rows of the subsample.
     """
 
     source: Source | ArraySource
     model: ConditionalModel
     subsample: Scored
     left_out: IntArray
+    sampled: IntArray
 
     @classmethod
     def of(
@@ -63,7 +66,7 @@ class Stream:
             rng = seed.stream(Use.LANDMARKS, 1)
             rows = np.sort(rng.choice(source.n, SUBSAMPLE, replace=False))
         scored = score_block(model, source, _take(source, rows, engine), rows, units)
-        return cls(source, model, scored, np.empty(0, dtype=np.int64))
+        return cls(source, model, scored, np.empty(0, dtype=np.int64), rows)
 
     @property
     def n(self) -> int:
@@ -75,12 +78,15 @@ class Stream:
         return replace(self, left_out=rows)
 
     def train(self, size: int, rng: np.random.Generator, engine: Engine) -> tuple[Scored, IntArray]:
-        """Draw rows uniformly over all row numbers, in the units of the subsample."""
+        """Draw rows to train on, uniformly over all row numbers."""
         rows = np.sort(rng.choice(self.source.n, size, replace=False))
-        block = _take(self.source, rows, engine)
+        return self.at(rows, engine), rows
+
+    def at(self, rows: IntArray, engine: Engine) -> Scored:
+        """Read and score rows by their global numbers, in the units of the subsample."""
         scales, units = self.subsample.scales, Units(standardize=self.subsample.by)
-        part = score_block(self.model, self.source, block, rows, units)
-        return replace(part, x=part.sample.x / scales, scales=scales), rows
+        part = score_block(self.model, self.source, _take(self.source, rows, engine), rows, units)
+        return replace(part, x=part.sample.x / scales, scales=scales)
 
     def rows(self) -> SourceRows:
         """Return the rows, for sums over them."""

@@ -9,9 +9,10 @@ its factor stops when what is left of its diagonal is nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf
 
 from condgof._typing import FloatArray, IntArray, SingleArray
@@ -20,7 +21,7 @@ from condgof.stein._features import settle
 from condgof.stein._kernel import Rows as Index
 from condgof.stein._landmarks import choose_pivots
 from condgof.stein._pass import tiles_of
-from condgof.stein._rows import Piece, Rows
+from condgof.stein._rows import ArrayRows, Piece, Rows
 from condgof.stein._scale_sweep import ScaleSums
 from condgof.stein._scales import ScaleKernel, ScaleRows
 from condgof.stein._sum import Arrays, sum_over
@@ -28,6 +29,8 @@ from condgof.stein._sweep import Weights, check_overflow
 
 #: Entries of a tile in the pass over all rows: a dozen such tiles should stay in the cache.
 ENTRIES = 32_768
+#: A row whose H_ii is this many times the median counts as heavy.
+HEAVY = 30.0
 #: A factor stops when what is left of each diagonal entry is below this share of it.
 SMALLEST = 1e-8
 
@@ -79,6 +82,8 @@ class ScaleLandmarks:
         Which landmarks serve a scale, in the order of its factor.
     inverses : tuple of K arrays of shape (r_k, r_k)
         L⁻¹ with LLᵀ = H(S_k, S_k).
+    index : ndarray of shape (r,)
+        Their numbers in the (sub)sample that they were chosen from.
     residual : float
         Estimated relative residual of the sum of the scales.
     capped : bool
@@ -89,6 +94,7 @@ class ScaleLandmarks:
     rows: ScaleRows
     chosen: tuple[IntArray, ...]
     inverses: tuple[FloatArray, ...]
+    index: IntArray
     residual: float
     capped: bool
 
@@ -128,6 +134,7 @@ def choose_scale_landmarks(
         rows,
         tuple(index for index, _ in factors),
         tuple(inverse for _, inverse in factors),
+        pivots.index,
         pivots.residual,
         pivots.capped,
     )
@@ -145,11 +152,33 @@ def _factor(matrix: FloatArray) -> tuple[IntArray, FloatArray]:
     return index, np.tril(np.linalg.inv(np.tril(factor[:rank, :rank]))) / size[index]
 
 
-def scale_totals(landmarks: ScaleLandmarks, rows: Rows, engine: Engine, share: FloatArray) -> FloatArray:
+@dataclass(frozen=True, eq=False)
+class Held:
+    """How much of the diagonal the factors hold, in rows that are not landmarks.
+
+    Parameters
+    ----------
+    limit : ndarray of shape (K,)
+        Rows with a larger H_ii at some scale are left out of the share.
+    share : ndarray of shape (K,)
+        Σ ‖Φ_i‖² / Σ H_ii over the other rows.
+    """
+
+    limit: FloatArray
+    share: FloatArray
+
+    def light(self, diagonal: FloatArray) -> NDArray[np.bool_]:
+        """Tell which rows are below the limit, from their H_ii (K, n)."""
+        return np.asarray((diagonal <= self.limit[:, None]).all(axis=0))
+
+
+def scale_totals(landmarks: ScaleLandmarks, rows: Rows, engine: Engine, held: Held) -> FloatArray:
     """Sum ΦΦᵀ off its diagonal at each scale, over all rows, (K,).
 
     Σ_i ‖Φ_i‖² would take r² operations a row and scale. It is the share of Σ_i H_ii that the factor
-    holds, and that share is known from the rows that draws were made of.
+    holds, and that share is known from the rows that draws were made of. Landmarks, which are among
+    the rows, are held as a whole. Rows whose H_ii is far above the others' have their own features: one
+    of them could outweigh all the rest.
 
     Parameters
     ----------
@@ -159,8 +188,8 @@ def scale_totals(landmarks: ScaleLandmarks, rows: Rows, engine: Engine, share: F
         The rows.
     engine : Engine
         Where the work runs.
-    share : ndarray of shape (K,)
-        Σ ‖Φ_i‖² / Σ H_ii, from `scale_forms`.
+    held : Held
+        From `scale_forms`.
     """
     kernel, count = landmarks.kernel, len(landmarks.rows)
 
@@ -168,6 +197,9 @@ def scale_totals(landmarks: ScaleLandmarks, rows: Rows, engine: Engine, share: F
         diagonal = kernel.diag(rows)
         if piece.keep is not None:
             diagonal = diagonal * piece.keep
+        heavy = np.flatnonzero(~held.light(diagonal))
+        own = np.array([float(np.square(f).sum()) for f in landmarks.features(rows.take(heavy))])
+        diagonal[:, heavy] = 0.0
         sums = np.zeros((len(kernel.scales), count))
         for part in tiles_of(len(rows), max(16, ENTRIES // count)):
             on_x, on_y = kernel.factors(landmarks.rows, rows.take(part))
@@ -177,40 +209,46 @@ def scale_totals(landmarks: ScaleLandmarks, rows: Rows, engine: Engine, share: F
             each = (np.einsum("ri,ri->r", k, h) for h in on_y for k in on_x)
             for total, one in zip(sums, each, strict=True):
                 total += one
-        return sums, diagonal.sum(axis=1)
+        return sums, own + held.share * diagonal.sum(axis=1)
 
-    sums, diagonal = sum_over(kernel, rows, engine, task)
-    check_overflow(sums, diagonal)
+    sums, own = sum_over(kernel, rows, engine, task)
+    check_overflow(sums, own)
+    diagonal = kernel.diag(landmarks.rows)
+    own += (1.0 - held.share) * diagonal[:, held.light(diagonal)].sum(axis=1)
     whole = np.array(
         [
             float(np.square(inverse @ one[index]).sum())
             for one, index, inverse in zip(sums, landmarks.chosen, landmarks.inverses, strict=True)
         ]
     )
-    own = share * diagonal
     return settle(whole - own, whole + own)
 
 
 def scale_forms(
-    landmarks: ScaleLandmarks, rows: Rows, weights: Weights, engine: Engine
-) -> tuple[ScaleSums, FloatArray]:
+    landmarks: ScaleLandmarks, rows: ArrayRows, weights: Weights, engine: Engine
+) -> tuple[ScaleSums, Held]:
     """Sum ΦΦᵀ off its diagonal at each scale, plainly and under m sets of weights.
 
-    Products with the weights are in single precision, as in `scale_sweep`.
+    Products with the weights are in single precision, as in `scale_sweep`. Where they are some of many
+    rows, no landmark should be among them.
 
     Returns
     -------
     sums : ScaleSums
         The sums.
-    share : ndarray of shape (K,)
-        Σ ‖Φ_i‖² / Σ H_ii: how much of the diagonal the factors hold.
+    held : Held
+        How much of the diagonal the factors hold.
     """
+    kernel = landmarks.kernel
+    diagonal = kernel.diag(kernel.rows(rows.x, rows.y, rows.scores))
+    held = Held(HEAVY * np.median(diagonal, axis=1), np.ones(len(diagonal)))
     ranks, m, units = landmarks.ranks, weights.m, landmarks.units
     cuts = np.cumsum([0, *ranks])
 
     def task(piece: Piece, rows: ScaleRows) -> Arrays:
         w = weights.block(piece.start, piece.stop).astype(np.float32)
-        plain, own = np.zeros(cuts[-1]), np.zeros(len(ranks))
+        plain, own, own_light = np.zeros(cuts[-1]), np.zeros(len(ranks)), np.zeros(len(ranks))
+        light = held.light(kernel.diag(rows))
         weighted: SingleArray = np.zeros((cuts[-1], m), dtype=np.float32)
         own_weighted = np.zeros((len(ranks), m))
         for part in tiles_of(len(rows)):
@@ -220,18 +258,20 @@ def scale_forms(
                 features /= units[k]  # single must not overflow, nor underflow when squared
                 stacked[cuts[k] : cuts[k + 1]] = features
                 plain[cuts[k] : cuts[k + 1]] += features.sum(axis=1)
-                own[k] += float(np.square(features).sum())
+                each = np.square(features).sum(axis=0)
+                own[k] += float(each.sum())
+                own_light[k] += float(each[light[part]].sum())
                 # Of the rounded features: the square of an outlier must cancel to the last digit.
                 squares[k] = np.square(stacked[cuts[k] : cuts[k + 1]], dtype=np.float64).sum(axis=0)
             weighted += stacked @ w[part]
             own_weighted += squares @ np.square(w[part])
-        diagonal = landmarks.kernel.diag(rows).sum(axis=1)
-        return plain, own, weighted.astype(np.float64), own_weighted, diagonal
+        return plain, own, weighted.astype(np.float64), own_weighted, own_light
 
-    plain, own, weighted, own_weighted, diagonal = sum_over(landmarks.kernel, rows, engine, task)
+    plain, own, weighted, own_weighted, own_light = sum_over(kernel, rows, engine, task)
     check_overflow(plain, own, weighted, own_weighted)
     whole = np.add.reduceat(np.square(plain), cuts[:-1])
     forms = np.add.reduceat(np.square(weighted), cuts[:-1], axis=0) - own_weighted
     totals = settle(whole - own, whole + own) * units**2
-    share = np.divide(own * units**2, diagonal, out=np.ones(len(ranks)), where=diagonal > 0)
-    return ScaleSums(totals, forms * units[:, None] ** 2), share
+    light_sum = diagonal[:, held.light(diagonal)].sum(axis=1)
+    share = np.divide(own_light * units**2, light_sum, out=np.ones(len(ranks)), where=light_sum > 0)
+    return ScaleSums(totals, forms * units[:, None] ** 2), replace(held, share=share)
