@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -37,6 +38,20 @@ LOWRANK: dict[str, Callable[..., cg.GofResult]] = {
 }
 
 
+def few_null_rows(p: Any, x: Any, y: Any, **options: Any) -> cg.GofResult:
+    """Draws from half of the rows, as the test does by itself above 16,384 rows."""
+    with mock.patch("condgof.methods._adaptive_solve.NULL_ROWS", len(y) // 2):
+        return cg.adaptive(p, x, y, solver="lowrank", rank=40, **options)
+
+
+#: The adaptive test's own low-rank solver.
+ADAPTIVE: dict[str, Callable[..., cg.GofResult]] = {
+    "adaptive, rank 5": lambda p, x, y, **k: cg.adaptive(p, x, y, solver="lowrank", rank=5, **k),
+    "adaptive, lowrank": lambda p, x, y, **k: cg.adaptive(p, x, y, solver="lowrank", **k),
+    "adaptive, half null": few_null_rows,
+}
+
+
 @dataclass(frozen=True)
 class Cell:
     """One method on one problem at one size."""
@@ -59,7 +74,7 @@ class Cell:
         key = [trial, self.n, *self.problem.encode()]
         x, y = case.draw(self.n, np.random.default_rng(key))
         options: dict[str, Any] = {"null": self.null, "rng": trial, "engine": 1}
-        return {**METHODS, **LOWRANK}[self.method](case.p, x, y, **options).pvalue
+        return {**METHODS, **LOWRANK, **ADAPTIVE}[self.method](case.p, x, y, **options).pvalue
 
 
 def all_cells() -> list[Cell]:
@@ -80,5 +95,9 @@ def all_cells() -> list[Cell]:
     lowrank = [
         Cell("lowrank", name, 300, method, null, 1000)
         for name, method, null in itertools.product(TRUE_MODELS, LOWRANK, ("wild", "spectral"))
+    ]
+    lowrank += [
+        Cell("lowrank", name, 300, method, "wild", 1000)
+        for name, method in itertools.product(TRUE_MODELS, ADAPTIVE)
     ]
     return power + lowrank + level

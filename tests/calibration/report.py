@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scipy.stats import binom
 
-from cells import LOWRANK, METHODS, NULLS, TRUE_MODELS, Cell
+from cells import ADAPTIVE, LOWRANK, METHODS, NULLS, TRUE_MODELS, Cell
 
 #: Both tails together.
 TAIL = 1e-4
@@ -60,9 +60,12 @@ def table(
             "## Level of the low-rank solver",
             "",
             "The same for features of any rank. The spectral null is a limit for large n, shown as it",
-            "comes out at n = 300; the solver takes it by itself only above 100,000 rows.",
+            "comes out at n = 300; the solver takes it by itself only above 100,000 rows. `half null`: the",
+            "draws come from half of the rows, as they do in `adaptive` above 16,384 rows.",
             "",
-            *_level_lines(lowrank, results, failures, list(LOWRANK), ("wild", "spectral"), ("wild",)),
+            *_level_lines(
+                lowrank, results, failures, [*LOWRANK, *ADAPTIVE], ("wild", "spectral"), ("wild",)
+            ),
         ]
     power = [c for c in cells if c.kind == "power"]
     if power:
