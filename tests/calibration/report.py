@@ -61,7 +61,7 @@ def table(
             "",
             "The same for features of any rank. The spectral null is a limit for large n, shown as it",
             "comes out at n = 300; the solver takes it by itself only above 100,000 rows. `half null`:",
-            "the draws come from half of the rows, as in `adaptive` above 16,384 rows they come from some.",
+            "the draws come from half of the rows; in `adaptive` above 16,384 rows they come from some.",
             "",
             *_level_lines(
                 lowrank, results, failures, [*LOWRANK, *ADAPTIVE], ("wild", "spectral"), ("wild",)

@@ -41,7 +41,7 @@ class Claim:
         study = run_study(self.problems, self.methods, self.n, trials=self.trials, out=out)
         if study.failures():
             one = study.failures()[0]
-            if not all("d_y" in str(o.error) for o in study.failures()):
+            if not all("one column of y" in str(o.error) for o in study.failures()):
                 raise SystemExit(f"a trial failed: {one}")
         table, failures = self.check(study)
         return f"## {self.title}\n\n{self.text}\n\n{table}\n", failures

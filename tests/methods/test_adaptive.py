@@ -35,15 +35,19 @@ def full_rank(monkeypatch):
 
 
 def expected(x, u, s, unit, signs, *, scales_x=SCALES_X, scales_y=SCALES_Y):
-    """Both families and their combination, with every row as a location."""
+    """The scales, those of each bandwidth on x together, and the locations: every row is one."""
     sigma_x = oracle.median_distance(x)
     scales = oracle.scale_matrices(x, u, s, sigma_x, scales_x, [unit * v for v in scales_y])
     local = oracle.local_matrices(x, u, s, 0.5 * sigma_x, (unit, 4.0 * unit), x)
-    return oracle.family(scales, signs), oracle.family(local, signs)
+    count = len(scales_x)
+    groups = [oracle.family(scales[a::count], signs)[2] for a in range(count)]
+    return oracle.family(scales, signs), groups, oracle.family(local, signs)
 
 
 @pytest.mark.parametrize("solver", ["exact", "lowrank"])
-@pytest.mark.parametrize(("d_y", "standardize"), [(1, "auto"), (2, "mean_std"), (1, "none"), (3, "none")])
+@pytest.mark.parametrize(
+    ("d_y", "standardize"), [(1, "auto"), (2, "mean_std"), (1, "none"), (3, "none")]
+)
 def test_against_loops(d_y, standardize, solver, full_rank):
     x, y, mean, std = draw(d_y=d_y)
     n, m = len(x), 60
@@ -52,8 +56,9 @@ def test_against_loops(d_y, standardize, solver, full_rank):
         u, s = y, (mean - y) / std**2
         unit = oracle.median_distance(y)
     signs = bootstrap_weights("wild", n, m, Seed.of(3)).block(0, n)
-    scales, local = expected(x / x.std(axis=0, ddof=1), u, s, unit, signs)
-    value, draws = oracle.harmonic([scales[2][:2], local[2][:2]], [0.7, 0.3])
+    scales, groups, local = expected(x / x.std(axis=0, ddof=1), u, s, unit, signs)
+    value, draws = oracle.harmonic([*groups, local[2]], [0.7 / 3] * 3 + [0.3])
+    together = oracle.evidence(*oracle.harmonic(groups, [1 / 3] * 3))
     options = {"tolerance": 1e-12} if solver == "lowrank" else {}
     got = cg.adaptive((mean, std), x, y, standardize=standardize, solver=solver, **SHORT, **options)
     assert got.solver == solver
@@ -62,10 +67,11 @@ def test_against_loops(d_y, standardize, solver, full_rank):
     size = np.abs(scales[0]).max()
     np.testing.assert_allclose([row["statistic"] for row in table], scales[0], rtol=rel, atol=rel * size)
     np.testing.assert_allclose([row["pvalue"] for row in table], scales[1])
-    assert got.details["scales_pvalue"] == pytest.approx(scales[2][2])
+    assert got.details["scales_pvalue"] == pytest.approx(together[2])
     assert got.details["locations_pvalue"] == pytest.approx(local[2][2])
     # Only where the statistic is beyond all draws does it depend on their size, in single precision.
-    assert got.statistic == pytest.approx(value, rel=1e-9 if max(scales[2][0], local[2][0]) < 4.1 else 1e-4)
+    beyond = max(part[0] for part in (*groups, local[2])) > 4.1
+    assert got.statistic == pytest.approx(value, rel=1e-4 if beyond else 1e-9)
     np.testing.assert_allclose(got.null_distribution, draws, rtol=1e-9, atol=1e-12)
     assert got.pvalue == (1 + (draws >= value - 1e-9).sum()) / (m + 1)
 
@@ -76,16 +82,15 @@ def test_scales_alone_and_other_scales():
     signs = bootstrap_weights("wild", len(x), 60, Seed.of(3)).block(0, len(x))
     u = (y - mean) / std
     scaled = x / x.std(axis=0, ddof=1)
-    scales, _ = expected(scaled, u, -u, 1.0, signs, scales_x=scales_x, scales_y=scales_y)
-    got = cg.adaptive(
-        (mean, std), x, y, scales_x=scales_x, scales_y=scales_y, n_locations=0, **SHORT
-    )
+    scales, groups, _ = expected(scaled, u, -u, 1.0, signs, scales_x=scales_x, scales_y=scales_y)
+    together = oracle.evidence(*oracle.harmonic(groups, [1 / 3] * 3))
+    got = cg.adaptive((mean, std), x, y, scales_x=scales_x, scales_y=scales_y, n_locations=0, **SHORT)
     table = got.details["scales"]
     np.testing.assert_allclose([row["statistic"] for row in table], scales[0], rtol=1e-9)
     sigma = oracle.median_distance(scaled)
     np.testing.assert_allclose([row["bandwidth_x"] for row in table], sigma * np.array([3.0, 1.0, 0.3]))
     assert [row["bandwidth_y"] for row in table] == [0.7] * 3
-    assert got.pvalue == got.details["scales_pvalue"] == pytest.approx(scales[2][2])
+    assert got.pvalue == got.details["scales_pvalue"] == pytest.approx(together[2])
     assert "locations_pvalue" not in got.details
     assert "strongest_location" not in got.details
 
@@ -165,7 +170,7 @@ class TestDetails:
             ("auto", "normal scores of the model's CDF", False),
             ("marginals", "normal scores of the model's marginal CDFs", False),
             ("mean_std", "location and scale of the model", True),
-            ("none", "nothing", True),
+            ("none", "it is", True),
         ],
     )
     def test_what_y_was_standardised_by(self, standardize, by, blind):
@@ -179,7 +184,7 @@ class TestDetails:
         x, y, mean, std = draw()
         for model in ((mean - y) / std**2, cg.from_score(lambda y, x: -y)):
             result = cg.adaptive(model, x, y, **SHORT)
-            assert result.details["standardized_by"] == "nothing"
+            assert result.details["standardized_by"] == "it is"
             assert "not by weight" in result.details["notes"][-1]
 
     def test_scores_that_were_differentiated(self):

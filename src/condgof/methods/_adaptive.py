@@ -50,13 +50,14 @@ def adaptive(
     - at each *scale*, a bandwidth on x and one on y, the KCSD statistic of `kcsd`,
     - at each of many *locations*, rows of x, the statistic of `fscd` with that one location (J = 1),
 
-    are each divided by the standard deviation of their own null draws, and both families are combined by
-    the log of the mean of exponentials, c = log mean_k exp(z_k). The draws use the same signs for all
-    of them, so that p-values p_scales and p_locations of the two, and of the weighted harmonic mean
+    are each divided by the standard deviation of their own null draws. The scales with one bandwidth a
+    on x are combined by the log of the mean of exponentials, c_a = log mean_k exp(z_k), and so are all
+    locations; each combination has a p-value among its own draws, and with A bandwidths on x
 
-        statistic = log(0.7/p_scales + 0.3/p_locations),
+        statistic = log(Σ_a (0.7/A)/p_a + 0.3/p_locations),
 
-    come from the same combination of the draws: nothing is split off and nothing is paid twice.
+    the weighted harmonic mean of these. The draws use the same signs for all of them and go through
+    the same combination: nothing is split off and nothing is paid twice.
 
     Do not use it when parameters of the model were fitted on this same sample, or when rows are
     dependent. With a model that offers nothing but scores, modes of y that lie far apart are not
@@ -145,18 +146,20 @@ def _scales(scales: Any, name: str) -> tuple[float, ...]:
 def _result(n: int, rows: Scored, design: Design, parts: Parts, seed: Seed) -> GofResult:
     """Combine the parts."""
     scales = Family.of(parts.scales.statistics, parts.scales.draws)
-    evidence = [scales.log_mean_exp()]
-    details: dict[str, Any] = {"standardized_by": STANDARDIZED_BY[rows.by]}
     kernel = design.scale_kernel(rows)
+    count = len(kernel.x_scales)
+    evidence = [scales.some(slice(a, None, count)).log_mean_exp() for a in range(count)]
+    shares = [1.0 / count] * count
+    details: dict[str, Any] = {"standardized_by": STANDARDIZED_BY[rows.by]}
     table = _table(kernel.scales, design, parts.scales.statistics, scales.pvalues)
     best = int(np.argmax(scales.values))
-    details |= {"scales": table, "strongest_scale": table[best], "scales_pvalue": evidence[0].pvalue}
-    shares = [1.0]
+    together = pvalue(*combine(evidence, shares))
+    details |= {"scales": table, "strongest_scale": table[best], "scales_pvalue": together}
     if parts.local is not None:
         local = Family.of(parts.local.statistics, parts.local.draws)
         evidence.append(local.log_mean_exp())
-        shares = [SCALES_SHARE, 1.0 - SCALES_SHARE]
-        details |= _where(rows, parts.locations, local, evidence[1])
+        shares = [*(SCALES_SHARE * share for share in shares), 1.0 - SCALES_SHARE]
+        details |= _where(rows, parts.locations, local, evidence[-1])
     statistic, draws = combine(evidence, shares)
     notes = (*rows.notes(), *((BLIND,) if rows.by in ("none", "mean_std") else ()))
     notes += parts.details.get("notes", ())

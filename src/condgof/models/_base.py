@@ -149,8 +149,8 @@ def tail_scores(lower: FloatArray, upper: FloatArray, least: float = RESOLVED) -
 
     Examples
     --------
-    >>> tail_scores(np.array([0.5, 1.0]), np.array([0.5, 1e-20])).round(3)
-    array([0.   , 9.262])
+    >>> tail_scores(np.array([0.1, 1.0]), np.array([0.9, 1e-20])).round(3)
+    array([-1.282,  9.262])
     """
     from scipy.special import ndtri
 

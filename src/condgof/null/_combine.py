@@ -51,6 +51,10 @@ class Family:
         values: FloatArray = (1 + above) / (self.draws.shape[1] + 1)
         return values
 
+    def some(self, which: slice) -> Family:
+        """Return some of the statistics."""
+        return Family(self.values[which], self.draws[which])
+
     def log_mean_exp(self) -> Evidence:
         """Combine to one statistic: a soft maximum, which also grows where several agree."""
         # In one array: sums of one column and of many would differ in the last bit, and ties with it.
