@@ -110,9 +110,7 @@ def scale_matrices(x, y, scores, sigma_x, x_scales, y_scales):
     matrices = []
     for sigma in sorted(y_scales, reverse=True):
         h = stein_h(y, scores, gaussian, sigma)
-        matrices += [
-            gram(x, x, gaussian, a * sigma_x) * h for a in sorted(x_scales, reverse=True)
-        ]
+        matrices += [gram(x, x, gaussian, a * sigma_x) * h for a in sorted(x_scales, reverse=True)]
     return matrices
 
 

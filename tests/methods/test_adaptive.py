@@ -43,7 +43,9 @@ def expected(x, u, s, unit, signs, *, scales_x=SCALES_X, scales_y=SCALES_Y):
 
 
 @pytest.mark.parametrize("solver", ["exact", "lowrank"])
-@pytest.mark.parametrize(("d_y", "standardize"), [(1, "auto"), (2, "mean_std"), (1, "none"), (3, "none")])
+@pytest.mark.parametrize(
+    ("d_y", "standardize"), [(1, "auto"), (2, "mean_std"), (1, "none"), (3, "none")]
+)
 def test_against_loops(d_y, standardize, solver, full_rank):
     x, y, mean, std = draw(d_y=d_y)
     n, m = len(x), 60
@@ -65,7 +67,9 @@ def test_against_loops(d_y, standardize, solver, full_rank):
     assert got.details["scales_pvalue"] == pytest.approx(scales[2][2])
     assert got.details["locations_pvalue"] == pytest.approx(local[2][2])
     # Only where the statistic is beyond all draws does it depend on their size, in single precision.
-    assert got.statistic == pytest.approx(value, rel=1e-9 if max(scales[2][0], local[2][0]) < 4.1 else 1e-4)
+    assert got.statistic == pytest.approx(
+        value, rel=1e-9 if max(scales[2][0], local[2][0]) < 4.1 else 1e-4
+    )
     np.testing.assert_allclose(got.null_distribution, draws, rtol=1e-9, atol=1e-12)
     assert got.pvalue == (1 + (draws >= value - 1e-9).sum()) / (m + 1)
 
@@ -77,9 +81,7 @@ def test_scales_alone_and_other_scales():
     u = (y - mean) / std
     scaled = x / x.std(axis=0, ddof=1)
     scales, _ = expected(scaled, u, -u, 1.0, signs, scales_x=scales_x, scales_y=scales_y)
-    got = cg.adaptive(
-        (mean, std), x, y, scales_x=scales_x, scales_y=scales_y, n_locations=0, **SHORT
-    )
+    got = cg.adaptive((mean, std), x, y, scales_x=scales_x, scales_y=scales_y, n_locations=0, **SHORT)
     table = got.details["scales"]
     np.testing.assert_allclose([row["statistic"] for row in table], scales[0], rtol=1e-9)
     sigma = oracle.median_distance(scaled)

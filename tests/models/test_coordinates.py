@@ -29,7 +29,9 @@ def mixing(x):
 
 PAIR = NormalMixture(
     mixing,
-    lambda x: np.stack([np.column_stack([x[:, 0], x[:, 1]]), np.column_stack([x[:, 1] + 2, -x[:, 0]])], 1),
+    lambda x: np.stack(
+        [np.column_stack([x[:, 0], x[:, 1]]), np.column_stack([x[:, 1] + 2, -x[:, 0]])], 1
+    ),
     [[0.7, 1.5], [1.0, 0.4]],
 )
 TRIPLE = NormalMixture(
@@ -97,9 +99,7 @@ class TestFarTails:
         model = NormalMixture([0.2, 0.8], [-3.0, 3.0], [0.5, 1.0])
         u = model.normal_scores(FAR, None)[:, 0]
         low, high = (
-            np.logaddexp(
-                np.log(0.2) + tail((FAR + 3.0) / 0.5), np.log(0.8) + tail((FAR - 3.0) / 1.0)
-            )
+            np.logaddexp(np.log(0.2) + tail((FAR + 3.0) / 0.5), np.log(0.8) + tail((FAR - 3.0) / 1.0))
             for tail in (stats.norm.logcdf, stats.norm.logsf)
         )
         np.testing.assert_allclose(log_tail(u), np.minimum(low, high), rtol=1e-10)
@@ -385,7 +385,9 @@ class TestErrors:
     sample = Sample.of([0.0, 1.0, 2.0], [1.0, 2.0, 4.0])
 
     def test_a_score_that_is_not_there(self):
-        with pytest.raises(UnsupportedModelError, match=r"OnlyCdf has no score. It can take: adaptive\."):
+        with pytest.raises(
+            UnsupportedModelError, match=r"OnlyCdf has no score. It can take: adaptive\."
+        ):
             coordinates_of(OnlyCdf(), self.sample, "none")
 
     @pytest.mark.parametrize("shape", [(-1,), (1, -1)])
