@@ -1,0 +1,81 @@
+"""The adaptive test on a cluster: the very result of the local run."""
+
+import dask.array as da
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import condgof as cg
+from condgof.methods import _adaptive_solve
+
+N = 9_000
+OPTIONS = {"rng": 5, "n_boot": 100, "rank": 40}
+
+
+@pytest.fixture(scope="module")
+def sample():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(N, 2))
+    mean, std = x[:, 0] - x[:, 1], np.exp(0.3 * x[:, 1])
+    return x, mean + std * rng.normal(size=N), mean, std
+
+
+@pytest.fixture(autouse=True)
+def few_rows(monkeypatch):
+    """Statistics of all rows on the workers, draws of some rows here."""
+    monkeypatch.setattr(_adaptive_solve, "NULL_ROWS", 3000)
+
+
+def assert_same(far, near):
+    assert far.pvalue == near.pvalue
+    assert far.statistic == pytest.approx(near.statistic, rel=1e-8)
+    np.testing.assert_allclose(far.null_distribution, near.null_distribution, rtol=1e-8)
+    for a, b in zip(far.details["scales"], near.details["scales"], strict=True):
+        assert a["statistic"] == pytest.approx(b["statistic"], rel=1e-7)
+    assert (far.n, far.solver) == (near.n, near.solver)
+
+
+def test_arrays(client, sample):
+    x, y, mean, std = sample
+    near, far = (cg.adaptive((mean, std), x, y, engine=e, **OPTIONS) for e in (None, client))
+    assert near.solver == "lowrank"
+    assert_same(far, near)
+
+
+def test_the_exact_solver(client, sample):
+    x, y, mean, std = (a[:500] for a in sample)
+    near, far = (
+        cg.adaptive((mean, std), x, y, engine=e, rng=5, n_boot=100, solver="exact")
+        for e in (None, client)
+    )
+    assert_same(far, near)
+
+
+def test_a_source(client, sample, tmp_path):
+    x, y, mean, std = sample
+    table = pa.table({"a": x[:, 0], "b": x[:, 1], "y": y, "mu": mean, "sd": std})
+    pq.write_table(table.slice(0, 5017), tmp_path / "1.parquet", row_group_size=2000)
+    pq.write_table(table.slice(5017), tmp_path / "2.parquet")
+    source = cg.scan(tmp_path / "*.parquet", x=["a", "b"], y="y")
+    model = cg.columns(mean="mu", std="sd")
+    near, far = (cg.adaptive(model, source, engine=e, **OPTIONS) for e in (None, client))
+    assert_same(far, near)
+
+
+def test_dask_arrays(client, sample):
+    results = []
+    for engine, chunks in ((None, N), (client, 3500)):
+        x, y, mean, std = (da.from_array(a, chunks=(chunks, *a.shape[1:])) for a in sample)
+        results.append(cg.adaptive((mean, std), x, y, engine=engine, **OPTIONS))
+    assert_same(*results)
+
+
+@pytest.mark.parametrize("test", [cg.kcsd, cg.fscd])
+def test_standardised(client, sample, test):
+    x, y, mean, std = sample
+    options = {"standardize": "cdf", "solver": "lowrank", **OPTIONS}
+    options |= {"locations": "random"} if test is cg.fscd else {}
+    near, far = (test((mean, std), x, y, engine=e, **options) for e in (None, client))
+    assert far.pvalue == near.pvalue
+    assert far.statistic == pytest.approx(near.statistic, rel=1e-8)
