@@ -132,7 +132,7 @@ class TestFarTails:
     @pytest.mark.parametrize("name", ["normal-2d", "mixture-2d", "student-2d"])
     def test_sf_is_for_one_column(self, name):
         model, x, y = draw(name, 5)
-        with pytest.raises(UnsupportedModelError, match="sf .* d_y = 1 only"):
+        with pytest.raises(UnsupportedModelError, match=r"sf .* d_y = 1 only"):
             model.sf(y, x)
 
 
