@@ -47,7 +47,6 @@ def few_null_rows(p: Any, x: Any, y: Any, **options: Any) -> cg.GofResult:
 #: The adaptive test's own low-rank solver.
 ADAPTIVE: dict[str, Callable[..., cg.GofResult]] = {
     "adaptive, rank 5": lambda p, x, y, **k: cg.adaptive(p, x, y, solver="lowrank", rank=5, **k),
-    "adaptive, lowrank": lambda p, x, y, **k: cg.adaptive(p, x, y, solver="lowrank", **k),
     "adaptive, half null": few_null_rows,
 }
 

@@ -75,7 +75,7 @@ class TestDrawsFromSomeRows:
         return cg.adaptive(case.p, x, y, **options)
 
     def test_statistics_are_those_of_all_rows(self, monkeypatch):
-        """All but the sum of the diagonal, whose share comes from the null's rows: a tenth of a spread."""
+        """All but the diagonal's sum, whose share comes from the null's rows: a tenth of a spread."""
         parts, make = [], _adaptive_solve._part
         monkeypatch.setattr(_adaptive_solve, "_part", lambda *a: parts.append(make(*a)) or parts[-1])
         some, whole = (self.run(monkeypatch, rows) for rows in (700, 5000))
