@@ -208,7 +208,8 @@ class TestAsModel:
 
     def test_bounded_support_is_refused(self):
         class Positive(Normal):
-            support = (0.0, np.inf)
+            def support(self, x, n, d_y):
+                return np.array(0.0), np.array(np.inf)
 
         with pytest.raises(UnsupportedModelError, match="Stein identity fails"):
             cg.scores(Positive(mean=0.0, std=1.0), [0.0, 1.0, 2.0], [1.0, 2.0, 4.0])

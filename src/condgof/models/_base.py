@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -25,9 +25,6 @@ class ConditionalModel:
     A model is *functional* (it can score any rows) or *bound to rows* (made of arrays, one row for
     each observation). `rows` tells: None, or the number of rows that it is bound to.
     """
-
-    #: The open interval that every coordinate of y lives in.
-    support: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
 
     @property
     def rows(self) -> int | None:
@@ -82,6 +79,16 @@ class ConditionalModel:
         Mean and standard deviation, or whatever serves where there are none.
         """
         return self.mean_std(x, n)
+
+    def support(self, x: Any, n: int, d_y: int) -> tuple[AnyArray, AnyArray]:
+        """Return the open interval that each coordinate of each row lives in.
+
+        Returns
+        -------
+        low, high : ndarrays that broadcast to (n, d_y)
+            −∞ and ∞ where there is no bound, which is everywhere unless a model says otherwise.
+        """
+        return np.array(-math.inf), np.array(math.inf)
 
     def sample(self, x: Any, rng: np.random.Generator, n: int | None = None) -> FloatArray:
         """Draw one y for each row of x, (n, d_y); `n` is needed when x is None."""
@@ -163,9 +170,10 @@ def scores_of(model: ConditionalModel, sample: Sample) -> tuple[FloatArray, floa
     check_rows(model, sample)
     if not model.can("score"):
         model._lacks("score")
-    if not (model.support[0] == -math.inf and model.support[1] == math.inf):
+    low, high = model.support(sample.x_given, sample.n, sample.d_y)
+    if np.isfinite(low).any() or np.isfinite(high).any():
         raise UnsupportedModelError(
-            f"{type(model).__name__} lives on {model.support}, where the Stein identity fails. "
+            f"{type(model).__name__} has a bounded support, where the Stein identity fails. "
             "Transform y to the whole line (log, logit) and test the model of the transformed y."
         )
     raw, errors = model.score_and_error(sample.y_given, sample.x_given)
