@@ -105,7 +105,8 @@ def check_shapes(model, x, y):
     d_y = 1 if y.ndim == 1 else y.shape[1]
     for n in sorted({1, 2, len(y)}):
         part, x_part, y_part = some(model, x, y, np.arange(n))
-        assert np.shape(part.score(y_part, x_part)) in _allowed(n, d_y)
+        shape = np.shape(part.score(y_part, x_part))
+        assert shape in _allowed(n, d_y), f"score has shape {shape}"
         for ability in ("log_prob", "cdf", "sf"):
             if offers(model, "cdf" if ability == "sf" else ability, d_y):
                 assert np.shape(getattr(part, ability)(y_part, x_part)) == (n,), ability
@@ -135,7 +136,8 @@ def check_support(model, x, y):
     """Observations (or the model's own draws) lie inside the support."""
     rows = y.reshape(len(y), -1)
     low, high = model.support(x, *rows.shape)
-    assert ((rows > low) & (rows < high)).all()
+    outside = ~((rows > low) & (rows < high)).all(axis=1)
+    assert not outside.any(), f"{outside.sum()} rows are outside the support"
 
 
 def check_score(model, x, y, *, rtol=1e-5, atol=1e-6, step=1e-3):
@@ -204,15 +206,15 @@ def check_sampler(model, x, y, *, draws=2000):
     check_support(part, x_part, drawn)
     if offers(model, "cdf", d_y):
         lower, upper = part.cdf(drawn, x_part), part.sf(drawn, x_part)
-        assert stats.kstest(lower, "uniform").pvalue > KS_LEAST
+        _check_ks(lower, "uniform", "the cdf of draws is not uniform")
         np.testing.assert_allclose(lower + upper, 1.0, atol=1e-6)
     if offers(model, "normal_scores", d_y):
         u = part.normal_scores(drawn, x_part)
         for c in range(d_y):
-            assert stats.kstest(u[:, c], "norm").pvalue > KS_LEAST
+            _check_ks(u[:, c], "norm", "the normal scores of draws are not normal")
         if d_y > 1:
             apart = np.corrcoef(u, rowvar=False) - np.eye(d_y)
-            assert np.abs(apart).max() < 5.0 / np.sqrt(draws)
+            assert np.abs(apart).max() < 5.0 / np.sqrt(draws), "normal scores are correlated"
     moments = _or_nothing(part.mean_std, x_part, draws) if offers(model, "mean_std", d_y) else None
     if moments is not None:
         z = (drawn - moments[0]) / moments[1]
@@ -253,6 +255,11 @@ def some(model, x, y, rows):
     """Return model, x and y of some rows."""
     part = model.take(rows) if model.rows is not None else model
     return part, None if x is None else take_rows(x, rows), y[rows]
+
+
+def _check_ks(values, law, message):
+    pvalue = stats.kstest(values, law).pvalue
+    assert pvalue > KS_LEAST, f"{message}: KS p-value {pvalue:.1e}"
 
 
 def _allowed(n, d_y):

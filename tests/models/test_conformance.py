@@ -57,7 +57,7 @@ def test_a_right_one():
     [
         ({"score": 1.1}, "score"),
         ({"constant": 0.1}, "integrates to"),
-        ({"std": 1.2}, "pvalue"),
+        ({"std": 1.2}, "not uniform"),
         ({"global": True}, "something global"),
         ({"writes": True}, "x was changed"),
         ({"seedless": True}, "not equal"),
