@@ -23,6 +23,7 @@ from condgof.models._laplace import Laplace
 from condgof.models._mixture import NormalMixture
 from condgof.models._normal import Normal, normal
 from condgof.models._positive import Exponential, Gamma, LogNormal
+from condgof.models._scipy import from_scipy
 from condgof.models._student import StudentT
 from condgof.models._supported import Supported, with_support
 
@@ -50,6 +51,7 @@ __all__ = [
     "columns",
     "coordinates_of",
     "from_log_prob",
+    "from_scipy",
     "from_score",
     "normal",
     "scores",
