@@ -81,13 +81,13 @@ class _Frozen(Independent):
         return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
 
     def _log_density(self, y: FloatArray, p: Values) -> FloatArray:
-        with np.errstate(divide="ignore"):  # a density may be 0 inside its support
+        with np.errstate(all="ignore"):  # a density may be 0 inside its support, or overflow to it
             return np.asarray(self._law(p).logpdf(y), dtype=np.float64)
 
     def _log_tails(self, y: FloatArray, p: Values) -> tuple[FloatArray, FloatArray]:
         law = self._law(p)
         upper = law.logsf if hasattr(law, "logsf") else law.logccdf
-        with np.errstate(divide="ignore"):
+        with np.errstate(all="ignore"):
             return np.maximum(law.logcdf(y), LOG_TINY), np.maximum(upper(y), LOG_TINY)
 
     def _draw(self, rng: np.random.Generator, p: Values) -> FloatArray:
@@ -141,8 +141,8 @@ def adapt(obj: Any) -> ConditionalModel | None:
     if isinstance(obj, (stats.rv_continuous, stats.rv_discrete)):
         raise InputTypeError(
             f"scipy.stats.{obj.name} is a family. Give it parameters, such as "
-            f"scipy.stats.{obj.name}(loc=..., scale=...), single numbers or arrays with one row for each "
-            "observation."
+            f"scipy.stats.{obj.name}(loc=..., scale=...): single numbers, or arrays with one row for "
+            "each observation."
         )
     if isinstance(getattr(obj, "dist", None), stats.rv_discrete):
         raise UnsupportedModelError(_discrete(obj.dist.name))
