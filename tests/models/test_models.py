@@ -209,10 +209,3 @@ class TestAsModel:
             UnsupportedModelError, match=r"no cdf. It can take: adaptive, fscd, fssd, kcsd, ksd"
         ):
             cg.from_score(lambda y, x: -y).cdf(None, None)
-
-    def test_bounded_support_is_refused(self):
-        class Positive(Normal):
-            support = (0.0, np.inf)
-
-        with pytest.raises(UnsupportedModelError, match="Stein identity fails"):
-            cg.scores(Positive(mean=0.0, std=1.0), [0.0, 1.0, 2.0], [1.0, 2.0, 4.0])

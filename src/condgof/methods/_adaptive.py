@@ -150,7 +150,7 @@ def _result(n: int, rows: Scored, design: Design, parts: Parts, seed: Seed) -> G
     count = len(kernel.x_scales)
     evidence = [scales.some(slice(a, None, count)).log_mean_exp() for a in range(count)]
     shares = [1.0 / count] * count
-    details: dict[str, Any] = {"standardized_by": STANDARDIZED_BY[rows.by]}
+    details: dict[str, Any] = {"standardized_by": STANDARDIZED_BY[rows.by], **rows.details()}
     table = _table(kernel.scales, design, parts.scales.statistics, scales.pvalues)
     best = int(np.argmax(scales.values))
     together = pvalue(*combine(evidence, shares))

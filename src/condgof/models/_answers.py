@@ -35,7 +35,7 @@ def check_cdf(model: ConditionalModel, sample: Sample) -> None:
         model._lacks("cdf")
 
 
-def _grid_of(model: ConditionalModel) -> Callable[..., FloatArray]:
+def grid_of(model: ConditionalModel) -> Callable[..., FloatArray]:
     """Return the `cdf_grid` that speaks for the model's `cdf`.
 
     A subclass that overrides `cdf` alone has inherited a fast `cdf_grid` that knows nothing of it.
@@ -51,7 +51,7 @@ def _grid_of(model: ConditionalModel) -> Callable[..., FloatArray]:
 def cdf_rows(model: ConditionalModel, sample: Sample, rows: IntArray) -> FloatArray:
     """Return F(y_k | x_i) for some rows i and all k of a sample with d_y = 1, (len(rows), n)."""
     x = take_rows(sample.x_given, rows)
-    values = _grid_of(model)(model.take(rows), sample.y_given, x)
+    values = grid_of(model)(model.take(rows), sample.y_given, x)
     if values.shape != (len(rows), sample.n):
         raise ShapeError(f"cdf_grid must return {(len(rows), sample.n)}, got {values.shape}.")
     if values.min() >= 0.0 and values.max() <= 1.0:  # false where there is a NaN

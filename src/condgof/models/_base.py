@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import ShapeError, UnsupportedModelError, check_finite
+from condgof.errors import ShapeError, UnsupportedModelError
 from condgof.sample import Sample, as_numbers, take_rows
 
 #: What each test asks of a model: one of these.
@@ -34,8 +34,8 @@ class ConditionalModel:
     each observation). `rows` tells: None, or the number of rows that it is bound to.
     """
 
-    #: The open interval that every coordinate of y lives in.
-    support: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
+    #: What a message adds when the model lacks what a test needs.
+    WHY_NOT: ClassVar[str] = ""
 
     @property
     def rows(self) -> int | None:
@@ -75,9 +75,7 @@ class ConditionalModel:
         """
         y = np.asarray(y)
         if y.ndim == 2 and y.shape[1] != 1:
-            raise UnsupportedModelError(
-                f"{type(self).__name__} has no conditional CDFs for d_y = {y.shape[1]}."
-            )
+            raise UnsupportedModelError(f"{self._name} has no conditional CDFs for d_y = {y.shape[1]}.")
         least = TINY if self.can("sf") else RESOLVED
         return tail_scores(self.cdf(y, x), self.sf(y, x), least)[:, None]
 
@@ -118,6 +116,16 @@ class ConditionalModel:
             )
         return flat.reshape(n, len(values)).astype(np.float64, copy=False)
 
+    def support(self, x: Any, n: int, d_y: int) -> tuple[AnyArray, AnyArray]:
+        """Return the open interval that each coordinate of each row lives in.
+
+        Returns
+        -------
+        low, high : ndarrays that broadcast to (n, d_y)
+            −∞ and ∞ where there is no bound, which is everywhere unless a model says otherwise.
+        """
+        return np.array(-math.inf), np.array(math.inf)
+
     def sample(self, x: Any, rng: np.random.Generator, n: int | None = None) -> FloatArray:
         """Draw one y for each row of x, (n, d_y); `n` is needed when x is None."""
         self._lacks("sample")
@@ -133,7 +141,17 @@ class ConditionalModel:
     def _lacks(self, ability: str) -> NoReturn:
         tests = sorted(test for test, needs in NEEDS.items() if any(map(self.can, needs)))
         able = f"It can take: {', '.join(tests)}." if tests else "No test can take it."
-        raise UnsupportedModelError(f"{type(self).__name__} has no {ability}. {able}")
+        why = f" ({self.WHY_NOT})" if self.WHY_NOT else ""
+        raise UnsupportedModelError(f"{self._name} has no {ability}{why}. {able}")
+
+    @property
+    def _name(self) -> str:
+        """What messages call the model."""
+        return type(self).__name__
+
+    def given(self, x: Any) -> ConditionalModel:
+        """Return the model of these rows of x, where that saves predicting again and again."""
+        return self
 
 
 #: The smallest tail that a double can hold, and what an sf that is 1 − cdf resolves: it is 0 or a
@@ -190,29 +208,6 @@ def check_rows(model: ConditionalModel, sample: Sample) -> None:
             f"The model is bound to {model.rows} rows and the sample has {sample.n}. "
             "Pass one row of scores (or means and standard deviations) for each row of y."
         )
-
-
-def scores_of(model: ConditionalModel, sample: Sample) -> tuple[FloatArray, float | None]:
-    """Compute and check the scores of a sample, (n, d_y), with their largest error if approximate.
-
-    This is the one place where a Stein test touches the model.
-    """
-    check_rows(model, sample)
-    if not model.can("score"):
-        model._lacks("score")
-    if not (model.support[0] == -math.inf and model.support[1] == math.inf):
-        raise UnsupportedModelError(
-            f"{type(model).__name__} lives on {model.support}, where the Stein identity fails. "
-            "Transform y to the whole line (log, logit) and test the model of the transformed y."
-        )
-    raw, errors = model.score_and_error(sample.y_given, sample.x_given)
-    scores = check_scores(raw, sample.n, sample.d_y)
-    check_finite(
-        scores,
-        "The array of scores ∇_y log p(y|x)",
-        "Check that the model's density is positive and smooth at those rows.",
-    )
-    return scores, None if errors is None else float(np.max(errors))
 
 
 def check_scores(raw: Any, n: int, d_y: int) -> FloatArray:
