@@ -50,6 +50,8 @@ class Scored:
         What y is standardised by.
     score_error : float, optional
         Largest estimated error of scores that were differentiated numerically.
+    model_notes : tuple of str
+        What the model says of itself.
     """
 
     sample: Sample
@@ -59,6 +61,7 @@ class Scored:
     scales: FloatArray
     by: str = "none"
     score_error: float | None = None
+    model_notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, model: Any, sample: Sample, units: Units = Units()) -> Scored:
@@ -66,7 +69,8 @@ class Scored:
         scales, model = sample.scales(units.scale_x), as_model(model)
         by = choose_coordinates(model, sample.d_y, units.standardize)
         seen = coordinates_of(model, sample, by)
-        return cls(sample, seen.u, seen.scores, sample.x / scales, scales, by, seen.error)
+        x = sample.x / scales
+        return cls(sample, seen.u, seen.scores, x, scales, by, seen.error, model.notes)
 
     def take(self, rows: IntArray) -> Scored:
         """Return some rows; scales stay those of the whole sample."""
@@ -108,7 +112,7 @@ class Scored:
 
     def notes(self) -> tuple[str, ...]:
         """What a reader of the result should know about the data and how they were compared."""
-        return self.sample.notes()
+        return (*self.sample.notes(), *self.model_notes)
 
     def to_user(self, locations: FloatArray) -> FloatArray:
         """Bring locations from the kernel's units back to the user's."""

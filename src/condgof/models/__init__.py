@@ -19,6 +19,7 @@ from condgof.models._functions import (
 )
 from condgof.models._mixture import NormalMixture
 from condgof.models._normal import Normal, normal
+from condgof.models._residual import ResidualScale, residual_scale_by_cv, with_residual_scale
 from condgof.models._student import StudentT
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "LogProbModel",
     "Normal",
     "NormalMixture",
+    "ResidualScale",
     "ScoreArray",
     "ScoreModel",
     "StudentT",
@@ -40,6 +42,8 @@ __all__ = [
     "from_log_prob",
     "from_score",
     "normal",
+    "residual_scale_by_cv",
     "scores",
     "scores_of",
+    "with_residual_scale",
 ]

@@ -12,8 +12,8 @@ from typing import Any
 
 from condgof.models._base import ConditionalModel
 
-#: Modules of this room, asked in this order.
-ADAPTERS: tuple[str, ...] = ()
+#: Modules of this room, asked in this order: estimators of NGBoost are also scikit-learn's.
+ADAPTERS: tuple[str, ...] = ("_sklearn",)
 
 
 def adapt(obj: Any) -> ConditionalModel | None:
