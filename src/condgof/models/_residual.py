@@ -11,14 +11,14 @@ import numpy as np
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import InputError, InputTypeError, require
 from condgof.models._adapters import comes_from
-from condgof.models._delegate import Delegate, as_table, predicting, prediction
+from condgof.models._library import Fitted, as_table, predicting, prediction
 from condgof.models._normal import Normal
 from condgof.models._parameters import Parameter
 from condgof.sample import RngLike, Seed, Use, as_numbers, take_rows
 
 
 @dataclass(frozen=True, eq=False)
-class ResidualScale(Delegate):
+class ResidualScale(Fitted):
     """Gaussian model around a regressor's prediction; see `with_residual_scale`.
 
     Parameters
@@ -152,7 +152,7 @@ def _folds(n: int, cv: Any, generator: np.random.Generator) -> Iterable[tuple[In
 
 
 def _seeded_clone(estimator: Any, generator: np.random.Generator) -> Any:
-    """Clone an estimator, with a seed for each random_state of None: that would draw from global state."""
+    """Clone an estimator, with a seed for each random_state of None, which would draw globally."""
     from sklearn.base import clone
 
     copy = clone(estimator)

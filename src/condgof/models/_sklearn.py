@@ -11,7 +11,7 @@ import numpy as np
 from condgof._typing import FloatArray
 from condgof.errors import InputError, UnsupportedModelError
 from condgof.models._adapters import comes_from
-from condgof.models._delegate import Delegate, as_pandas, as_table, predicting, prediction
+from condgof.models._library import Fitted, as_pandas, as_table, predicting, prediction
 from condgof.models._normal import Normal
 
 SUPPORTED = (
@@ -36,7 +36,7 @@ def adapt(obj: Any) -> SklearnModel | None:
 
 
 @dataclass(frozen=True, eq=False)
-class SklearnModel(Delegate):
+class SklearnModel(Fitted):
     """Gaussian model whose mean and standard deviation a fitted regressor predicts.
 
     Several outputs are independent given x.
