@@ -42,7 +42,9 @@ Y, NEW_Y = FRAME["y"].to_numpy(), NEW["y"].to_numpy()
 @pytest.mark.parametrize("family", FAMILIES)
 def test_glm_conformance(family):
     results = sm.GLM(Y, EXOG, family=FAMILIES[family]).fit()
-    check_model(cg.as_model(results), NEW_EXOG, needs=FULL, snapshot=lambda: pickle.dumps(results.params))
+    check_model(
+        cg.as_model(results), NEW_EXOG, needs=FULL, snapshot=lambda: pickle.dumps(results.params)
+    )
     mean, std = cg.as_model(results).mean_std(NEW_EXOG)
     frozen = results.get_distribution(NEW_EXOG)
     np.testing.assert_allclose(mean[:, 0], frozen.mean(), rtol=1e-6)
@@ -102,7 +104,9 @@ def test_a_response_that_the_formula_transforms_is_noted():
 
 def test_the_constant_must_be_there():
     results = sm.OLS(Y, EXOG).fit()
-    with pytest.raises(InputError, match=r"on 3 columns \(const, x1, x2\), and x has 2. Add the constant"):
+    with pytest.raises(
+        InputError, match=r"on 3 columns \(const, x1, x2\), and x has 2. Add the constant"
+    ):
         cg.scores(results, NEW_EXOG[:, 1:], NEW_Y)
     with pytest.raises(InputError, match="and x has 1"):
         cg.scores(results, NEW_EXOG[:, 1], NEW_Y)
@@ -122,9 +126,7 @@ class TestWeights:
         wls, ols = sm.WLS(Y, EXOG).fit(), sm.OLS(Y, EXOG).fit()
         np.testing.assert_allclose(cg.scores(wls, NEW_EXOG, NEW_Y), cg.scores(ols, NEW_EXOG, NEW_Y))
 
-    @pytest.mark.parametrize(
-        "weights", [NEW["w"].to_numpy(), NEW["w"].tolist(), "w", lambda x: x["w"]]
-    )
+    @pytest.mark.parametrize("weights", [NEW["w"].to_numpy(), NEW["w"].tolist(), "w", lambda x: x["w"]])
     def test_wls(self, weights):
         results = smf.wls("y ~ a", FRAME, weights=FRAME["w"]).fit()
         model = cg.models.from_statsmodels(results, weights=weights)
@@ -199,7 +201,9 @@ def test_level_of_a_true_model(family, test):
     for trial in range(100):
         rng = np.random.default_rng([trial, 6])
         x = pd.DataFrame(rng.normal(size=(100, 2)), columns=["a", "b"])
-        rejections += test(results, x, model.sample(x, rng), n_boot=200, rng=trial, engine=1).reject(0.05)
+        rejections += test(results, x, model.sample(x, rng), n_boot=200, rng=trial, engine=1).reject(
+            0.05
+        )
     assert rejections <= binom.isf(1e-4, 100, 0.05)
 
 

@@ -50,6 +50,8 @@ class Scored:
         What y is standardised by.
     score_error : float, optional
         Largest estimated error of scores that were differentiated numerically.
+    reparametrized : str, optional
+        How y was brought from a bounded support to the whole line.
     model_notes : tuple of str
         What the model says of itself.
     """
@@ -61,6 +63,7 @@ class Scored:
     scales: FloatArray
     by: str = "none"
     score_error: float | None = None
+    reparametrized: str | None = None
     model_notes: tuple[str, ...] = ()
 
     @classmethod
@@ -69,8 +72,17 @@ class Scored:
         scales, model = sample.scales(units.scale_x), as_model(model)
         by = choose_coordinates(model, sample.d_y, units.standardize)
         seen = coordinates_of(model, sample, by)
-        x = sample.x / scales
-        return cls(sample, seen.u, seen.scores, x, scales, by, seen.error, model.notes)
+        return cls(
+            sample=sample,
+            y=seen.u,
+            scores=seen.scores,
+            x=sample.x / scales,
+            scales=scales,
+            by=by,
+            score_error=seen.error,
+            reparametrized=seen.reparametrized,
+            model_notes=model.notes,
+        )
 
     def take(self, rows: IntArray) -> Scored:
         """Return some rows; scales stay those of the whole sample."""
@@ -108,11 +120,18 @@ class Scored:
 
     def details(self) -> dict[str, Any]:
         """What a result says of the coordinates of y, where they are not y itself."""
-        return {} if self.by == "none" else {"standardized_by": STANDARDIZED_BY[self.by]}
+        details = {} if self.by == "none" else {"standardized_by": STANDARDIZED_BY[self.by]}
+        if self.reparametrized is not None:
+            details["reparametrized"] = self.reparametrized
+        return details
 
     def notes(self) -> tuple[str, ...]:
         """What a reader of the result should know about the data and how they were compared."""
-        return (*self.sample.notes(), *self.model_notes)
+        notes = (*self.sample.notes(), *self.model_notes)
+        if self.reparametrized is None:
+            return notes
+        bounded = f"the model's support is bounded, so y was compared as {self.reparametrized}"
+        return (*notes, bounded)
 
     def to_user(self, locations: FloatArray) -> FloatArray:
         """Bring locations from the kernel's units back to the user's."""

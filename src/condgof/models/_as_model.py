@@ -9,7 +9,8 @@ import numpy as np
 from condgof._typing import FloatArray
 from condgof.errors import InputTypeError
 from condgof.models._adapters import adapt, supported
-from condgof.models._base import ConditionalModel, scores_of
+from condgof.models._base import ConditionalModel
+from condgof.models._coordinates import scores_of
 from condgof.models._functions import ScoreArray
 from condgof.models._normal import Normal, normal
 from condgof.sample import Sample, as_numbers, is_frame
@@ -79,6 +80,9 @@ def as_model(obj: Any) -> ConditionalModel:
 def scores(model: Any, x: Any, y: Any) -> FloatArray:
     """Scores ∇_y log p(y|x) of a sample, which are all that the Stein tests see of a model.
 
+    They are those of y itself. Where the model's support is bounded, the tests turn them into the scores
+    of log(y − low) and its like; an observation outside the support is an error here as there.
+
     Parameters
     ----------
     model : ConditionalModel or anything `as_model` takes
@@ -99,4 +103,4 @@ def scores(model: Any, x: Any, y: Any) -> FloatArray:
     >>> cg.scores(cg.models.Normal(mean=lambda x: x, std=1.0), x, y)[:, 0]
     array([-1., -0.,  2.])
     """
-    return scores_of(as_model(model), Sample.of(x, y, to_test=False))[0]
+    return scores_of(as_model(model), Sample.of(x, y, to_test=False))

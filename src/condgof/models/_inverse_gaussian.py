@@ -54,7 +54,7 @@ class InverseGaussian(Independent):
         return -1.5 / y - 0.5 * shape / mean**2 + 0.5 * shape / y**2
 
     def _log_tails(self, y: FloatArray, p: Values) -> tuple[FloatArray, FloatArray]:
-        """F(y) = Φ(a) + e^(2 shape/mean) Φ(b), a = √(shape/y)(y/mean − 1), b = −√(shape/y)(y/mean + 1)."""
+        """F = Φ(a) + exp(2 shape/mean) Φ(b) with a, b = √(shape/y) (±y/mean − 1)."""
         from scipy.special import log_ndtr
 
         mean, shape = p

@@ -9,9 +9,9 @@ from typing import Any
 from condgof.errors import InputError, ShapeError, UnsupportedModelError
 from condgof.models._adapters import comes_from
 from condgof.models._base import ConditionalModel
-from condgof.models._library import Fitted, as_table, predicting
 from condgof.models._interval import Beta
 from condgof.models._laplace import Laplace
+from condgof.models._library import Fitted, as_table, predicting
 from condgof.models._normal import Normal
 from condgof.models._positive import Exponential, Gamma, LogNormal
 from condgof.models._student import StudentT

@@ -13,10 +13,10 @@ from condgof._typing import FloatArray
 from condgof.errors import InputError, ShapeError, UnsupportedModelError
 from condgof.models._adapters import comes_from
 from condgof.models._base import ConditionalModel
-from condgof.models._library import Fitted, as_table, predicting
 from condgof.models._interval import Beta, Uniform
 from condgof.models._inverse_gaussian import InverseGaussian
 from condgof.models._laplace import Laplace
+from condgof.models._library import Fitted, as_table, predicting
 from condgof.models._mixture import NormalMixture
 from condgof.models._normal import Normal
 from condgof.models._positive import Exponential, Gamma, LogNormal
@@ -40,7 +40,11 @@ FAMILIES: dict[str, Callable[..., ConditionalModel]] = {
 #: Densities that are constant between jumps.
 FLAT = ("Histogram", "QPD_Histogram")
 #: Distributions made of another, under these names.
-INNER = {"TransformedDistribution": "distribution", "TruncatedDistribution": "distribution", "MeanScale": "d"}
+INNER = {
+    "TransformedDistribution": "distribution",
+    "TruncatedDistribution": "distribution",
+    "MeanScale": "d",
+}
 
 
 def adapt(obj: Any) -> ConditionalModel | None:
@@ -151,7 +155,7 @@ def _numbered(table: Any) -> Any:
 
 @contextmanager
 def _steady() -> Iterator[None]:
-    """Give NumPy's global state a fixed seed, and put it back: some predictions of skpro draw from it."""
+    """Fix the seed of NumPy's global state, and put it back: some predictions of skpro draw from it."""
     state = np.random.get_state()
     np.random.seed(0)
     try:

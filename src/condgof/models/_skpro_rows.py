@@ -62,7 +62,9 @@ class _Rows(ConditionalModel):
         """Return mean and standard deviation, (n, 1) each."""
         if not {"mean", "var"} <= self._exact():
             raise UnsupportedModelError(f"skpro has no exact mean and variance of {self.name}.")
-        mean, var = (np.asarray(f(), dtype=float) for f in (self.distribution.mean, self.distribution.var))
+        mean, var = (
+            np.asarray(f(), dtype=float) for f in (self.distribution.mean, self.distribution.var)
+        )
         return mean, np.sqrt(var)
 
     def _exact(self) -> set[str]:

@@ -12,8 +12,8 @@ from condgof._typing import FloatArray, IntArray
 from condgof.errors import InputError, InputTypeError, UnsupportedModelError
 from condgof.models._adapters import comes_from
 from condgof.models._base import ConditionalModel
-from condgof.models._library import Fitted, as_pandas, predicting, prediction
 from condgof.models._inverse_gaussian import InverseGaussian
+from condgof.models._library import Fitted, as_pandas, predicting, prediction
 from condgof.models._normal import Normal
 from condgof.models._parameters import Parameter, check_positive
 from condgof.models._positive import Gamma
@@ -216,6 +216,4 @@ def _check_columns(results: Any, table: Any) -> None:
     if given != fitted:
         names = ", ".join(map(str, results.model.exog_names))
         hint = " Add the constant: x = statsmodels.api.add_constant(x)." if given == fitted - 1 else ""
-        raise InputError(
-            f"The model was fitted on {fitted} columns ({names}), and x has {given}.{hint}"
-        )
+        raise InputError(f"The model was fitted on {fitted} columns ({names}), and x has {given}.{hint}")
