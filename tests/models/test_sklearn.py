@@ -270,7 +270,7 @@ def test_level_of_a_true_model(test):
     for trial in range(100):
         rng = np.random.default_rng([trial, 5])
         x = rng.normal(size=(100, 2))
-        rejections += test(fitted, x, model.sample(x, rng), n_boot=200, rng=trial, engine=1).reject(0.05)
+        rejections += test(fitted, x, model.sample(x, rng), n_boot=100, rng=trial, engine=1).reject(0.05)
     assert rejections <= binom.isf(1e-4, 100, 0.05)
 
 

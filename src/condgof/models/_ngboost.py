@@ -16,7 +16,7 @@ from condgof.models._normal import Normal
 from condgof.models._positive import Exponential, Gamma, LogNormal
 from condgof.models._student import StudentT
 
-SUPPORTED = "fitted NGBRegressor of NGBoost"
+SUPPORTED = "a fitted NGBRegressor of NGBoost, or what its pred_dist returned"
 #: The closed form of a predicted distribution, by the name of its class. Its attributes are read, not
 #: `params`, which leaves out the degrees of freedom of a t distribution.
 FAMILIES: dict[str, Callable[[Any], ConditionalModel]] = {
@@ -33,14 +33,16 @@ FAMILIES: dict[str, Callable[[Any], ConditionalModel]] = {
 }
 
 
-def adapt(obj: Any) -> NGBoostModel | None:
-    """Make a model of a fitted regressor, or return None for an object of another library."""
+def adapt(obj: Any) -> ConditionalModel | None:
+    """Make a model of a regressor or of what it predicted, or return None for another library's object."""
     if not comes_from(obj, "ngboost"):
         return None
     name = type(obj).__name__
-    if not hasattr(obj, "pred_dist") or not hasattr(obj, "Dist"):
-        raise UnsupportedModelError(f"{name} of NGBoost is no regressor. Pass a fitted NGBRegressor.")
     bases = {base.__name__ for base in type(obj).__mro__}
+    if "Distn" in bases:  # before any hasattr, which is true of whatever one asks these
+        return FAMILIES[_family(type(obj))](obj)
+    if "NGBoost" not in bases:
+        raise UnsupportedModelError(f"{name} of NGBoost is no regressor. Pass a fitted NGBRegressor.")
     if "NGBClassifier" in bases:
         raise UnsupportedModelError(f"{name} is a classifier, and discrete y is not supported yet.")
     if "NGBSurvival" in bases:
@@ -73,10 +75,10 @@ class NGBoostModel(Fitted):
         x = as_table(x)
         with predicting("NGBoost", n):
             predicted = self.regressor.pred_dist(x)
-            rows = len(predicted)
-        if rows != n:
-            raise ShapeError(f"NGBoost predicted {rows} rows, and x has {n}.")
-        return FAMILIES[self.family](predicted)
+        model = FAMILIES[self.family](predicted)
+        if model.rows != n:
+            raise ShapeError(f"NGBoost predicted {model.rows} rows, and x has {n}.")
+        return model
 
 
 def _family(distribution: type) -> str:
