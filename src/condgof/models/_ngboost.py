@@ -34,7 +34,7 @@ FAMILIES: dict[str, Callable[[Any], ConditionalModel]] = {
 
 
 def adapt(obj: Any) -> ConditionalModel | None:
-    """Make a model of a regressor or of what it predicted, or return None for another library's object."""
+    """Make a model of a regressor or what it predicted, or return None for another library's object."""
     if not comes_from(obj, "ngboost"):
         return None
     name = type(obj).__name__

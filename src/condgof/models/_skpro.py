@@ -33,7 +33,7 @@ FAMILIES: dict[str, Callable[..., ConditionalModel]] = {
     "Gamma": lambda alpha, beta: Gamma.bound(shape=alpha, rate=beta),
     "Exponential": lambda rate: Exponential.bound(rate=rate),
     "LogNormal": lambda mu, sigma: LogNormal.bound(mu, sigma),
-    "InverseGaussian": lambda mu, scale: InverseGaussian.bound(mu, scale),
+    "InverseGaussian": lambda mu, scale: InverseGaussian.bound(mean=mu * scale, shape=scale),
     "Beta": lambda alpha, beta: Beta.bound(alpha, beta),
     "Uniform": lambda lower, upper: Uniform.bound(lower, upper),
 }
