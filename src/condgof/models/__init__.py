@@ -25,6 +25,7 @@ from condgof.models._mixture import NormalMixture
 from condgof.models._normal import Normal, normal
 from condgof.models._positive import Exponential, Gamma, LogNormal
 from condgof.models._residual import ResidualScale, residual_scale_by_cv, with_residual_scale
+from condgof.models._scipy import from_scipy
 from condgof.models._statsmodels import from_statsmodels
 from condgof.models._student import StudentT
 from condgof.models._supported import Supported, with_support
@@ -55,6 +56,7 @@ __all__ = [
     "columns",
     "coordinates_of",
     "from_log_prob",
+    "from_scipy",
     "from_score",
     "from_statsmodels",
     "normal",

@@ -19,7 +19,8 @@ SUPPORTED = """\
   an array (n, d_y) of scores ∇_y log p(y|x)
   a tuple (mean, std) of arrays, or condgof.normal(mean=..., std=...)
   condgof.from_score(f) or condgof.from_log_prob(f) for a function f(y, x)
-  condgof.models.Normal, NormalMixture, StudentT"""
+  condgof.models.Normal,
+    NormalMixture, StudentT, Laplace, Gamma, Exponential, LogNormal, Beta, Uniform"""
 
 
 def as_model(obj: Any) -> ConditionalModel:
@@ -65,7 +66,8 @@ def as_model(obj: Any) -> ConditionalModel:
     if callable(obj):
         raise InputTypeError(
             "A bare function is ambiguous. Name what it computes: condgof.from_score(f) for "
-            "f(y, x) → scores, condgof.from_log_prob(f) for f(y, x) → log-density."
+            "f(y, x) → scores, condgof.from_log_prob(f) for f(y, x) → log-density, "
+            "condgof.from_scipy(f) for f(x) → frozen scipy.stats distribution."
         )
     if isinstance(obj, (np.ndarray, list)) or is_frame(obj) or hasattr(obj, "__array__"):
         array = np.array(as_numbers(obj, "An array of scores", verb="must hold"))

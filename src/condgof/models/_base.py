@@ -79,7 +79,7 @@ class ConditionalModel:
         """
         y = np.asarray(y)
         if y.ndim == 2 and y.shape[1] != 1:
-            raise UnsupportedModelError(f"{self.name} has no conditional CDFs for d_y = {y.shape[1]}.")
+            raise UnsupportedModelError(f"{self._name} has no conditional CDFs for d_y = {y.shape[1]}.")
         return tail_scores(self.cdf(y, x), self.sf(y, x))[:, None]
 
     def marginals(self, y: AnyArray, x: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -119,10 +119,10 @@ class ConditionalModel:
         tests = sorted(test for test, needs in NEEDS.items() if any(map(self.can, needs)))
         able = f"It can take: {', '.join(tests)}." if tests else "No test can take it."
         why = f" ({self.WHY_NOT})" if self.WHY_NOT else ""
-        raise UnsupportedModelError(f"{self.name} has no {ability}{why}. {able}")
+        raise UnsupportedModelError(f"{self._name} has no {ability}{why}. {able}")
 
     @property
-    def name(self) -> str:
+    def _name(self) -> str:
         """What messages call the model."""
         return type(self).__name__
 
@@ -139,8 +139,8 @@ def tail_scores(lower: FloatArray, upper: FloatArray) -> FloatArray:
 
     Examples
     --------
-    >>> tail_scores(np.array([0.5, 1.0]), np.array([0.5, 1e-20])).round(3)
-    array([0.   , 9.262])
+    >>> tail_scores(np.array([0.6, 1.0]), np.array([0.4, 1e-20])).round(3)
+    array([0.253, 9.262])
     """
     from scipy.special import ndtri
 

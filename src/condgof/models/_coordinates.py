@@ -130,7 +130,7 @@ def _line(model: ConditionalModel, sample: Sample) -> Line | None:
     """Return the way from the model's support to the whole line; refuse what lies outside."""
     line = Line.of(model.support(sample.x_given, sample.n, sample.d_y), sample.n, sample.d_y)
     if line is not None:
-        line.check(sample.y, model.name)
+        line.check(sample.y, model._name)
     return line
 
 

@@ -86,7 +86,7 @@ class Predicted(Delegate):
     lacking: tuple[str, ...] = ("marginals",)
 
     @property
-    def name(self) -> str:
+    def _name(self) -> str:
         """What messages call the model."""
         return self.label
 

@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from condgof.errors import InputError, ShapeError, UnsupportedModelError
 from condgof.models._adapters import comes_from
 from condgof.models._base import ConditionalModel
-from condgof.models._interval import Beta
-from condgof.models._laplace import Laplace
 from condgof.models._library import Fitted, as_table, predicting
 from condgof.models._normal import Normal
-from condgof.models._positive import Exponential, Gamma, LogNormal
-from condgof.models._student import StudentT
+from condgof.models._scipy import adapt as adapt_scipy
 
 SUPPORTED = "a fitted NGBRegressor of NGBoost, or what its pred_dist returned"
-#: The closed form of a predicted distribution, by the name of its class. Its attributes are read, not
-#: `params`, which leaves out the degrees of freedom of a t distribution.
-FAMILIES: dict[str, Callable[[Any], ConditionalModel]] = {
-    "Normal": lambda d: Normal.bound(d.loc, d.scale),
-    "LogNormal": lambda d: LogNormal.bound(mu=d.loc, sigma=d.scale),
-    "Exponential": lambda d: Exponential.bound(scale=d.scale),
-    "Laplace": lambda d: Laplace.bound(d.loc, d.scale),
-    "T": lambda d: StudentT.bound(d.df, d.loc, d.scale),
-    "TFixedDf": lambda d: StudentT.bound(d.df, d.loc, d.scale),
-    "TFixedDfFixedVar": lambda d: StudentT.bound(d.df, d.loc, d.scale),
-    "Gamma": lambda d: Gamma.bound(shape=d.alpha, rate=d.beta),
-    "Beta": lambda d: Beta.bound(d.alpha, d.beta),
-    "MVN": lambda d: Normal.bound(d.loc, cov=d.cov),
-}
+#: Distributions of counts.
+DISCRETE = ("Poisson", "BetaBinomial", "BetaBinomialEstN")
 
 
 def adapt(obj: Any) -> ConditionalModel | None:
@@ -40,7 +24,8 @@ def adapt(obj: Any) -> ConditionalModel | None:
     name = type(obj).__name__
     bases = {base.__name__ for base in type(obj).__mro__}
     if "Distn" in bases:  # before any hasattr, which is true of whatever one asks these
-        return FAMILIES[_family(type(obj))](obj)
+        _refuse_discrete(type(obj))
+        return _model(obj)
     if "NGBoost" not in bases:
         raise UnsupportedModelError(f"{name} of NGBoost is no regressor. Pass a fitted NGBRegressor.")
     if "NGBClassifier" in bases:
@@ -50,9 +35,10 @@ def adapt(obj: Any) -> ConditionalModel | None:
             f"{name} models times of which some are censored, which no test here knows how to use. "
             "Pass an NGBRegressor."
         )
+    _refuse_discrete(obj.Dist)
     if getattr(obj, "init_params", None) is None:
         raise InputError(f"{name} is not fitted yet. Call its fit method first.")
-    return NGBoostModel(obj, _family(obj.Dist))
+    return NGBoostModel(obj)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,35 +49,42 @@ class NGBoostModel(Fitted):
     ----------
     regressor : NGBRegressor
         Fitted; it is used as it is and never changed.
-    family : str
-        A key of `FAMILIES`.
     """
 
     regressor: Any
-    family: str
 
     def at(self, x: Any, n: int) -> ConditionalModel:
-        """Return the closed form at the n rows of x."""
+        """Return the model at the n rows of x."""
         x = as_table(x)
         with predicting("NGBoost", n):
             predicted = self.regressor.pred_dist(x)
-        model = FAMILIES[self.family](predicted)
-        if model.rows != n:
+        model = _model(predicted)
+        if model.rows not in (None, n):
             raise ShapeError(f"NGBoost predicted {model.rows} rows, and x has {n}.")
         return model
 
 
-def _family(distribution: type) -> str:
-    """Return the key in `FAMILIES` of a class of distributions or one it is derived from, or refuse."""
-    names = [base.__name__ for base in distribution.__mro__]
-    for name in names:
-        if name in FAMILIES:
-            return name
-    if any(name in ("Poisson", "BetaBinomial", "BetaBinomialEstN") for name in names):
+def _model(predicted: Any) -> ConditionalModel:
+    """Read a predicted distribution: that of SciPy which it holds, or a multivariate normal.
+
+    Its `params` would not do: they leave out the degrees of freedom of a t distribution.
+    """
+    if type(predicted).__name__ == "MVN":
+        return Normal.bound(predicted.loc, cov=predicted.cov)
+    model = adapt_scipy(vars(predicted).get("dist"))
+    if model is None:
+        name = type(predicted).__name__
         raise UnsupportedModelError(
-            f"{names[0]} of NGBoost is a distribution of counts, and discrete y is not supported yet."
+            f"{name} of NGBoost holds no distribution of SciPy. Write its log-density, and pass "
+            "condgof.from_log_prob(lambda y, x: ..., support=...)."
         )
-    raise UnsupportedModelError(
-        f"{names[0]} of NGBoost has no closed form here. What works: {', '.join(FAMILIES)}; or pass "
-        "condgof.from_log_prob(lambda y, x: regressor.pred_dist(x).logpdf(y))."
-    )
+    return model
+
+
+def _refuse_discrete(distribution: type) -> None:
+    for base in distribution.__mro__:
+        if base.__name__ in (*DISCRETE, "ClassificationDistn"):
+            raise UnsupportedModelError(
+                f"{base.__name__} of NGBoost is a discrete distribution, and discrete y is not "
+                "supported yet."
+            )

@@ -18,6 +18,7 @@ from condgof.models._inverse_gaussian import InverseGaussian
 from condgof.models._laplace import Laplace
 from condgof.models._library import Fitted, as_table, predicting
 from condgof.models._mixture import NormalMixture
+from condgof.models._mixture_rows import MixtureRows
 from condgof.models._normal import Normal
 from condgof.models._positive import Exponential, Gamma, LogNormal
 from condgof.models._skpro_rows import FlatRows, SkproRows
@@ -93,25 +94,23 @@ def closed_form(distribution: Any) -> ConditionalModel:
         return FAMILIES[name](**_parameters(distribution))
     if name == "NormalMixture":
         return _normal_mixture(distribution)
-    if name == "Mixture" and distribution.shape[1] == 1:
-        parts = [part for _, part in distribution._distributions]
-        if all(type(part).__name__ == "Normal" for part in parts):
-            given = [_parameters(part, distribution.shape) for part in parts]
-            means, stds = (np.stack([g[p][:, 0] for g in given], axis=1) for p in ("mu", "sigma"))
-            return NormalMixture.bound(np.tile(distribution._weights, (len(means), 1)), means, stds)
     if distribution.shape[1] != 1:
         raise UnsupportedModelError(
             f"{name} of skpro has a closed form here for a single column of y only, and this one has "
             f"{distribution.shape[1]}."
         )
+    if name == "Mixture":
+        parts = tuple(closed_form(part) for _, part in distribution._distributions)
+        weights = np.asarray(distribution._weights, dtype=np.float64)
+        return MixtureRows(parts, weights, len(distribution))
     return (FlatRows if name in FLAT else SkproRows)(distribution)
 
 
-def _parameters(distribution: Any, shape: tuple[int, int] | None = None) -> dict[str, FloatArray]:
+def _parameters(distribution: Any) -> dict[str, FloatArray]:
     """Return the parameters, broadcast to all rows by position: the index plays no part."""
     given = distribution.get_params(deep=False)
     return {
-        name: np.broadcast_to(np.asarray(value, dtype=np.float64), shape or distribution.shape)
+        name: np.broadcast_to(np.asarray(value, dtype=np.float64), distribution.shape)
         for name, value in given.items()
         if name not in ("index", "columns")
     }

@@ -33,7 +33,7 @@ class _Rows(ConditionalModel):
         return len(self.distribution)
 
     @property
-    def name(self) -> str:
+    def _name(self) -> str:
         """What messages call the model."""
         return f"{type(self.distribution).__name__} of skpro"
 
@@ -56,12 +56,14 @@ class _Rows(ConditionalModel):
 
     def sample(self, x: Any, rng: np.random.Generator, n: int | None = None) -> FloatArray:
         """Draw one y for each row by inverting the CDF, (n, 1); skpro's own sampler takes no seed."""
+        if "ppf" not in self._exact():
+            raise UnsupportedModelError(f"skpro has no exact quantiles of {self._name} to draw with.")
         return self._ask("ppf", rng.random((len(self.distribution), 1)))[:, None]
 
     def mean_std(self, x: Any, n: int | None = None) -> tuple[FloatArray, FloatArray]:
         """Return mean and standard deviation, (n, 1) each."""
         if not {"mean", "var"} <= self._exact():
-            raise UnsupportedModelError(f"skpro has no exact mean and variance of {self.name}.")
+            raise UnsupportedModelError(f"skpro has no exact mean and variance of {self._name}.")
         mean, var = (
             np.asarray(f(), dtype=float) for f in (self.distribution.mean, self.distribution.var)
         )
@@ -74,7 +76,7 @@ class _Rows(ConditionalModel):
     def _ask(self, method: str, values: FloatArray) -> FloatArray:
         if method == "cdf" and "cdf" not in self._exact():
             raise UnsupportedModelError(
-                f"skpro only approximates the CDF of {self.name} by draws, which no test can use."
+                f"skpro only approximates the CDF of {self._name} by draws, which no test can use."
             )
         return np.asarray(getattr(self.distribution, method)(values), dtype=np.float64)[:, 0]
 
@@ -85,12 +87,11 @@ class SkproRows(_Rows, NumericalScore):
     def log_prob(self, y: AnyArray, x: Any) -> FloatArray:
         """Return log p(y|x), (n,)."""
         exact = self._exact()
-        # A mixture's is the logarithm of its density, with a warning for each call.
-        if "log_pdf" in exact and type(self.distribution).__name__ != "Mixture":
+        if "log_pdf" in exact:
             return self._ask("log_pdf", as_rows(y))
         if "pdf" not in exact:
             raise UnsupportedModelError(
-                f"skpro has no exact density of {self.name}. condgof.adaptive, which compares normal "
+                f"skpro has no exact density of {self._name}. condgof.adaptive, which compares normal "
                 "scores of its CDF, can take it if that is exact."
             )
         with np.errstate(divide="ignore"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, is_dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from condgof._typing import AnyArray, IntArray
 from condgof.models._base import ConditionalModel
@@ -24,9 +24,14 @@ class Supported(Delegate):
         return self.model.rows
 
     @property
-    def name(self) -> str:
+    def _name(self) -> str:
         """What messages call the model."""
-        return self.model.name
+        return self.model._name
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the model says of itself."""
+        return self.model.notes
 
     def take(self, rows: IntArray) -> Supported:
         """Return the model of some rows."""
@@ -81,6 +86,5 @@ def with_support(model: Any, low: Any = None, high: Any = None) -> ConditionalMo
     bounds = Bounds.of((low, high), model.rows)
     # A model with a place for bounds keeps them itself: numerical derivatives need them.
     if is_dataclass(model) and hasattr(model, "bounds"):
-        bounded: ConditionalModel = replace(model, bounds=bounds)
-        return bounded
+        return cast(ConditionalModel, replace(cast(Any, model), bounds=bounds))
     return Supported(model, bounds)
