@@ -52,6 +52,8 @@ class Scored:
         Largest estimated error of scores that were differentiated numerically.
     reparametrized : str, optional
         How y was brought from a bounded support to the whole line.
+    model_notes : tuple of str
+        What the model says of itself.
     """
 
     sample: Sample
@@ -62,6 +64,7 @@ class Scored:
     by: str = "none"
     score_error: float | None = None
     reparametrized: str | None = None
+    model_notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, model: Any, sample: Sample, units: Units = Units()) -> Scored:
@@ -78,6 +81,7 @@ class Scored:
             by=by,
             score_error=seen.error,
             reparametrized=seen.reparametrized,
+            model_notes=model.notes,
         )
 
     def take(self, rows: IntArray) -> Scored:
@@ -123,10 +127,11 @@ class Scored:
 
     def notes(self) -> tuple[str, ...]:
         """What a reader of the result should know about the data and how they were compared."""
+        notes = (*self.sample.notes(), *self.model_notes)
         if self.reparametrized is None:
-            return self.sample.notes()
+            return notes
         bounded = f"the model's support is bounded, so y was compared as {self.reparametrized}"
-        return (*self.sample.notes(), bounded)
+        return (*notes, bounded)
 
     def to_user(self, locations: FloatArray) -> FloatArray:
         """Bring locations from the kernel's units back to the user's."""

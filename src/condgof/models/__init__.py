@@ -20,11 +20,14 @@ from condgof.models._functions import (
     from_score,
 )
 from condgof.models._interval import Beta, Uniform
+from condgof.models._inverse_gaussian import InverseGaussian
 from condgof.models._laplace import Laplace
 from condgof.models._mixture import NormalMixture
 from condgof.models._normal import Normal, normal
 from condgof.models._positive import Exponential, Gamma, LogNormal
+from condgof.models._residual import ResidualScale, residual_scale_by_cv, with_residual_scale
 from condgof.models._scipy import from_scipy
+from condgof.models._statsmodels import from_statsmodels
 from condgof.models._student import StudentT
 from condgof.models._supported import Supported, with_support
 
@@ -37,11 +40,13 @@ __all__ = [
     "Coordinates",
     "Exponential",
     "Gamma",
+    "InverseGaussian",
     "Laplace",
     "LogNormal",
     "LogProbModel",
     "Normal",
     "NormalMixture",
+    "ResidualScale",
     "ScoreArray",
     "ScoreModel",
     "StudentT",
@@ -56,9 +61,12 @@ __all__ = [
     "from_log_prob",
     "from_scipy",
     "from_score",
+    "from_statsmodels",
     "normal",
+    "residual_scale_by_cv",
     "sample_rows",
     "scores",
     "scores_of",
+    "with_residual_scale",
     "with_support",
 ]

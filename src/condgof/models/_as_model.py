@@ -61,6 +61,8 @@ def as_model(obj: Any) -> ConditionalModel:
     adapted = adapt(obj)
     if adapted is not None:
         return adapted
+    if isinstance(obj, type):
+        raise InputTypeError(f"{obj.__name__} is a class. Pass an object of it, fitted.")
     if callable(obj):
         raise InputTypeError(
             "A bare function is ambiguous. Name what it computes: condgof.from_score(f) for "

@@ -42,6 +42,11 @@ class ConditionalModel:
         """Number of rows the model is bound to, or None for a functional model."""
         return None
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of a result should know of the model, a sentence each."""
+        return ()
+
     def take(self, rows: IntArray) -> ConditionalModel:
         """Return the model of some rows; a functional model is the same for any."""
         return self

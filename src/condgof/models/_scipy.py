@@ -19,6 +19,7 @@ from condgof.models._adapters import comes_from
 from condgof.models._base import ConditionalModel
 from condgof.models._delegate import Predicted
 from condgof.models._interval import Beta, Uniform
+from condgof.models._inverse_gaussian import InverseGaussian
 from condgof.models._laplace import Laplace
 from condgof.models._normal import Normal
 from condgof.models._numerical import NumericalScore
@@ -39,6 +40,10 @@ CLOSED: dict[str, Callable[[tuple[AnyArray, ...], AnyArray, AnyArray], Family]] 
     "gamma": lambda s, loc, scale: (Gamma, {"shape": s[0], "scale": scale, "loc": loc}),
     "chi2": lambda s, loc, scale: (Gamma, {"shape": s[0] / 2, "scale": 2 * scale, "loc": loc}),
     "expon": lambda s, loc, scale: (Exponential, {"scale": scale, "loc": loc}),
+    "invgauss": lambda s, loc, scale: (
+        InverseGaussian,
+        {"mean": s[0] * scale, "shape": scale, "loc": loc},
+    ),
     "lognorm": lambda s, loc, scale: (LogNormal, {"mu": np.log(scale), "sigma": s[0], "loc": loc}),
     "beta": lambda s, loc, scale: (Beta, {"a": s[0], "b": s[1], "low": loc, "high": loc + scale}),
     "uniform": lambda s, loc, scale: (Uniform, {"low": loc, "high": loc + scale}),
@@ -165,10 +170,10 @@ def from_scipy(function: Callable[[Any], Any]) -> ConditionalModel:
     Returns
     -------
     ConditionalModel
-        Its score is in closed form for norm, laplace, t, gamma, chi2, expon, lognorm, beta and uniform;
-        for others it is a numerical derivative, and results tell its error. A frozen distribution
-        itself needs no function: it goes straight to the tests, bound to rows if its parameters are
-        arrays.
+        Its score is in closed form for norm, laplace, t, gamma, chi2, expon, invgauss, lognorm, beta
+        and uniform; for others it is a numerical derivative, and results tell its error. A frozen
+        distribution itself needs no function: it goes straight to the tests, bound to rows if its
+        parameters are arrays.
 
     Examples
     --------

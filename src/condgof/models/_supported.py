@@ -28,6 +28,11 @@ class Supported(Delegate):
         """What messages call the model."""
         return self.model._name
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the model says of itself."""
+        return self.model.notes
+
     def take(self, rows: IntArray) -> Supported:
         """Return the model of some rows."""
         return Supported(self.model.take(rows), self.bounds.take(rows))
