@@ -17,9 +17,11 @@ from condgof.models._functions import (
     from_log_prob,
     from_score,
 )
+from condgof.models._jax import JaxModel, from_jax
 from condgof.models._mixture import NormalMixture
 from condgof.models._normal import Normal, normal
 from condgof.models._student import StudentT
+from condgof.models._torch import TorchModel, from_torch
 
 __all__ = [
     "BLIND",
@@ -27,18 +29,22 @@ __all__ = [
     "ColumnsModel",
     "ConditionalModel",
     "Coordinates",
+    "JaxModel",
     "LogProbModel",
     "Normal",
     "NormalMixture",
     "ScoreArray",
     "ScoreModel",
     "StudentT",
+    "TorchModel",
     "as_model",
     "choose_coordinates",
     "columns",
     "coordinates_of",
+    "from_jax",
     "from_log_prob",
     "from_score",
+    "from_torch",
     "normal",
     "scores",
     "scores_of",

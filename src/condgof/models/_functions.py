@@ -13,6 +13,8 @@ from condgof.errors import DerivativeError, InputError, InputTypeError, ShapeErr
 from condgof.models._base import ConditionalModel, as_rows
 from condgof.models._call import call_density
 from condgof.models._derivative import differentiate
+from condgof.models._jax import from_jax_density
+from condgof.models._torch import from_torch_density
 from condgof.sample import as_numbers, fresh
 
 
@@ -125,7 +127,7 @@ def from_score(function: Callable[..., Any]) -> ScoreModel:
 
 def from_log_prob(
     function: Callable[..., Any], *, backend: str = "numpy", tolerance: float = 1e-4
-) -> LogProbModel:
+) -> ConditionalModel:
     """Model from its log-density, which need not be normalised.
 
     Parameters
@@ -133,15 +135,17 @@ def from_log_prob(
     function : callable
         f(y, x) → log p(y|x) of shape (n,), up to a constant that may depend on x. Called by name
         when its parameters are named x and y.
-    backend : {"numpy"}
-        How it is differentiated. "numpy" takes differences, extrapolated to step 0.
+    backend : {"numpy", "torch", "jax"}
+        What it works on and how it is differentiated. "numpy" takes differences, extrapolated to step
+        0; "torch" and "jax" differentiate automatically (see `from_torch` and `from_jax`; a JAX
+        function may also be that of a single row).
     tolerance : float
-        The largest relative error of the derivative that is accepted.
+        The largest relative error of the derivative that is accepted ("numpy" only).
 
     Returns
     -------
-    LogProbModel
-        Its ``score_and_error(y, x)`` also tells the estimated errors.
+    ConditionalModel
+        With "numpy", its ``score_and_error(y, x)`` also tells the estimated errors.
 
     Examples
     --------
@@ -150,11 +154,16 @@ def from_log_prob(
     >>> np.allclose(scores[:, 0], [-1.0, 0.5]), bool(errors.max() < 1e-8)
     (True, True)
     """
-    if backend != "numpy":
-        raise InputError(f"backend must be 'numpy', got {backend!r}.")
+    if backend not in ("numpy", "torch", "jax"):
+        raise InputError(f"backend must be 'numpy', 'torch' or 'jax', got {backend!r}.")
     if not tolerance > 0:
         raise InputError(f"tolerance must be positive, got {tolerance!r}.")
-    return LogProbModel(_check_callable(function, "from_log_prob"), tolerance)
+    checked = _check_callable(function, "from_log_prob")
+    if backend == "torch":
+        return from_torch_density(checked)
+    if backend == "jax":
+        return from_jax_density(checked)
+    return LogProbModel(checked, tolerance)
 
 
 def _check_callable(function: Any, name: str) -> Callable[..., Any]:
