@@ -202,7 +202,15 @@ PARTS = {"lbfgs": 3, "map": 2000, "map-one-by-one": 100}
 
 
 #: Tasks too long to be repeated five times.
-REPEATS = {"torch-scores": 1, "torch-autograd": 1, "torch-sample": 1, "stream-7": 2, "stream-6": 3, "lowrank": 3, "taxi-dense": 1}
+REPEATS = {
+    "torch-scores": 1,
+    "torch-autograd": 1,
+    "torch-sample": 1,
+    "stream-7": 2,
+    "stream-6": 3,
+    "lowrank": 3,
+    "taxi-dense": 1,
+}
 
 
 def run_task(name):

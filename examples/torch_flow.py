@@ -40,7 +40,9 @@ class FlowDistribution:
 def train(outputs, to_distribution, steps=300):
     """Fit a network whose output becomes a distribution, by maximum likelihood on the first half."""
     torch.manual_seed(0)
-    net = nn.Sequential(nn.Linear(1, 32), nn.Tanh(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, outputs))
+    net = nn.Sequential(
+        nn.Linear(1, 32), nn.Tanh(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, outputs)
+    )
     optimiser = torch.optim.Adam(net.parameters(), lr=1e-2)
     xs, ys = (torch.tensor(a[: n // 2], dtype=torch.float32) for a in (x, y))
     for _ in range(steps):

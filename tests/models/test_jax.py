@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import pytest
-from models.conformance import check_model
 
 import condgof as cg
 from condgof.errors import (
@@ -20,6 +19,7 @@ from condgof.errors import (
     ShapeError,
     UnsupportedModelError,
 )
+from models.conformance import check_model
 
 N = 24
 X = np.random.default_rng(0).normal(size=(N, 2))

@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from models.conformance import check_model
-from torch import nn
 from torch import distributions as td
+from torch import nn
 from torch.nn.functional import softplus
 
 import condgof as cg
@@ -22,6 +21,7 @@ from condgof.errors import (
     ShapeError,
     UnsupportedModelError,
 )
+from models.conformance import check_model
 
 N = 24
 X = np.random.default_rng(0).normal(size=(N, 2))
@@ -113,7 +113,7 @@ BOUNDED = {
 @pytest.mark.parametrize("name", FAMILIES)
 def test_conformance(name):
     make, _, abilities = FAMILIES[name]
-    model = cg.from_torch(make, batch_size=10)
+    model = cg.from_torch(make)
     known = model.probe(model.sample(X, np.random.default_rng(0)), X)
     assert abilities <= known.abilities
     check_model(known, X, draws=400, snapshot=lambda: state(NET))
@@ -425,7 +425,7 @@ class Flow(nn.Module):
         self.net = network(1)
 
     def log_prob(self, inputs, context=None):
-        return td.Normal(self.net(context), 1.0).log_prob(inputs).sum(-1)
+        return td.Normal(self.net(context), 1.0).log_prob(inputs.reshape(-1, 1)).sum(-1)
 
     def by_name(self, x, y):
         return self.log_prob(y, x)
@@ -529,7 +529,7 @@ class LikeZuko(nn.Module):
 class TestFlows:
     def test_a_small_flow(self):
         flow = LikeZuko()
-        model = cg.from_torch(flow, batch_size=7)
+        model = cg.from_torch(flow)
         y = model.sample(X, np.random.default_rng(0))
         known = model.probe(y, X)
         assert known.abilities == {"score", "log_prob", "normal_scores", "sample"}
@@ -560,7 +560,7 @@ class TestFlows:
                 self.x = x
 
             def log_prob(self, y):
-                return -torch.cosh(y - self.x[:, 0])
+                return -torch.cosh(y.reshape(-1) - self.x[:, 0])
 
         model = cg.from_torch(lambda x: Bare(x))
         y = X[:, 1]
@@ -650,9 +650,9 @@ class TestRefused:
 def test_a_log_density_by_name():
     wanted = (X[:, 0] - X[:, 1])[:, None]
     for function in (
-        lambda y, x: -0.5 * (y - x[:, 0]) ** 2,
-        lambda x, y: -0.5 * (y - x[:, 0]) ** 2,
-        lambda target, x: -0.5 * (target - x[:, 0]) ** 2,
+        lambda y, x: -0.5 * (y.reshape(-1) - x[:, 0]) ** 2,
+        lambda x, y: -0.5 * (y.reshape(-1) - x[:, 0]) ** 2,
+        lambda target, x: -0.5 * (target.reshape(-1) - x[:, 0]) ** 2,
     ):
         model = cg.from_log_prob(function, backend="torch")
         np.testing.assert_allclose(model.score(X[:, 1], X), wanted)

@@ -13,7 +13,7 @@ import numpy as np
 from condgof._typing import AnyArray, FloatArray
 from condgof.errors import ShapeError, UnsupportedModelError
 from condgof.models._base import ConditionalModel, as_rows, tail_scores
-from condgof.models._families import Layout, Numbers, closed_form, family, unwrapped
+from condgof.models._families import Layout, Numbers, closed_form, family, mixture_weights, unwrapped
 
 #: Densities that are flat, and whose support says all there is to say.
 FLAT = ("Uniform",)
@@ -89,12 +89,11 @@ class Rows:
             inner = unwrapped(part.component_distribution)
             if self.d_y > 1 and self.layout.event:
                 return None
-            mixing = getattr(part, "mixture_distribution", None) or part.mixing_distribution
             axis = len(self.layout.batch or (1,))
             each = self._own(inner.cdf, value.reshape(*value.shape[:axis], 1, *self.layout.event))
             if each is None:
                 return None
-            weights = self.numbers(mixing.probs)
+            weights = self.numbers(mixture_weights(part))
             each = each.reshape(*each.shape[: axis + 1])
             return np.asarray((weights * each).sum(axis=-1).reshape(self.rows, self.d_y))
         if family(part) is None and self.d_y > 1:
@@ -212,8 +211,8 @@ def check_distribution(dist: Any) -> None:
     support = _constraint(dist)
     if support is not None and _is_discrete(support):
         raise UnsupportedModelError(
-            f"{type(unwrapped(dist)).__name__} is discrete, and has no score ∇_y log p(y|x). Models of a "
-            "discrete y are not supported yet."
+            f"{type(unwrapped(dist)).__name__} is discrete, and has no score ∇_y log p(y|x). Models of "
+            "a discrete y are not supported yet."
         )
 
 

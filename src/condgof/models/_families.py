@@ -147,9 +147,7 @@ def _mixture(dist: Any, layout: Layout, numbers: Numbers) -> ConditionalModel | 
     part = unwrapped(dist.component_distribution)
     if family(part) != "Normal" or int(np.prod(layout.batch[1:])) > 1:
         return None  # the latter has independent columns, each a mixture of its own
-    # torch's name and NumPyro's.
-    mixing = getattr(dist, "mixture_distribution", None) or dist.mixing_distribution
-    weights = numbers(mixing.probs)
+    weights = numbers(mixture_weights(dist))
     count = weights.shape[-1]
     weights = layout.spread(weights, (count,), (count,))
     # Weights in single precision sum to 1 up to 1e-7 only.
@@ -159,6 +157,12 @@ def _mixture(dist: Any, layout: Layout, numbers: Numbers) -> ConditionalModel | 
         for value in (part.loc, part.scale)
     )
     return NormalMixture(*(_constantly(value) for value in (weights, means, stds)))
+
+
+def mixture_weights(dist: Any) -> Any:
+    """Return the weights of a MixtureSameFamily, which torch and NumPyro keep under different names."""
+    mixing = getattr(dist, "mixture_distribution", None) or dist.mixing_distribution
+    return mixing.probs
 
 
 def _constantly(values: FloatArray) -> Callable[[Any], FloatArray]:

@@ -26,7 +26,8 @@ from condgof.models._jax_rows import (
     row_log_prob,
 )
 from condgof.models._methods import named_method
-from condgof.models._native import BATCH_SIZE, DENSITY, NativeModel, check_batch_size
+from condgof.models._native import BATCH_SIZE, DENSITY, NativeModel
+from condgof.models._native_input import check_batch_size
 from condgof.sample import as_numbers
 
 SUPPORTED = "condgof.from_jax(f) for f(x) → NumPyro distribution; a FlowJAX distribution"
@@ -236,9 +237,7 @@ def _has_density(model: Any) -> bool:
 def from_jax_density(function: Callable[..., Any]) -> JaxModel:
     """Model from a function (y, x) → log-density; see `condgof.from_log_prob`."""
     jax_module()
-    return JaxModel(
-        BATCH_SIZE, DENSITY, None, lambda y, x: call_density(function, y, x), None, None
-    )
+    return JaxModel(BATCH_SIZE, DENSITY, None, lambda y, x: call_density(function, y, x), None, None)
 
 
 def adapt(obj: Any) -> ConditionalModel | None:

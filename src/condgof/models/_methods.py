@@ -79,10 +79,10 @@ def named_method(owner: Any, method: str, y: str | None, x: str | None, maker: s
             return Named(owner, method, "y", "x")
         if len(required) == 2 and "y" in required:
             return Named(owner, method, "y", next(name for name in required if name != "y"))
-    example = (required or ["inputs", "context"]) + ["..."]
+    example = every if every and len(every) > 1 else ["inputs", "context"]
     raise InputError(
-        f"{type(owner).__name__}.{method}({', '.join(every or ['...'])}) does not say which parameter is "
-        f"y and which is x. Name both, for example condgof.{maker}(model, method={method!r}, "
+        f"{type(owner).__name__}.{method}({', '.join(every or ['...'])}) does not say which parameter "
+        f"is y and which is x. Name both, for example condgof.{maker}(model, method={method!r}, "
         f"y={example[0]!r}, x={example[1]!r})."
     )
 

@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
-from condgof.errors import DerivativeError, InputError, UnsupportedModelError
+from condgof.errors import InputError, UnsupportedModelError
 from condgof.models._base import ConditionalModel, as_rows, row_count
 from condgof.models._distribution import Rows
+from condgof.models._native_input import one_column, or_none, plain, refuse_flat
 from condgof.sample import as_numbers
 
 #: Rows scored at a time; what a network keeps of them is a few megabytes.
@@ -76,7 +77,7 @@ class NativeModel(ConditionalModel):
         """Return the model with its abilities known, from its distribution at two rows."""
         if self.abilities is not None:
             return self
-        y, x = as_numbers(y, "y")[:2], _plain(x)
+        y, x = as_numbers(y, "y")[:2], plain(x)
         part = slice(0, len(y))
         with self._session():
             rows = self._rows(x, part, 1 if y.ndim == 1 else y.shape[1])
@@ -86,7 +87,7 @@ class NativeModel(ConditionalModel):
             try:
                 if rows.normal_scores(y) is not None:
                     abilities.add("normal_scores")
-                if rows.d_y == 1 and (rows.closed or rows.cdf(y) is not None):
+                if rows.d_y == 1 and (rows.closed is not None or rows.cdf(y) is not None):
                     abilities |= {"cdf", "sf"}
             except ValueError:  # an observation that the library refuses, which scoring will tell
                 pass
@@ -94,7 +95,7 @@ class NativeModel(ConditionalModel):
                 abilities.add("marginals")
             if rows.closed is not None and rows.closed.can("location_scale"):
                 abilities.add("location_scale")
-            moments = _or_none(rows.mean_std)
+            moments = or_none(rows.mean_std)
             if moments is not None and all(np.isfinite(part).all() for part in moments):
                 abilities |= {"mean_std", "location_scale"}
             if hasattr(rows.dist, "sample"):
@@ -103,7 +104,7 @@ class NativeModel(ConditionalModel):
 
     def score(self, y: AnyArray, x: Any) -> FloatArray:
         """Return ∇_y log p(y|x), in closed form or by automatic differentiation, (n, d_y)."""
-        y, x = as_numbers(y, "y"), _plain(x)
+        y, x = as_numbers(y, "y"), plain(x)
         scores = np.empty((len(y), y.shape[1] if y.ndim == 2 else 1))
         reached = smooth = False
         with self._session():
@@ -120,7 +121,7 @@ class NativeModel(ConditionalModel):
                 if part.start == 0:
                     self._check_alone(y, x, log_prob)
         if not smooth and not scores.any() and (not reached or len(y) > 2):
-            _refuse_flat(reached)
+            refuse_flat(reached)
         return scores
 
     def _check_alone(self, y: AnyArray, x: Any, values: FloatArray) -> None:
@@ -149,13 +150,13 @@ class NativeModel(ConditionalModel):
 
     def log_prob(self, y: AnyArray, x: Any) -> FloatArray:
         """Return log p(y|x), (n,)."""
-        y, x = as_numbers(y, "y"), _plain(x)
+        y, x = as_numbers(y, "y"), plain(x)
         with self._session():
             return np.concatenate([self._density(y, x, part) for part in self._parts(len(y))])
 
     def cdf(self, y: AnyArray, x: Any) -> FloatArray:
         """Return P(Y ≤ y | x) for d_y = 1, (n,)."""
-        y = _one_column(y)
+        y = one_column(y)
 
         def of(rows: Rows, part: slice) -> FloatArray | None:
             if rows.closed is not None:
@@ -167,7 +168,7 @@ class NativeModel(ConditionalModel):
 
     def sf(self, y: AnyArray, x: Any) -> FloatArray:
         """Return P(Y > y | x) for d_y = 1, (n,)."""
-        y = _one_column(y)
+        y = one_column(y)
 
         def of(rows: Rows, part: slice) -> FloatArray | None:
             if rows.closed is not None:
@@ -228,7 +229,7 @@ class NativeModel(ConditionalModel):
         """Return the ends of the support, which broadcast to (n, d_y)."""
         if self.abilities == DENSITY:
             return np.array(-math.inf), np.array(math.inf)
-        x, found = _plain(x), []
+        x, found = plain(x), []
         with self._session():
             for part in self._parts(n):
                 rows = self._rows(x, part, d_y)
@@ -258,13 +259,15 @@ class NativeModel(ConditionalModel):
         ability: str,
     ) -> list[T]:
         """Evaluate something of the distribution batch by batch."""
-        x, found = _plain(x), []
+        x, found = plain(x), []
         with self._session():
             for part in self._parts(n):
                 rows = self._rows(x, part, d_y)
                 value = None if rows is None else of(rows, part)
                 if value is None:
-                    what = "a model known by its log-density" if rows is None else _name(rows.dist)
+                    what = (
+                        "a model known by its log-density" if rows is None else type(rows.dist).__name__
+                    )
                     raise UnsupportedModelError(f"There is no {ability} for {what}.")
                 found.append(value)
         return found
@@ -272,51 +275,3 @@ class NativeModel(ConditionalModel):
     def _parts(self, n: int) -> Iterator[slice]:
         for start in range(0, n, self.batch_size):
             yield slice(start, min(start + self.batch_size, n))
-
-
-def _refuse_flat(reached: bool) -> None:
-    why = (
-        "The log-density is flat at every row"
-        if reached
-        else "The log-density does not depend on y in a way that can be differentiated"
-    )
-    raise DerivativeError(
-        f"{why}, so its score says nothing: a piecewise constant density (a histogram) cannot be tested "
-        "through its score. If the model has a CDF, condgof.adaptive(..., standardize='cdf') fits; else "
-        "use a test that works on samples. (A smooth density gets here when its gradient is cut: by "
-        "no_grad, detach or NumPy inside the model.)"
-    )
-
-
-def check_batch_size(batch_size: Any) -> int:
-    """Check a number of rows."""
-    if isinstance(batch_size, bool) or not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
-        raise InputError(f"batch_size must be a positive integer, got {batch_size!r}.")
-    return int(batch_size)
-
-
-def _plain(x: Any) -> Any:
-    """Return x as an array of numbers, which is what tensors are made of."""
-    if x is None or isinstance(x, np.ndarray):
-        return x
-    return as_numbers(
-        x, "x", advice="A network takes numbers: encode text columns first, or pass numeric columns."
-    )
-
-
-def _one_column(y: AnyArray) -> AnyArray:
-    y = np.asarray(y)
-    if y.ndim == 2 and y.shape[1] != 1:
-        raise UnsupportedModelError(f"A cdf is there for d_y = 1 only, and y has {y.shape[1]} columns.")
-    return y
-
-
-def _or_none(function: Callable[[], T]) -> T | None:
-    try:
-        return function()
-    except UnsupportedModelError:
-        return None
-
-
-def _name(dist: Any) -> str:
-    return type(dist).__name__

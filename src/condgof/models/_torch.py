@@ -16,7 +16,8 @@ from condgof.models._base import ConditionalModel
 from condgof.models._call import call_density
 from condgof.models._distribution import Rows, check_rowwise
 from condgof.models._methods import named_method
-from condgof.models._native import BATCH_SIZE, DENSITY, NativeModel, check_batch_size
+from condgof.models._native import BATCH_SIZE, DENSITY, NativeModel
+from condgof.models._native_input import check_batch_size
 from condgof.models._torch_state import dtype_and_device, reachable, seed_all, torch_module, undisturbed
 from condgof.models._torch_take import take
 
