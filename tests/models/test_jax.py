@@ -49,7 +49,7 @@ FAMILIES = {
         {"cdf", "normal_scores", "marginals"},
     ),
     "student": (lambda x: dist.StudentT(5.0, x[..., 0], width(x, 1)), 1, {"cdf", "normal_scores"}),
-    "laplace": (lambda x: dist.Laplace(x[..., 0], width(x)), 1, {"cdf", "sample", "mean_std"}),
+    "logistic": (lambda x: dist.Logistic(x[..., 0], width(x)), 1, {"cdf", "sample", "mean_std"}),
     "affine": (
         lambda x: dist.TransformedDistribution(
             dist.Normal(x[..., 0], 1.0), dist.transforms.AffineTransform(1.0, -2.0)
@@ -213,7 +213,7 @@ def test_double_precision_is_the_users_choice():
 
 @pytest.mark.parametrize("n", [1, 2, N])
 def test_any_batch_size_gives_the_same(n):
-    make = FAMILIES["laplace"][0]
+    make = FAMILIES["logistic"][0]
     y = np.random.default_rng(1).normal(size=n)
     wanted = cg.from_jax(make).score(y, X[:n])
     for size in (1, 5):
