@@ -96,7 +96,7 @@ def test_bounded_supports():
     np.testing.assert_allclose(low, X[:, :1], rtol=1e-6)
     np.testing.assert_allclose(high, X[:, :1] + 1, rtol=1e-6)
     assert not uniform.score(X[:, 0] + 0.5, X).any()
-    check_model(gamma.probe(np.ones(N), X), X, tests=False, snapshot=state, **SINGLE)
+    check_model(gamma.probe(np.ones(N), X), X, snapshot=state, **SINGLE)
 
 
 class TestOneRowOrMany:

@@ -1,7 +1,7 @@
 """Conditional density models: what they can do, closed forms, and making them from what a user has."""
 
 from condgof.models._as_model import as_model, scores
-from condgof.models._base import ConditionalModel, scores_of
+from condgof.models._base import ConditionalModel
 from condgof.models._columns import ColumnsModel, columns
 from condgof.models._coordinates import (
     BLIND,
@@ -9,6 +9,7 @@ from condgof.models._coordinates import (
     Coordinates,
     choose_coordinates,
     coordinates_of,
+    scores_of,
 )
 from condgof.models._functions import (
     LogProbModel,
@@ -17,35 +18,49 @@ from condgof.models._functions import (
     from_log_prob,
     from_score,
 )
+from condgof.models._interval import Beta, Uniform
 from condgof.models._jax import JaxModel, from_jax
+from condgof.models._laplace import Laplace
 from condgof.models._mixture import NormalMixture
 from condgof.models._normal import Normal, normal
+from condgof.models._positive import Exponential, Gamma, LogNormal
+from condgof.models._scipy import from_scipy
 from condgof.models._student import StudentT
+from condgof.models._supported import Supported, with_support
 from condgof.models._torch import TorchModel, from_torch
 
 __all__ = [
     "BLIND",
     "STANDARDIZED_BY",
+    "Beta",
     "ColumnsModel",
     "ConditionalModel",
     "Coordinates",
+    "Exponential",
+    "Gamma",
     "JaxModel",
+    "Laplace",
+    "LogNormal",
     "LogProbModel",
     "Normal",
     "NormalMixture",
     "ScoreArray",
     "ScoreModel",
     "StudentT",
+    "Supported",
     "TorchModel",
+    "Uniform",
     "as_model",
     "choose_coordinates",
     "columns",
     "coordinates_of",
     "from_jax",
     "from_log_prob",
+    "from_scipy",
     "from_score",
     "from_torch",
     "normal",
     "scores",
     "scores_of",
+    "with_support",
 ]

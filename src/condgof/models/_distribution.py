@@ -15,9 +15,6 @@ from condgof.errors import ShapeError, UnsupportedModelError
 from condgof.models._base import ConditionalModel, as_rows, tail_scores
 from condgof.models._families import Layout, Numbers, closed_form, family, mixture_weights, unwrapped
 
-#: Densities that are flat, and whose support says all there is to say.
-FLAT = ("Uniform",)
-
 
 @dataclass(frozen=True, eq=False)
 class Rows:
@@ -180,11 +177,6 @@ class Rows:
             return low, high
         event, width = self.layout.event, (self.d_y,)
         return self.layout.spread(low, event, width), self.layout.spread(high, event, width)
-
-    @property
-    def flat(self) -> bool:
-        """Whether a score of 0 is what the density has, and its support all that there is."""
-        return family(unwrapped(self.dist)) in FLAT
 
 
 def check_rowwise(values: Any, rows: int) -> Any:

@@ -16,14 +16,28 @@ import numpy as np
 from condgof._typing import AnyArray, FloatArray
 from condgof.errors import ShapeError
 from condgof.models._base import ConditionalModel
+from condgof.models._interval import Beta, Uniform
+from condgof.models._laplace import Laplace
 from condgof.models._mixture import NormalMixture
 from condgof.models._normal import Normal
+from condgof.models._parametric import Parametric
+from condgof.models._positive import Exponential, Gamma
 from condgof.models._student import StudentT
 
 #: Whose class names can be trusted.
 LIBRARIES = ("torch.distributions", "numpyro.distributions")
 #: Wrappers that leave the parameters of what they wrap as they are.
 WRAPPERS = ("Independent", "ExpandedDistribution")
+#: Families with independent columns: ours, and their names for its parameters.
+COLUMNWISE: dict[str, tuple[type[Parametric], dict[str, str]]] = {
+    "Normal": (Normal, {"mean": "loc", "std": "scale"}),
+    "StudentT": (StudentT, {"df": "df", "loc": "loc", "scale": "scale"}),
+    "Laplace": (Laplace, {"loc": "loc", "scale": "scale"}),
+    "Gamma": (Gamma, {"shape": "concentration", "rate": "rate"}),
+    "Exponential": (Exponential, {"rate": "rate"}),
+    "Beta": (Beta, {"a": "concentration1", "b": "concentration0"}),
+    "Uniform": (Uniform, {"low": "low", "high": "high"}),
+}
 
 Numbers = Callable[[Any], FloatArray]
 
@@ -127,10 +141,9 @@ def closed_form(dist: Any, layout: Layout, numbers: Numbers) -> ConditionalModel
     def each(key: str) -> FloatArray:
         return layout.spread(numbers(getattr(part, key)), layout.event, (d_y,))
 
-    if name == "Normal":
-        return Normal.bound(each("loc"), each("scale"))
-    if name == "StudentT":
-        return StudentT(*(_constantly(each(key)) for key in ("df", "loc", "scale")))
+    if name in COLUMNWISE:
+        ours, keys = COLUMNWISE[name]
+        return ours.bound(**{key: each(theirs) for key, theirs in keys.items()})
     if name == "MultivariateNormal":
         factor = layout.spread(numbers(part.scale_tril), (d_y, d_y), (d_y, d_y))
         return Normal.bound(each("loc"), cov=factor @ factor.transpose(0, 2, 1))
@@ -156,14 +169,10 @@ def _mixture(dist: Any, layout: Layout, numbers: Numbers) -> ConditionalModel | 
         layout.spread(numbers(value), (count, *layout.event), (count, layout.d_y))
         for value in (part.loc, part.scale)
     )
-    return NormalMixture(*(_constantly(value) for value in (weights, means, stds)))
+    return NormalMixture.bound(weights, means, stds)
 
 
 def mixture_weights(dist: Any) -> Any:
     """Return the weights of a MixtureSameFamily, which torch and NumPyro keep under different names."""
     mixing = getattr(dist, "mixture_distribution", None) or dist.mixing_distribution
     return mixing.probs
-
-
-def _constantly(values: FloatArray) -> Callable[[Any], FloatArray]:
-    return lambda _: values

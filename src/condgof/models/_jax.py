@@ -174,8 +174,8 @@ def from_jax(
 ) -> JaxModel:
     """Model from JAX: a function that returns a distribution, or an object with a log-density.
 
-    Scores come from closed forms where the distribution is a normal, a mixture of normals or a Student
-    t, and from ``jax.grad`` otherwise, compiled, batch by batch, in the precision that JAX is set to.
+    Scores come from closed forms where the family has one here (normals and mixtures of them, Student
+    t, Laplace, Gamma, Beta…), and from ``jax.grad`` otherwise, compiled, batch by batch, in the precision that JAX is set to.
     As with ``jax.jit``, values that a function reads from outside are those of its first call: make a
     new model after training on.
 

@@ -9,13 +9,14 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
 from condgof.errors import InputError, UnsupportedModelError
-from condgof.models._base import ConditionalModel, as_rows, log_tail_scores, row_count
+from condgof.models._base import as_rows, log_tail_scores
 from condgof.models._normal import LOG_2PI
 from condgof.models._parameters import Parameter, check_positive
+from condgof.models._parametric import Parametric
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class NormalMixture(ConditionalModel):
+class NormalMixture(Parametric):
     """Mixture of C Gaussians, p(y|x) = Σ_c π_c(x) N(y; mean_c(x), diag std_c(x)²).
 
     Parameters
@@ -39,8 +40,7 @@ class NormalMixture(ConditionalModel):
     stds: Parameter
 
     def __init__(self, weights: Any, means: Any, stds: Any) -> None:
-        for name, value in (("weights", weights), ("means", means), ("stds", stds)):
-            object.__setattr__(self, name, Parameter.constant_or_function(name, value))
+        self._read(weights=weights, means=means, stds=stds)
 
     def _parts(self, x: Any, n: int, d_y: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return weights (n, C), means and stds (n, C, d_y)."""
@@ -80,13 +80,21 @@ class NormalMixture(ConditionalModel):
 
     def cdf(self, y: AnyArray, x: Any) -> FloatArray:
         """Return P(Y ≤ y | x) for d_y = 1, (n,)."""
+        return self._tail(y, x, 1.0)
+
+    def sf(self, y: AnyArray, x: Any) -> FloatArray:
+        """Return P(Y > y | x) for d_y = 1, (n,)."""
+        return self._tail(y, x, -1.0)
+
+    def _tail(self, y: AnyArray, x: Any, sign: float) -> FloatArray:
         from scipy.special import ndtr
 
         y = as_rows(y)
         if y.shape[1] != 1:
             raise UnsupportedModelError("The cdf of a mixture is there for d_y = 1 only.")
         weights, means, stds = self._parts(x, *y.shape)
-        values: FloatArray = (weights * ndtr((y - means[:, :, 0]) / stds[:, :, 0])).sum(axis=1)
+        z = (y - means[:, :, 0]) / stds[:, :, 0]
+        values: FloatArray = (weights * ndtr(sign * z)).sum(axis=1)
         return values
 
     def normal_scores(self, y: AnyArray, x: Any) -> FloatArray:
@@ -131,7 +139,7 @@ class NormalMixture(ConditionalModel):
 
     def location_scale(self, x: Any, n: int | None = None) -> tuple[FloatArray, FloatArray]:
         """Return the mean, and standard deviations or Cholesky factors of the covariance."""
-        n = row_count(x, n)
+        n = self._size(x, n)
         weights, means, stds = self._parts(x, n, self._d_y(x))
         mean, std = self.mean_std(x, n)
         if mean.shape[1] == 1:
@@ -146,14 +154,15 @@ class NormalMixture(ConditionalModel):
     def _d_y(self, x: Any) -> int:
         for parameter in (self.means, self.stds):
             value = parameter.value
+            per_row = callable(value) or parameter.bound
             value = np.asarray(value(x)) if callable(value) else value
-            if value.ndim == (3 if callable(parameter.value) else 2):
+            if value.ndim == (3 if per_row else 2):
                 return int(value.shape[-1])
         return 1
 
     def sample(self, x: Any, rng: np.random.Generator, n: int | None = None) -> FloatArray:
         """Draw one y for each row of x, (n, d_y)."""
-        n = row_count(x, n)
+        n = self._size(x, n)
         weights, means, stds = self._parts(x, n, self._d_y(x))
         chosen = (rng.random((n, 1)) > weights.cumsum(axis=1)[:, :-1]).sum(axis=1)
         z = rng.standard_normal((n, means.shape[2]))
@@ -163,7 +172,7 @@ class NormalMixture(ConditionalModel):
 
     def mean_std(self, x: Any, n: int | None = None) -> tuple[FloatArray, FloatArray]:
         """Return mean and standard deviation, (n, d_y) each."""
-        n = row_count(x, n)
+        n = self._size(x, n)
         weights, means, stds = self._parts(x, n, self._d_y(x))
         mean = np.einsum("nc,ncd->nd", weights, means)
         spread = stds**2 + (means - mean[:, None, :]) ** 2

@@ -116,7 +116,7 @@ class NativeModel(ConditionalModel):
                 else:
                     values, log_prob = self._score(rows, y[part], x, part)
                 reached |= values is not None
-                smooth |= rows is not None and (rows.flat or rows.closed is not None)
+                smooth |= rows is not None and rows.closed is not None
                 scores[part] = 0.0 if values is None else values.reshape(scores[part].shape)
                 if part.start == 0:
                     self._check_alone(y, x, log_prob)
