@@ -42,10 +42,12 @@ $(TEST)/.installed: $(TEST)/.tools $(SOURCES)
 	$(TEST)/bin/python -m pip install --quiet --force-reinstall --no-deps .
 	@touch $@
 
+# torch before the extras that need it, in this very version: it has a CPU build.
 $(TEST)/.tools: pyproject.toml
 	$(PYTHON) -m venv $(TEST)
 	$(TEST)/bin/python -m pip install --quiet --upgrade pip
-	$(TEST)/bin/python -m pip install --quiet --group dev '.[cli,plot,frames,arrow,dask]'
+	$(TEST)/bin/python -m pip install --quiet torch==2.13.0
+	$(TEST)/bin/python -m pip install --quiet --group dev '.[all]'
 	@touch $@
 
 $(DEMO)/.installed: $(SOURCES)
@@ -53,7 +55,6 @@ $(DEMO)/.installed: $(SOURCES)
 	$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade '.[cli,plot]'
 	@touch $@
 
-# torch before the extras that need it, in this very version: it has a CPU build.
 $(BENCH)/.installed: $(SOURCES)
 	$(PYTHON) -m venv $(BENCH)
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0

@@ -176,11 +176,42 @@ ADAPTIVE = {
     for n in (300, 1500, 5000, 100_000, 1_000_000)
     for test in ("kcsd", "adaptive")
 }
+
+
+def network_scores(n, whole):
+    """Scores of n rows with a mixture density network: 20 components, two columns of y."""
+    import numpy as np
+    import torch
+    from torch import distributions as td
+
+    import condgof as cg
+
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(2, 64), torch.nn.Tanh(), torch.nn.Linear(64, 100))
+
+    def mixture(x, family):
+        weights, means, spread = net(x).split([20, 40, 40], dim=1)
+        part = family(means.reshape(-1, 20, 2), 0.1 + torch.exp(spread.reshape(-1, 20, 2)))
+        return td.MixtureSameFamily(td.Categorical(logits=weights), td.Independent(part, 1))
+
+    family = td.Laplace if whole == "autograd" else td.Normal
+    model = cg.from_torch(lambda x: mixture(x, family))
+    x, y = np.random.default_rng(0).normal(size=(2, n, 2))
+    small = x[:100], y[:100]
+    model.score(small[1], small[0])  # what torch loads the first time is not the batch's
+    return (lambda: cg.scores(model, x, y)) if whole == "sample" else (lambda: model.score(y, x))
+
+
 TASKS = {
     **{
         name: lambda task=task, test=test, n=n: task(test, n)
         for name, (task, test, n) in ADAPTIVE.items()
     },
+    "torch-batch": lambda: network_scores(8192, "closed"),
+    "torch-scores": lambda: network_scores(10**6, "closed"),
+    "torch-autograd-batch": lambda: network_scores(8192, "autograd"),
+    "torch-autograd": lambda: network_scores(10**6, "autograd"),
+    "torch-sample": lambda: network_scores(10**6, "sample"),
     "lowrank": task_lowrank,
     "taxi-size": task_taxi_size,
     "taxi-dense": lambda: task_dense(12_000, 500),
@@ -204,6 +235,9 @@ PARTS = {"lbfgs": 3, "map": 2000, "map-one-by-one": 100}
 REPEATS = {
     "adaptive-1000000": 2,
     "kcsd-1000000": 3,
+    "torch-scores": 1,
+    "torch-autograd": 1,
+    "torch-sample": 1,
     "stream-7": 2,
     "stream-6": 3,
     "lowrank": 3,
@@ -368,6 +402,24 @@ def bench_adaptive():
         print(f"| {n:,} | {one:.3g} | {many:.3g} | {many / one:.1f} |", flush=True)
 
 
+def bench_torch_scores():
+    """Memory of scoring 1e6 rows with a network: the arrays, one batch, and little else."""
+    arrays = 3 * 16e6 / 2**20  # x, y and scores: two columns of doubles each
+    print("\n### Scores of 1e6 rows from a torch mixture density network (20 components, d_y = 2)\n")
+    print(f"x, y and the scores take {arrays:.0f} MB. Beyond x and y, which are there before:\n")
+    print("| what | seconds | memory added (MB) | (it and x and y, less one batch) / arrays |")
+    print("|---|---|---|---|")
+    for whole, batch, label in (
+        ("torch-scores", "torch-batch", "mixture of normals, closed form"),
+        ("torch-autograd", "torch-autograd-batch", "mixture of Laplace, autograd"),
+        ("torch-sample", "torch-batch", "the first, through condgof.scores, which copies x and y"),
+    ):
+        one, row = measure(batch), measure(whole)
+        share = (row["megabytes"] - one["megabytes"] + arrays * 2 / 3) / arrays
+        print(f"| one batch of 8,192 rows | {one['seconds']:.3g} | {one['megabytes']:.0f} | |")
+        print(f"| {label} | {row['seconds']:.3g} | {row['megabytes']:.0f} | {share:.2f} |", flush=True)
+
+
 def bench_import():
     def seconds(statement):
         code = f"import time; t = time.perf_counter(); {statement}; print(time.perf_counter() - t)"
@@ -390,6 +442,7 @@ BENCHES = {
     "map": bench_map,
     "taxi": bench_taxi_size,
     "scale": bench_scale,
+    "torch-scores": bench_torch_scores,
     "import": bench_import,
     "adaptive": bench_adaptive,
     "power": bench_power,

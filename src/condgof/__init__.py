@@ -9,7 +9,17 @@ from condgof import errors, models
 from condgof.kernels import IMQ, Categorical, Gaussian, Kernel, Laplace, Matern52, Radial
 from condgof.locate import power_criterion, witness
 from condgof.methods import adaptive, fscd, fssd, kcsd, ksd, mmd, zheng
-from condgof.models import as_model, columns, from_log_prob, from_scipy, from_score, normal, scores
+from condgof.models import (
+    as_model,
+    columns,
+    from_jax,
+    from_log_prob,
+    from_scipy,
+    from_score,
+    from_torch,
+    normal,
+    scores,
+)
 from condgof.result import GofResult
 from condgof.sample import Source, scan
 
@@ -32,9 +42,11 @@ __all__ = [
     "as_model",
     "columns",
     "errors",
+    "from_jax",
     "from_log_prob",
     "from_scipy",
     "from_score",
+    "from_torch",
     "fscd",
     "fssd",
     "kcsd",

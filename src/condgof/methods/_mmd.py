@@ -106,7 +106,8 @@ def mmd(
     sample = Sample.of(x, y)
     scales = sample.scales(scale_x)
     first, second = halves(sample.n, seed)
-    drawn = sample_rows(as_model(model), sample, second, seed.stream(Use.MODEL_SAMPLE))
+    checked = as_model(model).probe(sample.y_given, sample.x_given)
+    drawn = sample_rows(checked, sample, second, seed.stream(Use.MODEL_SAMPLE))
     pooled_x = (sample.x / scales)[np.concatenate([first, second])]
     pooled_y = np.concatenate([sample.y[first], drawn])
     ready_y = resolve_y(kernel_y, pooled_y, seed, stein=False)
@@ -116,7 +117,7 @@ def mmd(
     size = 0.5 * sample.n
     statistic = size * float(values[0])
     draws = settle_ties(statistic, size * values[1:], size * rounding)
-    notes = sample.notes()
+    notes = (*sample.notes(), *checked.notes)
     details = {"n1": len(first), "n2": len(second), "mmd2": float(values[0])}
     return GofResult(
         statistic=statistic,

@@ -69,7 +69,8 @@ class Scored:
     @classmethod
     def of(cls, model: Any, sample: Sample, units: Units = Units()) -> Scored:
         """Score a sample."""
-        scales, model = sample.scales(units.scale_x), as_model(model)
+        scales = sample.scales(units.scale_x)
+        model = as_model(model).probe(sample.y_given, sample.x_given)
         by = choose_coordinates(model, sample.d_y, units.standardize)
         seen = coordinates_of(model, sample, by)
         return cls(

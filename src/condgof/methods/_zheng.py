@@ -104,7 +104,7 @@ def zheng(
             f"zheng is for one column of y, and y has {sample.d_y}: it compares distribution functions. "
             "Use kcsd, fscd or mmd, or test the columns of y one at a time."
         )
-    checked = as_model(model)
+    checked = as_model(model).probe(sample.y_given, sample.x_given)
     check_cdf(checked, sample)
     weights = None
     if null == "wild":
@@ -112,7 +112,8 @@ def zheng(
     smoother = Smoother.of(sample)
     residuals = cdf_residuals(checked, sample)
     sums = cdf_sums(smoother.gram, residuals, weights, engine=threads, memory=memory)
-    return _result(sample, sums, smoother.bandwidths, null, seed)
+    notes = (*sample.notes(), *checked.notes)
+    return _result(sample, sums, smoother.bandwidths, null, seed, notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +160,7 @@ def _result(
     bandwidths: tuple[float | None, ...],
     null: str,
     seed: Seed,
+    notes: tuple[str, ...],
 ) -> GofResult:
     n = sample.n
     pairs = n * (n - 1)
@@ -170,7 +172,6 @@ def _result(
             "Use fewer columns of x, or kcsd."
         )
     T = n * A / math.sqrt(B)
-    notes = sample.notes()
     details: dict[str, Any] = {"A": A, "B": B, "bandwidths": bandwidths}
     draws = None
     if null == "wild":

@@ -21,6 +21,7 @@ from condgof.models._functions import (
 )
 from condgof.models._interval import Beta, Uniform
 from condgof.models._inverse_gaussian import InverseGaussian
+from condgof.models._jax import JaxModel, from_jax
 from condgof.models._laplace import Laplace
 from condgof.models._mixture import NormalMixture
 from condgof.models._normal import Normal, normal
@@ -30,6 +31,7 @@ from condgof.models._scipy import from_scipy
 from condgof.models._statsmodels import from_statsmodels
 from condgof.models._student import StudentT
 from condgof.models._supported import Supported, with_support
+from condgof.models._torch import TorchModel, from_torch
 
 __all__ = [
     "BLIND",
@@ -41,6 +43,7 @@ __all__ = [
     "Exponential",
     "Gamma",
     "InverseGaussian",
+    "JaxModel",
     "Laplace",
     "LogNormal",
     "LogProbModel",
@@ -51,6 +54,7 @@ __all__ = [
     "ScoreModel",
     "StudentT",
     "Supported",
+    "TorchModel",
     "Uniform",
     "as_model",
     "cdf_rows",
@@ -58,10 +62,12 @@ __all__ = [
     "choose_coordinates",
     "columns",
     "coordinates_of",
+    "from_jax",
     "from_log_prob",
     "from_scipy",
     "from_score",
     "from_statsmodels",
+    "from_torch",
     "normal",
     "residual_scale_by_cv",
     "sample_rows",

@@ -13,7 +13,15 @@ from typing import Any
 from condgof.models._base import ConditionalModel
 
 #: Modules of this room, asked in this order: estimators of NGBoost are also scikit-learn's.
-ADAPTERS: tuple[str, ...] = ("_scipy", "_ngboost", "_skpro", "_statsmodels", "_sklearn")
+ADAPTERS: tuple[str, ...] = (
+    "_scipy",
+    "_torch",
+    "_jax",
+    "_ngboost",
+    "_skpro",
+    "_statsmodels",
+    "_sklearn",
+)
 
 
 def adapt(obj: Any) -> ConditionalModel | None:

@@ -139,6 +139,10 @@ class ConditionalModel:
         """Return mean and standard deviation of y given x, (n, d_y) each."""
         self._lacks("mean_std")
 
+    def probe(self, y: AnyArray, x: Any) -> ConditionalModel:
+        """Return the model knowing what it `can` do at such rows; most know it from the start."""
+        return self
+
     def can(self, ability: str) -> bool:
         """Whether the model has an ability, such as ``"score"`` or ``"cdf"``."""
         return getattr(type(self), ability) is not getattr(ConditionalModel, ability)

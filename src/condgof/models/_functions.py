@@ -12,9 +12,11 @@ from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import InputError, InputTypeError, ShapeError
 from condgof.models._base import ConditionalModel
 from condgof.models._call import call_density
+from condgof.models._jax import from_jax_density
 from condgof.models._numerical import NumericalScore
 from condgof.models._support import Bounds
 from condgof.models._supported import Supported
+from condgof.models._torch import from_torch_density
 from condgof.sample import as_numbers, fresh
 
 
@@ -107,7 +109,7 @@ def from_log_prob(
     backend: str = "numpy",
     tolerance: float = 1e-4,
     support: Any = None,
-) -> LogProbModel:
+) -> ConditionalModel:
     """Model from its log-density, which need not be normalised.
 
     Parameters
@@ -115,18 +117,20 @@ def from_log_prob(
     function : callable
         f(y, x) → log p(y|x) of shape (n,), up to a constant that may depend on x. Called by name
         when its parameters are named x and y.
-    backend : {"numpy"}
-        How it is differentiated. "numpy" takes differences, extrapolated to step 0.
+    backend : {"numpy", "torch", "jax"}
+        What it works on and how it is differentiated. "numpy" takes differences, extrapolated to step
+        0; "torch" and "jax" differentiate automatically (see `from_torch` and `from_jax`; a JAX
+        function may also be that of a single row).
     tolerance : float
-        The largest relative error of the derivative that is accepted.
+        The largest relative error of the derivative that is accepted ("numpy" only).
     support : pair, optional
         The open interval (low, high) that y lives in, as in `from_score`; `function` is never
         called outside it.
 
     Returns
     -------
-    LogProbModel
-        Its ``score_and_error(y, x)`` also tells the estimated errors.
+    ConditionalModel
+        With "numpy", its ``score_and_error(y, x)`` also tells the estimated errors.
 
     Examples
     --------
@@ -135,12 +139,16 @@ def from_log_prob(
     >>> np.allclose(scores[:, 0], [-1.0, 0.5]), bool(errors.max() < 1e-8)
     (True, True)
     """
-    if backend != "numpy":
-        raise InputError(f"backend must be 'numpy', got {backend!r}.")
+    if backend not in ("numpy", "torch", "jax"):
+        raise InputError(f"backend must be 'numpy', 'torch' or 'jax', got {backend!r}.")
     if not tolerance > 0:
         raise InputError(f"tolerance must be positive, got {tolerance!r}.")
     bounds = None if support is None else Bounds.of(support)
-    return LogProbModel(_check_callable(function, "from_log_prob"), tolerance, bounds)
+    checked = _check_callable(function, "from_log_prob")
+    if backend == "numpy":
+        return LogProbModel(checked, tolerance, bounds)
+    model = from_torch_density(checked) if backend == "torch" else from_jax_density(checked)
+    return model if bounds is None else Supported(model, bounds)
 
 
 def _check_callable(function: Any, name: str) -> Callable[..., Any]:

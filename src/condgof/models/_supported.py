@@ -41,6 +41,10 @@ class Supported(Delegate):
         """Return the model of these rows of x."""
         return Supported(self.model.given(x), self.bounds)
 
+    def probe(self, y: AnyArray, x: Any) -> ConditionalModel:
+        """Return the model knowing what it can do."""
+        return Supported(self.model.probe(y, x), self.bounds)
+
     def can(self, ability: str) -> bool:
         """Whether the model has an ability."""
         return self.model.can(ability)

@@ -30,7 +30,8 @@ def as_numbers(
     array([1, 2])
     """
     try:
-        array = np.asarray(value)
+        # A torch tensor that takes part in gradients, or is on another device, is no array yet.
+        array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
     except Exception as error:  # whatever an object's __array__ may raise
         raise InputTypeError(
             f"{what} cannot be read as an array ({type(value).__name__}: {error}). {advice}"
