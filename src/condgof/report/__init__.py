@@ -2,5 +2,16 @@
 
 from condgof.report._engel import draw_findings
 from condgof.report._figures import draw_fit, draw_where, new_figure, use_log_ticks
+from condgof.report._taxi import draw_change, draw_gallery, draw_maps, draw_pair
 
-__all__ = ["draw_findings", "draw_fit", "draw_where", "new_figure", "use_log_ticks"]
+__all__ = [
+    "draw_change",
+    "draw_findings",
+    "draw_fit",
+    "draw_gallery",
+    "draw_maps",
+    "draw_pair",
+    "draw_where",
+    "new_figure",
+    "use_log_ticks",
+]
