@@ -7,6 +7,9 @@ branches. A single Gaussian smears over them; a mixture follows. Both are tested
     python examples/mdn_folded.py
 """
 
+import os
+import tempfile
+
 import numpy as np
 
 import condgof as cg
@@ -19,7 +22,7 @@ def draw(n, rng):
     return y + 0.3 * np.sin(2 * np.pi * y) + 0.05 * rng.standard_normal(n), y
 
 
-def main(n=2000, epochs=60):
+def main(n=int(os.environ.get("CONDGOF_EXAMPLE_ROWS", "2000")), epochs=60):
     """Fit two models, test both, and say where the worse one fails."""
     rng = np.random.default_rng(0)
     x, y = draw(n, rng)
@@ -34,13 +37,13 @@ def main(n=2000, epochs=60):
         print(f"{components:2} components: log-likelihood {fit:6.3f}, p-value {result.pvalue:.3f}")
         at = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
         u = model.normal_scores(new_logit, new_x)  # standard normal, where the model is right
-        print(
-            "   criterion at",
-            dict(zip(at, cg.power_criterion(-u, new_x, u, at=at).round(3), strict=True)),
-        )
+        criterion = cg.power_criterion(-u, new_x, u, at=at, rng=0)
+        pairs = zip(at, criterion, strict=True)
+        print("   criterion: " + ", ".join(f"{c:.3f} at x = {v}" for v, c in pairs))
 
-    model.save("folded.safetensors")  # no pickle: numbers and a JSON header
-    again = MDN.load("folded.safetensors")
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(f"{folder}/folded.safetensors")  # no pickle: numbers and a JSON header
+        again = MDN.load(f"{folder}/folded.safetensors")
     weights, means, _ = again.parts(np.array([0.5]))
     branches = 1 / (1 + np.exp(-means[0, weights[0] > 0.1, 0]))
     print("branches at x = 0.5:", np.sort(branches).round(2))

@@ -21,6 +21,7 @@ from condgof.study import (
     examine_zones,
     find_spots,
     join,
+    local_effects,
     local_means,
     match_hours,
     normal_map,
@@ -30,7 +31,7 @@ from condgof.study import (
     read_trips,
 )
 from condgof.study._taxi import effect_of, share_south
-from condgof.study._taxi_maps import CellCounts
+from condgof.study._taxi_maps import LOCAL, CellCounts
 
 CENTRE = np.array([-73.98, 40.75])
 WIDE = np.array([0.012, 0.02])
@@ -224,6 +225,7 @@ class TestMaps:
         at = CENTRE + np.array([[-0.01, 0.0], [0.01, 0.0]])
         for values in (
             normal_map(occasion, at, kernels),
+            local_effects(occasion, at, kernels),
             paper_map(occasion.trips, model, at, Kernels(0.005, kernels.y, kernels.u)),
             local_means(occasion, at)[:, 1],
         ):
@@ -236,6 +238,23 @@ class TestMaps:
         assert criteria == sorted(criteria)
         assert spots[-1].at[0] > CENTRE[0]
         assert min(len(spot.dropoffs) for spot in spots) >= 40
+
+    def test_a_local_effect_is_a_weighted_mean_over_pairs(self):
+        trips, model = simulate(80, 0), Model(0.01)
+        kernels = choose_kernels(model, trips)
+        occasion = examine_trips("few", model, trips, kernels)
+        u, near = occasion.u, np.exp(-0.5 * ((trips.pickup - CENTRE) ** 2).sum(axis=1) / LOCAL**2)
+        h = np.zeros((80, 80))
+        for i in range(80):
+            d = u[i] - u
+            r = (d**2).sum(axis=1)
+            k = np.exp(-r / (2 * kernels.u**2))
+            cross = ((-u + u[i]) * d).sum(axis=1)
+            h[i] = k * (u @ u[i] - cross / kernels.u**2 + 2 / kernels.u**2 - r / kernels.u**4)
+        weight = np.outer(near, near)
+        np.fill_diagonal(weight, 0.0)
+        value = local_effects(occasion, CENTRE[None, :], kernels)
+        assert value[0] == pytest.approx((weight * h).sum() / weight.sum())
 
     def test_residuals_of_a_true_model_are_of_size_one(self):
         counts = CellCounts.of(simulate(5000, 3), Model())
@@ -268,11 +287,18 @@ def test_the_whole_experiment(tmp_path):
     numbers = json.loads((tmp_path / "out" / "taxi.json").read_text())
     assert numbers["trips"]["train"] < 3000  # the shared trips are out
     found = numbers["Against the model of all hours"]
-    ordinary, unusual = found["test"], found["unusual days"]
+    ordinary, unusual = found["held-out trips"], found["unusual days"]
     assert unusual["effect"]["low"] > ordinary["effect"]["high"]
     assert ordinary["n"] == unusual["n"]
     assert "The same hours, model of these hours" in numbers
-    for name in ("maps", "pair", "gallery", "change", "change_same_hours"):
+    for name in (
+        "maps",
+        "pair",
+        "gallery",
+        "gallery_residuals",
+        "change_criterion",
+        "change_same_hours_effect",
+    ):
         assert (tmp_path / "out" / f"{name}.png").stat().st_size > 10_000
     assert "drop-offs south of 40.75" in "".join(said)
     again = []

@@ -25,6 +25,7 @@ from condgof.study import (
     examine_zones,
     find_spots,
     join,
+    local_effects,
     local_means,
     match_hours,
     normal_map,
@@ -41,12 +42,13 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class TaxiFiles:
-    """Files of trips: to train on, to test on, more ordinary ones, and of unusual days."""
+    """Files of trips: to train on, to test on, more ordinary ones, of unusual days; and their names."""
 
     train: tuple[Path, ...]
     test: Path
     more: Path | None = None
     unusual: Path | None = None
+    labels: tuple[str, str, str] = ("held-out trips", "more ordinary trips", "unusual days")
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,8 @@ def run_taxi(data_dir: Path, out_dir: Path, say: Say = print) -> None:
     for path in (train, test, more, unusual):
         if not path.is_file():
             raise InputError(f"There is no {path}. The folder must have the four files of trips.")
-    run_taxi_files(TaxiFiles((train,), test, more, unusual), out_dir, say)
+    labels = ("January 2015", "January to June 2016", "1 to 3 November 2012")
+    run_taxi_files(TaxiFiles((train,), test, more, unusual, labels), out_dir, say)
 
 
 def run_taxi_files(
@@ -103,22 +106,22 @@ def run_taxi_files(
     held = test.draw(plan.test_rows, plan.seed)
     kernels = choose_kernels(model, held, plan.seed)
     numbers["kernels"] = asdict(kernels)
-    ordinary = examine_trips(f"{files.test.stem}", model, held, kernels)
+    ordinary = examine_trips(files.labels[0], model, held, kernels)
     grid = pickup_grid(held, plan.columns)
     _paper_part(model, ordinary, grid, kernels, out, plan, numbers, say)
-    occasions = [ordinary, examine_trips("the same file, all trips", model, test, kernels)]
+    occasions = [ordinary, examine_trips(f"{files.labels[0]}, all", model, test, kernels)]
     if more is not None:
         occasions.append(
-            examine_trips("more ordinary trips", model, more.draw(plan.test_rows, plan.seed), kernels)
+            examine_trips(files.labels[1], model, more.draw(plan.test_rows, plan.seed), kernels)
         )
     if unusual is not None:
         drawn = unusual.draw(plan.test_rows, plan.seed)
-        occasions.append(examine_trips("unusual days", model, drawn, kernels))
+        occasions.append(examine_trips(files.labels[2], model, drawn, kernels))
     _say_occasions("Against the model of all hours", model, occasions, kernels, numbers, say)
     if unusual is not None:
         _draw_change("change", ordinary, occasions[-1], grid, kernels, out)
         pool = test if more is None else join([test, more])
-        _same_hours(model, train, pool, unusual, kernels, out, plan, numbers, say)
+        _same_hours(model, train, (pool, unusual), kernels, out, files, plan, numbers, say)
     (out / "taxi.json").write_text(json.dumps(numbers, indent=1) + "\n")
     say(f"Figures and numbers: {out}")
 
@@ -188,7 +191,9 @@ def _paper_part(
         raise InputError("The trips to test on are too few to draw the drop-offs from nearby.")
     rows = np.linspace(0, len(spots) - 1, min(12, len(spots))).round().astype(int)
     draw_pair([spots[0], spots[-1]], model).savefig(out / "pair.png", dpi=110)
-    draw_gallery([spots[i] for i in rows], model).savefig(out / "gallery.png", dpi=90)
+    chosen = [spots[i] for i in rows]
+    draw_gallery(chosen, model).savefig(out / "gallery.png", dpi=90)
+    draw_gallery(chosen).savefig(out / "gallery_residuals.png", dpi=90)
     misfit = [spot.misfit for spot in spots]
     at = np.array([spot.at for spot in spots])
     agreement = {
@@ -198,7 +203,10 @@ def _paper_part(
     numbers["criterion"] = {
         "paper": _range(maps[0]),
         "normal": _range(maps[1]),
-        "spots": [[*spot.at.tolist(), spot.criterion, spot.misfit] for spot in spots],
+        "gallery": [
+            {"at": spot.at.tolist(), "criterion": spot.criterion, "misfit": spot.misfit}
+            for spot in chosen
+        ],
         "agreement_with_counts": agreement,
     }
     say(
@@ -212,17 +220,17 @@ def _paper_part(
 def _same_hours(
     model: MDN,
     train: Trips,
-    pool: Trips,
-    unusual: Trips,
+    compared: tuple[Trips, Trips],
     kernels: Kernels,
     out: Path,
+    files: TaxiFiles,
     plan: TaxiPlan,
     numbers: dict[str, Any],
     say: Say,
 ) -> None:
     """Compare with ordinary trips of the same hours of the week, by both models."""
-    matched = match_hours(pool, unusual, plan.seed)
-    names = ("ordinary trips, same hours", "unusual days, same hours")
+    matched = match_hours(*compared, plan.seed)
+    names = ("ordinary days, same hours", f"{files.labels[2]}, same hours")
     if len(matched[0]) < 300:
         say("Too few ordinary trips began in the hours of the unusual days to compare them by hour.")
         return
@@ -240,11 +248,14 @@ def _same_hours(
 def _draw_change(
     name: str, before: Occasion, after: Occasion, grid: PickupGrid, kernels: Kernels, out: Path
 ) -> None:
-    maps = [normal_map(occasion, grid.points, kernels) for occasion in (before, after)]
+    """Draw the criterion and the local effect on both occasions, and which way drop-offs moved."""
+    both = (before, after)
     shift = local_means(after, grid.points) - local_means(before, grid.points)
-    titles = [f"{occasion.name}\nn = {len(occasion.trips):,}" for occasion in (before, after)]
-    figure = draw_change(grid, maps, titles, shift, "Shift of drop-offs,\nin standard deviations")
-    figure.savefig(out / f"{name}.png", dpi=100)
+    titles = [f"{occasion.name}\nn = {len(occasion.trips):,}" for occasion in both]
+    for what, function in (("power criterion", normal_map), ("local effect D", local_effects)):
+        maps = [function(occasion, grid.points, kernels) for occasion in both]
+        figure = draw_change(grid, maps, what, titles, shift)
+        figure.savefig(out / f"{name}_{what.split()[1]}.png", dpi=100)
 
 
 def _say_occasions(

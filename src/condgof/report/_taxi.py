@@ -15,6 +15,7 @@ from condgof.study import DOWNTOWN, EAST, KILOMETRES, NORTH, SOUTH, WEST, Pickup
 SHARES = (0.95, 0.8, 0.6, 0.4, 0.2)
 #: Residuals in standard errors are shown up to this.
 MOST = 5.0
+RESIDUALS = "drop-offs less expected, in standard errors"
 
 
 def draw_maps(
@@ -42,43 +43,50 @@ def draw_pair(spots: Sequence[Spot], model: Any) -> Any:
         _draw_density(left, model, spot)
         left.set_title(f"{word} criterion, {spot.criterion:.3f}", fontsize=10)
         image = _draw_residuals(right, spot)
-        right.set_title(f"counts less expected: {spot.misfit:.1f}", fontsize=10)
-    figure.colorbar(image, ax=axes[0, 3], shrink=0.6, label="standard errors", extend="both")
+        right.set_title(f"residuals, mean square {spot.misfit:.1f}", fontsize=10)
+        _crop(left)
+        _crop(right)
+    figure.colorbar(image, ax=axes[0, 3], shrink=0.6, label=RESIDUALS, extend="both")
     _name_axes(axes)
     return figure
 
 
-def draw_gallery(spots: Sequence[Spot], model: Any) -> Any:
-    """Draw the model at a dozen spots in order of the criterion, with drop-offs and residuals."""
+def draw_gallery(spots: Sequence[Spot], model: Any | None = None) -> Any:
+    """Draw spots in order of the criterion: drop-offs and the model's density, or else residuals."""
     columns = 6
-    figure, axes = new_figure(-(-len(spots) // columns), columns, width=12.0, height=8.2)
+    figure, axes = new_figure(-(-len(spots) // columns), columns, width=12.0, height=7.2)
     for ax, spot in zip(axes.flat, spots, strict=False):
-        image = _draw_residuals(ax, spot)
-        _draw_points(ax, spot, size=1.2)
-        _draw_density(ax, model, spot, thick=0.8)
-        ax.set_title(f"{spot.criterion:.3f}  (counts: {spot.misfit:.1f})", fontsize=9)
-    figure.colorbar(image, ax=axes, shrink=0.5, label="counts less expected, in standard errors")
+        if model is None:
+            image = _draw_residuals(ax, spot)
+            ax.set_title(f"{spot.criterion:.3f}  (mean square {spot.misfit:.1f})", fontsize=9)
+        else:
+            _draw_points(ax, spot, size=2.2)
+            _draw_density(ax, model, spot, thick=1.0)
+            ax.set_title(f"{spot.criterion:.3f}  ({len(spot.dropoffs)} trips)", fontsize=9)
+        _crop(ax)
+    if model is None:
+        figure.colorbar(image, ax=axes, shrink=0.5, label=RESIDUALS, extend="both")
     _name_axes(axes)
     return figure
 
 
 def draw_change(
-    grid: PickupGrid, maps: Sequence[FloatArray], titles: Sequence[str], shift: FloatArray, title: str
+    grid: PickupGrid, maps: Sequence[FloatArray], what: str, titles: Sequence[str], shift: FloatArray
 ) -> Any:
-    """Draw two maps of the criterion (m,) on one scale, their difference, and the shift (m, 2)."""
+    """Draw two maps (m,) of something on one scale, their difference, and the shift (m, 2)."""
     figure, axes = new_figure(1, 4, width=13.0, height=5.2)
     low, top = (float(f(maps)) for f in (np.min, np.max))
     for ax, values, name in zip(axes[0], maps, titles, strict=False):
         image = _draw_map(ax, grid, values, "viridis", low, top)
         ax.set_title(name, fontsize=10)
-    figure.colorbar(image, ax=axes[0, 1], shrink=0.6, label="power criterion")
+    figure.colorbar(image, ax=axes[0, 1], shrink=0.6, label=what)
     change = maps[1] - maps[0]
     most = float(np.abs(change).max())
     image = _draw_map(axes[0, 2], grid, change, "PuOr_r", -most, most)
     figure.colorbar(image, ax=axes[0, 2], shrink=0.6, label="difference")
     axes[0, 2].set_title("Difference", fontsize=10)
     _draw_arrows(axes[0, 3], grid, shift)
-    axes[0, 3].set_title(title, fontsize=10)
+    axes[0, 3].set_title("Shift of drop-offs,\nin standard deviations", fontsize=10)
     for ax in axes[0]:
         ax.axhline(DOWNTOWN, color="black", lw=0.8, ls="--")
     _name_axes(axes)
@@ -146,6 +154,11 @@ def _frame(ax: Any) -> None:
     ax.set_aspect(KILOMETRES[1] / KILOMETRES[0])
     ax.set_xticks([-74.0, -73.95])
     ax.tick_params(labelsize=8)
+
+
+def _crop(ax: Any) -> None:
+    """Leave out the far north, where few trips go."""
+    ax.set_ylim(SOUTH, 40.83)
 
 
 def _name_axes(axes: Any) -> None:

@@ -9,9 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condgof._typing import FloatArray
-from condgof.kernels import Gaussian
+from condgof.engine import as_engine
+from condgof.kernels import CovariateKernel, Gaussian
 from condgof.locate import power_criterion
+from condgof.methods import Scored
 from condgof.models import ConditionalModel
+from condgof.sample import Sample, Seed
+from condgof.stein import DEFAULT_MEMORY, matmul
 from condgof.study._taxi import Kernels, Occasion
 from condgof.study._trips import EAST, NORTH, SOUTH, WEST, Trips
 
@@ -85,6 +89,25 @@ def normal_map(occasion: Occasion, at: FloatArray, kernels: Kernels) -> FloatArr
     return power_criterion(
         -u, x, u, at=at, kernel_x=Gaussian(LOCAL), kernel_y=Gaussian(kernels.u), rng=0
     )
+
+
+def local_effects(occasion: Occasion, at: FloatArray, kernels: Kernels, most: int = 7000) -> FloatArray:
+    """Return D̂ of the trips around each location (m, 2): how wrong the model is there.
+
+    Pairs of trips count with the product of their weights, k(x_i, v)k(x_j, v), and the sum is divided
+    by that of the weights. So it does not grow with the number of trips around v, as the criterion does;
+    where they are few, it is noisy. Of more than `most` trips, so many are drawn.
+    """
+    rows = np.random.default_rng(0).permutation(len(occasion.u))[:most]
+    x, u = occasion.trips.pickup[rows], occasion.u[rows]
+    scored = Scored.of(-u, Sample.of(x, u))
+    _, on_u = scored.kernels(Gaussian(LOCAL), Gaussian(kernels.u), Seed.of(0))
+    near = np.ascontiguousarray(_near(at, x).T)
+    operator = scored.operator(CovariateKernel(()), on_u)
+    sums = matmul(operator, near, engine=as_engine(None), memory=DEFAULT_MEMORY)
+    pairs = near.sum(axis=0) ** 2 - (near**2).sum(axis=0)
+    values: FloatArray = (near * sums).sum(axis=0) / pairs
+    return values
 
 
 def local_means(occasion: Occasion, at: FloatArray) -> FloatArray:
@@ -185,8 +208,8 @@ class CellCounts:
         expected, variance = (self._sum(near), self._sum(near**2))
         observed = np.zeros(expected.shape)
         np.add.at(observed, tuple(self.cell.T), near)
-        share = expected / near.sum()
-        z = np.where(share > 2e-3, (observed - expected) / np.sqrt(variance), np.nan)
+        z, some = np.full(expected.shape, np.nan), expected > 2e-3 * near.sum()
+        z[some] = (observed - expected)[some] / np.sqrt(variance[some])
         return z, float(np.nanmean(z**2))
 
     def _sum(self, near: FloatArray) -> FloatArray:
