@@ -22,7 +22,7 @@ def draw(n, rng):
     return y + 0.3 * np.sin(2 * np.pi * y) + 0.05 * rng.standard_normal(n), y
 
 
-def main(n=int(os.environ.get("CONDGOF_EXAMPLE_ROWS", "2000")), epochs=60):
+def main(n, epochs=60):
     """Fit two models, test both, and say where the worse one fails."""
     rng = np.random.default_rng(0)
     x, y = draw(n, rng)
@@ -50,4 +50,4 @@ def main(n=int(os.environ.get("CONDGOF_EXAMPLE_ROWS", "2000")), epochs=60):
 
 
 if __name__ == "__main__":
-    main()
+    main(n=int(os.environ.get("CONDGOF_EXAMPLE_ROWS", "2000")))
