@@ -1,5 +1,10 @@
 """Conditional density models: what they can do, closed forms, and making them from what a user has."""
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from condgof.models._answers import cdf_rows, check_cdf, sample_rows
 from condgof.models._as_model import as_model, scores
 from condgof.models._base import ConditionalModel
@@ -32,6 +37,9 @@ from condgof.models._statsmodels import from_statsmodels
 from condgof.models._student import StudentT
 from condgof.models._supported import Supported, with_support
 from condgof.models._torch import TorchModel, from_torch
+
+if TYPE_CHECKING:
+    from condgof.models import mdn
 
 __all__ = [
     "BLIND",
@@ -68,6 +76,7 @@ __all__ = [
     "from_score",
     "from_statsmodels",
     "from_torch",
+    "mdn",
     "normal",
     "residual_scale_by_cv",
     "sample_rows",
@@ -76,3 +85,10 @@ __all__ = [
     "with_residual_scale",
     "with_support",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the mixture density network when it is first asked for."""
+    if name == "mdn":
+        return importlib.import_module("condgof.models.mdn")
+    raise AttributeError(f"module 'condgof.models' has no attribute {name!r}")

@@ -175,9 +175,9 @@ def from_jax(
     """Model from JAX: a function that returns a distribution, or an object with a log-density.
 
     Scores come from closed forms where the family has one here (normals and mixtures of them, Student
-    t, Laplace, Gamma, Beta…), and from ``jax.grad`` otherwise, compiled, batch by batch, in the precision that JAX is set to.
-    As with ``jax.jit``, values that a function reads from outside are those of its first call: make a
-    new model after training on.
+    t, Laplace, Gamma, Beta…), and from ``jax.grad`` otherwise, compiled, batch by batch, in the
+    precision that JAX is set to. As with ``jax.jit``, values that a function reads from outside are
+    those of its first call: make a new model after training on.
 
     Parameters
     ----------

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
-from condgof.errors import InputError, UnsupportedModelError
-from condgof.models._base import as_rows, log_tail_scores
-from condgof.models._normal import LOG_2PI
+from condgof.errors import InputError
+from condgof.models import _mixture_forms as forms
+from condgof.models._base import as_rows
+from condgof.models._mixture_forms import Parts
 from condgof.models._parameters import Parameter, check_positive
 from condgof.models._parametric import Parametric
 
@@ -42,7 +43,7 @@ class NormalMixture(Parametric):
     def __init__(self, weights: Any, means: Any, stds: Any) -> None:
         self._read(weights=weights, means=means, stds=stds)
 
-    def _parts(self, x: Any, n: int, d_y: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _parts(self, x: Any, n: int, d_y: int) -> Parts:
         """Return weights (n, C), means and stds (n, C, d_y)."""
         components = self.weights.width(x)
         if components is None:
@@ -53,113 +54,45 @@ class NormalMixture(Parametric):
             raise InputError("weights must not be negative and must sum to 1 in every row.")
         means = self.means.at(x, n, (components, d_y))
         stds = check_positive(self.stds.at(x, n, (components, d_y)), "stds")
-        return weights / sums[:, None], means, stds
-
-    def _log_joint(self, y: FloatArray, x: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return log π_c N_c (n, C), residuals z and stds (n, C, d_y)."""
-        weights, means, stds = self._parts(x, *y.shape)
-        z = (y[:, None, :] - means) / stds
-        with np.errstate(divide="ignore"):
-            log_weights = np.log(weights)
-        return log_weights - (0.5 * (z * z + LOG_2PI) + np.log(stds)).sum(axis=2), z, stds
+        return Parts(weights / sums[:, None], means, stds)
 
     def score(self, y: AnyArray, x: Any) -> FloatArray:
         """Return Σ_c r_c(y, x) (mean_c − y)/std_c² with the responsibilities r_c, (n, d_y)."""
-        log_joint, z, stds = self._log_joint(as_rows(y), x)
-        share = np.exp(log_joint - log_joint.max(axis=1, keepdims=True))
-        share /= share.sum(axis=1, keepdims=True)
-        values: FloatArray = np.einsum("nc,ncd->nd", share, -z / stds)
-        return values
+        y = as_rows(y)
+        return forms.score(y, self._parts(x, *y.shape))
 
     def log_prob(self, y: AnyArray, x: Any) -> FloatArray:
         """Return log p(y|x), (n,)."""
-        log_joint, _, _ = self._log_joint(as_rows(y), x)
-        top = log_joint.max(axis=1)
-        values: FloatArray = top + np.log(np.exp(log_joint - top[:, None]).sum(axis=1))
-        return values
+        y = as_rows(y)
+        return forms.log_prob(y, self._parts(x, *y.shape))
 
     def cdf(self, y: AnyArray, x: Any) -> FloatArray:
         """Return P(Y ≤ y | x) for d_y = 1, (n,)."""
-        return self._tail(y, x, 1.0)
+        y = as_rows(y)
+        return forms.cdf(y, self._parts(x, *y.shape))
 
     def sf(self, y: AnyArray, x: Any) -> FloatArray:
         """Return P(Y > y | x) for d_y = 1, accurate far in the upper tail, (n,)."""
-        return self._tail(y, x, -1.0)
-
-    def _tail(self, y: AnyArray, x: Any, sign: float) -> FloatArray:
-        from scipy.special import ndtr
-
         y = as_rows(y)
-        if y.shape[1] != 1:
-            raise UnsupportedModelError("The cdf of a mixture is there for d_y = 1 only.")
-        weights, means, stds = self._parts(x, *y.shape)
-        z = (y - means[:, :, 0]) / stds[:, :, 0]
-        values: FloatArray = (weights * ndtr(sign * z)).sum(axis=1)
-        return values
+        return forms.sf(y, self._parts(x, *y.shape))
 
     def normal_scores(self, y: AnyArray, x: Any) -> FloatArray:
-        """Return Rosenblatt's sequence of normal scores, (n, d_y).
-
-        Given the coordinates before it, a coordinate is again a mixture: its weights are multiplied
-        by the components' densities of those coordinates.
-        """
-        from scipy.special import log_ndtr, logsumexp
-
+        """Return Rosenblatt's sequence of normal scores, (n, d_y)."""
         y = as_rows(y)
-        weights, means, stds = self._parts(x, *y.shape)
-        z = (y[:, None, :] - means) / stds
-        with np.errstate(divide="ignore"):
-            log_weights = np.log(weights)
-        u = np.empty(y.shape)
-        for k in range(y.shape[1]):
-            lower = logsumexp(log_weights + log_ndtr(z[:, :, k]), axis=1)
-            upper = logsumexp(log_weights + log_ndtr(-z[:, :, k]), axis=1)
-            u[:, k] = log_tail_scores(lower, upper)
-            log_weights = log_weights - 0.5 * z[:, :, k] ** 2 - np.log(stds[:, :, k])
-            log_weights -= logsumexp(log_weights, axis=1, keepdims=True)
-        return u
+        return forms.normal_scores(y, self._parts(x, *y.shape))
 
     def marginals(self, y: AnyArray, x: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return normal scores of the marginal CDFs, their slopes and marginal scores, (n, d_y) each."""
-        from scipy.special import log_ndtr, logsumexp
-
         y = as_rows(y)
-        weights, means, stds = self._parts(x, *y.shape)
-        z = (y[:, None, :] - means) / stds
-        with np.errstate(divide="ignore"):
-            log_weights = np.log(weights)[:, :, None]
-        lower = logsumexp(log_weights + log_ndtr(z), axis=1)
-        upper = logsumexp(log_weights + log_ndtr(-z), axis=1)
-        u = log_tail_scores(lower, upper)
-        log_joint = log_weights - 0.5 * (z * z + LOG_2PI) - np.log(stds)
-        log_density = logsumexp(log_joint, axis=1)
-        share = np.exp(log_joint - log_density[:, None, :])
-        slope = np.exp(log_density + 0.5 * (u * u + LOG_2PI))
-        return u, slope, (share * (-z / stds)).sum(axis=1)
+        return forms.marginals(y, self._parts(x, *y.shape))
 
     def location_scale(self, x: Any, n: int | None = None) -> tuple[FloatArray, FloatArray]:
         """Return the mean, and standard deviations or Cholesky factors of the covariance."""
-        n = self._size(x, n)
-        weights, means, stds = self._parts(x, n, self._d_y(x))
-        mean, std = self.mean_std(x, n)
-        if mean.shape[1] == 1:
-            return mean, std
-        apart = means - mean[:, None, :]
-        cov = np.einsum("nc,nci,ncj->nij", weights, apart, apart)
-        own = np.einsum("nc,nci->ni", weights, stds**2)
-        diagonal = np.arange(mean.shape[1])
-        cov[:, diagonal, diagonal] += own
-        return mean, np.asarray(np.linalg.cholesky(cov), dtype=np.float64)
+        return forms.location_scale(self._parts(x, self._size(x, n), self._d_y(x)))
 
     def cdf_grid(self, values: AnyArray, x: Any, n: int | None = None) -> FloatArray:
         """Return P(Y ≤ v | x) for each row of x and each of m values, d_y = 1, (n, m)."""
-        from scipy.special import ndtr
-
-        weights, means, stds = self._parts(x, self._size(x, n), 1)
-        out = np.zeros((len(weights), len(values)))
-        for c in range(weights.shape[1]):  # one component at a time, not (n, C, m) at once
-            out += weights[:, [c]] * ndtr((np.ravel(values) - means[:, c]) / stds[:, c])
-        return out
+        return forms.cdf_grid(values, self._parts(x, self._size(x, n), 1))
 
     def _d_y(self, x: Any) -> int:
         for parameter in (self.means, self.stds):
@@ -172,18 +105,10 @@ class NormalMixture(Parametric):
 
     def sample(self, x: Any, rng: np.random.Generator, n: int | None = None) -> FloatArray:
         """Draw one y for each row of x, (n, d_y)."""
-        n = self._size(x, n)
-        weights, means, stds = self._parts(x, n, self._d_y(x))
-        chosen = (rng.random((n, 1)) > weights.cumsum(axis=1)[:, :-1]).sum(axis=1)
-        z = rng.standard_normal((n, means.shape[2]))
-        rows = np.arange(n)
-        values: FloatArray = means[rows, chosen] + stds[rows, chosen] * z
-        return values
+        n, d_y = self._size(x, n), self._d_y(x)
+        parts = self._parts(x, n, d_y)
+        return forms.sample(parts, rng.random((n, 1)), rng.standard_normal((n, d_y)))
 
     def mean_std(self, x: Any, n: int | None = None) -> tuple[FloatArray, FloatArray]:
         """Return mean and standard deviation, (n, d_y) each."""
-        n = self._size(x, n)
-        weights, means, stds = self._parts(x, n, self._d_y(x))
-        mean = np.einsum("nc,ncd->nd", weights, means)
-        spread = stds**2 + (means - mean[:, None, :]) ** 2
-        return mean, np.sqrt(np.einsum("nc,ncd->nd", weights, spread))
+        return forms.mean_std(self._parts(x, self._size(x, n), self._d_y(x)))

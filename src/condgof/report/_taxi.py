@@ -1,0 +1,168 @@
+"""The figures of the taxi experiment: maps, and densities of drop-offs with the drop-offs themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import FloatArray
+from condgof.report._figures import BLUE, GREY, ORANGE, new_figure
+from condgof.study import DOWNTOWN, EAST, KILOMETRES, NORTH, SOUTH, WEST, PickupGrid, Spot
+
+#: Shares of the model's mass that contours enclose.
+SHARES = (0.95, 0.8, 0.6, 0.4, 0.2)
+#: Residuals in standard errors are shown up to this.
+MOST = 5.0
+RESIDUALS = "drop-offs less expected, in standard errors"
+
+
+def draw_maps(
+    grid: PickupGrid, maps: Sequence[FloatArray], titles: Sequence[str], pickups: FloatArray
+) -> Any:
+    """Draw maps of the criterion (m,), each on a scale of its own, and where the data are."""
+    figure, axes = new_figure(1, len(maps) + 1, width=10.0, height=5.6)
+    axes[0, 0].plot(*pickups.T, ",", color=GREY)
+    axes[0, 0].set_title(f"{len(pickups):,} held-out pick-ups", fontsize=10)
+    _frame(axes[0, 0])
+    for ax, values, title in zip(axes[0, 1:], maps, titles, strict=True):
+        image = _draw_map(ax, grid, values, "viridis")
+        figure.colorbar(image, ax=ax, shrink=0.6, label="power criterion")
+        ax.set_title(title, fontsize=10)
+    _name_axes(axes)
+    return figure
+
+
+def draw_pair(spots: Sequence[Spot], model: Any) -> Any:
+    """Draw two spots: the drop-offs against the model's density, and the residuals of their counts."""
+    figure, axes = new_figure(1, 4, width=11.0, height=5.4)
+    for i, (spot, word) in enumerate(zip(spots, ("Lowest", "Highest"), strict=True)):
+        left, right = axes[0, 2 * i : 2 * i + 2]
+        _draw_points(left, spot)
+        _draw_density(left, model, spot)
+        left.set_title(f"{word} criterion, {spot.criterion:.3f}", fontsize=10)
+        image = _draw_residuals(right, spot)
+        right.set_title(f"residuals, mean square {spot.misfit:.1f}", fontsize=10)
+        _crop(left)
+        _crop(right)
+    figure.colorbar(image, ax=axes[0, 3], shrink=0.6, label=RESIDUALS, extend="both")
+    _name_axes(axes)
+    return figure
+
+
+def draw_gallery(spots: Sequence[Spot], model: Any | None = None) -> Any:
+    """Draw spots in order of the criterion: drop-offs and the model's density, or else residuals."""
+    columns = 6
+    figure, axes = new_figure(-(-len(spots) // columns), columns, width=12.0, height=7.2)
+    for ax, spot in zip(axes.flat, spots, strict=False):
+        if model is None:
+            image = _draw_residuals(ax, spot)
+            ax.set_title(f"{spot.criterion:.3f}  (mean square {spot.misfit:.1f})", fontsize=9)
+        else:
+            _draw_points(ax, spot, size=2.2)
+            _draw_density(ax, model, spot, thick=1.0)
+            ax.set_title(f"{spot.criterion:.3f}  ({len(spot.dropoffs)} trips)", fontsize=9)
+        _crop(ax)
+    if model is None:
+        figure.colorbar(image, ax=axes, shrink=0.5, label=RESIDUALS, extend="both")
+    _name_axes(axes)
+    return figure
+
+
+def draw_change(
+    grid: PickupGrid, maps: Sequence[FloatArray], what: str, titles: Sequence[str], shift: FloatArray
+) -> Any:
+    """Draw two maps (m,) of something on one scale, their difference, and the shift (m, 2)."""
+    figure, axes = new_figure(1, 4, width=13.0, height=5.2)
+    low, top = (float(f(maps)) for f in (np.min, np.max))
+    for ax, values, name in zip(axes[0], maps, titles, strict=False):
+        image = _draw_map(ax, grid, values, "viridis", low, top)
+        ax.set_title(name, fontsize=10)
+    figure.colorbar(image, ax=axes[0, 1], shrink=0.6, label=what)
+    change = maps[1] - maps[0]
+    most = float(np.abs(change).max())
+    image = _draw_map(axes[0, 2], grid, change, "PuOr_r", -most, most)
+    figure.colorbar(image, ax=axes[0, 2], shrink=0.6, label="difference")
+    axes[0, 2].set_title("Difference", fontsize=10)
+    _draw_arrows(axes[0, 3], grid, shift)
+    axes[0, 3].set_title("Shift of drop-offs,\nin standard deviations", fontsize=10)
+    for ax in axes[0]:
+        ax.axhline(DOWNTOWN, color="black", lw=0.8, ls="--")
+    _name_axes(axes)
+    return figure
+
+
+def _draw_points(ax: Any, spot: Spot, size: float = 2.6) -> None:
+    ax.plot(*spot.dropoffs.T, "o", ms=size, color=BLUE, mec="none", alpha=0.6)
+
+
+def _draw_density(ax: Any, model: Any, spot: Spot, thick: float = 1.3) -> None:
+    """Draw contours of p(·|v), and v."""
+    longitudes, latitudes = np.linspace(WEST, EAST, 121), np.linspace(SOUTH, NORTH, 191)
+    points = np.stack(np.meshgrid(longitudes, latitudes), axis=-1).reshape(-1, 2)
+    density = np.exp(model.log_prob(points, np.broadcast_to(spot.at, points.shape)))
+    falling = np.sort(density)[::-1]
+    mass = falling.cumsum() / falling.sum()
+    levels = np.unique([falling[np.searchsorted(mass, share)] for share in SHARES])
+    widths = np.linspace(0.4 * thick, thick, len(levels))
+    cells = density.reshape(len(latitudes), -1)
+    ax.contour(longitudes, latitudes, cells, levels=levels, colors="black", linewidths=widths)
+    ax.plot(*spot.at, "^", ms=9, color="#AA4499", mec="white")
+    _frame(ax)
+
+
+def _draw_residuals(ax: Any, spot: Spot) -> Any:
+    rows, columns = spot.residuals.shape
+    lines = np.linspace(WEST, EAST, columns + 1), np.linspace(SOUTH, NORTH, rows + 1)
+    image = ax.pcolormesh(*lines, spot.residuals, cmap="PuOr_r", vmin=-MOST, vmax=MOST)
+    ax.plot(*spot.at, "^", ms=9, color="#AA4499", mec="white")
+    _frame(ax)
+    return image
+
+
+def _draw_map(
+    ax: Any,
+    grid: PickupGrid,
+    values: FloatArray,
+    colours: str,
+    low: float | None = None,
+    high: float | None = None,
+) -> Any:
+    cells = np.full(grid.inside.shape, np.nan)
+    cells[grid.inside] = values
+    image = ax.pcolormesh(
+        grid.longitudes, grid.latitudes, cells, cmap=colours, vmin=low, vmax=high, shading="nearest"
+    )
+    _frame(ax)
+    return image
+
+
+def _draw_arrows(ax: Any, grid: PickupGrid, shift: FloatArray) -> None:
+    kept = np.zeros(grid.inside.shape, dtype=bool)
+    kept[::3, ::3] = True
+    rows, points = kept[grid.inside], grid.points
+    ax.plot(*points.T, "s", ms=1.6, color="0.88")
+    arrows = ax.quiver(*points[rows].T, *shift[rows].T, color=ORANGE, scale=2.0, width=0.009)
+    ax.quiverkey(arrows, 0.75, 0.05, 0.25, "0.25", labelpos="E", fontproperties={"size": 9})
+    _frame(ax)
+
+
+def _frame(ax: Any) -> None:
+    ax.set_xlim(WEST, EAST)
+    ax.set_ylim(SOUTH, NORTH)
+    ax.set_aspect(KILOMETRES[1] / KILOMETRES[0])
+    ax.set_xticks([-74.0, -73.95])
+    ax.tick_params(labelsize=8)
+
+
+def _crop(ax: Any) -> None:
+    """Leave out the far north, where few trips go."""
+    ax.set_ylim(SOUTH, 40.83)
+
+
+def _name_axes(axes: Any) -> None:
+    for ax in axes[-1]:
+        ax.set_xlabel("longitude", fontsize=9)
+    for ax in axes[:, 0]:
+        ax.set_ylabel("latitude", fontsize=9)
