@@ -45,7 +45,7 @@ $(TEST)/.installed: $(TEST)/.tools $(SOURCES)
 $(TEST)/.tools: pyproject.toml
 	$(PYTHON) -m venv $(TEST)
 	$(TEST)/bin/python -m pip install --quiet --upgrade pip
-	$(TEST)/bin/python -m pip install --quiet --group dev '.[plot,frames,arrow,dask]'
+	$(TEST)/bin/python -m pip install --quiet --group dev '.[plot,frames,arrow,dask,sklearn,statsmodels,skpro,ngboost]'
 	@touch $@
 
 $(DEMO)/.installed: $(SOURCES)

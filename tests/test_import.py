@@ -3,7 +3,8 @@
 import subprocess
 import sys
 
-OPTIONAL = ["torch", "jax", "matplotlib", "pandas", "polars", "dask", "pyarrow", "sklearn"]
+OPTIONAL = ["torch", "jax", "matplotlib", "pandas", "polars", "dask", "pyarrow"]
+OPTIONAL += ["sklearn", "statsmodels", "skpro", "ngboost"]
 HEAVY = ["scipy.stats", "scipy.optimize", "condgof.study", "condgof.report"]
 
 
