@@ -12,6 +12,9 @@ OPTIONAL = [
     "dask",
     "pyarrow",
     "sklearn",
+    "statsmodels",
+    "skpro",
+    "ngboost",
     "typer",
     "rich",
 ]

@@ -28,10 +28,11 @@ def as_model(obj: Any) -> ConditionalModel:
 
     Parameters
     ----------
-    obj : ConditionalModel, array, or tuple
+    obj : ConditionalModel, array, tuple, or fitted object of a library
         A model is returned as it is; an array of shape (n, d_y), or (n,) when d_y = 1, holds scores;
         a *tuple* (mean, std) holds predictions, arrays with one row for each observation or functions
-        of x.
+        of x. Fitted regressors and distributions of other libraries are taken as they are; an object
+        that is not is answered with the list of what works.
 
     Returns
     -------
