@@ -7,7 +7,7 @@ import pytest
 
 from condgof.cli import main
 
-COMMANDS = [["demo"], ["study"], ["paper", "power"], ["paper", "criterion"]]
+COMMANDS = [["demo"], ["study"], ["paper", "power"], ["paper", "criterion"], ["paper", "taxi"]]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
@@ -24,7 +24,7 @@ def test_every_command_has_help_with_an_example_that_parses(command, flag, capsy
 def test_groups_list_their_commands(words, capsys):
     assert main(words) == 0
     text = capsys.readouterr().out
-    for name in ("demo", "study", "paper") if len(words) == 1 else ("power", "criterion"):
+    for name in ("demo", "study", "paper") if len(words) == 1 else ("power", "criterion", "taxi"):
         assert name in text
 
 

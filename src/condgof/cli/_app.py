@@ -143,3 +143,23 @@ def criterion(
     from condgof.cli import _paper
 
     _paper.run_criterion(out, n, seed)
+
+
+@paper.command(epilog="Example: condgof paper taxi --data trips --out paper-taxi")
+def taxi(
+    data: Annotated[
+        Path,
+        typer.Option(
+            help="Folder with the trips: nyc_taxi_2009_2015.parquet, nyc_taxi_2015_01.parquet, "
+            "nyc_taxi_2016h1.parquet and nyc_taxi_2012_11_post_sandy.parquet."
+        ),
+    ],
+    out: Out = Path("paper-taxi"),
+) -> None:
+    """New York's taxis: a mixture density network of drop-offs given pick-ups, tested; maps and numbers.
+
+    A network that an earlier run left in the folder is not trained again.
+    """
+    from condgof.cli._taxi import run_taxi
+
+    run_taxi(data, out)
