@@ -147,8 +147,8 @@ def from_torch(
     """Model from torch: a function or module that returns a distribution, or one with a log-density.
 
     Scores come from closed forms where the family has one here (normals and mixtures of them, Student
-    t, Laplace, Gamma, Beta…), and from automatic differentiation otherwise, batch by batch. Afterwards everything is as it
-    was: modes of all submodules, gradients, the caller's arrays, the global seed.
+    t, Laplace, Gamma, Beta…), and from automatic differentiation otherwise, batch by batch. Afterwards
+    everything is as it was: modes of all submodules, gradients, the caller's arrays, the global seed.
 
     Parameters
     ----------
