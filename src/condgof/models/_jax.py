@@ -32,6 +32,9 @@ from condgof.sample import as_numbers
 
 SUPPORTED = "condgof.from_jax(f) for f(x) → NumPyro distribution; a FlowJAX distribution"
 
+#: The smallest number of rows that is compiled.
+LEAST = 16
+
 
 @dataclass(frozen=True, eq=False)
 class JaxModel(NativeModel):
@@ -137,10 +140,14 @@ class JaxModel(NativeModel):
     def _score(
         self, rows: Rows | None, y: AnyArray, x: Any, part: slice
     ) -> tuple[AnyArray | None, FloatArray]:
-        given = None if x is None else native(x[part])
-        per_row = self._takes_rows(y, None if x is None else x[part])
-        scores, values = self._compiled(native(y), given, per_row)
-        return numbers(scores), numbers(values)
+        n, given = len(y), None if x is None else x[part]
+        per_row = self._takes_rows(y, given)
+        # To a power of two, by repeating the last row: every new shape would be compiled anew.
+        rows = np.minimum(np.arange(max(LEAST, 1 << (n - 1).bit_length())), n - 1)
+        scores, values = self._compiled(
+            native(y[rows]), None if given is None else native(given[rows]), per_row
+        )
+        return numbers(scores)[:n], numbers(values)[:n]
 
     def _log_prob(self, rows: Rows | None, y: AnyArray, x: Any, part: slice) -> FloatArray:
         return self._score(rows, y, x, part)[1]
