@@ -2,8 +2,8 @@
 
     pip install 'condgof[statsmodels]'
 
-Spending on food grows with income, and so does its spread. Least squares with one spread for all cannot say
-that; a Gamma model, whose standard deviation is a share of the mean, can.
+Spending on food grows with income, and so does its spread. Least squares with one spread for all cannot
+say that; a Gamma model, whose standard deviation is a share of the mean, can.
 """
 
 import numpy as np
