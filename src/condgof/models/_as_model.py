@@ -19,8 +19,8 @@ SUPPORTED = """\
   an array (n, d_y) of scores ∇_y log p(y|x)
   a tuple (mean, std) of arrays, or condgof.normal(mean=..., std=...)
   condgof.from_score(f) or condgof.from_log_prob(f) for a function f(y, x)
-  condgof.models.Normal,
-    NormalMixture, StudentT, Laplace, Gamma, Exponential, LogNormal, Beta, Uniform"""
+  condgof.models.Normal, NormalMixture, StudentT, Laplace, Gamma, Exponential, LogNormal, Beta,
+  Uniform, and their bound(...) for arrays of parameters"""
 
 
 def as_model(obj: Any) -> ConditionalModel:
