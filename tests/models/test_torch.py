@@ -314,6 +314,8 @@ def test_a_network_that_cannot_be_found_is_asked_for():
     assert hidden.modules == ()
     with pytest.raises(InputError, match=r"changes with the rows beside it.*modules=\[net\]"):
         hidden.score(X[:, 0], X)
+    with pytest.raises(InputError, match="changes with the rows beside it"):
+        cg.adaptive(hidden, X, X[:, 0], n_boot=5)  # which needs no scores
     named = cg.from_torch(lambda x: through(elsewhere.net, x), modules=[elsewhere.net])
     wanted = cg.from_torch(functools.partial(through, elsewhere.net)).score(X[:, 0], X)
     np.testing.assert_array_equal(named.score(X[:, 0], X), wanted)

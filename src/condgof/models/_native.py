@@ -120,23 +120,22 @@ class NativeModel(ConditionalModel):
                 smooth |= rows is not None and rows.closed is not None
                 scores[part] = 0.0 if values is None else values.reshape(scores[part].shape)
                 if part.start == 0:
-                    self._check_alone(y, x, log_prob)
+                    self._check_alone(self._density(y, x, _few(len(log_prob))), log_prob)
         if not smooth and not scores.any() and (not reached or len(y) > 2):
             refuse_flat(reached)
         return scores
 
-    def _check_alone(self, y: AnyArray, x: Any, values: FloatArray) -> None:
+    def _check_alone(self, alone: FloatArray, together: FloatArray) -> None:
         """Refuse a model whose rows depend on the rows beside them, or that is random."""
-        few = slice(0, min(TWICE, max(1, len(values) - 1)))
-        alone, together = self._density(y, x, few), values[few]
+        together = together[: len(alone)]
         with np.errstate(invalid="ignore"):
             apart = np.abs(alone - together) / (1.0 + np.abs(together))
         # Single precision may differ in the sixth digit from batch to batch.
         if (apart > 1e-3).any():
+            worst = np.unravel_index(np.nanargmax(apart), apart.shape)
             raise InputError(
-                "The log-density of a row changes with the rows beside it, or from call to call (here "
-                f"from {together[np.nanargmax(apart)]:.6g} to {alone[np.nanargmax(apart)]:.6g}). "
-                + self._mixing_advice
+                "What the model says of a row changes with the rows beside it, or from call to call "
+                f"(here from {together[worst]:.6g} to {alone[worst]:.6g}). {self._mixing_advice}"
             )
 
     @property
@@ -165,7 +164,7 @@ class NativeModel(ConditionalModel):
             values = rows.cdf(y[part])
             return None if values is None else values[:, 0]
 
-        return np.concatenate(self._over(x, len(y), 1, of, "cdf"))
+        return self._over_rows(x, len(y), 1, of)
 
     def sf(self, y: AnyArray, x: Any) -> FloatArray:
         """Return P(Y > y | x) for d_y = 1, (n,)."""
@@ -177,7 +176,7 @@ class NativeModel(ConditionalModel):
             values = rows.cdf(y[part])
             return None if values is None else 1.0 - values[:, 0]
 
-        return np.concatenate(self._over(x, len(y), 1, of, "cdf"))
+        return self._over_rows(x, len(y), 1, of)
 
     def cdf_grid(self, values: AnyArray, x: Any, n: int | None = None) -> FloatArray:
         """Return P(Y ≤ v | x) for each row of x and each of m values, d_y = 1, (n, m)."""
@@ -198,9 +197,7 @@ class NativeModel(ConditionalModel):
         Rosenblatt's sequence for closed forms; what a flow's own inverse gives for flows.
         """
         y = as_rows(y)
-        return np.concatenate(
-            self._over(x, len(y), y.shape[1], lambda rows, part: rows.normal_scores(y[part]), "cdf")
-        )
+        return self._over_rows(x, len(y), y.shape[1], lambda rows, part: rows.normal_scores(y[part]))
 
     def marginals(self, y: AnyArray, x: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return normal scores of the marginal CDFs, their slopes and marginal scores, (n, d_y) each."""
@@ -286,6 +283,23 @@ class NativeModel(ConditionalModel):
                 found.append(value)
         return found
 
+    def _over_rows(
+        self, x: Any, n: int, d_y: int, of: Callable[[Rows, slice], FloatArray | None]
+    ) -> FloatArray:
+        """Evaluate a CDF or normal scores batch by batch, the first rows twice."""
+        x = plain(x)
+        found = self._over(x, n, d_y, of, "cdf")
+        few = _few(len(found[0]))
+        self._check_alone(
+            self._over(None if x is None else x[few], few.stop, d_y, of, "cdf")[0], found[0]
+        )
+        return np.concatenate(found)
+
     def _parts(self, n: int) -> Iterator[slice]:
         for start in range(0, n, self.batch_size):
             yield slice(start, min(start + self.batch_size, n))
+
+
+def _few(n: int) -> slice:
+    """Return the rows of a batch of n that are looked at twice."""
+    return slice(0, min(TWICE, max(1, n - 1)))

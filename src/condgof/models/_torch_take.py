@@ -6,6 +6,7 @@ from typing import Any
 
 from condgof.errors import UnsupportedModelError
 from condgof.models._families import family
+from condgof.models._torch_state import torch_module
 
 #: Which of several equivalent parameters to take.
 PREFERRED = ("scale_tril", "logits", "covariance_matrix", "precision_matrix", "probs")
@@ -43,8 +44,7 @@ def take(dist: Any, rows: Any) -> Any:
 
 
 def _transformed(dist: Any, rows: Any) -> Any:
-    import torch.distributions as td
-
+    td = torch_module().distributions
     if type(dist) is not td.TransformedDistribution:  # LogNormal and its kin, by their own parameters
         names = list(dist.arg_constraints)
         return type(dist)(**{key: getattr(dist, key).detach()[rows] for key in names})
