@@ -416,12 +416,13 @@ class TestErrors:
         with pytest.raises(ShapeError, match="bound to 4 rows and the sample has 3"):
             coordinates_of(cg.as_model((np.zeros(4), np.ones(4))), self.sample, by)
 
-    def test_a_bounded_support_needs_its_cdf(self):
+    def test_a_bounded_support_is_left_unless_the_cdf_serves(self):
         class Positive(Normal):
-            support = (0.0, np.inf)
+            def support(self, x, n, d_y):
+                return np.array(0.0), np.array(np.inf)
 
-        model = Positive(mean=0.0, std=1.0)
-        assert coordinates_of(model, self.sample, "cdf").u.shape == (3, 1)
+        model, sample = Positive(mean=0.5, std=1.0), Sample.of(np.arange(3.0), np.array([1.0, 2.0, 4.0]))
+        assert coordinates_of(model, sample, "cdf").reparametrized is None
         for by in ("none", "mean_std"):
-            with pytest.raises(UnsupportedModelError, match="Stein identity fails"):
-                coordinates_of(model, self.sample, by)
+            assert coordinates_of(model, sample, by).reparametrized == "log(y - low)"
+        np.testing.assert_allclose(coordinates_of(model, sample, "none").u, np.log(sample.y))

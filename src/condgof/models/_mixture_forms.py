@@ -155,6 +155,7 @@ def _tail(y: FloatArray, parts: Parts, sign: float) -> FloatArray:
     from scipy.special import ndtr
 
     if y.shape[1] != 1:
-        raise UnsupportedModelError("The cdf of a mixture is there for d_y = 1 only.")
+        what = "cdf" if sign > 0 else "sf"
+        raise UnsupportedModelError(f"The {what} of a mixture is there for d_y = 1 only.")
     values: FloatArray = (parts.weights * ndtr(sign * _residuals(y, parts)[:, :, 0])).sum(axis=1)
     return values

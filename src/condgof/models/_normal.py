@@ -95,18 +95,18 @@ class Normal(Parametric):
         """Return P(Y ≤ y | x) for d_y = 1, (n,)."""
         from scipy.special import ndtr
 
-        return np.asarray(ndtr(self._one_residual(y, x)))
+        return np.asarray(ndtr(self._one_residual(y, x, "cdf")))
 
     def sf(self, y: AnyArray, x: Any) -> FloatArray:
         """Return P(Y > y | x) for d_y = 1, accurate far in the upper tail, (n,)."""
         from scipy.special import ndtr
 
-        return np.asarray(ndtr(-self._one_residual(y, x)))
+        return np.asarray(ndtr(-self._one_residual(y, x, "sf")))
 
-    def _one_residual(self, y: AnyArray, x: Any) -> FloatArray:
+    def _one_residual(self, y: AnyArray, x: Any, what: str) -> FloatArray:
         z, _ = self._residual(y, x)
         if z.shape[1] != 1:
-            raise UnsupportedModelError("The cdf of a Normal model is there for d_y = 1 only.")
+            raise UnsupportedModelError(f"The {what} of a Normal model is there for d_y = 1 only.")
         return z[:, 0]
 
     def normal_scores(self, y: AnyArray, x: Any) -> FloatArray:

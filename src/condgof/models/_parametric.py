@@ -175,8 +175,8 @@ class Independent(Parametric):
     def _tail(self, y: AnyArray, x: Any, *, upper: bool) -> FloatArray:
         y, p, below, above = self._placed(y, x)
         if y.shape[1] != 1:
-            name = type(self).__name__
-            raise UnsupportedModelError(f"The cdf of a {name} model is there for d_y = 1 only.")
+            what, name = "sf" if upper else "cdf", type(self).__name__
+            raise UnsupportedModelError(f"The {what} of a {name} model is there for d_y = 1 only.")
         values = np.exp(self._log_tails(y, p)[upper])
         zero, one = (above, below) if upper else (below, above)
         return np.where(zero, 0.0, np.where(one, 1.0, values))[:, 0]
