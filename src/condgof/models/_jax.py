@@ -130,7 +130,7 @@ class JaxModel(NativeModel):
         n, given = part.stop - part.start, None if x is None else native(x[part])
         if self.make is None:
             return Rows.of(Flow(self.flow, given, n), n, d_y, native, numbers)
-        if x is not None and self._takes_rows(None, x):
+        if given is not None and self._takes_rows(None, x):
             if not comes_from(self.make(given[0]), "numpyro"):
                 return None  # of which only the log-density can be mapped over rows
             dist = _promoted(jax_module().vmap(self.make)(given))
@@ -143,9 +143,9 @@ class JaxModel(NativeModel):
         n, given = len(y), None if x is None else x[part]
         per_row = self._takes_rows(y, given)
         # To a power of two, by repeating the last row: every new shape would be compiled anew.
-        rows = np.minimum(np.arange(max(LEAST, 1 << (n - 1).bit_length())), n - 1)
+        padded = np.minimum(np.arange(max(LEAST, 1 << (n - 1).bit_length())), n - 1)
         scores, values = self._compiled(
-            native(y[rows]), None if given is None else native(given[rows]), per_row
+            native(y[padded]), None if given is None else native(given[padded]), per_row
         )
         return numbers(scores)[:n], numbers(values)[:n]
 
