@@ -125,7 +125,9 @@ class TestHistogram:
     def test_stein_tests_are_refused_with_what_fits(self):
         y = self.MODEL.sample(None, np.random.default_rng(0), N)
         for test in (cg.kcsd, cg.fscd, cg.scores):
-            with pytest.raises(UnsupportedModelError, match=r"piecewise constant.*: adaptive, mmd, zheng"):
+            with pytest.raises(
+                UnsupportedModelError, match=r"piecewise constant.*: adaptive, mmd, zheng"
+            ):
                 test(self.MODEL, X, y)
 
     def test_adaptive_works_on_its_cdf(self):

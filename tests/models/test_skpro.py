@@ -164,7 +164,9 @@ def histogram(x, k):
 class TestPiecewiseConstant:
     def test_stein_tests_say_which_test_fits(self):
         regressor = given(histogram)
-        message = r"Histogram of skpro has no score \(its density is piecewise constant.*adaptive, zheng"
+        message = (
+            r"Histogram of skpro has no score \(its density is piecewise constant.*adaptive, mmd, zheng"
+        )
         for test in (cg.kcsd, cg.fscd):
             with pytest.raises(UnsupportedModelError, match=message):
                 test(regressor, NEW, NEW_Y, rng=0)
