@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from condgof.models._adapters import comes_from
 from condgof.models._base import ConditionalModel
 from condgof.models._call import call_density
 from condgof.models._distribution import Rows, check_rowwise
+from condgof.models._families import family
 from condgof.models._jax_rows import (
     TRIED,
     Flow,
@@ -69,27 +71,30 @@ class JaxModel(NativeModel):
     def _session(self) -> AbstractContextManager[Any]:
         return nullcontext()
 
-    def _takes_rows(self, y: AnyArray | None, x: Any) -> bool:
+    def _takes_rows(self, y: AnyArray, x: Any) -> bool:
         """Whether the function is that of one row."""
         if self.per_row is not None or self.flow is not None:
             return bool(self.per_row)
-        if y is None:  # only x is there: any y tells a batch from a row
-            y = np.full((len(x), self._width(x)), 0.5)
         return is_per_row(self._batched, self._single, y, x)
 
-    def _width(self, x: AnyArray) -> int:
-        """Return the number of columns of y when only x is there to tell."""
+    def _makes_rows(self, x: AnyArray) -> bool | None:
+        """Whether `make` takes one row; None when only y could tell, and there is none."""
+        if self.per_row is not None:
+            return self.per_row
         assert self.make is not None
-        k = min(len(x), TRIED)
-        for given, rows in ((x[:k], (k,)), (x[0], ())):
-            try:
-                dist = self.make(native(given))
-                shape = tuple(dist.batch_shape) + tuple(dist.event_shape)
-            except Exception:  # whatever a function raises on shapes that it is not made for
-                continue
-            if shape[: len(rows)] == rows:
-                return int(np.prod(shape[len(rows) :]))
-        return 1
+        few = x[:TRIED]
+        try:
+            dist = self.make(native(few))
+            many = not hasattr(dist, "batch_shape") or tuple(dist.batch_shape)[:1] in ((), (len(few),))
+        except Exception:  # whatever a function raises on shapes that it is not made for
+            self.make(native(x[0]))  # and if that fails too, it is the user's to see
+            many = False
+        if not many or not hasattr(dist, "batch_shape"):
+            return None if many else True
+        if not tuple(dist.batch_shape):
+            return False
+        y = numbers(dist.sample(jax_module().random.key(0))).reshape(len(few), -1)
+        return is_per_row(self._batched, self._single, y, few)
 
     def _batched(self, y: Any, x: Any) -> Any:
         """Return the log-density of all rows at once, (b,)."""
@@ -130,10 +135,13 @@ class JaxModel(NativeModel):
         n, given = part.stop - part.start, None if x is None else native(x[part])
         if self.make is None:
             return Rows.of(Flow(self.flow, given, n), n, d_y, native, numbers)
-        if given is not None and self._takes_rows(None, x):
+        per_row = False if x is None else self._makes_rows(x)
+        if per_row is None:
+            return None
+        if per_row and given is not None:
             if not comes_from(self.make(given[0]), "numpyro"):
                 return None  # of which only the log-density can be mapped over rows
-            dist = _promoted(jax_module().vmap(self.make)(given))
+            dist = _promoted(jax_module().vmap(self.make)(given), n)
             return None if dist is None else Rows.of(dist, n, d_y, native, numbers)
         return Rows.of(self.make(given), n, d_y, native, numbers)
 
@@ -160,14 +168,17 @@ class JaxModel(NativeModel):
         return numbers(drawn).reshape(rows.rows, rows.d_y)
 
 
-def _promoted(dist: Any) -> Any:
-    """Return a mapped NumPyro distribution with the rows as its first batch dimension, or None."""
-    from importlib import import_module
-
+def _promoted(dist: Any, n: int) -> Any:
+    """Return a mapped NumPyro distribution with the n rows as its first batch dimension, or None."""
+    promote = import_module("numpyro.distributions.batch_util").promote_batch_shape
     try:
-        return import_module("numpyro.distributions.batch_util").promote_batch_shape(dist)
-    except (NotImplementedError, AttributeError, ImportError):
+        if family(dist) == "MixtureSameFamily":  # which promote_batch_shape leaves as it is
+            dist = type(dist)(promote(dist.mixing_distribution), promote(dist.component_distribution))
+        else:
+            dist = promote(dist)
+    except (NotImplementedError, AttributeError, AssertionError, ValueError):
         return None
+    return dist if tuple(dist.batch_shape)[:1] == (n,) else None
 
 
 def from_jax(
