@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from scipy.stats import kstest
 
 import condgof as cg
-from condgof.models.mdn import fit_mdn
+from condgof.models.mdn import MDN, fit_mdn
 from condgof.study import effect_of
 
 
@@ -56,12 +56,12 @@ def draw(model, x, z, train, criterion, path):
     figure.colorbar(image, ax=axes[1], label="power criterion (normal scores)")
     order, grid = np.argsort(criterion), np.linspace(0, 1, 400)
     for row, colour, name in ((order[0], "#0072B2", "lowest"), (order[-1], "#D55E00", "highest")):
-        density = np.exp(model.log_prob(grid, np.repeat(x[row : row + 1], 400, axis=0)))
         near = np.argsort((((x - x[row]) / train.std(axis=0)) ** 2).sum(axis=1))[:150]
+        density = np.mean([np.exp(model.log_prob(np.full(150, at), x[near])) for at in grid], axis=1)
         axes[1].plot(*x[row, 1:3], "^", ms=10, color=colour, mec="white")
-        axes[2].plot(grid, density, color=colour, label=f"model, {name} criterion")
+        axes[2].plot(grid, density, color=colour, label=f"{name} criterion")
         axes[2].hist(z[near], np.linspace(0, 1, 41), density=True, color=colour, alpha=0.3)
-    axes[2].set(xlabel="redshift", ylabel="density", title="Density, and 150 galaxies most alike")
+    axes[2].set(xlabel="redshift", ylabel="density", title="150 galaxies alike, and the model")
     axes[2].legend(frameon=False, fontsize=8)
     figure.savefig(path, dpi=110)
 
@@ -72,8 +72,13 @@ def main(path, out):
     cut = 2 * len(x) // 3
     train, held, z_held = x[:cut], x[cut:], z[cut:]
     print(f"{cut} galaxies to train on, {len(held)} held out")
+    Path(out).mkdir(parents=True, exist_ok=True)
     for components in (1, 10):
-        model = fit_mdn(train, z[:cut], components=components, epochs=100, patience=15, rng=0)
+        saved = Path(out) / f"mdn_{components}.safetensors"
+        if not saved.is_file():
+            options = {"components": components, "epochs": 100, "patience": 15, "rng": 0}
+            fit_mdn(train, z[:cut], **options).save(saved)
+        model = MDN.load(saved)
         u, criterion = examine(model, held, z_held, train)
     modes = model.parts(held)
     several = (np.sort(modes.weights, axis=1)[:, -2] > 0.2).mean()
@@ -83,7 +88,6 @@ def main(path, out):
         part = u[(mean >= low) & (mean < high)]
         moments = f"n {len(part)}, u mean {part.mean():+.3f}, sd {part.std():.3f}"
         print(f"   expected redshift {low} to {high}: {moments}")
-    Path(out).mkdir(parents=True, exist_ok=True)
     draw(model, held, z_held, train, criterion, Path(out) / "photoz.png")
 
 

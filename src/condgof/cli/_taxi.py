@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -241,7 +241,8 @@ def _same_hours(
     night = _trained("model_of_these_hours", train.at_hours(hours), out, plan, numbers, say)
     both = [examine_trips(name, night, trips, kernels) for name, trips in pairs]
     _say_occasions("The same hours, model of these hours", night, both, kernels, numbers, say)
-    grid = pickup_grid(matched[1], plan.columns, least=10)
+    grids = [pickup_grid(trips, plan.columns, radius=0.5) for trips in matched]
+    grid = replace(grids[0], inside=grids[0].inside & grids[1].inside)
     _draw_change("change_same_hours", both[0], both[1], grid, kernels, out)
 
 

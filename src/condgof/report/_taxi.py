@@ -36,7 +36,7 @@ def draw_maps(
 
 def draw_pair(spots: Sequence[Spot], model: Any) -> Any:
     """Draw two spots: the drop-offs against the model's density, and the residuals of their counts."""
-    figure, axes = new_figure(1, 4, width=11.0, height=5.4)
+    figure, axes = new_figure(1, 4, width=11.0, height=4.5)
     for i, (spot, word) in enumerate(zip(spots, ("Lowest", "Highest"), strict=True)):
         left, right = axes[0, 2 * i : 2 * i + 2]
         _draw_points(left, spot)
@@ -54,11 +54,11 @@ def draw_pair(spots: Sequence[Spot], model: Any) -> Any:
 def draw_gallery(spots: Sequence[Spot], model: Any | None = None) -> Any:
     """Draw spots in order of the criterion: drop-offs and the model's density, or else residuals."""
     columns = 6
-    figure, axes = new_figure(-(-len(spots) // columns), columns, width=12.0, height=7.2)
+    figure, axes = new_figure(-(-len(spots) // columns), columns, width=12.0, height=6.4)
     for ax, spot in zip(axes.flat, spots, strict=False):
         if model is None:
             image = _draw_residuals(ax, spot)
-            ax.set_title(f"{spot.criterion:.3f}  (mean square {spot.misfit:.1f})", fontsize=9)
+            ax.set_title(f"{spot.criterion:.3f}, mean square {spot.misfit:.1f}", fontsize=8)
         else:
             _draw_points(ax, spot, size=2.2)
             _draw_density(ax, model, spot, thick=1.0)
@@ -75,13 +75,13 @@ def draw_change(
 ) -> Any:
     """Draw two maps (m,) of something on one scale, their difference, and the shift (m, 2)."""
     figure, axes = new_figure(1, 4, width=13.0, height=5.2)
-    low, top = (float(f(maps)) for f in (np.min, np.max))
+    low, top = np.quantile(maps, [0.01, 0.99])  # a single cell must not set the scale
     for ax, values, name in zip(axes[0], maps, titles, strict=False):
         image = _draw_map(ax, grid, values, "viridis", low, top)
         ax.set_title(name, fontsize=10)
     figure.colorbar(image, ax=axes[0, 1], shrink=0.6, label=what)
     change = maps[1] - maps[0]
-    most = float(np.abs(change).max())
+    most = float(np.quantile(np.abs(change), 0.99))
     image = _draw_map(axes[0, 2], grid, change, "PuOr_r", -most, most)
     figure.colorbar(image, ax=axes[0, 2], shrink=0.6, label="difference")
     axes[0, 2].set_title("Difference", fontsize=10)
