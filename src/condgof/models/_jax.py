@@ -139,7 +139,7 @@ class JaxModel(NativeModel):
         if per_row is None:
             return None
         if per_row:
-            if not comes_from(self.make(given[0]), "numpyro"):
+            if not comes_from(self.make(native(x[part.start])), "numpyro"):
                 return None  # of which only the log-density can be mapped over rows
             dist = _promoted(jax_module().vmap(self.make)(given), n)
             return None if dist is None else Rows.of(dist, n, d_y, native, numbers)
@@ -151,9 +151,9 @@ class JaxModel(NativeModel):
         n, given = len(y), None if x is None else x[part]
         per_row = self._takes_rows(y, given)
         # To a power of two, by repeating the last row: every new shape would be compiled anew.
-        rows = np.minimum(np.arange(max(LEAST, 1 << (n - 1).bit_length())), n - 1)
+        padded = np.minimum(np.arange(max(LEAST, 1 << (n - 1).bit_length())), n - 1)
         scores, values = self._compiled(
-            native(y[rows]), None if given is None else native(given[rows]), per_row
+            native(y[padded]), None if given is None else native(given[padded]), per_row
         )
         return numbers(scores)[:n], numbers(values)[:n]
 

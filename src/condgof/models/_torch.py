@@ -95,6 +95,7 @@ class TorchModel(NativeModel):
     def _tensor_log_prob(self, rows: Rows | None, y: Any, x: Any, part: slice) -> Any:
         if rows is not None:
             return self._called(rows.log_prob, y)
+        assert self.density is not None
         given = None if x is None else self._native(x[part])
         return check_rowwise(self._called(self.density, y, given), part.stop - part.start)
 
