@@ -139,7 +139,7 @@ class JaxModel(NativeModel):
         if per_row is None:
             return None
         if per_row and given is not None:
-            if not comes_from(self.make(given[0]), "numpyro"):
+            if not comes_from(self.make(native(x[part.start])), "numpyro"):
                 return None  # of which only the log-density can be mapped over rows
             dist = _promoted(jax_module().vmap(self.make)(given), n)
             return None if dist is None else Rows.of(dist, n, d_y, native, numbers)

@@ -110,20 +110,29 @@ class NativeModel(ConditionalModel):
         reached = smooth = False
         with self._session():
             for part in self._parts(len(y)):
-                rows = self._rows(x, part, scores.shape[1])
-                if rows is not None and rows.closed is not None:
-                    values: AnyArray | None = rows.closed.score(y[part], None)
-                    log_prob = rows.closed.log_prob(y[part], None) if part.start == 0 else np.empty(0)
-                else:
-                    values, log_prob = self._score(rows, y[part], x, part)
-                reached |= values is not None
-                smooth |= rows is not None and rows.closed is not None
-                scores[part] = 0.0 if values is None else values.reshape(scores[part].shape)
-                if part.start == 0:
-                    self._check_alone(self._density(y, x, _few(len(log_prob))), log_prob)
+                enters, closed = self._score_part(y, x, part, scores)
+                reached, smooth = reached or enters, smooth or closed
         if not smooth and not scores.any() and (not reached or len(y) > 2):
             refuse_flat(reached)
         return scores
+
+    def _score_part(self, y: AnyArray, x: Any, part: slice, out: FloatArray) -> tuple[bool, bool]:
+        """Score one batch into `out`; tell whether y enters the density, and has a closed form.
+
+        A function of its own, so that nothing of a batch is alive when the next one is evaluated.
+        """
+        rows = self._rows(x, part, out.shape[1])
+        closed = None if rows is None else rows.closed
+        values, log_prob = None, None
+        if closed is not None:
+            out[part] = closed.score(y[part], None)
+            log_prob = closed.log_prob(y[part], None) if part.start == 0 else None
+        else:
+            values, log_prob = self._score(rows, y[part], x, part)
+            out[part] = 0.0 if values is None else values.reshape(out[part].shape)
+        if part.start == 0 and log_prob is not None:
+            self._check_alone(self._density(y, x, _few(len(log_prob))), log_prob)
+        return closed is not None or values is not None, closed is not None
 
     def _check_alone(self, alone: FloatArray, together: FloatArray) -> None:
         """Refuse a model whose rows depend on the rows beside them, or that is random."""
