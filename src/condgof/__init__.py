@@ -9,7 +9,7 @@ from condgof import errors, models
 from condgof.kernels import IMQ, Categorical, Gaussian, Kernel, Laplace, Matern52, Radial
 from condgof.locate import power_criterion, witness
 from condgof.methods import adaptive, fscd, fssd, kcsd, ksd
-from condgof.models import as_model, columns, from_log_prob, from_score, normal, scores
+from condgof.models import as_model, columns, from_log_prob, from_scipy, from_score, normal, scores
 from condgof.result import GofResult
 from condgof.sample import Source, scan
 
@@ -33,6 +33,7 @@ __all__ = [
     "columns",
     "errors",
     "from_log_prob",
+    "from_scipy",
     "from_score",
     "fscd",
     "fssd",

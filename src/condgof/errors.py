@@ -45,6 +45,34 @@ class NonFiniteError(InputError):
         return type(self), (str(self), self.count, self.first_row)
 
 
+class SupportError(InputError):
+    """Observations where the model says that there can be none: it is refuted, without any test.
+
+    Parameters
+    ----------
+    model : str
+        What to call the model.
+    count, n : int
+        How many rows are outside the support, or on its boundary, and of how many.
+    first_row : int
+        The number of the first such row, counted from 0.
+    """
+
+    def __init__(self, model: str, count: int, n: int, first_row: int) -> None:
+        super().__init__(
+            f"y is outside the support of {model}, or on its boundary, in {count} of {n} rows, the "
+            f"first in row {first_row} (counted from 0). If those observations are right, the model is "
+            "refuted: it gives them no probability. If not, correct or drop them, or the support."
+        )
+        self.model = model
+        self.count = count
+        self.n = n
+        self.first_row = first_row
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.model, self.count, self.n, self.first_row)
+
+
 class ShapeError(InputError):
     """An array of the wrong shape; nothing is ever broadcast to make it fit."""
 

@@ -59,7 +59,8 @@ def witness(
     """How much model and data differ at locations in x.
 
     At v it is (1/d_y)‖Ĝ(v)‖² = (1/(d_y n²)) Σ_{ij} k(x_i, v) k(x_j, v) h_p(i, j), never negative. It is
-    large where the model is wrong *and* there are data; `power_criterion` divides by its noise.
+    large where the model is wrong *and* there are data; `power_criterion` divides by its noise. Where
+    the model's support is bounded, y is compared on the whole line, as in `kcsd`.
 
     Parameters
     ----------
@@ -123,7 +124,8 @@ def power_criterion(
     """Signal-to-noise ratio of FSCD at locations in x: where a misfit can best be detected.
 
     For a set V it is T̂_V / (σ̂_V + reg), with T̂_V the U-statistic of FSCD and σ̂_V twice the standard
-    deviation of its row means (paper, Corollary 6).
+    deviation of its row means (paper, Corollary 6). Where the model's support is bounded, y is compared
+    on the whole line, as in `kcsd`.
 
     Parameters
     ----------

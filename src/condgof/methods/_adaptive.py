@@ -144,7 +144,7 @@ def _result(n: int, rows: Scored, design: Design, parts: Parts, seed: Seed) -> G
     """Combine the parts."""
     scales = Family.of(parts.scales.statistics, parts.scales.draws)
     evidence = [scales.log_mean_exp()]
-    details: dict[str, Any] = {"standardized_by": STANDARDIZED_BY[rows.by]}
+    details: dict[str, Any] = {"standardized_by": STANDARDIZED_BY[rows.by], **rows.details()}
     kernel = design.scale_kernel(rows)
     table = _table(kernel.scales, design, parts.scales.statistics, scales.pvalues)
     best = int(np.argmax(scales.values))

@@ -40,9 +40,13 @@ def kcsd(
     a U-statistic that sees the model only through the scores ∇_y log p(y|x), so that the model need
     not be normalised. It is good at differences spread over all of x; for local ones see `fscd`.
 
+    Where the model's support is bounded (a Gamma, a Beta, whatever says so with ``support=``) y is
+    compared on the whole line, as log(y − low) and its like, which changes neither the hypothesis nor
+    the level; ``details["reparametrized"]`` says so.
+
     Do not use it when parameters of the model were fitted on this same sample (the level is then
-    another: usually lower, so that misfit stays hidden), when rows are dependent, or when y lives on a
-    bounded interval (transform y first).
+    another: usually lower, so that misfit stays hidden), when rows are dependent, or with plain scores
+    of a bounded y whose support was not declared.
 
     Parameters
     ----------

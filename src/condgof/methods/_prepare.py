@@ -50,6 +50,8 @@ class Scored:
         What y is standardised by.
     score_error : float, optional
         Largest estimated error of scores that were differentiated numerically.
+    reparametrized : str, optional
+        How y was brought from a bounded support to the whole line.
     """
 
     sample: Sample
@@ -59,6 +61,7 @@ class Scored:
     scales: FloatArray
     by: str = "none"
     score_error: float | None = None
+    reparametrized: str | None = None
 
     @classmethod
     def of(cls, model: Any, sample: Sample, units: Units = Units()) -> Scored:
@@ -66,7 +69,16 @@ class Scored:
         scales, model = sample.scales(units.scale_x), as_model(model)
         by = choose_coordinates(model, sample.d_y, units.standardize)
         seen = coordinates_of(model, sample, by)
-        return cls(sample, seen.u, seen.scores, sample.x / scales, scales, by, seen.error)
+        return cls(
+            sample=sample,
+            y=seen.u,
+            scores=seen.scores,
+            x=sample.x / scales,
+            scales=scales,
+            by=by,
+            score_error=seen.error,
+            reparametrized=seen.reparametrized,
+        )
 
     def take(self, rows: IntArray) -> Scored:
         """Return some rows; scales stay those of the whole sample."""
@@ -104,11 +116,17 @@ class Scored:
 
     def details(self) -> dict[str, Any]:
         """What a result says of the coordinates of y, where they are not y itself."""
-        return {} if self.by == "none" else {"standardized_by": STANDARDIZED_BY[self.by]}
+        details = {} if self.by == "none" else {"standardized_by": STANDARDIZED_BY[self.by]}
+        if self.reparametrized is not None:
+            details["reparametrized"] = self.reparametrized
+        return details
 
     def notes(self) -> tuple[str, ...]:
         """What a reader of the result should know about the data and how they were compared."""
-        return self.sample.notes()
+        if self.reparametrized is None:
+            return self.sample.notes()
+        bounded = f"the model's support is bounded, so y was compared as {self.reparametrized}"
+        return (*self.sample.notes(), bounded)
 
     def to_user(self, locations: FloatArray) -> FloatArray:
         """Bring locations from the kernel's units back to the user's."""

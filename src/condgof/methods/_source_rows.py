@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from condgof._typing import FloatArray, IntArray
 from condgof.engine import with_progress
+from condgof.errors import SupportError
 from condgof.models import ColumnsModel, ConditionalModel, coordinates_of
 from condgof.sample import ArraySource, Block, Sample, Source
 from condgof.stein import PIECE, Piece, even_cuts
@@ -106,9 +108,20 @@ def read_span(
             sample = Sample.of(block.x, block.y, to_test=False)
         else:
             sample = Sample.unconditional(block.y, to_test=False)
-        seen = coordinates_of(of_rows(model, block, rows - span.start), sample, by)
+        with rows_named(rows):
+            seen = coordinates_of(of_rows(model, block, rows - span.start), sample, by)
         keep = ~np.isin(rows, span.left_out) if len(span.left_out) else None
         yield Piece(block.start, block.x / scales, seen.u, seen.scores, keep)
+
+
+@contextmanager
+def rows_named(rows: IntArray) -> Iterator[None]:
+    """Let an error name a row by its number in the whole source."""
+    try:
+        yield
+    except SupportError as error:
+        first = int(rows[error.first_row])
+        raise SupportError(error.model, error.count, error.n, first) from error
 
 
 def of_rows(model: ConditionalModel, block: Block, rows: IntArray) -> ConditionalModel:

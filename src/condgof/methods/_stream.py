@@ -12,7 +12,7 @@ from condgof.engine import Engine
 from condgof.errors import InputError, InputTypeError, ShapeError
 from condgof.methods._lazy import ChunkRows
 from condgof.methods._prepare import Scored, Units
-from condgof.methods._source_rows import SourceRows, of_rows
+from condgof.methods._source_rows import SourceRows, of_rows, rows_named
 from condgof.models import ColumnsModel, ConditionalModel, as_model
 from condgof.sample import ArraySource, Block, Sample, Seed, Source, Use
 
@@ -109,7 +109,8 @@ def score_block(
     """Check and score rows that were read from a source, under the names it has for columns."""
     sample = Sample.of(block.x, block.y) if source.d_x else Sample.unconditional(block.y)
     sample = sample.renamed(source.x_names, source.y_names)
-    return Scored.of(of_rows(model, block, rows), sample, units)
+    with rows_named(rows):
+        return Scored.of(of_rows(model, block, rows), sample, units)
 
 
 def in_memory(model: Any, source: Source | ArraySource, units: Units = Units()) -> Scored:

@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from condgof.models._as_model import as_model, scores
-from condgof.models._base import ConditionalModel, scores_of
+from condgof.models._base import ConditionalModel
 from condgof.models._columns import ColumnsModel, columns
 from condgof.models._coordinates import (
     BLIND,
@@ -14,6 +14,7 @@ from condgof.models._coordinates import (
     Coordinates,
     choose_coordinates,
     coordinates_of,
+    scores_of,
 )
 from condgof.models._functions import (
     LogProbModel,
@@ -22,9 +23,14 @@ from condgof.models._functions import (
     from_log_prob,
     from_score,
 )
+from condgof.models._interval import Beta, Uniform
+from condgof.models._laplace import Laplace
 from condgof.models._mixture import NormalMixture
 from condgof.models._normal import Normal, normal
+from condgof.models._positive import Exponential, Gamma, LogNormal
+from condgof.models._scipy import from_scipy
 from condgof.models._student import StudentT
+from condgof.models._supported import Supported, with_support
 
 if TYPE_CHECKING:
     from condgof.models import mdn
@@ -32,25 +38,34 @@ if TYPE_CHECKING:
 __all__ = [
     "BLIND",
     "STANDARDIZED_BY",
+    "Beta",
     "ColumnsModel",
     "ConditionalModel",
     "Coordinates",
+    "Exponential",
+    "Gamma",
+    "Laplace",
+    "LogNormal",
     "LogProbModel",
     "Normal",
     "NormalMixture",
     "ScoreArray",
     "ScoreModel",
     "StudentT",
+    "Supported",
+    "Uniform",
     "as_model",
     "choose_coordinates",
     "columns",
     "coordinates_of",
     "from_log_prob",
+    "from_scipy",
     "from_score",
     "mdn",
     "normal",
     "scores",
     "scores_of",
+    "with_support",
 ]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from condgof.models._base import ConditionalModel
 
 #: Modules of this room, asked in this order.
-ADAPTERS: tuple[str, ...] = ()
+ADAPTERS: tuple[str, ...] = ("_scipy",)
 
 
 def adapt(obj: Any) -> ConditionalModel | None:

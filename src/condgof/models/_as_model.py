@@ -9,7 +9,8 @@ import numpy as np
 from condgof._typing import FloatArray
 from condgof.errors import InputTypeError
 from condgof.models._adapters import adapt, supported
-from condgof.models._base import ConditionalModel, scores_of
+from condgof.models._base import ConditionalModel
+from condgof.models._coordinates import scores_of
 from condgof.models._functions import ScoreArray
 from condgof.models._normal import Normal, normal
 from condgof.sample import Sample, as_numbers, is_frame
@@ -18,7 +19,8 @@ SUPPORTED = """\
   an array (n, d_y) of scores ∇_y log p(y|x)
   a tuple (mean, std) of arrays, or condgof.normal(mean=..., std=...)
   condgof.from_score(f) or condgof.from_log_prob(f) for a function f(y, x)
-  condgof.models.Normal, NormalMixture, StudentT"""
+  condgof.models.Normal, NormalMixture, StudentT, Laplace, Gamma, Exponential, LogNormal, Beta,
+  Uniform, and their bound(...) for arrays of parameters"""
 
 
 def as_model(obj: Any) -> ConditionalModel:
@@ -62,7 +64,8 @@ def as_model(obj: Any) -> ConditionalModel:
     if callable(obj):
         raise InputTypeError(
             "A bare function is ambiguous. Name what it computes: condgof.from_score(f) for "
-            "f(y, x) → scores, condgof.from_log_prob(f) for f(y, x) → log-density."
+            "f(y, x) → scores, condgof.from_log_prob(f) for f(y, x) → log-density, "
+            "condgof.from_scipy(f) for f(x) → frozen scipy.stats distribution."
         )
     if isinstance(obj, (np.ndarray, list)) or is_frame(obj) or hasattr(obj, "__array__"):
         array = np.array(as_numbers(obj, "An array of scores", verb="must hold"))
@@ -76,6 +79,9 @@ def as_model(obj: Any) -> ConditionalModel:
 
 def scores(model: Any, x: Any, y: Any) -> FloatArray:
     """Scores ∇_y log p(y|x) of a sample, which are all that the Stein tests see of a model.
+
+    They are those of y itself. Where the model's support is bounded, the tests turn them into the scores
+    of log(y − low) and its like; an observation outside the support is an error here as there.
 
     Parameters
     ----------
@@ -97,4 +103,4 @@ def scores(model: Any, x: Any, y: Any) -> FloatArray:
     >>> cg.scores(cg.models.Normal(mean=lambda x: x, std=1.0), x, y)[:, 0]
     array([-1., -0.,  2.])
     """
-    return scores_of(as_model(model), Sample.of(x, y, to_test=False))[0]
+    return scores_of(as_model(model), Sample.of(x, y, to_test=False))

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import ShapeError, UnsupportedModelError, check_finite
+from condgof.errors import ShapeError, UnsupportedModelError
 from condgof.sample import Sample, as_numbers
 
-#: What each test asks of a model.
-NEEDS = {"adaptive": "score", "kcsd": "score", "fscd": "score", "ksd": "score", "fssd": "score"}
+#: What each test asks of a model: one of these.
+NEEDS = {
+    "adaptive": ("score", "cdf", "normal_scores"),
+    "kcsd": ("score",),
+    "fscd": ("score",),
+    "ksd": ("score",),
+    "fssd": ("score",),
+    "zheng": ("cdf",),
+}
 
 
 class ConditionalModel:
@@ -25,6 +32,9 @@ class ConditionalModel:
     A model is *functional* (it can score any rows) or *bound to rows* (made of arrays, one row for
     each observation). `rows` tells: None, or the number of rows that it is bound to.
     """
+
+    #: What a message adds when the model lacks what a test needs.
+    WHY_NOT: ClassVar[str] = ""
 
     @property
     def rows(self) -> int | None:
@@ -64,9 +74,7 @@ class ConditionalModel:
         """
         y = np.asarray(y)
         if y.ndim == 2 and y.shape[1] != 1:
-            raise UnsupportedModelError(
-                f"{type(self).__name__} has no conditional CDFs for d_y = {y.shape[1]}."
-            )
+            raise UnsupportedModelError(f"{self._name} has no conditional CDFs for d_y = {y.shape[1]}.")
         return tail_scores(self.cdf(y, x), self.sf(y, x))[:, None]
 
     def marginals(self, y: AnyArray, x: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -103,9 +111,19 @@ class ConditionalModel:
         return getattr(type(self), ability) is not getattr(ConditionalModel, ability)
 
     def _lacks(self, ability: str) -> NoReturn:
-        tests = sorted(test for test, need in NEEDS.items() if self.can(need))
+        tests = sorted(test for test, needs in NEEDS.items() if any(map(self.can, needs)))
         able = f"It can take: {', '.join(tests)}." if tests else "No test can take it."
-        raise UnsupportedModelError(f"{type(self).__name__} has no {ability}. {able}")
+        why = f" ({self.WHY_NOT})" if self.WHY_NOT else ""
+        raise UnsupportedModelError(f"{self._name} has no {ability}{why}. {able}")
+
+    @property
+    def _name(self) -> str:
+        """What messages call the model."""
+        return type(self).__name__
+
+    def given(self, x: Any) -> ConditionalModel:
+        """Return the model of these rows of x, where that saves predicting again and again."""
+        return self
 
 
 def tail_scores(lower: FloatArray, upper: FloatArray) -> FloatArray:
@@ -116,8 +134,8 @@ def tail_scores(lower: FloatArray, upper: FloatArray) -> FloatArray:
 
     Examples
     --------
-    >>> tail_scores(np.array([0.5, 1.0]), np.array([0.5, 1e-20])).round(3)
-    array([0.   , 9.262])
+    >>> tail_scores(np.array([0.6, 1.0]), np.array([0.4, 1e-20])).round(3)
+    array([0.253, 9.262])
     """
     from scipy.special import ndtri
 
@@ -160,30 +178,6 @@ def check_rows(model: ConditionalModel, sample: Sample) -> None:
             f"The model is bound to {model.rows} rows and the sample has {sample.n}. "
             "Pass one row of scores (or means and standard deviations) for each row of y."
         )
-
-
-def scores_of(model: ConditionalModel, sample: Sample) -> tuple[FloatArray, float | None]:
-    """Compute and check the scores of a sample, (n, d_y), with their largest error if approximate.
-
-    This is the one place where a Stein test touches the model.
-    """
-    check_rows(model, sample)
-    if not model.can("score"):
-        model._lacks("score")
-    low, high = model.support(sample.x_given, sample.n, sample.d_y)
-    if np.isfinite(low).any() or np.isfinite(high).any():
-        raise UnsupportedModelError(
-            f"{type(model).__name__} has a bounded support, where the Stein identity fails. "
-            "Transform y to the whole line (log, logit) and test the model of the transformed y."
-        )
-    raw, errors = model.score_and_error(sample.y_given, sample.x_given)
-    scores = check_scores(raw, sample.n, sample.d_y)
-    check_finite(
-        scores,
-        "The array of scores ∇_y log p(y|x)",
-        "Check that the model's density is positive and smooth at those rows.",
-    )
-    return scores, None if errors is None else float(np.max(errors))
 
 
 def check_scores(raw: Any, n: int, d_y: int) -> FloatArray:

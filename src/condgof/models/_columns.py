@@ -13,6 +13,8 @@ from condgof.errors import InputError, InputTypeError
 from condgof.models._base import ConditionalModel
 from condgof.models._functions import ScoreArray
 from condgof.models._normal import Normal
+from condgof.models._support import Bounds
+from condgof.models._supported import Supported
 
 Names: TypeAlias = str | Sequence[str]
 
@@ -25,11 +27,14 @@ class ColumnsModel(ConditionalModel):
     ----------
     mean, std, score : tuple of str
         Column names, one for each column of y; either `mean` and `std`, or `score`.
+    bounds : Bounds, optional
+        The support, where it is not the whole line.
     """
 
     mean: tuple[str, ...]
     std: tuple[str, ...]
     score_columns: tuple[str, ...]
+    bounds: Bounds | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -50,12 +55,17 @@ class ColumnsModel(ConditionalModel):
             return np.column_stack([table[name] for name in names])
 
         if self.score_columns:
-            return ScoreArray(stack(self.score_columns))
+            scores = ScoreArray(stack(self.score_columns))
+            return scores if self.bounds is None else Supported(scores, self.bounds)
         return Normal.bound(stack(self.mean), stack(self.std))
 
 
 def columns(
-    *, mean: Names | None = None, std: Names | None = None, score: Names | None = None
+    *,
+    mean: Names | None = None,
+    std: Names | None = None,
+    score: Names | None = None,
+    support: Any = None,
 ) -> ColumnsModel:
     """Model whose predictions are columns of a scanned table.
 
@@ -65,6 +75,9 @@ def columns(
         Columns with predicted means and standard deviations, one for each column of y.
     score : str or list of str
         Columns with scores ∇_y log p(y|x), in place of `mean` and `std`.
+    support : pair of float, optional
+        The open interval (low, high) that y lives in, for scores of a model that does not live on
+        the whole line; as in `from_score`.
 
     Returns
     -------
@@ -79,7 +92,9 @@ def columns(
     means, stds, scores = given
     if bool(scores) == bool(means or stds) or len(means) != len(stds):
         raise InputError("columns needs mean= and std= with as many columns each, or score=.")
-    return ColumnsModel(means, stds, scores)
+    if support is not None and not scores:
+        raise InputError("support= goes with score=: a model of mean= and std= is Gaussian.")
+    return ColumnsModel(means, stds, scores, None if support is None else Bounds.of(support))
 
 
 def _names(names: Names | None, what: str) -> tuple[str, ...]:

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
-from condgof.errors import InputError, NumericalError, UnsupportedModelError
-from condgof.models._base import ConditionalModel, check_rows, scores_of
+from condgof.errors import InputError, NumericalError, UnsupportedModelError, check_finite
+from condgof.models._base import ConditionalModel, check_rows, check_scores
+from condgof.models._support import Line
 from condgof.sample import Sample
 
 #: What a user may ask for.
@@ -45,11 +46,14 @@ class Coordinates:
         ∇_u log p(u|x).
     error : float, optional
         Largest estimated error of scores that were differentiated numerically.
+    reparametrized : str, optional
+        How y was brought from a bounded support to the whole line.
     """
 
     u: FloatArray
     scores: FloatArray
     error: float | None = None
+    reparametrized: str | None = None
 
 
 def choose_coordinates(model: ConditionalModel, d_y: int, standardize: Any) -> str:
@@ -85,20 +89,67 @@ def choose_coordinates(model: ConditionalModel, d_y: int, standardize: Any) -> s
 
 
 def coordinates_of(model: ConditionalModel, sample: Sample, by: str) -> Coordinates:
-    """Turn a sample into the coordinates of `choose_coordinates`, with scores."""
-    if by == "none":
-        scores, error = scores_of(model, sample)
-        return Coordinates(sample.y, scores, error)
+    """Turn a sample into the coordinates of `choose_coordinates`, with scores.
+
+    This is the one place where a Stein test touches the model. A bounded support is brought to the
+    whole line first; normal scores are there by themselves.
+    """
     check_rows(model, sample)
+    model = model.given(sample.x_given)
+    line = _line(model, sample)
     if by == "cdf":
         u = _checked(model.normal_scores(sample.y_given, sample.x_given), sample)
         return Coordinates(u, -u)  # a standard normal u has the score −u
-    scores, error = scores_of(model, sample)
+    scores, errors = _raw_scores(model, sample)
     if by == "marginals":
         u, slope, own = model.marginals(sample.y_given, sample.x_given)
-        return Coordinates(_checked(u, sample), _checked((scores - own) / slope - u, sample), error)
-    location, scale = model.location_scale(sample.x_given, sample.n)
-    return Coordinates(*_affine(sample.y, scores, location, scale, sample), error)
+        u = _checked(u, sample)
+        return Coordinates(u, _checked((scores - own) / slope - u, sample), _largest(errors))
+    u, words = sample.y, None
+    if line is not None:
+        u, words = _checked(line.forward(u), sample), line.words()
+        scores = _checked(line.scores(sample.y, scores), sample)
+        errors = None if errors is None else errors * line.slope(sample.y)
+    if by == "mean_std":
+        location, scale = model.location_scale(sample.x_given, sample.n)
+        if line is not None:
+            location, scale = line.place(location, scale)
+        u, scores = _affine(u, scores, location, scale, sample)
+    return Coordinates(u, scores, _largest(errors), words)
+
+
+def scores_of(model: ConditionalModel, sample: Sample) -> FloatArray:
+    """Return the scores of y itself, checked, (n, d_y)."""
+    check_rows(model, sample)
+    model = model.given(sample.x_given)
+    _line(model, sample)
+    return _raw_scores(model, sample)[0]
+
+
+def _line(model: ConditionalModel, sample: Sample) -> Line | None:
+    """Return the way from the model's support to the whole line; refuse what lies outside."""
+    line = Line.of(model.support(sample.x_given, sample.n, sample.d_y), sample.n, sample.d_y)
+    if line is not None:
+        line.check(sample.y, model._name)
+    return line
+
+
+def _raw_scores(model: ConditionalModel, sample: Sample) -> tuple[FloatArray, AnyArray | None]:
+    if not model.can("score"):
+        model._lacks("score")
+    raw, errors = model.score_and_error(sample.y_given, sample.x_given)
+    scores = check_scores(raw, sample.n, sample.d_y)
+    check_finite(
+        scores,
+        "The array of scores ∇_y log p(y|x)",
+        "Check that the model's density is positive and smooth at those rows; a model of a bounded "
+        "y must say so (support=).",
+    )
+    return scores, None if errors is None else np.reshape(errors, scores.shape)
+
+
+def _largest(errors: AnyArray | None) -> float | None:
+    return None if errors is None else float(np.max(errors))
 
 
 def _affine(

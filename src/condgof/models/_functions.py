@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import DerivativeError, InputError, InputTypeError, ShapeError, check_finite
-from condgof.models._base import ConditionalModel, as_rows
+from condgof.errors import InputError, InputTypeError, ShapeError
+from condgof.models._base import ConditionalModel
 from condgof.models._call import call_density
-from condgof.models._derivative import differentiate
+from condgof.models._numerical import NumericalScore
+from condgof.models._support import Bounds
+from condgof.models._supported import Supported
 from condgof.sample import as_numbers, fresh
 
 
@@ -48,11 +50,16 @@ class ScoreArray(ConditionalModel):
 
 
 @dataclass(frozen=True, eq=False)
-class LogProbModel(ConditionalModel):
+class LogProbModel(NumericalScore):
     """A model known through its log-density; see `from_log_prob`."""
 
     function: Callable[..., Any]
     tolerance: float = 1e-4
+    bounds: Bounds | None = None
+
+    def support(self, x: Any, n: int, d_y: int) -> tuple[AnyArray, AnyArray]:
+        """Return the support that was declared, or the whole line."""
+        return super().support(x, n, d_y) if self.bounds is None else self.bounds.at(x, n, d_y)
 
     def log_prob(self, y: AnyArray, x: Any) -> FloatArray:
         """Return log p(y|x), up to a constant that may depend on x, (n,)."""
@@ -65,46 +72,8 @@ class LogProbModel(ConditionalModel):
             )
         return values.astype(np.float64)
 
-    def score(self, y: AnyArray, x: Any) -> FloatArray:
-        """Return ∇_y log p(y|x) by a numerical derivative, (n, d_y)."""
-        return self.score_and_error(y, x)[0]
 
-    def score_and_error(self, y: AnyArray, x: Any) -> tuple[FloatArray, FloatArray]:
-        """Return the scores and an estimate of their absolute errors, (n, d_y) each.
-
-        Raises
-        ------
-        DerivativeError
-            When the error of some row is above `tolerance` times the size of the scores, or when
-            the density is flat wherever it was tried.
-        """
-        y = np.asarray(y)
-        check_finite(
-            self.log_prob(y, x), "log p(y|x)", "Is the density 0 at those rows? Check the model."
-        )
-        rows = as_rows(y)
-        scores, errors = differentiate(lambda moved: self.log_prob(moved.reshape(y.shape), x), rows)
-        if not scores.any():
-            raise DerivativeError(
-                "The log-density is flat at every row, so its score says nothing: a piecewise "
-                "constant density (a histogram) cannot be tested through its score. Use a test "
-                "that works on the CDF or on samples."
-            )
-        # The median, because an outlier's score must not excuse errors of the other rows.
-        size = np.abs(scores) + np.median(np.abs(scores), axis=0)
-        bad = np.flatnonzero((errors > self.tolerance * size).any(axis=1))
-        if len(bad):
-            worst = float((errors[bad] / size[bad]).max())
-            raise DerivativeError(
-                f"The numerical derivative of the log-density is not accurate in {len(bad)} of "
-                f"{len(rows)} rows, the first in row {bad[0]} (counted from 0): estimated relative "
-                f"error {worst:.1e}, allowed {self.tolerance:.1e}. Give the score itself "
-                "(condgof.from_score), or compute log_prob in double precision."
-            )
-        return scores, errors
-
-
-def from_score(function: Callable[..., Any]) -> ScoreModel:
+def from_score(function: Callable[..., Any], *, support: Any = None) -> ConditionalModel:
     """Model from its score function.
 
     Parameters
@@ -113,18 +82,31 @@ def from_score(function: Callable[..., Any]) -> ScoreModel:
         f(y, x) → ∇_y log p(y|x) of shape (n, d_y), or (n,) when d_y = 1. A function whose
         parameters are named x and y is called by name, in whatever order they are written. For the
         unconditional tests it may be a function of y alone.
+    support : pair, optional
+        The open interval (low, high) that y lives in, for a model that does not live on the whole
+        line: numbers, (d_y,) arrays or functions of x, None or infinite for no bound. The tests
+        then compare y on a scale where it is unbounded; `function` stays that of y itself.
 
     Examples
     --------
     >>> model = from_score(lambda y, x: -(y - x))
     >>> model.score(np.array([1.0, 2.0]), np.array([0.0, 2.0]))
     array([-1., -0.])
+
+    An exponential density:
+
+    >>> model = from_score(lambda y, x: -x, support=(0, np.inf))
     """
-    return ScoreModel(_check_callable(function, "from_score"))
+    model = ScoreModel(_check_callable(function, "from_score"))
+    return model if support is None else Supported(model, Bounds.of(support))
 
 
 def from_log_prob(
-    function: Callable[..., Any], *, backend: str = "numpy", tolerance: float = 1e-4
+    function: Callable[..., Any],
+    *,
+    backend: str = "numpy",
+    tolerance: float = 1e-4,
+    support: Any = None,
 ) -> LogProbModel:
     """Model from its log-density, which need not be normalised.
 
@@ -137,6 +119,9 @@ def from_log_prob(
         How it is differentiated. "numpy" takes differences, extrapolated to step 0.
     tolerance : float
         The largest relative error of the derivative that is accepted.
+    support : pair, optional
+        The open interval (low, high) that y lives in, as in `from_score`; `function` is never
+        called outside it.
 
     Returns
     -------
@@ -154,7 +139,8 @@ def from_log_prob(
         raise InputError(f"backend must be 'numpy', got {backend!r}.")
     if not tolerance > 0:
         raise InputError(f"tolerance must be positive, got {tolerance!r}.")
-    return LogProbModel(_check_callable(function, "from_log_prob"), tolerance)
+    bounds = None if support is None else Bounds.of(support)
+    return LogProbModel(_check_callable(function, "from_log_prob"), tolerance, bounds)
 
 
 def _check_callable(function: Any, name: str) -> Callable[..., Any]:

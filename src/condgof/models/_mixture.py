@@ -10,13 +10,14 @@ import numpy as np
 from condgof._typing import AnyArray, FloatArray
 from condgof.errors import InputError
 from condgof.models import _mixture_forms as forms
-from condgof.models._base import ConditionalModel, as_rows, row_count
+from condgof.models._base import as_rows
 from condgof.models._mixture_forms import Parts
 from condgof.models._parameters import Parameter, check_positive
+from condgof.models._parametric import Parametric
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class NormalMixture(ConditionalModel):
+class NormalMixture(Parametric):
     """Mixture of C Gaussians, p(y|x) = Σ_c π_c(x) N(y; mean_c(x), diag std_c(x)²).
 
     Parameters
@@ -40,8 +41,7 @@ class NormalMixture(ConditionalModel):
     stds: Parameter
 
     def __init__(self, weights: Any, means: Any, stds: Any) -> None:
-        for name, value in (("weights", weights), ("means", means), ("stds", stds)):
-            object.__setattr__(self, name, Parameter.constant_or_function(name, value))
+        self._read(weights=weights, means=means, stds=stds)
 
     def _parts(self, x: Any, n: int, d_y: int) -> Parts:
         """Return weights (n, C), means and stds (n, C, d_y)."""
@@ -88,22 +88,23 @@ class NormalMixture(ConditionalModel):
 
     def location_scale(self, x: Any, n: int | None = None) -> tuple[FloatArray, FloatArray]:
         """Return the mean, and standard deviations or Cholesky factors of the covariance."""
-        return forms.location_scale(self._parts(x, row_count(x, n), self._d_y(x)))
+        return forms.location_scale(self._parts(x, self._size(x, n), self._d_y(x)))
 
     def _d_y(self, x: Any) -> int:
         for parameter in (self.means, self.stds):
             value = parameter.value
+            per_row = callable(value) or parameter.bound
             value = np.asarray(value(x)) if callable(value) else value
-            if value.ndim == (3 if callable(parameter.value) else 2):
+            if value.ndim == (3 if per_row else 2):
                 return int(value.shape[-1])
         return 1
 
     def sample(self, x: Any, rng: np.random.Generator, n: int | None = None) -> FloatArray:
         """Draw one y for each row of x, (n, d_y)."""
-        n, d_y = row_count(x, n), self._d_y(x)
+        n, d_y = self._size(x, n), self._d_y(x)
         parts = self._parts(x, n, d_y)
         return forms.sample(parts, rng.random((n, 1)), rng.standard_normal((n, d_y)))
 
     def mean_std(self, x: Any, n: int | None = None) -> tuple[FloatArray, FloatArray]:
         """Return mean and standard deviation, (n, d_y) each."""
-        return forms.mean_std(self._parts(x, row_count(x, n), self._d_y(x)))
+        return forms.mean_std(self._parts(x, self._size(x, n), self._d_y(x)))

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import InputError, InputTypeError, ShapeError, UnsupportedModelError
-from condgof.models._base import ConditionalModel, as_rows, row_count
+from condgof._typing import AnyArray, FloatArray
+from condgof.errors import InputError, ShapeError, UnsupportedModelError
+from condgof.models._base import as_rows
 from condgof.models._parameters import Parameter, check_positive
-from condgof.sample import as_numbers
+from condgof.models._parametric import Parametric
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Normal(ConditionalModel):
+class Normal(Parametric):
     """Gaussian model y | x ~ N(mean(x), std(x)²), or N(mean(x), cov(x)).
 
     Linear, quadratic and heteroscedastic regression are special cases.
@@ -46,64 +46,7 @@ class Normal(ConditionalModel):
     def __init__(self, mean: Any, std: Any = None, *, cov: Any = None) -> None:
         if (std is None) == (cov is None):
             raise InputError("Normal needs exactly one of std= and cov=.")
-        self._set(
-            Parameter.constant_or_function("mean", mean),
-            None if std is None else Parameter.constant_or_function("std", std),
-            None if cov is None else Parameter.constant_or_function("cov", cov),
-        )
-
-    def _set(self, mean: Parameter, std: Parameter | None, cov: Parameter | None) -> Normal:
-        object.__setattr__(self, "mean", mean)
-        object.__setattr__(self, "std", std)
-        object.__setattr__(self, "cov", cov)
-        return self
-
-    @classmethod
-    def bound(cls, mean: Any, std: Any = None, cov: Any = None) -> Normal:
-        """Make a model of arrays with one row for each observation; see `normal`."""
-        if (std is None) == (cov is None):
-            raise InputError("normal needs exactly one of std= and cov=.")
-        read = [as_numbers(a, "mean, std or cov") for a in (mean, std, cov) if a is not None]
-        arrays = [a for a in read if a.ndim > 0]
-        if not arrays:
-            raise InputTypeError(
-                "mean and std are single numbers, which bind the model to no rows. "
-                "Pass arrays, or use condgof.models.Normal."
-            )
-        n = len(arrays[0])
-        return cls.__new__(cls)._set(
-            Parameter.rowwise("mean", mean, n),
-            None if std is None else Parameter.rowwise("std", std, n),
-            None if cov is None else Parameter.rowwise("cov", cov, n),
-        )
-
-    @property
-    def rows(self) -> int | None:
-        """Number of rows the model is bound to, or None."""
-        for parameter in (self.mean, self.std, self.cov):
-            if parameter is not None and parameter.bound:
-                return len(parameter.value)
-        return None
-
-    def take(self, rows: IntArray) -> Normal:
-        """Return the model of some rows."""
-        return (
-            type(self)
-            .__new__(type(self))
-            ._set(
-                self.mean.take(rows),
-                None if self.std is None else self.std.take(rows),
-                None if self.cov is None else self.cov.take(rows),
-            )
-        )
-
-    def _d_y(self, x: Any) -> int:
-        """Return the number of columns of y when only x is there to tell."""
-        for parameter in (self.cov, self.mean, self.std):
-            width = None if parameter is None else parameter.width(x)
-            if width is not None:
-                return width
-        return 1
+        self._read(mean=mean, std=std, cov=cov)
 
     def _std(self, x: Any, n: int, d_y: int) -> FloatArray:
         assert self.std is not None
@@ -152,10 +95,19 @@ class Normal(ConditionalModel):
         """Return P(Y ≤ y | x) for d_y = 1, (n,)."""
         from scipy.special import ndtr
 
+        return np.asarray(ndtr(self._one_residual(y, x)))
+
+    def sf(self, y: AnyArray, x: Any) -> FloatArray:
+        """Return P(Y > y | x) for d_y = 1, (n,)."""
+        from scipy.special import ndtr
+
+        return np.asarray(ndtr(-self._one_residual(y, x)))
+
+    def _one_residual(self, y: AnyArray, x: Any) -> FloatArray:
         z, _ = self._residual(y, x)
         if z.shape[1] != 1:
             raise UnsupportedModelError("The cdf of a Normal model is there for d_y = 1 only.")
-        return np.asarray(ndtr(z[:, 0]))
+        return z[:, 0]
 
     def normal_scores(self, y: AnyArray, x: Any) -> FloatArray:
         """Return L⁻¹(y − mean) with LLᵀ the covariance, which is Rosenblatt's sequence, (n, d_y)."""
@@ -172,13 +124,13 @@ class Normal(ConditionalModel):
         """Return the mean, and standard deviations or Cholesky factors of the covariance."""
         if self.cov is None:
             return self.mean_std(x, n)
-        n = self.rows or row_count(x, n)
+        n = self._size(x, n)
         d_y = self._d_y(x)
         return np.array(self.mean.at(x, n, (d_y,))), self._chol(x, n, d_y)
 
     def sample(self, x: Any, rng: np.random.Generator, n: int | None = None) -> FloatArray:
         """Draw one y for each row of x, (n, d_y)."""
-        n = self.rows or row_count(x, n)
+        n = self._size(x, n)
         d_y = self._d_y(x)
         z = rng.standard_normal((n, d_y))
         mean = self.mean.at(x, n, (d_y,))
@@ -188,7 +140,7 @@ class Normal(ConditionalModel):
 
     def mean_std(self, x: Any, n: int | None = None) -> tuple[FloatArray, FloatArray]:
         """Return mean and standard deviation, (n, d_y) each."""
-        n = self.rows or row_count(x, n)
+        n = self._size(x, n)
         d_y = self._d_y(x)
         mean = np.array(self.mean.at(x, n, (d_y,)))
         if self.cov is None:
@@ -226,4 +178,4 @@ def normal(mean: Any, std: Any = None, *, cov: Any = None) -> Normal:
     array([[-1.],
            [-0.]])
     """
-    return Normal.bound(mean, std, cov)
+    return Normal.bound(mean, std, cov=cov)

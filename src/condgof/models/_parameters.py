@@ -32,7 +32,9 @@ class Parameter:
 
     @classmethod
     def constant_or_function(cls, name: str, value: Any) -> Parameter:
-        """Read a number, a vector (the same for all rows) or a function of x."""
+        """Read a number, a vector (the same for all rows) or a function of x; a `Parameter` stays."""
+        if isinstance(value, Parameter):
+            return value
         if callable(value):
             return cls(name, value)
         return cls(name, _numbers(name, value))
@@ -58,10 +60,11 @@ class Parameter:
         shape = value.shape[1:] if per_row else value.shape
         return int(shape[-1]) if shape else None
 
-    def at(self, x: Any, n: int, shape: tuple[int, ...]) -> FloatArray:
+    def at(self, x: Any, n: int, shape: tuple[int, ...], *, finite: bool = True) -> FloatArray:
         """Evaluate at all rows: an array of shape (n, *shape).
 
-        A last dimension of 1 may be left out, and a single number serves for all rows.
+        A last dimension of 1 may be left out, and a single number serves for all rows. With `finite`
+        NaN and infinite values are refused.
         """
         shapes = [shape, shape[:-1]] if shape[-1] == 1 else [shape]
         per_row = self.bound or callable(self.value)
@@ -74,11 +77,12 @@ class Parameter:
             hint = ""
             if not per_row and len(array) == n:
                 hint = (
-                    " For one value an observation use condgof.normal(mean=..., std=...) or the "
-                    "tuple (mean, std)."
+                    " For one value an observation use condgof.normal(mean=..., std=...), or "
+                    "bound(...) of the model's class."
                 )
             raise ShapeError(f"{self.name} must have shape {wanted}, got {array.shape}.{hint}")
-        check_finite(np.atleast_1d(array), self.name, "Check the model at those rows.")
+        if finite:
+            check_finite(np.atleast_1d(array), self.name, "Check the model at those rows.")
         if array.ndim and per_row:
             values: FloatArray = array.reshape(n, *shape)
             return values

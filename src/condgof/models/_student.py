@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from condgof._typing import AnyArray, FloatArray
+from condgof._typing import FloatArray
 from condgof.errors import UnsupportedModelError
-from condgof.models._base import ConditionalModel, as_rows, row_count
-from condgof.models._parameters import Parameter, check_positive
+from condgof.models._parameters import Parameter
+from condgof.models._parametric import Independent, Values, log_of
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class StudentT(ConditionalModel):
+class StudentT(Independent):
     """Student-t model: (y − loc(x)) / scale(x) has a t distribution with df(x) degrees of freedom.
 
     The coordinates of y are independent given x.
@@ -37,78 +37,44 @@ class StudentT(ConditionalModel):
     loc: Parameter
     scale: Parameter
 
+    POSITIVE = ("df", "scale")
+
     def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> None:
-        for name, value in (("df", df), ("loc", loc), ("scale", scale)):
-            object.__setattr__(self, name, Parameter.constant_or_function(name, value))
+        self._read(df=df, loc=loc, scale=scale)
 
-    def _parts(self, x: Any, n: int, d_y: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        return (
-            check_positive(self.df.at(x, n, (d_y,)), "df"),
-            self.loc.at(x, n, (d_y,)),
-            check_positive(self.scale.at(x, n, (d_y,)), "scale"),
-        )
+    def _log_density(self, y: FloatArray, p: Values) -> FloatArray:
+        from scipy.special import gammaln
 
-    def _d_y(self, x: Any) -> int:
-        return max(parameter.width(x) or 1 for parameter in (self.df, self.loc, self.scale))
+        df, loc, scale = p
+        z = (y - loc) / scale
+        constant = gammaln(0.5 * (df + 1)) - gammaln(0.5 * df) - 0.5 * np.log(df * np.pi)
+        values: FloatArray = constant - np.log(scale) - 0.5 * (df + 1) * np.log1p(z * z / df)
+        return values
 
-    def score(self, y: AnyArray, x: Any) -> FloatArray:
-        """Return −(df + 1) z / (df + z²) / scale with z = (y − loc)/scale, (n, d_y)."""
-        y = as_rows(y)
-        df, loc, scale = self._parts(x, *y.shape)
+    def _slope(self, y: FloatArray, p: Values) -> FloatArray:
+        """−(df + 1) z / (df + z²) / scale with z = (y − loc)/scale."""
+        df, loc, scale = p
         z = (y - loc) / scale
         return -(df + 1.0) * z / ((df + z * z) * scale)
 
-    def log_prob(self, y: AnyArray, x: Any) -> FloatArray:
-        """Return log p(y|x), (n,)."""
-        from scipy.special import gammaln
-
-        y = as_rows(y)
-        df, loc, scale = self._parts(x, *y.shape)
-        z = (y - loc) / scale
-        constant = gammaln(0.5 * (df + 1)) - gammaln(0.5 * df) - 0.5 * np.log(df * np.pi)
-        values: FloatArray = (constant - np.log(scale) - 0.5 * (df + 1) * np.log1p(z * z / df)).sum(
-            axis=1
-        )
-        return values
-
-    def cdf(self, y: AnyArray, x: Any) -> FloatArray:
-        """Return P(Y ≤ y | x) for d_y = 1, (n,)."""
+    def _log_tails(self, y: FloatArray, p: Values) -> tuple[FloatArray, FloatArray]:
         from scipy.special import stdtr
 
-        y = as_rows(y)
-        if y.shape[1] != 1:
-            raise UnsupportedModelError("The cdf of a StudentT model is there for d_y = 1 only.")
-        df, loc, scale = self._parts(x, *y.shape)
-        return np.asarray(stdtr(df[:, 0], ((y - loc) / scale)[:, 0]))
-
-    def normal_scores(self, y: AnyArray, x: Any) -> FloatArray:
-        """Return Φ⁻¹ of the CDF of each coordinate (they are independent), (n, d_y)."""
-        from scipy.special import ndtri, stdtr
-
-        y = as_rows(y)
-        df, loc, scale = self._parts(x, *y.shape)
+        df, loc, scale = p
         z = (y - loc) / scale
-        # The smaller tail, which keeps its digits; it is above 0 for all but the most absurd z.
-        tail = np.maximum(stdtr(df, -np.abs(z)), np.finfo(np.float64).tiny)
-        values: FloatArray = np.where(z < 0, ndtri(tail), -ndtri(tail))
-        return values
+        return log_of(stdtr(df, z)), log_of(stdtr(df, -z))
+
+    def _draw(self, rng: np.random.Generator, p: Values) -> FloatArray:
+        df, loc, scale = p
+        return loc + scale * rng.standard_t(df)
+
+    def _moments(self, p: Values) -> tuple[FloatArray, FloatArray]:
+        df, loc, scale = p
+        if not (df > 2).all():
+            raise UnsupportedModelError("A t distribution has a variance only for df > 2.")
+        return loc, scale * np.sqrt(df / (df - 2.0))
 
     def location_scale(self, x: Any, n: int | None = None) -> tuple[FloatArray, FloatArray]:
         """Return location and scale, which are there for any df, (n, d_y) each."""
-        n = row_count(x, n)
-        _, loc, scale = self._parts(x, n, self._d_y(x))
+        _, loc, scale = self._at(x, self._size(x, n), self._d_y(x))
         return np.array(loc), np.array(scale)
-
-    def sample(self, x: Any, rng: np.random.Generator, n: int | None = None) -> FloatArray:
-        """Draw one y for each row of x, (n, d_y)."""
-        n = row_count(x, n)
-        df, loc, scale = self._parts(x, n, self._d_y(x))
-        return loc + scale * rng.standard_t(df)
-
-    def mean_std(self, x: Any, n: int | None = None) -> tuple[FloatArray, FloatArray]:
-        """Return mean and standard deviation, (n, d_y) each; it needs df > 2 in every row."""
-        n = row_count(x, n)
-        df, loc, scale = self._parts(x, n, self._d_y(x))
-        if not (df > 2).all():
-            raise UnsupportedModelError("A t distribution has a variance only for df > 2.")
-        return np.array(loc), scale * np.sqrt(df / (df - 2.0))

@@ -10,6 +10,7 @@ from condgof._typing import FloatArray
 from condgof.errors import InputError
 from condgof.models import Normal, NormalMixture, StudentT
 from condgof.study._beyond import BEYOND
+from condgof.study._bounded import BOUNDED
 from condgof.study._problem import Problem, first, gaussian_x, row_sum, uniform_x
 
 
@@ -87,6 +88,7 @@ def _all() -> dict[str, Problem]:
         *_illustrations(),
         *_true_models(),
         *BEYOND,
+        *BOUNDED,
     ]
     return {p.name: p for p in problems}
 
@@ -103,7 +105,10 @@ def problem(name: str) -> Problem:
         ``lgm``, ``hgm``, ``hgm-far`` (c = 1.5·1) and ``qgm`` are the paper's power problems;
         ``slope-1d``, ``qgm-1d``, ``hgm-1d`` and ``qgm-1d-uniform`` illustrate its power criterion;
         ``true-hetero``, ``true-mixture``, ``true-student`` and ``true-pair`` (d_y = 2) are true
-        models; ``skewed``, ``heavy``, ``correlation``, ``weights``, ``weights-x``, ``irrelevant``
+        models, and so are those on part of the line, ``true-gamma-low`` (shape 0.7),
+        ``true-gamma`` (shape 2), ``true-exponential``, ``true-beta``, ``true-lognormal`` and
+        ``true-uniform``, and ``true-laplace``; ``gamma-shape`` is a Gamma with a wrong shape;
+        ``skewed``, ``heavy``, ``correlation``, ``weights``, ``weights-x``, ``irrelevant``
         and ``ten`` are wrong in ways that the paper does not look at.
 
     Examples

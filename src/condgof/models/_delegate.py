@@ -1,0 +1,105 @@
+"""Models that stand for another model, which may depend on x."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray
+from condgof.errors import ShapeError
+from condgof.models._base import ConditionalModel
+from condgof.sample import fresh
+
+
+class Delegate(ConditionalModel):
+    """A model that hands every question on to another one."""
+
+    def _model(self, x: Any) -> ConditionalModel:
+        """Return the model that answers for these rows of x."""
+        raise NotImplementedError
+
+    def support(self, x: Any, n: int, d_y: int) -> tuple[AnyArray, AnyArray]:
+        """Return the open interval that each coordinate of each row lives in."""
+        return self._model(x).support(x, n, d_y)
+
+    def score(self, y: AnyArray, x: Any) -> AnyArray:
+        """Return ∇_y log p(y|x)."""
+        return self._model(x).score(y, x)
+
+    def score_and_error(self, y: AnyArray, x: Any) -> tuple[AnyArray, AnyArray | None]:
+        """Return the scores and, where they are approximate, their estimated absolute errors."""
+        return self._model(x).score_and_error(y, x)
+
+    def log_prob(self, y: AnyArray, x: Any) -> FloatArray:
+        """Return log p(y|x)."""
+        return self._model(x).log_prob(y, x)
+
+    def cdf(self, y: AnyArray, x: Any) -> FloatArray:
+        """Return P(Y ≤ y | x)."""
+        return self._model(x).cdf(y, x)
+
+    def sf(self, y: AnyArray, x: Any) -> FloatArray:
+        """Return P(Y > y | x)."""
+        return self._model(x).sf(y, x)
+
+    def normal_scores(self, y: AnyArray, x: Any) -> FloatArray:
+        """Return Φ⁻¹(F(y|x))."""
+        return self._model(x).normal_scores(y, x)
+
+    def marginals(self, y: AnyArray, x: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return normal scores of the marginals, their slopes and marginal scores."""
+        return self._model(x).marginals(y, x)
+
+    def location_scale(self, x: Any, n: int | None = None) -> tuple[FloatArray, FloatArray]:
+        """Return where y lies and how wide."""
+        return self._model(x).location_scale(x, n)
+
+    def sample(self, x: Any, rng: np.random.Generator, n: int | None = None) -> FloatArray:
+        """Draw one y for each row of x."""
+        return self._model(x).sample(x, rng, n)
+
+    def mean_std(self, x: Any, n: int | None = None) -> tuple[FloatArray, FloatArray]:
+        """Return mean and standard deviation of y given x."""
+        return self._model(x).mean_std(x, n)
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted(Delegate):
+    """A functional model made of a function that predicts the distributions of y for rows of x.
+
+    Parameters
+    ----------
+    predict : callable
+        x → a model that is bound to these rows, or the same for all rows. It gets x as the user passed
+        it (a copy).
+    label : str
+        What messages call it.
+    lacking : tuple of str
+        Abilities that the predicted models do not have.
+    """
+
+    predict: Callable[[Any], ConditionalModel]
+    label: str = "the predicted distribution"
+    lacking: tuple[str, ...] = ("marginals",)
+
+    @property
+    def _name(self) -> str:
+        """What messages call the model."""
+        return self.label
+
+    def can(self, ability: str) -> bool:
+        """Whether the model has an ability."""
+        return ability not in self.lacking
+
+    def given(self, x: Any) -> ConditionalModel:
+        """Predict once."""
+        return self._model(x)
+
+    def _model(self, x: Any) -> ConditionalModel:
+        model = self.predict(fresh(x))
+        if model.rows is not None and x is not None and model.rows != len(x):
+            raise ShapeError(f"{self.label} has {model.rows} rows for {len(x)} rows of x.")
+        return model
