@@ -285,7 +285,7 @@ def test_the_whole_experiment(tmp_path):
     plan = TaxiPlan(components=3, epochs=15, batch_size=200, test_rows=1500, columns=16, candidates=40)
     run_taxi_files(files, tmp_path / "out", said.append, plan)
     numbers = json.loads((tmp_path / "out" / "taxi.json").read_text())
-    assert numbers["trips"]["train"] < 3000  # the shared trips are out
+    assert 2900 < numbers["trips"]["train"] <= 3000  # the shared trips are out
     found = numbers["Against the model of all hours"]
     ordinary, unusual = found["held-out trips"], found["unusual days"]
     assert unusual["effect"]["low"] > ordinary["effect"]["high"]

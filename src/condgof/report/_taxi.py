@@ -143,7 +143,7 @@ def _draw_arrows(ax: Any, grid: PickupGrid, shift: FloatArray) -> None:
     kept[::3, ::3] = True
     rows, points = kept[grid.inside], grid.points
     ax.plot(*points.T, "s", ms=1.6, color="0.88")
-    arrows = ax.quiver(*points[rows].T, *shift[rows].T, color=ORANGE, scale=2.0, width=0.009)
+    arrows = ax.quiver(*points[rows].T, *shift[rows].T, color=ORANGE, scale=1.2, width=0.01)
     ax.quiverkey(arrows, 0.75, 0.05, 0.25, "0.25", labelpos="E", fontproperties={"size": 9})
     _frame(ax)
 
