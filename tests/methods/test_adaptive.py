@@ -387,7 +387,7 @@ def test_a_model_with_nothing_but_a_cdf():
     result = cg.adaptive(OnlyCdf(), x, y, **SHORT)
     same = cg.adaptive((np.zeros(60), np.ones(60)), x, y, **SHORT)
     assert result.pvalue == same.pvalue
-    with pytest.raises(UnsupportedModelError, match="no score. It can take: adaptive"):
+    with pytest.raises(UnsupportedModelError, match=r"no score. It can take: adaptive"):
         cg.kcsd(OnlyCdf(), x, y)
     assert cg.kcsd(OnlyCdf(), x, y, standardize="auto", **SHORT).pvalue > 0
 
@@ -452,5 +452,5 @@ class TestErrors:
             pass
 
         x, y, _, _ = draw()
-        with pytest.raises(UnsupportedModelError, match="no score. No test can take it"):
+        with pytest.raises(UnsupportedModelError, match=r"no score. No test can take it"):
             cg.adaptive(Nothing(), x, y)

@@ -132,7 +132,7 @@ class TestFarTails:
     @pytest.mark.parametrize("name", ["normal-2d", "mixture-2d", "student-2d"])
     def test_sf_is_for_one_column(self, name):
         model, x, y = draw(name, 5)
-        with pytest.raises(UnsupportedModelError, match="sf .* d_y = 1 only"):
+        with pytest.raises(UnsupportedModelError, match=r"sf .* d_y = 1 only"):
             model.sf(y, x)
 
 
@@ -249,7 +249,7 @@ class TestChainRule:
     def test_marginals(self, name):
         """u, du/dy and ∂ log f against the marginal CDF, and the score in u against differences."""
         model, x, y = draw(name, 40)
-        u, slope, own = model.marginals(y, x)
+        _, slope, own = model.marginals(y, x)
         scores = coordinates_of(model, Sample.of(x, y), "marginals").scores
         for k in range(y.shape[1]):
             step = 1e-5 * np.eye(y.shape[1])[k]

@@ -172,7 +172,7 @@ class TestLandmarks:
         assert (np.abs(low.totals - exact.totals) <= 2e-4 * spread[:, 0]).all()
 
     def test_the_tolerance_bounds_the_error(self):
-        """|Σ_{i≠j} w_i w_j R_ij| ≤ n‖R‖_F off the diagonal; the residual is that of the summed scales."""
+        """|Σ_{i≠j} w_i w_j R_ij| ≤ n‖R‖_F off the diagonal; the residual is that of all scales."""
         n, tolerance = 120, 1e-3
         exact, low, landmarks, rows = self.exact_and_low(n=n, tolerance=tolerance, cap=n)
         assert landmarks.residual <= tolerance
