@@ -249,11 +249,7 @@ class TestChainRule:
     def test_marginals(self, name):
         """u, du/dy and ∂ log f against the marginal CDF, and the score in u against differences."""
         model, x, y = draw(name, 40)
-<<<<<<< HEAD
         _u, slope, own = model.marginals(y, x)
-=======
-        _, slope, own = model.marginals(y, x)
->>>>>>> 1a7e9faab1484029deaee183bd015b9dea7b55f7
         scores = coordinates_of(model, Sample.of(x, y), "marginals").scores
         for k in range(y.shape[1]):
             step = 1e-5 * np.eye(y.shape[1])[k]

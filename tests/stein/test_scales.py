@@ -172,11 +172,7 @@ class TestLandmarks:
         assert (np.abs(low.totals - exact.totals) <= 2e-4 * spread[:, 0]).all()
 
     def test_the_tolerance_bounds_the_error(self):
-<<<<<<< HEAD
         """|Σ_{i≠j} w_i w_j R_ij| ≤ n‖R‖_F off the diagonal; the residual is of the summed scales."""
-=======
-        """|Σ_{i≠j} w_i w_j R_ij| ≤ n‖R‖_F off the diagonal; the residual is that of all scales."""
->>>>>>> 1a7e9faab1484029deaee183bd015b9dea7b55f7
         n, tolerance = 120, 1e-3
         exact, low, landmarks, rows, _ = self.exact_and_low(n=n, tolerance=tolerance, cap=n)
         assert landmarks.residual <= tolerance
