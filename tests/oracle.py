@@ -161,15 +161,18 @@ def log_mean_exp(values):
 
 
 def evidence(statistic, draws):
-    """−log(tail probability) of a statistic and of each draw, and the p-value of the statistic."""
-    m = len(draws)
-    p = (1 + sum(draw >= statistic for draw in draws)) / (m + 1)
-    value = -np.log(p)
-    if statistic > max(draws):
-        top = sorted(draws)[-max(1, round(0.05 * m)) :]
-        value += (statistic - max(draws)) / np.mean([draw - top[0] for draw in top])
-    each = [-np.log((1 + sum(other >= draw for other in draws)) / (m + 1)) for draw in draws]
-    return float(value), np.array(each), p
+    """−log(tail probability) of a statistic and of each draw, and the p-value of the statistic.
+
+    The statistic and its draws are treated alike; the largest goes on along an exponential tail.
+    """
+    m, both = len(draws), [statistic, *draws]
+    tails = [sum(other >= value for other in both) / (m + 1) for value in both]
+    values = [-np.log(tail) for tail in tails]
+    largest = int(np.argmax(both))
+    others = sorted(both[:largest] + both[largest + 1 :])
+    top = others[-max(1, round(0.05 * m)) :]
+    values[largest] += (both[largest] - others[-1]) / (np.mean([value - top[0] for value in top]) or 1.0)
+    return float(values[0]), np.array(values[1:]), tails[0]
 
 
 def family(matrices, signs):

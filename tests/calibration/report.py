@@ -60,8 +60,8 @@ def table(
             "## Level of the low-rank solver",
             "",
             "The same for features of any rank. The spectral null is a limit for large n, shown as it",
-            "comes out at n = 300; the solver takes it by itself only above 100,000 rows. `half null`:",
-            "the draws come from half of the rows; in `adaptive` above 16,384 rows they come from some.",
+            "comes out at n = 300; the solver takes it by itself only above 100,000 rows. `null rows`:",
+            "the draws come from some of the rows, as in `adaptive` above 16,384 rows.",
             "",
             *_level_lines(
                 lowrank, results, failures, [*LOWRANK, *ADAPTIVE], ("wild", "spectral"), ("wild",)

@@ -20,6 +20,12 @@ CASES = {
         p, x, y, rng=1, kernel_x=cg.IMQ(), kernel_y=cg.Matern52(), scale_x="std"
     ),
     "fscd.true-hetero.random": lambda p, x, y: cg.fscd(p, x, y, rng=1, locations="random"),
+    "adaptive.true-hetero": lambda p, x, y: cg.adaptive(p, x, y, rng=1),
+    "adaptive.true-mixture.mean_std": lambda p, x, y: cg.adaptive(
+        p, x, y, rng=1, standardize="mean_std", solver="lowrank", rank=100
+    ),
+    "mmd.lgm": lambda p, x, y: cg.mmd(p, x, y, rng=1),
+    "zheng.true-mixture.wild": lambda p, x, y: cg.zheng(p, x, y, rng=1, null="wild"),
     "ksd.true-student": lambda p, x, y: cg.ksd(p.score(y, x), y, rng=1),
     "fssd.true-student.random": lambda p, x, y: cg.fssd(p.score(y, x), y, rng=1, locations="random"),
 }

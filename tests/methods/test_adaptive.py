@@ -72,7 +72,7 @@ def test_against_loops(d_y, standardize, solver, full_rank):
     # Only where the statistic is beyond all draws does it depend on their size, in single precision.
     beyond = max(part[0] for part in (*groups, local[2])) > 4.1
     assert got.statistic == pytest.approx(value, rel=1e-4 if beyond else 1e-9)
-    np.testing.assert_allclose(got.null_distribution, draws, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(got.null_distribution, draws, rtol=1e-5)  # the largest: single precision
     assert got.pvalue == (1 + (draws >= value - 1e-9).sum()) / (m + 1)
 
 

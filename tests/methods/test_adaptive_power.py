@@ -19,9 +19,8 @@ def pvalues(name, n, trials, **options):
     ("name", "n", "standardize"),
     [
         ("true-mixture", 60, "cdf"),
-        ("true-pair", 80, "cdf"),
+        ("true-pair", 60, "cdf"),
         ("true-pair", 50, "marginals"),
-        ("true-student", 60, "mean_std"),
     ],
 )
 def test_level(name, n, standardize):

@@ -23,6 +23,7 @@ from condgof.stein import (
     ScaleLandmarks,
     ScaleSums,
     SteinOperator,
+    Weights,
     choose_landmarks,
     choose_scale_landmarks,
     local_forms,
@@ -175,19 +176,20 @@ def _lowrank(
 ) -> Parts:
     n, engine = scored.n, options.engine
     landmarks, numbers = _landmarks(scored, design, options, seed)
-    some = null_rows(scored, numbers, options, seed)
-    weights = bootstrap_weights(options.null, some.total, options.n_boot, seed)
-    draws, held = scale_forms(landmarks, some, weights, engine.local)
-    whole = some.total == n
+    null = null_rows(scored, numbers, options, seed)
+    some, weights = null.rows, null.weights
+    draws, held = scale_forms(landmarks, some, weights, engine.local, ordinary=null.ordinary)
+    whole = null.ordinary == n
     totals = draws.totals if whole else scale_totals(landmarks, scored.rows(), engine, held)
+    factor = 1.0 / n if options.null == "multinomial" else 1.0 / (n - 1)
     at: Part | None = None
     if local is not None:
         found = local_forms(local, some.x, some.y, some.scores, weights, engine)
         sums = found.totals if whole else local_totals(local, scored.rows(), engine)
-        at = _part(sums, found, n, weights.factor)
+        at = _part(sums, found, n, factor)
     details: dict[str, Any] = {"rank": max(landmarks.ranks), "residual": landmarks.residual}
     if not whole:
-        details["null_rows"] = some.total
+        details["null_rows"] = null.ordinary
     if landmarks.capped:
         details["notes"] = (
             f"rank stopped at {max(landmarks.ranks)} with a relative residual of "
@@ -195,7 +197,7 @@ def _lowrank(
             "narrowest (raise rank=)",
         )
     return Parts(
-        _part(totals, draws, n, weights.factor),
+        _part(totals, draws, n, factor),
         at,
         np.empty((0, scored.subsample.x.shape[1])) if local is None else local.locations,
         "lowrank",
@@ -225,21 +227,71 @@ def _landmarks(
     return found, numbers if isinstance(scored, Scored) else scored.sampled[numbers]
 
 
-def null_rows(scored: Scored | Stream, landmarks: IntArray, options: Options, seed: Seed) -> ArrayRows:
+@dataclass(frozen=True, eq=False)
+class NullRows:
+    """Rows that draws are made of, with their weights.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+        The rows: first those that stand for all that are no landmarks, then the landmarks.
+    weights : Weights
+        Their bootstrap weights; a row that stands for k rows has them times √k.
+    ordinary : int
+        How many come first; all rows, where there are not too many.
+    """
+
+    rows: ArrayRows
+    weights: Weights
+    ordinary: int
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledWeights:
+    """Bootstrap weights, those of a row times a number."""
+
+    weights: Weights
+    scale: FloatArray
+
+    @property
+    def m(self) -> int:
+        """Number of draws."""
+        return self.weights.m
+
+    def block(self, start: int, stop: int) -> FloatArray:
+        """Return the weights of rows start to stop."""
+        return self.weights.block(start, stop) * self.scale[start:stop, None]
+
+
+def null_rows(scored: Scored | Stream, landmarks: IntArray, options: Options, seed: Seed) -> NullRows:
     """Return the rows that draws are made from: all of them, or as many as suffice, at random.
 
-    The null distribution of n·D̂ does not depend on n in the limit, so that draws of some thousand rows
-    serve for any number. Landmarks are not among them: their features are larger than those of others.
+    Only the covariance of the features enters into the null distribution, and some thousand rows tell
+    that of any number. The landmarks are there as themselves: their features are larger than others'.
     """
-    if isinstance(scored, Scored) and scored.n <= NULL_ROWS:
-        return scored.rows()
-    rows = np.arange(scored.n)
-    if scored.n > NULL_ROWS:
-        rng, taken = seed.stream(Use.LANDMARKS, 3), np.sort(landmarks)
-        size = min(NULL_ROWS, scored.n - len(taken))
-        drawn = np.sort(rng.choice(scored.n - len(taken), size, replace=False))
-        # The k-th row that is no landmark has as many before it as landmarks are passed on the way.
-        rows = drawn + np.searchsorted(taken - np.arange(len(taken)), drawn, side="right")
+    n, draws = scored.n, options.n_boot
+    if n <= NULL_ROWS:
+        all_rows = scored.rows() if isinstance(scored, Scored) else None
+        rows = all_rows or _read(scored, np.arange(n), options)
+        return NullRows(rows, bootstrap_weights(options.null, n, draws, seed), n)
+    rng, taken = seed.stream(Use.LANDMARKS, 3), np.sort(landmarks)
+    size = min(NULL_ROWS, n - len(taken))
+    drawn = np.sort(rng.choice(n - len(taken), size, replace=False))
+    # The k-th row that is no landmark has as many before it as landmarks are passed on the way.
+    drawn += np.searchsorted(taken - np.arange(len(taken)), drawn, side="right")
+    first, last = _read(scored, drawn, options), _read(scored, taken, options)
+    rows = ArrayRows(
+        np.concatenate([first.x, last.x]),
+        np.concatenate([first.y, last.y]),
+        np.concatenate([first.scores, last.scores]),
+    )
+    scale = np.ones(rows.total)
+    scale[:size] = np.sqrt((n - len(taken)) / size)
+    weights = bootstrap_weights(options.null, rows.total, draws, seed)
+    return NullRows(rows, ScaledWeights(weights, scale), size)
+
+
+def _read(scored: Scored | Stream, rows: IntArray, options: Options) -> ArrayRows:
     if isinstance(scored, Stream):
         return scored.at(rows, options.engine).rows()
     return ArrayRows(scored.x[rows], scored.y[rows], scored.scores[rows])

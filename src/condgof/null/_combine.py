@@ -75,9 +75,10 @@ class Evidence:
     Parameters
     ----------
     value : float
-        Of the statistic. Beyond all draws it goes on along an exponential tail.
+        Of the statistic.
     draws : ndarray of shape (m,)
-        Of the draws, each among all of them.
+        Of the draws. Each is among the statistic and all draws; the largest of them goes on along an
+        exponential tail.
     pvalue : float
         Of the statistic by itself.
     """
@@ -88,17 +89,21 @@ class Evidence:
 
     @classmethod
     def of(cls, statistic: float, draws: FloatArray) -> Evidence:
-        """Turn a statistic and its draws into tail probabilities among the draws."""
-        m, ordered = len(draws), np.sort(draws)
+        """Turn a statistic and its draws into tail probabilities among all of them.
+
+        Statistic and draws are treated alike, so that any combination of parts keeps its level with
+        any number of draws: where they are exchangeable, so are their values.
+        """
+        m, both = len(draws), np.append(draws, statistic)
+        ordered = np.sort(both)
         # Ties are told by value: equal draws have equal tails, and count each other.
-        above = m - np.searchsorted(ordered, draws, side="left")
-        pvalue = (1 + m - int(np.searchsorted(ordered, statistic, side="left"))) / (m + 1)
-        value = -float(np.log(pvalue))
-        if statistic > ordered[-1]:
-            top = ordered[-max(1, round(TAIL * m)) :]
-            slope = float(np.mean(top - top[0])) or 1.0
-            value += (statistic - float(ordered[-1])) / slope
-        return cls(value, -np.log((1 + above) / (m + 1)), pvalue)
+        tails = (m + 1 - np.searchsorted(ordered, both, side="left")) / (m + 1)
+        values = -np.log(tails)
+        others = ordered[:-1]
+        top = others[-max(1, round(TAIL * m)) :]
+        slope = float(np.mean(top - top[0])) or 1.0
+        values[both == ordered[-1]] += (ordered[-1] - others[-1]) / slope
+        return cls(float(values[-1]), values[:-1], float(tails[-1]))
 
 
 def combine(parts: Sequence[Evidence], weights: Sequence[float]) -> tuple[float, FloatArray]:

@@ -225,12 +225,17 @@ def scale_totals(landmarks: ScaleLandmarks, rows: Rows, engine: Engine, held: He
 
 
 def scale_forms(
-    landmarks: ScaleLandmarks, rows: ArrayRows, weights: Weights, engine: Engine
+    landmarks: ScaleLandmarks,
+    rows: ArrayRows,
+    weights: Weights,
+    engine: Engine,
+    *,
+    ordinary: int | None = None,
 ) -> tuple[ScaleSums, Held]:
     """Sum ΦΦᵀ off its diagonal at each scale, plainly and under m sets of weights.
 
-    Products with the weights are in single precision, as in `scale_sweep`. Where they are some of many
-    rows, no landmark should be among them.
+    Products with the weights are in single precision, as in `scale_sweep`. Where landmarks are among
+    the rows they come last, after `ordinary` others; they are left out of what the factors hold.
 
     Returns
     -------
@@ -241,6 +246,7 @@ def scale_forms(
     """
     kernel = landmarks.kernel
     diagonal = kernel.diag(kernel.rows(rows.x, rows.y, rows.scores))
+    last = rows.total if ordinary is None else ordinary
     held = Held(HEAVY * np.median(diagonal, axis=1), np.ones(len(diagonal)))
     ranks, m, units = landmarks.ranks, weights.m, landmarks.units
     cuts = np.cumsum([0, *ranks])
@@ -249,6 +255,7 @@ def scale_forms(
         w = weights.block(piece.start, piece.stop).astype(np.float32)
         plain, own, own_light = np.zeros(cuts[-1]), np.zeros(len(ranks)), np.zeros(len(ranks))
         light = held.light(kernel.diag(rows))
+        light &= np.arange(piece.start, piece.stop) < last
         weighted: SingleArray = np.zeros((cuts[-1], m), dtype=np.float32)
         own_weighted = np.zeros((len(ranks), m))
         for part in tiles_of(len(rows)):
@@ -272,6 +279,6 @@ def scale_forms(
     whole = np.add.reduceat(np.square(plain), cuts[:-1])
     forms = np.add.reduceat(np.square(weighted), cuts[:-1], axis=0) - own_weighted
     totals = settle(whole - own, whole + own) * units**2
-    light_sum = diagonal[:, held.light(diagonal)].sum(axis=1)
+    light_sum = diagonal[:, :last][:, held.light(diagonal[:, :last])].sum(axis=1)
     share = np.divide(own_light * units**2, light_sum, out=np.ones(len(ranks)), where=light_sum > 0)
     return ScaleSums(totals, forms * units[:, None] ** 2), replace(held, share=share)
