@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 
 from condgof.cli import _taxi, main
 
-NAMES = ("2009_2015", "2015_01", "2016h1", "2012_11_post_sandy")
+NAMES = ("train", "also", "test", "more", "unusual")
 
 
 def simulate(path, n, seed, north=0.0):
@@ -25,24 +25,28 @@ def test_the_command_runs_the_experiment(tmp_path, capsys, monkeypatch):
     small = _taxi.TaxiPlan(
         components=2, epochs=3, batch_size=200, test_rows=1000, columns=12, candidates=30
     )
-    whole = _taxi.run_taxi_files
-    monkeypatch.setattr(
-        _taxi, "run_taxi_files", lambda files, out, say: whole(files, out, say, plan=small)
-    )
+    whole = _taxi.run_taxi
+    monkeypatch.setattr(_taxi, "run_taxi", lambda files, out, plan: whole(files, out, plan=small))
     for seed, name in enumerate(NAMES):
-        north = 0.01 if "sandy" in name else 0.0
-        simulate(tmp_path / f"nyc_taxi_{name}.parquet", 1500, seed, north)
-    assert main(["paper", "taxi", "--data", str(tmp_path), "--out", str(tmp_path / "out")]) == 0
-    assert "1 to 3 November 2012" in capsys.readouterr().out
+        simulate(tmp_path / f"{name}.parquet", 1500, seed, north=0.01 if name == "unusual" else 0.0)
+    files = {name: str(tmp_path / f"{name}.parquet") for name in NAMES}
+    command = ["paper", "taxi", "--train", str(tmp_path / "tr?in.parquet"), files["also"]]
+    for name in ("test", "more", "unusual"):
+        command += [f"--{name}", files[name]]
+    assert main([*command, "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    assert "January 2015, same hours" in said
+    assert "on 3,000 trips" in said or "on 2,9" in said
     assert (tmp_path / "out" / "taxi.json").is_file()
     assert (tmp_path / "out" / "maps.png").is_file()
 
 
 def test_missing_files_are_named(tmp_path, capsys):
-    assert main(["paper", "taxi", "--data", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
-    assert "nyc_taxi_2009_2015.parquet" in capsys.readouterr().err
+    missing = str(tmp_path / "missing.parquet")
+    assert main(["paper", "taxi", "--train", missing, "--test", missing]) == 2
+    assert "There is no file" in capsys.readouterr().err
 
 
 def test_the_data_must_be_given(capsys):
     assert main(["paper", "taxi"]) == 2
-    assert "--data" in capsys.readouterr().err
+    assert "--train" in capsys.readouterr().err

@@ -8,7 +8,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from condgof.cli._taxi import TaxiFiles, TaxiPlan, run_taxi, run_taxi_files
+from condgof.cli._taxi import TaxiFiles, TaxiPlan, run_taxi
 from condgof.errors import InputError
 from condgof.kernels import Gaussian
 from condgof.methods import kcsd
@@ -283,11 +283,11 @@ def test_the_whole_experiment(tmp_path):
     pq.write_table(table(simulate(1500, 3, north=0.01)), files.unusual)
     said = []
     plan = TaxiPlan(components=3, epochs=15, batch_size=200, test_rows=1500, columns=16, candidates=40)
-    run_taxi_files(files, tmp_path / "out", said.append, plan)
+    run_taxi(files, tmp_path / "out", said.append, plan)
     numbers = json.loads((tmp_path / "out" / "taxi.json").read_text())
     assert 2900 < numbers["trips"]["train"] <= 3000  # the shared trips are out
     found = numbers["Against the model of all hours"]
-    ordinary, unusual = found["held-out trips"], found["unusual days"]
+    ordinary, unusual = found["January 2015"], found["January 2015 (unusual)"]
     assert unusual["effect"]["low"] > ordinary["effect"]["high"]
     assert ordinary["n"] == unusual["n"]
     assert "The same hours, model of these hours" in numbers
@@ -302,14 +302,14 @@ def test_the_whole_experiment(tmp_path):
         assert (tmp_path / "out" / f"{name}.png").stat().st_size > 10_000
     assert "drop-offs south of 40.75" in "".join(said)
     again = []
-    run_taxi_files(files, tmp_path / "out", again.append, plan)
+    run_taxi(files, tmp_path / "out", again.append, plan)
     assert again[0].startswith("Took the model of an earlier run")
     assert json.loads((tmp_path / "out" / "taxi.json").read_text())["criterion"] == numbers["criterion"]
 
 
 def test_what_cannot_be_run(tmp_path):
-    with pytest.raises(InputError, match=r"There is no .*nyc_taxi_2009_2015.parquet"):
-        run_taxi(tmp_path, tmp_path / "out")
+    with pytest.raises(InputError, match=r"There is no file .*b.parquet"):
+        run_taxi(TaxiFiles((tmp_path / "b.parquet",), tmp_path / "b.parquet"), tmp_path / "out")
     pq.write_table(table(simulate(50, 0)), tmp_path / "a.parquet")
     with pytest.raises(InputError, match="Only 0 trips near Manhattan are left to train on"):
-        run_taxi_files(TaxiFiles((tmp_path / "a.parquet",), tmp_path / "a.parquet"), tmp_path / "out")
+        run_taxi(TaxiFiles((tmp_path / "a.parquet",), tmp_path / "a.parquet"), tmp_path / "out")

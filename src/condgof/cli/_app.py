@@ -145,21 +145,32 @@ def criterion(
     _paper.run_criterion(out, n, seed)
 
 
-@paper.command(epilog="Example: condgof paper taxi --data trips --out paper-taxi")
+@paper.command(
+    epilog="Example: condgof paper taxi --train 'trips/2014*.parquet' --test trips/2015-01.parquet "
+    "--unusual trips/2012-11-01_03.parquet --out paper-taxi"
+)
 def taxi(
-    data: Annotated[
-        Path,
-        typer.Option(
-            help="Folder with the trips: nyc_taxi_2009_2015.parquet, nyc_taxi_2015_01.parquet, "
-            "nyc_taxi_2016h1.parquet and nyc_taxi_2012_11_post_sandy.parquet."
-        ),
+    train: Annotated[
+        list[str], typer.Option(help="Trips to train on: a file or a glob; may be given again.")
     ],
+    test: Annotated[Path, typer.Option(help="Held-out trips to test on.")],
+    also: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[FILES]...", help="More to train on, as a shell expands --train *.csv."),
+    ] = None,
+    more: Annotated[Path | None, typer.Option(help="More ordinary trips to test on.")] = None,
+    unusual: Annotated[
+        Path | None, typer.Option(help="Trips of unusual days, to be set beside the held-out ones.")
+    ] = None,
     out: Out = Path("paper-taxi"),
+    seed: Seed = 0,
 ) -> None:
     """New York's taxis: a mixture density network of drop-offs given pick-ups, tested; maps and numbers.
 
-    A network that an earlier run left in the folder is not trained again.
+    Files are Parquet or CSV with coordinates, as the city published them until June 2016. A network that
+    an earlier run left in the folder is not trained again.
     """
-    from condgof.cli._taxi import run_taxi
+    from condgof.cli import _taxi
 
-    run_taxi(data, out)
+    files = _taxi.TaxiFiles(_taxi.matching([*train, *(also or [])]), test, more, unusual)
+    _taxi.run_taxi(files, out, plan=_taxi.TaxiPlan(seed=seed))

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -42,13 +43,18 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class TaxiFiles:
-    """Files of trips: to train on, to test on, more ordinary ones, of unusual days; and their names."""
+    """Files of trips: to train on, to test on, more ordinary ones, of unusual days."""
 
     train: tuple[Path, ...]
     test: Path
     more: Path | None = None
     unusual: Path | None = None
-    labels: tuple[str, str, str] = ("held-out trips", "more ordinary trips", "unusual days")
+
+    def check(self) -> None:
+        """Raise where a file is not there."""
+        for path in (*self.train, self.test, self.more, self.unusual):
+            if path is not None and not path.is_file():
+                raise InputError(f"There is no file {path}.")
 
 
 @dataclass(frozen=True)
@@ -65,32 +71,23 @@ class TaxiPlan:
     seed: int = 0
 
 
-def run_taxi(data_dir: Path, out_dir: Path, say: Say = print) -> None:
-    """Run the experiment on a folder with the four files of trips (nyc_taxi_*.parquet).
+def run_taxi(
+    files: TaxiFiles, out_dir: Path, say: Say = print, plan: TaxiPlan = TaxiPlan()
+) -> None:
+    """Run the experiment; without unusual days, the paper's part of it.
 
     Parameters
     ----------
-    data_dir : Path
-        Folder with ``nyc_taxi_2009_2015.parquet``, ``nyc_taxi_2015_01.parquet``,
-        ``nyc_taxi_2016h1.parquet`` and ``nyc_taxi_2012_11_post_sandy.parquet``.
+    files : TaxiFiles
+        Parquet or CSV files in the format of the city's Taxi and Limousine Commission.
     out_dir : Path
         Folder for figures, numbers and models; models that are there are not trained again.
     say : callable
         Gets each paragraph of text.
+    plan : TaxiPlan
+        How large everything is.
     """
-    names = ("2009_2015", "2015_01", "2016h1", "2012_11_post_sandy")
-    train, test, more, unusual = (Path(data_dir) / f"nyc_taxi_{name}.parquet" for name in names)
-    for path in (train, test, more, unusual):
-        if not path.is_file():
-            raise InputError(f"There is no {path}. The folder must have the four files of trips.")
-    labels = ("January 2015", "January to June 2016", "1 to 3 November 2012")
-    run_taxi_files(TaxiFiles((train,), test, more, unusual, labels), out_dir, say)
-
-
-def run_taxi_files(
-    files: TaxiFiles, out_dir: Path, say: Say = print, plan: TaxiPlan = TaxiPlan()
-) -> None:
-    """Run the experiment on any files of trips; without unusual days, the paper's part of it."""
+    files.check()
     out = Path(out_dir)
     out.mkdir(parents=True, exist_ok=True)
     test = read_trips(files.test).near_manhattan()
@@ -106,24 +103,34 @@ def run_taxi_files(
     held = test.draw(plan.test_rows, plan.seed)
     kernels = choose_kernels(model, held, plan.seed)
     numbers["kernels"] = asdict(kernels)
-    ordinary = examine_trips(files.labels[0], model, held, kernels)
+    test_label = _label(test, files.test)
+    ordinary = examine_trips(test_label, model, held, kernels)
     grid = pickup_grid(held, plan.columns)
     _paper_part(model, ordinary, grid, kernels, out, plan, numbers, say)
-    occasions = [ordinary, examine_trips(f"{files.labels[0]}, all", model, test, kernels)]
-    if more is not None:
-        occasions.append(
-            examine_trips(files.labels[1], model, more.draw(plan.test_rows, plan.seed), kernels)
-        )
-    if unusual is not None:
-        drawn = unusual.draw(plan.test_rows, plan.seed)
-        occasions.append(examine_trips(files.labels[2], model, drawn, kernels))
+    occasions = [ordinary, examine_trips(f"{test_label}, all", model, test, kernels)]
+    for trips, path in ((more, files.more), (unusual, files.unusual)):
+        if trips is not None and path is not None:
+            drawn = trips.draw(plan.test_rows, plan.seed)
+            label = _label(trips, path)
+            if label in {occasion.name for occasion in occasions}:
+                label += f" ({path.stem})"
+            occasions.append(examine_trips(label, model, drawn, kernels))
     _say_occasions("Against the model of all hours", model, occasions, kernels, numbers, say)
     if unusual is not None:
         _draw_change("change", ordinary, occasions[-1], grid, kernels, out)
         pool = test if more is None else join([test, more])
-        _same_hours(model, train, (pool, unusual), kernels, out, files, plan, numbers, say)
+        _same_hours(model, train, (pool, unusual), kernels, out, plan, numbers, say)
     (out / "taxi.json").write_text(json.dumps(numbers, indent=1) + "\n")
     say(f"Figures and numbers: {out}")
+
+
+def matching(patterns: Sequence[str]) -> tuple[Path, ...]:
+    """Return the files that globs match; one that matches nothing stays, to be named as missing."""
+    return tuple(Path(found) for pattern in patterns for found in sorted(glob(pattern)) or [pattern])
+
+
+def _label(trips: Trips, path: Path) -> str:
+    return trips.span() or path.stem
 
 
 def _check_sizes(train: Trips, test: Trips, plan: TaxiPlan) -> None:
@@ -223,14 +230,13 @@ def _same_hours(
     compared: tuple[Trips, Trips],
     kernels: Kernels,
     out: Path,
-    files: TaxiFiles,
     plan: TaxiPlan,
     numbers: dict[str, Any],
     say: Say,
 ) -> None:
     """Compare with ordinary trips of the same hours of the week, by both models."""
     matched = match_hours(*compared, plan.seed)
-    names = ("ordinary days, same hours", f"{files.labels[2]}, same hours")
+    names = ("ordinary days, same hours", f"{compared[1].span() or 'unusual days'}, same hours")
     if len(matched[0]) < 300:
         say("Too few ordinary trips began in the hours of the unusual days to compare them by hour.")
         return

@@ -84,6 +84,22 @@ class Trips:
         values[known] = (hours + 3 * 24) % (7 * 24)  # the first day of 1970 was a Thursday
         return values
 
+    def span(self) -> str | None:
+        """Return when the trips began, in words ("January 2015", "1 to 3 November 2012"), if it is known."""
+        known = self.time[~np.isnat(self.time)]
+        if not known.size:
+            return None
+        first, last = (day.astype("datetime64[D]").item() for day in (known.min(), known.max()))
+        if (last - first).days < 25:  # otherwise months say it
+            days = f"{first.day} to {last.day}" if first != last else f"{first.day}"
+            if (first.year, first.month) == (last.year, last.month):
+                return f"{days} {first:%B %Y}"
+            return f"{first.day} {first:%B %Y} to {last.day} {last:%B %Y}"
+        if (first.year, first.month) == (last.year, last.month):
+            return f"{first:%B %Y}"
+        start = f"{first:%B}" if first.year == last.year else f"{first:%B %Y}"
+        return f"{start} to {last:%B %Y}"
+
 
 def join(trips: Iterable[Trips]) -> Trips:
     """Return all trips of several."""
