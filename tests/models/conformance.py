@@ -314,7 +314,8 @@ def _compare(before, after):
 
 
 def _global_state():
-    state = [np.random.get_state()[1].tobytes()]
+    name, key, *position = np.random.get_state()
+    state = [name, key.tobytes(), position]
     if "torch" in sys.modules:
         import torch
 

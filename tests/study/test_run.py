@@ -308,3 +308,22 @@ def test_a_problem_that_cannot_be_drawn_from():
     case = Problem("bad", "Bad", None, None, lambda n, rng: 1 / 0, 1, 1, False)
     with pytest.raises(InputError, match="No sample can be drawn from the problem 'bad': ZeroDivision"):
         run(case)
+
+
+def test_observations_outside_the_support_refute_the_model(tmp_path):
+    """The truth is normal, the model an exponential distribution: half of y is below 0."""
+    wrong = Problem(
+        "outside", "Outside the support", cg.models.Exponential(scale=1.0),
+        cg.models.Normal(mean=0.0, std=1.0), lambda n, rng: rng.standard_normal((n, 1)), 1, 1, False,
+    )  # fmt: skip
+    few = functools.partial(cg.kcsd, n_boot=19)
+    for _ in range(2):  # the second time from the folder
+        study = run_study(
+            [wrong], {"kcsd": cg.kcsd, "few": few}, 30, trials=3, engine=1, out=tmp_path, say=pytest.fail
+        )
+        assert not study.failures()
+        assert len(study.refuted()) == 6
+        assert "outside the support" in study.refuted()[0].note
+        assert study.pvalues("outside", 30, "kcsd").tolist() == [1 / 1001] * 3
+        assert study.pvalues("outside", 30, "few").tolist() == [1 / 20] * 3
+        assert [row.rate for row in study.table()] == [1.0, 1.0]

@@ -47,6 +47,12 @@ def run(
 
 
 def _tell_failures(study: Study) -> None:
+    refuted = study.refuted()
+    if refuted:
+        tell(
+            f"{len(refuted)} trials have observations outside the model's support and count as "
+            f"rejections. The first ({refuted[0].at}): {refuted[0].note}"
+        )
     failed = study.failures()
     if not failed:
         return

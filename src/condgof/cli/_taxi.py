@@ -71,9 +71,7 @@ class TaxiPlan:
     seed: int = 0
 
 
-def run_taxi(
-    files: TaxiFiles, out_dir: Path, say: Say = print, plan: TaxiPlan = TaxiPlan()
-) -> None:
+def run_taxi(files: TaxiFiles, out_dir: Path, say: Say = print, plan: TaxiPlan = TaxiPlan()) -> None:
     """Run the experiment; without unusual days, the paper's part of it.
 
     Parameters

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from condgof._typing import FloatArray
-from condgof.models import Beta, ConditionalModel, Exponential, Gamma, Laplace, LogNormal, Uniform
+from condgof.models import (
+    Beta,
+    ConditionalModel,
+    Exponential,
+    Gamma,
+    InverseGaussian,
+    Laplace,
+    LogNormal,
+    Uniform,
+)
 from condgof.study._problem import Problem, first, gaussian_x
 
 
@@ -28,6 +37,9 @@ def _true_models() -> list[Problem]:
         _true("true-beta", "True Beta", Beta(a=0.5, b=lambda x: 0.5 * _growing(x))),
         _true("true-lognormal", "True log-normal", LogNormal(mu=first, sigma=0.8)),
         _true("true-uniform", "True Uniform, ends depend on x", uniform),
+        _true(
+            "true-inverse-gaussian", "True inverse Gaussian", InverseGaussian(mean=_growing, shape=2.0)
+        ),
         _true("true-laplace", "True Laplace", Laplace(loc=first, scale=_growing)),
     ]
 

@@ -82,6 +82,8 @@ def to_line(outcome: Outcome) -> bytes:
         row |= {"pvalue": outcome.pvalue, "statistic": outcome.statistic}
     else:
         row |= {"error": outcome.error}
+    if outcome.note is not None:
+        row["note"] = outcome.note
     row["seconds"] = round(outcome.seconds, 6)
     # Unicode stays readable; a line separator inside a string is escaped, so a line is a line.
     return json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
@@ -104,7 +106,8 @@ def from_line(line: bytes) -> Outcome:
     if not 0.0 <= pvalue <= 1.0:
         raise ValueError("not a p-value")
     statistic = row.get("statistic")
-    return Outcome(at, pvalue, None if statistic is None else _number(statistic), seconds)
+    note = None if row.get("note") is None else str(row["note"])
+    return Outcome(at, pvalue, None if statistic is None else _number(statistic), seconds, note=note)
 
 
 def _number(value: Any) -> float:

@@ -86,6 +86,10 @@ class Study:
         """Return the trials that ended in an error."""
         return [o for cell in self.cells() for o in self._cell(*cell) if o.error is not None]
 
+    def refuted(self) -> list[Outcome]:
+        """Return the trials with observations outside the model's support: they count as rejections."""
+        return [o for cell in self.cells() for o in self._cell(*cell) if o.note is not None]
+
     def to_dict(self) -> dict[str, Any]:
         """Return the options and the table as plain objects, ready for JSON."""
         return {

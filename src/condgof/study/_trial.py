@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import math
 import time
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from condgof.errors import InputError, InputTypeError, MissingPackageError
+from condgof.errors import InputError, InputTypeError, MissingPackageError, SupportError
 from condgof.study._names import Reference
 from condgof.study._problems import problem as named_problem
 
@@ -43,6 +44,8 @@ class Outcome:
         How long the test took.
     error : str or None
         The message, when it failed.
+    note : str or None
+        What is special: observations outside the model's support, which refute it without a test.
     """
 
     at: Trial
@@ -50,6 +53,7 @@ class Outcome:
     statistic: float | None
     seconds: float
     error: str | None = None
+    note: str | None = None
 
 
 def stream(seed: int, *coordinates: str | int) -> np.random.Generator:
@@ -116,10 +120,30 @@ class Runner:
             pvalue, statistic = _numbers(result)
         except (MissingPackageError, MemoryError):
             raise  # the machine's fault: the study can go on when that is mended
+        except SupportError as error:
+            seconds = time.perf_counter() - start
+            return Outcome(at, smallest_pvalue(method), None, seconds, note=str(error))
         except Exception as error:
             message = f"{type(error).__name__}: {error}"
             return Outcome(at, None, None, time.perf_counter() - start, message)
         return Outcome(at, pvalue, statistic, seconds)
+
+
+def smallest_pvalue(method: Any) -> float:
+    """Return the smallest p-value that a test can give, 1 / (draws + 1): that of a refuted model.
+
+    Examples
+    --------
+    >>> import condgof as cg
+    >>> from functools import partial
+    >>> smallest_pvalue(partial(cg.kcsd, n_boot=99))
+    0.01
+    """
+    try:
+        draws = inspect.signature(method).parameters["n_boot"].default
+    except (KeyError, TypeError, ValueError):
+        draws = None
+    return 1.0 / ((draws if isinstance(draws, int) else 1000) + 1)
 
 
 def _numbers(result: Any) -> tuple[float, float | None]:
