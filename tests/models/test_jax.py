@@ -167,7 +167,7 @@ def flow(d_y, conditional=True):
         jax.random.key(0),
         base_dist=flowjax.distributions.Normal(jnp.zeros(d_y)),
         cond_dim=2 if conditional else None,
-        flow_layers=2,
+        flow_layers=1,
         nn_width=8,
     )
 
@@ -180,7 +180,8 @@ def test_flowjax(d_y):
     np.testing.assert_allclose(model.log_prob(y, X), made.log_prob(y, X), rtol=1e-4, atol=1e-5)
     known = model.probe(y, X)
     assert {"normal_scores", "sample"} <= known.abilities
-    check_model(known, X, snapshot=state, **SINGLE)
+    if d_y == 2:  # compiling takes ten seconds
+        check_model(known, X, snapshot=state, **SINGLE)
     result = cg.adaptive(made, X, y, n_boot=5, rng=0)
     assert result.details["standardized_by"] == "normal scores of the model's CDF"
 

@@ -41,7 +41,7 @@ def draw_pair(spots: Sequence[Spot], model: Any) -> Any:
         left, right = axes[0, 2 * i : 2 * i + 2]
         _draw_points(left, spot)
         _draw_density(left, model, spot)
-        left.set_title(f"{word} criterion, {spot.criterion:.3f}", fontsize=10)
+        left.set_title(f"{word} criterion, {_signed(spot.criterion)}", fontsize=10)
         image = _draw_residuals(right, spot)
         right.set_title(f"residuals, mean square {spot.misfit:.1f}", fontsize=10)
         _crop(left)
@@ -58,11 +58,11 @@ def draw_gallery(spots: Sequence[Spot], model: Any | None = None) -> Any:
     for ax, spot in zip(axes.flat, spots, strict=False):
         if model is None:
             image = _draw_residuals(ax, spot)
-            ax.set_title(f"{spot.criterion:.3f}, mean square {spot.misfit:.1f}", fontsize=8)
+            ax.set_title(f"{_signed(spot.criterion)}, mean square {spot.misfit:.1f}", fontsize=8)
         else:
             _draw_points(ax, spot, size=2.2)
             _draw_density(ax, model, spot, thick=1.0)
-            ax.set_title(f"{spot.criterion:.3f}  ({len(spot.dropoffs)} trips)", fontsize=9)
+            ax.set_title(f"{_signed(spot.criterion)}  ({len(spot.dropoffs)} trips)", fontsize=9)
         _crop(ax)
     if model is None:
         figure.colorbar(image, ax=axes, shrink=0.5, label=RESIDUALS, extend="both")
@@ -166,3 +166,8 @@ def _name_axes(axes: Any) -> None:
         ax.set_xlabel("longitude", fontsize=9)
     for ax in axes[:, 0]:
         ax.set_ylabel("latitude", fontsize=9)
+
+
+def _signed(value: float) -> str:
+    """Write a number with a real minus sign, as the axes do."""
+    return f"{value:.3f}".replace("-", "\N{MINUS SIGN}")
