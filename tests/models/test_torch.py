@@ -690,3 +690,19 @@ def test_bounded_models_are_compared_on_the_whole_line():
         cg.kcsd(gamma, X, y, n_boot=5, rng=0)
     own = cg.from_log_prob(lambda y, x: -y, backend="torch", support=(0, None))
     assert cg.kcsd(own, X, X[:, 0] ** 2, n_boot=5, rng=0).details["reparametrized"]
+
+
+def test_many_rows_are_scored_block_by_block(monkeypatch):
+    """The scores are the same, and errors count over all rows."""
+    from condgof.models import _as_model
+
+    monkeypatch.setattr(_as_model, "BLOCK", 7)
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 40, 2))
+    model = cg.from_torch(lambda x: torch.distributions.Laplace(x, 2.0))
+    wanted = model.score(y, x)
+    np.testing.assert_array_equal(cg.scores(model, x, y), wanted)
+    np.testing.assert_array_equal(cg.scores(model, x.tolist(), y.tolist()), wanted)
+    y[[20, 30]] = np.nan
+    with pytest.raises(InputError, match=r"2 of 40 rows, the first in row 20"):
+        cg.scores(model, x, y)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from condgof._typing import FloatArray
-from condgof.errors import InputTypeError
+from condgof._typing import AnyArray, FloatArray
+from condgof.errors import InputError, InputTypeError
 from condgof.models._adapters import adapt, supported
 from condgof.models._base import ConditionalModel
 from condgof.models._coordinates import scores_of
@@ -15,6 +15,8 @@ from condgof.models._functions import ScoreArray
 from condgof.models._normal import Normal, normal
 from condgof.sample import Sample, as_numbers, is_frame
 
+#: Rows that `scores` gives to a model that works in batches.
+BLOCK = 16_384
 SUPPORTED = """\
   an array (n, d_y) of scores ∇_y log p(y|x)
   a tuple (mean, std) of arrays, or condgof.normal(mean=..., std=...)
@@ -106,4 +108,20 @@ def scores(model: Any, x: Any, y: Any) -> FloatArray:
     >>> cg.scores(cg.models.Normal(mean=lambda x: x, std=1.0), x, y)[:, 0]
     array([-1., -0.,  2.])
     """
-    return scores_of(as_model(model), Sample.of(x, y, to_test=False))
+    model = as_model(model)
+    arrays = isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and len(x) == len(y)
+    if arrays and model.BATCHED and len(y) > BLOCK:
+        try:
+            return _scores_in_blocks(model, x, y)
+        except InputError:
+            pass  # said below, for all rows together
+    return scores_of(model, Sample.of(x, y, to_test=False))
+
+
+def _scores_in_blocks(model: ConditionalModel, x: AnyArray, y: AnyArray) -> FloatArray:
+    """Score block by block: a sample copies its x and y, which would outweigh a network's batches."""
+    out = np.empty((len(y), 1 if y.ndim == 1 else y.shape[1]))
+    for start in range(0, len(y), BLOCK):
+        part = slice(start, start + BLOCK)
+        out[part] = scores_of(model, Sample.of(x[part], y[part], to_test=False))
+    return out

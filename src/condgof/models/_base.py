@@ -36,6 +36,8 @@ class ConditionalModel:
 
     #: What a message adds when the model lacks what a test needs.
     WHY_NOT: ClassVar[str] = ""
+    #: Whether it evaluates rows in batches anyway, so that it may be asked for some at a time.
+    BATCHED: ClassVar[bool] = False
 
     @property
     def rows(self) -> int | None:

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -43,6 +43,7 @@ class NativeModel(ConditionalModel):
         What it can do; None while that is not known, since a function of x must be called to tell.
     """
 
+    BATCHED: ClassVar[bool] = True
     batch_size: int
     abilities: frozenset[str] | None
 

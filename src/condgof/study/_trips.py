@@ -85,7 +85,7 @@ class Trips:
         return values
 
     def span(self) -> str | None:
-        """Return when the trips began, such as "January 2015" or "1 to 3 November 2012", if it is known."""
+        """Return when the trips began ("January 2015", "1 to 3 November 2012"), if it is known."""
         known = self.time[~np.isnat(self.time)]
         if not known.size:
             return None
