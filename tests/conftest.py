@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 
+# Two test processes on two cores: more threads in each would only wait for one another.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
 from hypothesis import settings

@@ -1,44 +1,23 @@
 """`condgof paper taxi`; the experiment itself is tested in tests/study/test_taxi.py."""
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+from pathlib import Path
 
 from condgof.cli import _taxi, main
 
-NAMES = ("train", "also", "test", "more", "unusual")
 
-
-def simulate(path, n, seed, north=0.0):
-    """Trips of January 2015 that end around where they began."""
-    rng = np.random.default_rng(seed)
-    pickup = np.array([-73.98, 40.75]) + rng.uniform(-1, 1, (n, 2)) * [0.012, 0.02]
-    dropoff = pickup + [0.0, north] + 0.01 * rng.standard_normal((n, 2))
-    time = np.datetime64("2015-01-01T00:00:00") + rng.integers(0, 31 * 86400, n)
-    columns = {"pickup_datetime": time.astype("datetime64[s]")}
-    for name, values in (("pickup", pickup), ("dropoff", dropoff)):
-        columns |= {f"{name}_longitude": values[:, 0], f"{name}_latitude": values[:, 1]}
-    pq.write_table(pa.table(columns), path)
-
-
-def test_the_command_runs_the_experiment(tmp_path, capsys, monkeypatch):
-    small = _taxi.TaxiPlan(
-        components=2, epochs=3, batch_size=200, test_rows=1000, columns=12, candidates=30
-    )
-    whole = _taxi.run_taxi
-    monkeypatch.setattr(_taxi, "run_taxi", lambda files, out, plan: whole(files, out, plan=small))
-    for seed, name in enumerate(NAMES):
-        simulate(tmp_path / f"{name}.parquet", 1500, seed, north=0.01 if name == "unusual" else 0.0)
-    files = {name: str(tmp_path / f"{name}.parquet") for name in NAMES}
-    command = ["paper", "taxi", "--train", str(tmp_path / "tr?in.parquet"), files["also"]]
-    for name in ("test", "more", "unusual"):
-        command += [f"--{name}", files[name]]
-    assert main([*command, "--out", str(tmp_path / "out")]) == 0
-    said = capsys.readouterr().out
-    assert "January 2015, same hours" in said
-    assert "on 3,000 trips" in said or "on 2,9" in said
-    assert (tmp_path / "out" / "taxi.json").is_file()
-    assert (tmp_path / "out" / "maps.png").is_file()
+def test_the_files_of_the_experiment(tmp_path, monkeypatch):
+    """Globs, files that a shell expanded, and the others."""
+    ran = []
+    monkeypatch.setattr(_taxi, "run_taxi", lambda files, out, plan: ran.append((files, out, plan)))
+    monkeypatch.chdir(tmp_path)
+    for name in ("a1.csv", "a2.csv", "b.csv"):
+        Path(name).touch()
+    command = ["paper", "taxi", "--train", "a?.csv", "b.csv", "--test", "c.csv", "--unusual", "d.csv"]
+    assert main([*command, "--out", "out", "--seed", "3"]) == 0
+    ((files, out, plan),) = ran
+    assert files.train == (Path("a1.csv"), Path("a2.csv"), Path("b.csv"))
+    assert (files.test, files.more, files.unusual) == (Path("c.csv"), None, Path("d.csv"))
+    assert (out, plan.seed, plan.components) == (Path("out"), 3, 20)
 
 
 def test_missing_files_are_named(tmp_path, capsys):

@@ -282,7 +282,7 @@ def test_the_whole_experiment(tmp_path):
     pq.write_table(table(simulate(1500, 2)), files.more)
     pq.write_table(table(simulate(1500, 3, north=0.01)), files.unusual)
     said = []
-    plan = TaxiPlan(components=3, epochs=15, batch_size=200, test_rows=1500, columns=16, candidates=40)
+    plan = TaxiPlan(components=3, epochs=15, batch_size=200, test_rows=1000, columns=12, candidates=20)
     run_taxi(files, tmp_path / "out", said.append, plan)
     numbers = json.loads((tmp_path / "out" / "taxi.json").read_text())
     assert 2900 < numbers["trips"]["train"] <= 3000  # the shared trips are out
@@ -302,7 +302,7 @@ def test_the_whole_experiment(tmp_path):
         assert (tmp_path / "out" / f"{name}.png").stat().st_size > 10_000
     assert "drop-offs south of 40.75" in "".join(said)
     again = []
-    run_taxi(files, tmp_path / "out", again.append, plan)
+    run_taxi(TaxiFiles(files.train, files.test), tmp_path / "out", again.append, plan)
     assert again[0].startswith("Took the model of an earlier run")
     assert json.loads((tmp_path / "out" / "taxi.json").read_text())["criterion"] == numbers["criterion"]
 

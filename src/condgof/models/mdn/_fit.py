@@ -106,7 +106,7 @@ def fit_mdn(
     >>> rng = np.random.default_rng(0)
     >>> x = rng.uniform(-1, 1, 500)
     >>> y = np.where(rng.random(500) < 0.5, x, -x) + 0.1 * rng.standard_normal(500)
-    >>> model = fit_mdn(x, y, components=4, epochs=60, rng=0)
+    >>> model = fit_mdn(x, y, components=4, epochs=10, rng=0)
     >>> model
     MDN(d_x=1, d_y=1, components=4)
     >>> model.parts(np.array([0.0])).weights.shape
