@@ -10,11 +10,12 @@ import numpy as np
 from condgof.errors import InputError
 from condgof.locate._bench import Bench
 from condgof.locate._detectable import detectable_of
-from condgof.locate._effect import effect_of
+from condgof.locate._effect import effect_of, score_spread
 from condgof.locate._landscape import landscape_of
 from condgof.locate._locations import locations_of
 from condgof.locate._record import Check, Detectable, Effect, Location
-from condgof.locate._where import choose, criterion_at, examine, y_factors
+from condgof.locate._search import Search, choose
+from condgof.locate._where import examine
 from condgof.locate._words import probability
 from condgof.methods import Options, Scored, Units, lay_out, prepare, run_adaptive
 from condgof.methods._prepare import check_count
@@ -87,22 +88,21 @@ def check(
         model if isinstance(scored, Scored) else scored.model,
         scored, adapted.design.kernel_x, adapted.design.y_unit, seed, options.engine,
     )  # fmt: skip
-    factors = y_factors(bench)
+    search = Search.of(bench)
     points = bench.points(CANDIDATES)
-    values = criterion_at(bench, factors, bench.rows.x[points])
-    chosen = choose(bench, bench.rows.x[points], values, count)
-    at = bench.rows.x[points[chosen]]
-    places = examine(bench, factors, at, values[chosen], options.n_boot)
+    values, _, near = search.at(bench.near, bench.rows.x[points])
+    chosen = choose(search, bench.rows.x[points], values, near, count)
+    places = examine(search, chosen, options.n_boot)
     locations = locations_of(bench, places, level, rejects)
     effect = effect_of(bench)
-    tau = None
+    tau = float(np.exp(np.log(score_spread(rows)).mean())) if rows.by == "none" else None
     detectable = detectable_of(adapted, rows, scored.n, level, tau, seed)
     return Check(
         result=result,
         effect=effect,
         locations=locations,
         detectable=detectable,
-        landscape=landscape_of(bench, factors, points, values),
+        landscape=landscape_of(search, points, values),
         alpha=level,
         x_columns=tuple(column.name for column in rows.sample.x_columns),
         y_columns=tuple(column.name for column in rows.sample.y_columns),

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from condgof._typing import FloatArray, IntArray
-from condgof.locate._bench import Bench, nearness
+from condgof.locate._bench import Bench
 from condgof.locate._record import Landscape
-from condgof.locate._where import criterion_at
+from condgof.locate._search import Search
 from condgof.models import STANDARDIZED_BY
-from condgof.stein import Landmarks
 
 #: Points of a curve, and of each side of a map.
 CURVE, SIDE = 201, 41
@@ -20,16 +19,16 @@ BEYOND = 0.002
 
 
 def landscape_of(
-    bench: Bench, factors: tuple[Landmarks, ...], points: IntArray, values: FloatArray
+    search: Search, points: IntArray, values: FloatArray
 ) -> Landscape:
     """Make the map: rows of x with their criterion, and a grid for one or two numeric columns."""
+    bench = search.bench
     rows = bench.rows
     grid = grid_values = None
     at = _grid(bench)
     if at is not None:
         grid = at * rows.scales
-        total, effective = nearness(bench.near, rows.x[bench.choosing], at)
-        found = criterion_at(bench, factors, at)
+        found, total, effective = search.at(bench.near, at)
         grid_values = np.where((effective >= BLANK) & (total >= 1.0), found, np.nan)
     columns = rows.sample.x_columns
     return Landscape(

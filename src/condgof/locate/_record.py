@@ -78,7 +78,8 @@ class Finding(_Record):
     interval : Interval
         Its size.
     named : bool
-        Whether the interval, widened for all findings that were looked at, excludes what the model says.
+        Whether the location is named and the interval, widened for all findings that were looked at
+        there, excludes what the model says.
     words : str
         The finding as a sentence, such as "the model is too narrow: the data spread 1.8 times as much
         (1.5 to 2.2)".
