@@ -5,6 +5,7 @@ Everything that a report or a picture draws is in here, in bounded size: neither
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
@@ -327,8 +328,35 @@ class Check(_Record):
         return f"Check(n={self.result.n}, pvalue={self.result.pvalue:.4g}, named={named})"
 
     def __str__(self) -> str:
-        lines = [f"Check of a conditional density model, n = {self.result.n:,}", f"  {self.words}"]
-        for location in self.locations:
-            lines.append(f"  {'*' if location.named else ' '} {location.words}")
-        lines += [f"  note: {note}" for note in self.details.get("notes", ())]
+        lines = [f"Check of a conditional density model, n = {self.result.n:,}"]
+        lines += _hung("  verdict  ", verdict_words(self))
+        if self.rejects:
+            lines += _hung("  size     ", self.effect.words)
+        else:
+            lines += _hung("  unseen   ", self.detectable.words)
+        named = [location for location in self.locations if location.named]
+        for number, location in enumerate(named):
+            lines += _hung("  where    " if number == 0 else "           ", location.words)
+        if self.rejects and not named:
+            lines += _hung("  where    ", "no single place stands out")
+        others = [location.where for location in self.locations if not location.named]
+        if others and self.rejects:
+            lines += _hung("  perhaps  ", f"{'; '.join(others)} (where to look, no evidence)")
+        for note in self.details.get("notes", ()):
+            lines += _hung("  note     ", note)
         return "\n".join(lines)
+
+
+def verdict_words(check: Check) -> str:
+    """Say whether there is evidence against the model, with the p-value."""
+    p = check.pvalue
+    text = f"p = {p:.1g}" if p < 0.01 else f"p = {p:.2g}"
+    said = text if check.corrected_pvalue is None else f"{text}, corrected for all groups"
+    return f"{'Evidence' if check.rejects else 'No evidence'} against the model ({said})"
+
+
+def _hung(head: str, text: str) -> list[str]:
+    """Wrap a text for a terminal, under its head."""
+    return textwrap.wrap(
+        text, 100, initial_indent=head, subsequent_indent=" " * len(head), break_long_words=False
+    )
