@@ -302,8 +302,8 @@ def show_detectable(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[
 CHECKS = {
     "check.level": CheckClaim(
         "What `check` names on true models, in 1,000 samples at α = 0.05",
-        f"At most {bounds(1000, 0.05)[1]} samples may name a place, have one whose corrected p-value is\n"
-        "at most α, or an effect whose interval leaves out 0. The raw p-value of the first place\n"
+        f"At most {bounds(1000, 0.05)[1]} samples may name a place, have one with a corrected p-value\n"
+        "of at most α, or an effect whose interval leaves out 0. The raw p-value of the first place\n"
         f"must be inside {bounds(1000, 0.05)[0]} to {bounds(1000, 0.05)[1]}.",
         LEVEL_CELLS,
         show_level,

@@ -5,48 +5,21 @@ Everything that a report or a picture draws is in here, in bounded size: neither
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from condgof._typing import FloatArray
-from condgof.result import GofResult, _plain
+from condgof.locate._frozen import Record
+from condgof.locate._text import check_text
+from condgof.result import GofResult
 
 #: Version of the dictionary that `Check.to_dict` gives, and of ``condgof check --json``.
 SCHEMA = 1
 
 
-class _Record:
-    """A frozen record: its arrays are read-only, its mappings too, and it pickles."""
-
-    def __post_init__(self) -> None:
-        for name, value in self.__dict__.items():
-            if isinstance(value, np.ndarray):
-                value.flags.writeable = False
-            elif isinstance(value, Mapping) and not isinstance(value, MappingProxyType):
-                object.__setattr__(self, name, MappingProxyType(dict(value)))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {
-            name: dict(value) if isinstance(value, Mapping) else value
-            for name, value in self.__dict__.items()
-        }
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain Python objects, ready for JSON."""
-        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
-
-
 @dataclass(frozen=True)
-class Interval(_Record):
+class Interval(Record):
     """An estimate with its confidence interval.
 
     Parameters
@@ -64,7 +37,7 @@ class Interval(_Record):
 
 
 @dataclass(frozen=True)
-class Finding(_Record):
+class Finding(Record):
     """One way in which y differs from the model near a location.
 
     Parameters
@@ -94,7 +67,7 @@ class Finding(_Record):
 
 
 @dataclass(frozen=True, eq=False)
-class Panel(_Record):
+class Panel(Record):
     """What to draw of y near a location.
 
     Parameters
@@ -126,7 +99,7 @@ class Panel(_Record):
 
 
 @dataclass(frozen=True, eq=False)
-class Location(_Record):
+class Location(Record):
     """A place in x where the misfit is strongest, and what is wrong there.
 
     Parameters
@@ -179,7 +152,7 @@ class Location(_Record):
 
 
 @dataclass(frozen=True)
-class Effect(_Record):
+class Effect(Record):
     """How much: the size of the misfit, which does not grow with n.
 
     Parameters
@@ -202,7 +175,7 @@ class Effect(_Record):
 
 
 @dataclass(frozen=True)
-class Detectable(_Record):
+class Detectable(Record):
     """What the check could have seen: the smallest misfit that it finds with probability `power`.
 
     Parameters
@@ -225,7 +198,7 @@ class Detectable(_Record):
 
 
 @dataclass(frozen=True, eq=False)
-class Landscape(_Record):
+class Landscape(Record):
     """The misfit over x, for maps.
 
     Parameters
@@ -258,7 +231,7 @@ class Landscape(_Record):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Check(_Record):
+class Check(Record):
     """Does the model fit, and if not where, how and how badly?
 
     Parameters
@@ -328,35 +301,4 @@ class Check(_Record):
         return f"Check(n={self.result.n}, pvalue={self.result.pvalue:.4g}, named={named})"
 
     def __str__(self) -> str:
-        lines = [f"Check of a conditional density model, n = {self.result.n:,}"]
-        lines += _hung("  verdict  ", verdict_words(self))
-        if self.rejects:
-            lines += _hung("  size     ", self.effect.words)
-        else:
-            lines += _hung("  unseen   ", self.detectable.words)
-        named = [location for location in self.locations if location.named]
-        for number, location in enumerate(named):
-            lines += _hung("  where    " if number == 0 else "           ", location.words)
-        if self.rejects and not named:
-            lines += _hung("  where    ", "no single place stands out")
-        others = [location.where for location in self.locations if not location.named]
-        if others and self.rejects:
-            lines += _hung("  perhaps  ", f"{'; '.join(others)} (where to look, no evidence)")
-        for note in self.details.get("notes", ()):
-            lines += _hung("  note     ", note)
-        return "\n".join(lines)
-
-
-def verdict_words(check: Check) -> str:
-    """Say whether there is evidence against the model, with the p-value."""
-    p = check.pvalue
-    text = f"p = {p:.1g}" if p < 0.01 else f"p = {p:.2g}"
-    said = text if check.corrected_pvalue is None else f"{text}, corrected for all groups"
-    return f"{'Evidence' if check.rejects else 'No evidence'} against the model ({said})"
-
-
-def _hung(head: str, text: str) -> list[str]:
-    """Wrap a text for a terminal, under its head."""
-    return textwrap.wrap(
-        text, 100, initial_indent=head, subsequent_indent=" " * len(head), break_long_words=False
-    )
+        return check_text(self)

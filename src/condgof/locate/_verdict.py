@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from condgof.locate._locations import location_words
-from condgof.locate._record import Check, Location, verdict_words
+from condgof.locate._record import Check, Location
+from condgof.locate._text import verdict_words
 
 
 def verdict(check: Check) -> Check:

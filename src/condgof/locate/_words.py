@@ -94,17 +94,6 @@ def decimals(value: float) -> int:
     return min(max(2, 1 - math.floor(math.log10(abs(value)))), 6)
 
 
-def probability(pvalue: float) -> str:
-    """Write a p-value: "p = 0.41", "p = 0.001".
-
-    Examples
-    --------
-    >>> probability(0.4123), probability(0.000999), probability(2e-7)
-    ('p = 0.41', 'p = 0.001', 'p = 2e-07')
-    """
-    return f"p = {pvalue:.1g}" if pvalue < 0.01 else f"p = {pvalue:.2g}"
-
-
 def listed(parts: list[str]) -> str:
     """Join parts by commas and "and".
 
