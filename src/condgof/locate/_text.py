@@ -36,7 +36,7 @@ def check_text(check: Check) -> str:
     if check.rejects:
         lines += _hung("  size     ", check.effect.words)
     else:
-        lines += _hung("  unseen   ", check.detectable.words)
+        lines += _hung("  power    ", check.detectable.words)
     named = [location for location in check.locations if location.named]
     for number, location in enumerate(named):
         lines += _hung("  where    " if number == 0 else "           ", location.words)
