@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from condgof import errors, models
 from condgof.kernels import IMQ, Categorical, Gaussian, Kernel, Laplace, Matern52, Radial
-from condgof.locate import power_criterion, witness
+from condgof.locate import Check, GroupedChecks, check, check_groups, power_criterion, witness
 from condgof.methods import adaptive, fscd, fssd, kcsd, ksd, mmd, zheng
 from condgof.models import (
     as_model,
@@ -31,8 +31,10 @@ __version__ = "0.1.0"
 __all__ = [
     "IMQ",
     "Categorical",
+    "Check",
     "Gaussian",
     "GofResult",
+    "GroupedChecks",
     "Kernel",
     "Laplace",
     "Matern52",
@@ -40,6 +42,8 @@ __all__ = [
     "Source",
     "adaptive",
     "as_model",
+    "check",
+    "check_groups",
     "columns",
     "errors",
     "from_jax",

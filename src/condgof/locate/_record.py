@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from condgof._typing import FloatArray
+from condgof.locate._frozen import Record
+from condgof.locate._text import check_text
 from condgof.result import GofResult
 
 #: Version of the dictionary that `Check.to_dict` gives, and of ``condgof check --json``.
@@ -17,7 +19,7 @@ SCHEMA = 1
 
 
 @dataclass(frozen=True)
-class Interval:
+class Interval(Record):
     """An estimate with its confidence interval.
 
     Parameters
@@ -35,7 +37,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Record):
     """One way in which y differs from the model near a location.
 
     Parameters
@@ -50,7 +52,8 @@ class Finding:
     interval : Interval
         Its size.
     named : bool
-        Whether the interval, widened for all findings that were looked at, excludes what the model says.
+        Whether the location is named and the interval, widened for all findings that were looked at
+        there, excludes what the model says.
     words : str
         The finding as a sentence, such as "the model is too narrow: the data spread 1.8 times as much
         (1.5 to 2.2)".
@@ -64,7 +67,7 @@ class Finding:
 
 
 @dataclass(frozen=True, eq=False)
-class Panel:
+class Panel(Record):
     """What to draw of y near a location.
 
     Parameters
@@ -96,7 +99,7 @@ class Panel:
 
 
 @dataclass(frozen=True, eq=False)
-class Location:
+class Location(Record):
     """A place in x where the misfit is strongest, and what is wrong there.
 
     Parameters
@@ -125,6 +128,11 @@ class Location:
         Where and what, in a sentence or two.
     panel : Panel
         What to draw.
+    half_width : mapping
+        Numeric column name to the distance from `x` at which a row still counts one half; columns that
+        do not tell where are not in it.
+    levels : mapping
+        Categorical column name to the level that rows near it have; the same holds.
     """
 
     x: FloatArray
@@ -139,10 +147,12 @@ class Location:
     findings: tuple[Finding, ...]
     words: str
     panel: Panel
+    half_width: Mapping[str, float] = field(default_factory=dict)
+    levels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Effect:
+class Effect(Record):
     """How much: the size of the misfit, which does not grow with n.
 
     Parameters
@@ -165,7 +175,7 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class Detectable:
+class Detectable(Record):
     """What the check could have seen: the smallest misfit that it finds with probability `power`.
 
     Parameters
@@ -188,7 +198,7 @@ class Detectable:
 
 
 @dataclass(frozen=True, eq=False)
-class Landscape:
+class Landscape(Record):
     """The misfit over x, for maps.
 
     Parameters
@@ -220,8 +230,8 @@ class Landscape:
     residual_kind: str = ""
 
 
-@dataclass(frozen=True, eq=False)
-class Check:
+@dataclass(frozen=True, eq=False, repr=False)
+class Check(Record):
     """Does the model fit, and if not where, how and how badly?
 
     Parameters
@@ -244,6 +254,19 @@ class Check:
         The verdict in a sentence or two.
     details : mapping
         Rows that chose and rows that tested the locations, the correction, versions, notes.
+    corrected_pvalue : float, optional
+        The verdict's p-value corrected for all groups, in a check of one group.
+    group : str, optional
+        Which group.
+
+    Examples
+    --------
+    >>> import numpy as np, condgof as cg
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(0, 1, 300)
+    >>> report = cg.check((x, np.ones(300)), x, x + rng.standard_normal(300), rng=0)
+    >>> report.rejects, report.to_dict()["schema"]
+    (False, 1)
     """
 
     result: GofResult
@@ -256,3 +279,26 @@ class Check:
     y_columns: tuple[str, ...]
     words: str
     details: Mapping[str, Any] = field(default_factory=dict)
+    corrected_pvalue: float | None = None
+    group: str | None = None
+
+    @property
+    def pvalue(self) -> float:
+        """The verdict's p-value, corrected for groups where there are any."""
+        return self.result.pvalue if self.corrected_pvalue is None else self.corrected_pvalue
+
+    @property
+    def rejects(self) -> bool:
+        """Whether the model is rejected: the p-value is at most alpha."""
+        return self.pvalue <= self.alpha
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain Python objects, ready for JSON; ``"schema"`` is its version."""
+        return {"schema": SCHEMA, **super().to_dict()}
+
+    def __repr__(self) -> str:
+        named = sum(location.named for location in self.locations)
+        return f"Check(n={self.result.n}, pvalue={self.result.pvalue:.4g}, named={named})"
+
+    def __str__(self) -> str:
+        return check_text(self)
