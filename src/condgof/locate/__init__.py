@@ -1,5 +1,6 @@
-"""Where a model fails."""
+"""Where a model fails, how and how badly."""
 
+from condgof.locate._check import check
 from condgof.locate._maps import power_criterion, witness
 from condgof.locate._record import (
     SCHEMA,
@@ -23,6 +24,7 @@ __all__ = [
     "Landscape",
     "Location",
     "Panel",
+    "check",
     "power_criterion",
     "witness",
 ]
