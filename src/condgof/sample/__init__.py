@@ -6,6 +6,7 @@ from condgof.sample._numbers import as_numbers
 from condgof.sample._rng import RngLike, Seed, Use
 from condgof.sample._sample import MIN_ROWS, Sample
 from condgof.sample._source import Block, Source, scan
+from condgof.sample._source_labels import labels_of
 
 __all__ = [
     "MIN_ROWS",
@@ -21,6 +22,7 @@ __all__ = [
     "fresh",
     "is_frame",
     "is_lazy",
+    "labels_of",
     "names_of",
     "scan",
     "take_rows",
