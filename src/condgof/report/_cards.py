@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from condgof.locate import Check
+from condgof.locate import Check, Finding
 from condgof.report._escape import html, shorten
 from condgof.report._numbers import number, pvalue, size
 from condgof.report._verdict import headline
 from condgof.result import GofResult
+
+if TYPE_CHECKING:
+    from condgof.locate import GroupedChecks
 
 # Inline, because a style sheet would reach the rest of the notebook; colours come from the notebook.
 _BOX = "max-width:46em;line-height:1.5"
@@ -18,13 +23,21 @@ _LINE = "text-align:left;padding:2px 12px 2px 0;vertical-align:top"
 def result_card(result: GofResult) -> str:
     """Return a test result as a small table with its null distribution as a sparkline."""
     draws = 0 if result.null_distribution is None else len(result.null_distribution)
-    how = f" ({draws:,} {result.null} draws)" if draws else f" ({result.null} limit)" if result.null else ""
+    how = (
+        f" ({draws:,} {result.null} draws)"
+        if draws
+        else f" ({result.null} limit)"
+        if result.null
+        else ""
+    )
     rows = [
         ("p-value", f"{pvalue(result.pvalue)}{how}"),
         ("statistic", number(result.statistic, 4)),
         ("rows", f"{result.n:,}"),
     ]
-    rows += [(f"kernel {side}", str(k)) for side, k in (("x", result.kernel_x), ("y", result.kernel_y)) if k]
+    rows += [
+        (f"kernel {side}", str(k)) for side, k in (("x", result.kernel_x), ("y", result.kernel_y)) if k
+    ]
     rows += [("note", str(note)) for note in result.details.get("notes", ())]
     word = "Evidence" if result.reject() else "No evidence"
     head = f"{result.method}: {word.lower()} against the model at the 5% level"
@@ -36,7 +49,10 @@ def check_card(check: Check) -> str:
     able, much = check.detectable, check.effect.interval
     rows = [
         ("p-value", pvalue(check.pvalue)),
-        ("effect size", f"{size(much.estimate)} ({size(much.low)} to {size(much.high)}) {check.effect.unit}"),
+        (
+            "effect size",
+            f"{size(much.estimate)} ({size(much.low)} to {size(much.high)}) {check.effect.unit}",
+        ),
         ("could have seen", able.words),
         ("rows", f"{check.result.n:,}"),
     ]
@@ -57,9 +73,26 @@ def check_card(check: Check) -> str:
     return _box(headline(check), body, check.rejects)
 
 
-def _found(findings: tuple[object, ...]) -> str:
-    named = [f.words for f in findings if getattr(f, "named", False)]  # type: ignore[attr-defined]
-    return "; ".join(named) or "–"
+def groups_card(grouped: GroupedChecks, most: int = 20) -> str:
+    """Return checks by group as a table, smallest p-value first."""
+    ordered = sorted(grouped.checks.items(), key=lambda item: (item[1].pvalue, item[0]))
+    lines = "".join(
+        f'<tr><td style="{_LINE}">{"✗" if check.rejects else "○"} {html(shorten(name, 60))}</td>'
+        f'<td style="{_LINE}">{pvalue(check.pvalue)}</td><td style="{_LINE}">{size(check.effect.interval.estimate)}</td>'
+        f'<td style="{_LINE}">{check.result.n:,}</td></tr>'
+        for name, check in ordered[:most]
+    )
+    heads = "".join(
+        f'<th style="{_LINE}">{html(n)}</th>'
+        for n in (grouped.by, "p, corrected", "effect size", "rows")
+    )
+    more = f"<div>and {len(ordered) - most:,} more groups</div>" if len(ordered) > most else ""
+    body = f"<table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>{more}"
+    return _box(grouped.words, body, bool(grouped.rejected))
+
+
+def _found(findings: tuple[Finding, ...]) -> str:
+    return "; ".join(finding.words for finding in findings if finding.named) or "–"
 
 
 def _box(head: str, body: str, bad: bool) -> str:

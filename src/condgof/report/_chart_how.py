@@ -53,7 +53,9 @@ def panel_chart(panel: Panel, column: int, key: str, where: str, normal: bool) -
     near = panel.values[:, column][panel.weights >= 0.5 * panel.weights.max(initial=0.0)]
     shown = near[(near >= ends[0]) & (near <= ends[1])]
     parts += [frame.rug(shown, "rug"), frame.x_axis(panel.columns[column])]
-    return picture(frame, parts, key=key, title=_title(panel, column), desc=_desc(panel, column, where, line))
+    return picture(
+        frame, parts, key=key, title=_title(panel, column), desc=_desc(panel, column, where, line)
+    )
 
 
 def model_words(panel: Panel, normal: bool) -> str:
@@ -69,9 +71,7 @@ def _title(panel: Panel, column: int) -> str:
     return f"{panel.columns[column]}: data near the location against the model"
 
 
-def _desc(
-    panel: Panel, column: int, where: str, line: tuple[FloatArray, FloatArray] | None
-) -> str:
+def _desc(panel: Panel, column: int, where: str, line: tuple[FloatArray, FloatArray] | None) -> str:
     weights = panel.weights / panel.weights.sum() if panel.weights.sum() > 0 else panel.weights
     mean = float(weights @ panel.values[:, column])
     sd = float(np.sqrt(weights @ (panel.values[:, column] - mean) ** 2))
@@ -90,7 +90,9 @@ def _desc(
 def pair_chart(panel: Panel, pair: tuple[int, int], key: str, where: str) -> str:
     """Draw two columns of y against each other: rows near a location, and the model's draws under them."""
     a, b = pair
-    frame = Frame(panel_span(panel, a), panel_span(panel, b), height=300, left=room_for(panel_span(panel, b)))
+    frame = Frame(
+        panel_span(panel, a), panel_span(panel, b), height=300, left=room_for(panel_span(panel, b))
+    )
     inside = _inside(frame, panel.values[:, a], panel.values[:, b])
     parts = [frame.y_axis(panel.columns[b]), frame.x_axis(panel.columns[a])]
     if panel.samples is not None:
@@ -106,9 +108,7 @@ def pair_chart(panel: Panel, pair: tuple[int, int], key: str, where: str) -> str
 
 
 def _inside(frame: Frame, x: FloatArray, y: FloatArray) -> FloatArray:
-    return np.asarray(
-        (x >= frame.x[0]) & (x <= frame.x[1]) & (y >= frame.y[0]) & (y <= frame.y[1])
-    )
+    return np.asarray((x >= frame.x[0]) & (x <= frame.x[1]) & (y >= frame.y[0]) & (y <= frame.y[1]))
 
 
 def residual_chart(residuals: FloatArray, name: str, key: str, normal: bool) -> str:

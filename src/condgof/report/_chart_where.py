@@ -80,7 +80,10 @@ def _curve(check: Check, regular: Regular, key: str) -> Drawn:
     )
     svg = picture(frame, parts, key=key, title=f"Misfit over {name}", desc=desc, live=True)
     reach = " Bar through a number: what it stands for." if check.locations else ""
-    return Drawn(svg, f"Height: how clearly a misfit around that place shows.{reach} Ticks at the foot: rows of data.")
+    return Drawn(
+        svg,
+        f"Height: how clearly a misfit around that place shows.{reach} Ticks at the foot: rows of data.",
+    )
 
 
 def _residuals_over_x(check: Check, regular: Regular, key: str) -> list[Drawn]:
@@ -189,7 +192,9 @@ def _bars(check: Check, column: int, key: str) -> Drawn:
     desc = "; ".join(f"{names[lv]}: {number(float(m))}" for lv, m in zip(shown, means, strict=True))
     title = f"Misfit by {scape.columns[column]}"
     svg = picture(frame, parts, key=key, title=title, desc=desc, live=True)
-    return Drawn(svg, f"Length: how clearly a misfit at that level of {scape.columns[column]} shows.{left_out}")
+    return Drawn(
+        svg, f"Length: how clearly a misfit at that level of {scape.columns[column]} shows.{left_out}"
+    )
 
 
 def _pair(check: Check, pair: tuple[int, int], key: str) -> Drawn:
@@ -219,7 +224,9 @@ def _pair(check: Check, pair: tuple[int, int], key: str) -> Drawn:
         *marks(frame, check, Places(x_frame.marks, y_frame.marks), key),
     ]
     desc = f"Scatter of {int(inside.sum()):,} rows. {_peak(check, list(pair))} {_locations_words(check)}"
-    svg = picture(frame, parts, key=key, title=f"Misfit over {x_name} and {y_name}", desc=desc, live=True)
+    svg = picture(
+        frame, parts, key=key, title=f"Misfit over {x_name} and {y_name}", desc=desc, live=True
+    )
     caption = "Each dot is a row of data; stronger in colour and larger: a misfit around it shows more clearly."
     return Drawn(svg, f"{caption}{x_note}{y_note}")
 
@@ -238,9 +245,13 @@ def _reaches(frame: Frame, check: Check, name: str, places: Places) -> list[str]
     drawn = []
     for location, height in zip(check.locations, places.y, strict=True):
         if name in location.reach:
-            a, b = np.clip(frame.at_x(np.array(location.reach[name])), frame.left, frame.width - frame.right)
+            a, b = np.clip(
+                frame.at_x(np.array(location.reach[name])), frame.left, frame.width - frame.right
+            )
             y = float(frame.at_y(height))
-            drawn.append(f'<path class="reach" d="M{a:.1f} {y:.1f}H{b:.1f}M{a:.1f} {y - 5:.1f}v10M{b:.1f} {y - 5:.1f}v10"/>')
+            drawn.append(
+                f'<path class="reach" d="M{a:.1f} {y:.1f}H{b:.1f}M{a:.1f} {y - 5:.1f}v10M{b:.1f} {y - 5:.1f}v10"/>'
+            )
     return drawn
 
 
@@ -266,7 +277,9 @@ def _peak(check: Check, columns: list[int]) -> str:
         name, value = scape.columns[c], scape.points[best, c]
         shown = scape.levels[name][int(value)] if name in scape.levels else number(float(value))
         said.append(f"{name} = {shown}")
-    return f"The misfit shows most at the row with {', '.join(said)} ({number(float(scape.values[best]))})."
+    return (
+        f"The misfit shows most at the row with {', '.join(said)} ({number(float(scape.values[best]))})."
+    )
 
 
 def _locations_words(check: Check) -> str:

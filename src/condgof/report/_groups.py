@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from condgof.locate import Check, GroupedChecks
 from condgof.report._escape import html
 from condgof.report._html import Safe, folded, paragraph, table
 from condgof.report._numbers import pvalue, size
 from condgof.report._page import page, section
 from condgof.report._run_notes import group_facts, what_was_run
 from condgof.report._verdict import headline, sign
+
+if TYPE_CHECKING:
+    from condgof.locate import Check, GroupedChecks
 
 #: Bytes that the sections of groups may fill; a page stays below two million.
 ROOM = 1_600_000
@@ -51,7 +54,12 @@ def groups_page(
         f'<section class="verdict{" bad" if bad else ""}" aria-labelledby="all-v"><h2 id="all-v">'
         f"{sign(bad)}<span>{head}</span></h2>{paragraph(grouped.words)}</section>"
     )
-    body = top + _listing(grouped, order, shown) + "".join(shown.values()) + _run(grouped, order, command, notes)
+    body = (
+        top
+        + _listing(grouped, order, shown)
+        + "".join(shown.values())
+        + _run(grouped, order, command, notes)
+    )
     return page(heading, below, f"{head} · {heading}", body)
 
 
@@ -99,7 +107,7 @@ def _listing(grouped: GroupedChecks, order: Sequence[str], shown: dict[str, str]
     if grouped.left_out:
         left_out = list(grouped.left_out.items())[:MOST_ROWS]
         text += folded(
-            f"{len(grouped.left_out):,} groups were left out",
+            f"{len(grouped.left_out):,} group{'s were' if len(grouped.left_out) > 1 else ' was'} left out",
             table("Groups that could not be checked", [grouped.by, "why"], left_out),
         )
     return f'<section aria-labelledby="groups"><h2 id="groups">Groups</h2>{text}</section>'
@@ -118,9 +126,7 @@ def _line(check: Check, name: str, key: str) -> tuple[object, ...]:
     )
 
 
-def _run(
-    grouped: GroupedChecks, order: Sequence[str], command: str | None, notes: Sequence[str]
-) -> str:
+def _run(grouped: GroupedChecks, order: Sequence[str], command: str | None, notes: Sequence[str]) -> str:
     if not order:
         return ""
     first = grouped.checks[order[0]]

@@ -50,9 +50,7 @@ def table(
     body = []
     for number, row in enumerate(rows):
         first, *rest = row
-        cells = "".join(
-            f"<td{_n(i in numeric)}>{cell(value)}</td>" for i, value in enumerate(rest, 1)
-        )
+        cells = "".join(f"<td{_n(i in numeric)}>{cell(value)}</td>" for i, value in enumerate(rest, 1))
         row_kind = f' class="{kinds[number]}"' if number < len(kinds) and kinds[number] else ""
         body.append(f'<tr{row_kind}><th scope="row"{_n(0 in numeric)}>{cell(first)}</th>{cells}</tr>')
     name = f' class="{kind}"' if kind else ""

@@ -40,7 +40,11 @@ def coordinate(check: Check, column: int, ratio: float) -> tuple[FloatArray, Sid
     rows = np.array([position.get(int(v), np.nan) for v in values])
     names = tuple(scape.levels[scape.columns[column]][level] for level in shown)
     spots = tuple(position[int(v)] for v in at)
-    return rows + 0.62 * scatter(len(rows), ratio), Side((-0.5, len(shown) - 0.5), names, spots), left_out
+    return (
+        rows + 0.62 * scatter(len(rows), ratio),
+        Side((-0.5, len(shown) - 0.5), names, spots),
+        left_out,
+    )
 
 
 def levels_shown(check: Check, column: int) -> tuple[list[int], str]:

@@ -41,7 +41,9 @@ def pvalue(value: float) -> str:
     if value < 1e-4:
         mantissa, exponent = f"{value:.1e}".split("e")
         return f"{_trimmed(mantissa)}e−{-int(exponent)}"
-    return _trimmed(f"{value:.4f}") if value < 0.01 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
+    return (
+        _trimmed(f"{value:.4f}") if value < 0.01 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
+    )
 
 
 def size(value: float) -> str:

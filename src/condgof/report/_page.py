@@ -51,7 +51,9 @@ def check_page(
     heading = title if title is not None else f"Does the model of {_all(check.y_columns)} fit?"
     below = f"{check.result.n:,} rows; {_all(check.y_columns)} given {_all(check.x_columns)}"
     said = [*notes, *notes_of(check)]
-    body = section(check, "c0") + what_was_run(check_facts(check), "c0", command, python_lines(check), said)
+    body = section(check, "c0") + what_was_run(
+        check_facts(check), "c0", command, python_lines(check), said
+    )
     return page(heading, below, f"{headline(check)} · {heading}", body)
 
 

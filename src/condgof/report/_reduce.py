@@ -184,7 +184,10 @@ def _explained(codes: IntArray, values: FloatArray) -> float:
         return 0.0
     counts = np.bincount(cells)
     means = np.bincount(cells, values) / counts
-    within, total = float(((values - means[cells]) ** 2).sum()), float(((values - values.mean()) ** 2).sum())
+    within, total = (
+        float(((values - means[cells]) ** 2).sum()),
+        float(((values - values.mean()) ** 2).sum()),
+    )
     free = len(values) - len(counts)
     if total <= 0 or free <= 0:
         return 0.0

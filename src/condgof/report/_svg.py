@@ -45,7 +45,9 @@ class Frame:
 
     def at_y(self, values: FloatArray | float) -> FloatArray:
         """Return positions down of values on the y axis."""
-        return self.height - self.bottom - _share(values, self.y) * (self.height - self.top - self.bottom)
+        return (
+            self.height - self.bottom - _share(values, self.y) * (self.height - self.top - self.bottom)
+        )
 
     @property
     def floor(self) -> int:
@@ -59,9 +61,7 @@ class Frame:
     def area(self, x: FloatArray, low: FloatArray, high: FloatArray, kind: str) -> str:
         """Fill between two lines without gaps."""
         across = np.concatenate([x, x[::-1]])
-        return (
-            f'<path class="{kind}" d="{_path(self.at_x(across), self.at_y(np.append(high, low[::-1])))}Z"/>'
-        )
+        return f'<path class="{kind}" d="{_path(self.at_x(across), self.at_y(np.append(high, low[::-1])))}Z"/>'
 
     def bars(self, edges: FloatArray, heights: FloatArray, kind: str) -> str:
         """Draw a histogram's bars (k,) between edges (k+1,), a hair apart."""

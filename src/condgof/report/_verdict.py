@@ -18,7 +18,9 @@ _STEPS = ((0.001, "h4"), (0.01, "h3"), (0.05, "h2"), (0.1, "h1"))
 
 def sign(bad: bool) -> str:
     """Return a cross or a ring, so that the verdict is not told by colour alone."""
-    return f'<svg viewBox="0 0 24 24" aria-hidden="true" focusable="false">{_CROSS if bad else _RING}</svg>'
+    return (
+        f'<svg viewBox="0 0 24 24" aria-hidden="true" focusable="false">{_CROSS if bad else _RING}</svg>'
+    )
 
 
 def headline(check: Check) -> str:
@@ -120,11 +122,16 @@ def _null_table(check: Check) -> str:
     assert draws is not None
     shares = (0.5, 0.9, 0.95, 0.99, 1.0)
     rows: list[tuple[object, ...]] = [
-        (f"{share:.0%} of the draws are at most" if share < 1 else "largest draw", number(float(value), 4))
+        (
+            f"{share:.0%} of the draws are at most" if share < 1 else "largest draw",
+            number(float(value), 4),
+        )
         for share, value in zip(shares, np.quantile(draws, shares), strict=True)
     ]
     rows.append(("this model", number(check.result.statistic, 4)))
-    return folded("Numbers of this picture", table("The null distribution", ["", "statistic"], rows, numeric=(1,)))
+    return folded(
+        "Numbers of this picture", table("The null distribution", ["", "statistic"], rows, numeric=(1,))
+    )
 
 
 def _scales(check: Check) -> str:
@@ -168,5 +175,3 @@ def _shaded(p: float | None, most: bool) -> str:
         return "<td>–</td>"
     shade = next((name for step, name in _STEPS if p <= step), "h0")
     return f'<td class="{shade}{" most" if most else ""}">{"▸ " if most else ""}{pvalue(p)}</td>'
-
-

@@ -21,7 +21,13 @@ from condgof.report._html import Safe, bullets, figure, folded, paragraph, table
 from condgof.report._numbers import number, pvalue, size
 from condgof.report._reduce import are_normal, quantiles
 
-KINDS = {"shift": "shift", "width": "spread", "skew": "skew", "tails": "tails", "correlation": "correlation"}
+KINDS = {
+    "shift": "shift",
+    "width": "spread",
+    "skew": "skew",
+    "tails": "tails",
+    "correlation": "correlation",
+}
 #: What a number of each kind is.
 UNITS = {
     "shift": "data minus model, in model standard deviations",
@@ -47,7 +53,9 @@ def where_and_how(check: Check, key: str) -> str:
     maps = "".join(figure(drawn.svg, drawn.caption) for drawn in charts)
     panels = "".join(_panel(check, i, key) for i in range(1, len(check.locations) + 1))
     if not panels and maps:
-        panels = paragraph("No place stood out on the rows that were set aside to look for one.", "means")
+        panels = paragraph(
+            "No place stood out on the rows that were set aside to look for one.", "means"
+        )
     return (
         f'<section class="where" aria-labelledby="{key}-w"><h2 id="{key}-w">Where, and how</h2>'
         f"{paragraph(_introduction(check))}"
@@ -64,15 +72,21 @@ def _introduction(check: Check) -> str:
         return "The map shows how clearly a misfit would show around each place."
     ways = "Point at a number, click it or reach it with the Tab key to see what is wrong there."
     if named:
-        those = "The place with a solid number" if named == 1 else f"The {named} places with a solid number"
+        those = (
+            "The place with a solid number" if named == 1 else f"The {named} places with a solid number"
+        )
         verb = "is" if named == 1 else "are each"
         return (
             f"{those} {verb} evidence by itself: some rows chose it, and other rows tested it. "
             f"Places with a dashed number are only where to look. {ways}"
         )
     rejected = check.rejects
-    because = "no single place is evidence by itself" if rejected else "there is no evidence against the model"
-    return f"These are only the places to look at first; {because}, so do not read much into them. {ways}"
+    because = (
+        "no single place is evidence by itself" if rejected else "there is no evidence against the model"
+    )
+    return (
+        f"These are only the places to look at first; {because}, so do not read much into them. {ways}"
+    )
 
 
 def _tabs(check: Check, key: str) -> str:
@@ -192,7 +206,9 @@ def _map_table(check: Check) -> str:
             for name, v in zip(columns, scape.points[i], strict=False)
         ]
         rows.append((number(float(scape.values[i])), *cells))
-    caption = f"The {len(best)} of {len(scape.points):,} rows of the map around which a misfit shows most"
+    caption = (
+        f"The {len(best)} of {len(scape.points):,} rows of the map around which a misfit shows most"
+    )
     return folded(
         "Numbers of the map",
         table(caption, ["evidence", *columns], rows, numeric=range(len(columns) + 1)),
@@ -222,7 +238,9 @@ def residuals(check: Check, key: str) -> str:
         at = np.quantile(z, QUANTILES)
         rows.append((name, *(f"{v:.2f}".replace("-", "−") for v in (z.mean(), z.std(), *at))))
     if normal:
-        rows.append(("model says", *(f"{v:.2f}".replace("-", "−") for v in (0.0, 1.0, *ndtri(QUANTILES)))))
+        rows.append(
+            ("model says", *(f"{v:.2f}".replace("-", "−") for v in (0.0, 1.0, *ndtri(QUANTILES))))
+        )
     header = ["", "mean", "s.d.", *(f"{share:.0%}" for share in QUANTILES)]
     listed = table(f"{len(scape.residuals):,} rows", header, rows, numeric=range(1, len(header)))
     return (
