@@ -80,7 +80,8 @@ def make_findings(names, bad=True):
                 (name,),
                 Interval(-0.31 * (i + 1), -0.55, -0.08),
                 bad and i == 0,
-                f"{name}: the model is too high: the data are 0.31 model standard deviations lower (0.08 to 0.55)",
+                f"{name}: the model is too high: the data are 0.31 model standard deviations lower "
+                "(0.08 to 0.55)",
             )  # fmt: skip
         )
         found.append(
@@ -202,7 +203,8 @@ def make_check(
     size = Interval(0.21, 0.17, 0.25) if bad else Interval(0.0, 0.0, 0.06)
     result = make_result(bad, n, seed, categorical=set(levels) == set(x_columns))
     verdict = (
-        f"The model does not fit (p = {result.pvalue:.2g}): the misfit is as large as a constant shift of 0.21 model "
+        f"The model does not fit (p = {result.pvalue:.2g}): the misfit is as large as a constant "
+        "shift of 0.21 model "
         f"standard deviations, and is clearest with {places[0].where if places else 'nothing'}."
         if bad
         else f"No evidence against the model (p = {result.pvalue:.2g}). That does not make it correct."
@@ -217,7 +219,8 @@ def make_check(
         locations=tuple(places),
         detectable=Detectable(
             0.12, 1.15, 0.8, 0.05,
-            "With 1,000 rows this check finds a constant shift of 0.12 model standard deviations, or data that spread "
+            "With 1,000 rows this check finds a constant shift of 0.12 model standard deviations, or "
+            "data that spread "
             "1.15 times as much as the model says, 80 times in 100.",
         ),
         landscape=Landscape(

@@ -67,7 +67,8 @@ def check_card(check: Check) -> str:
         heads = "".join(f'<th style="{_LINE}">{name}</th>' for name in ("", "where", "p", "how"))
         listed = (
             f"<table><thead><tr>{heads}</tr></thead><tbody>{places}</tbody></table>"
-            "<div>● evidence by itself, ○ only where to look; <code>to_html()</code> has the whole report.</div>"
+            "<div>● evidence by itself, ○ only where to look; <code>to_html()</code> has the whole "
+            "report.</div>"
         )
     body = f"<div>{html(check.words)}</div>{_table(rows)}{listed}"
     return _box(headline(check), body, check.rejects)

@@ -76,7 +76,8 @@ def _desc(panel: Panel, column: int, where: str, line: tuple[FloatArray, FloatAr
     mean = float(weights @ panel.values[:, column])
     sd = float(np.sqrt(weights @ (panel.values[:, column] - mean) ** 2))
     text = (
-        f"Histogram of {len(panel.values):,} rows near {where}, weighted by nearness: mean {number(mean)}, "
+        f"Histogram of {len(panel.values):,} rows near {where}, weighted by nearness: mean "
+        f"{number(mean)}, "
         f"standard deviation {number(sd)}."
     )
     if line is None or len(line[0]) < 2:
@@ -124,7 +125,8 @@ def residual_chart(residuals: FloatArray, name: str, key: str, normal: bool) -> 
         frame.x_axis(f"residual of {name}, in model standard deviations"),
     ]
     desc = (
-        f"Histogram of {len(residuals):,} residuals: mean {number(float(residuals.mean()))}, standard deviation "
+        f"Histogram of {len(residuals):,} residuals: mean {number(float(residuals.mean()))}, standard "
+        "deviation "
         f"{number(float(residuals.std()))}."
     )
     if normal:
@@ -147,7 +149,8 @@ def quantile_chart(residuals: FloatArray, name: str, key: str) -> str:
         frame.x_axis(f"residual of {name}: expected under the model"),
     ]
     desc = (
-        f"Ordered residuals against normal quantiles. {q.outside:,} of {len(residuals):,} lie outside the band that "
+        f"Ordered residuals against normal quantiles. {q.outside:,} of {len(residuals):,} lie outside "
+        "the band that "
         "holds all of them 95 times in 100 when the model is right."
     )
     return picture(frame, parts, key=key, title=f"Quantiles of the residuals of {name}", desc=desc)

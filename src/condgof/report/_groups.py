@@ -94,20 +94,23 @@ def _listing(grouped: GroupedChecks, order: Sequence[str], shown: dict[str, str]
     ]
     header = [grouped.by, "verdict", "p-value", "corrected", "effect size (interval)", "rows"]
     caption = (
-        f"Groups, smallest p-value first. Corrected: for looking at {len(grouped.checks):,} groups; at or below "
+        f"Groups, smallest p-value first. Corrected: for looking at {len(grouped.checks):,} groups; "
+        "at or below "
         f"{grouped.alpha:g} is evidence."
     )
     text = table(caption, header, lines, numeric=(2, 3, 5)) if lines else ""
     if len(shown) < len(order):
         text += paragraph(
-            f"The {len(shown):,} groups with the smallest p-values have pictures below; there is no room for all in one "
+            f"The {len(shown):,} groups with the smallest p-values have pictures below; there is no "
+            "room for all in one "
             "page. Report the others by themselves to see theirs.",
             "means",
         )
     if grouped.left_out:
         left_out = list(grouped.left_out.items())[:MOST_ROWS]
         text += folded(
-            f"{len(grouped.left_out):,} group{'s were' if len(grouped.left_out) > 1 else ' was'} left out",
+            f"{len(grouped.left_out):,} group{'s were' if len(grouped.left_out) > 1 else ' was'} left "
+            "out",
             table("Groups that could not be checked", [grouped.by, "why"], left_out),
         )
     return f'<section aria-labelledby="groups"><h2 id="groups">Groups</h2>{text}</section>'

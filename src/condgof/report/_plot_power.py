@@ -112,7 +112,8 @@ def _places(ax: Any, count: int) -> list[Any]:
         given = list(np.ravel(np.asarray(ax, dtype=object)))
         if len(given) < count:
             raise InputError(
-                f"There are {count} problems and {len(given)} Axes. Give one for each, or name one with problem=."
+                f"There are {count} problems and {len(given)} Axes. Give one for each, or name one "
+                "with problem=."
             )
         return given[:count]
     if count == 1:

@@ -51,7 +51,8 @@ def plot_result(result: GofResult, ax: Any = None) -> Any:
     if draws is None or not len(draws):
         if result.null is None or "normal" not in result.null:
             raise InputError(
-                f"This {result.method} result has no null distribution to draw. Run the test with null='wild'."
+                f"This {result.method} result has no null distribution to draw. Run the test with "
+                "null='wild'."
             )
         draws = None
     ax = axes_for(ax)
@@ -115,7 +116,8 @@ def _columns(check: Check, names: Sequence[str] | None) -> tuple[int, ...]:
     unknown = [name for name in listed if name not in scape.columns]
     if unknown or len(listed) not in (1, 2):
         raise InputError(
-            f"columns must be one or two of the columns of x, got {listed!r}; there are: {', '.join(scape.columns)}."
+            f"columns must be one or two of the columns of x, got {listed!r}; there are: "
+            f"{', '.join(scape.columns)}."
         )
     return tuple(scape.columns.index(name) for name in listed)
 

@@ -55,7 +55,8 @@ def _certainty(check: Check) -> str:
         f"{pvalue(p)}",
         f"p-value{for_groups}; at or below {number(alpha)} is evidence",
         paragraph(
-            f"If the model were right, data that look at least this wrong would come up {once_in(p)}. This says how sure "
+            f"If the model were right, data that look at least this wrong would come up {once_in(p)}. "
+            "This says how sure "
             "we can be that something is off, not how much.",
             "means",
         ),
@@ -70,10 +71,12 @@ def _size(check: Check, key: str) -> str:
     return _card(
         "How much?",
         size(how_much.estimate),
-        f"effect size; {number(100 * how_much.level)}% interval {size(how_much.low)} to {size(how_much.high)}",
+        f"effect size; {number(100 * how_much.level)}% interval {size(how_much.low)} to "
+        f"{size(how_much.high)}",
         effect_chart(how_much, f"{key}-effect"),
         paragraph(
-            f"The misfit is {check.effect.words}. 0 is a perfect fit, 0.1 is hard to see by eye, 0.5 is plain. It does not "
+            f"The misfit is {check.effect.words}. 0 is a perfect fit, 0.1 is hard to see by eye, 0.5 "
+            "is plain. It does not "
             f"grow with the number of rows.{small}",
             "means",
         ),
@@ -101,7 +104,8 @@ def evidence(check: Check, key: str) -> str:
         draws = result.null_distribution
         assert draws is not None
         caption = (
-            f"Bars: the test statistic in {len(draws):,} repetitions in which the model is right. Line: this model. The "
+            f"Bars: the test statistic in {len(draws):,} repetitions in which the model is right. "
+            "Line: this model. The "
             "share of bars at or right of the line is the p-value."
         )
         parts.append(figure(chart, caption) + _null_table(check))
@@ -159,11 +163,14 @@ def _scales(check: Check) -> str:
     together = f" Together: {', '.join(families)}." if families else ""
     return (
         '<h3>Scale by scale</h3><div class="wide"><table class="heat">'
-        f"<caption>p-value at each pair of scales: ranges of x (across) and of y (down), broad to narrow</caption>"
+        "<caption>p-value at each pair of scales: ranges of x (across) and of y (down), broad to "
+        "narrow</caption>"
         f'<thead><tr><th scope="col">y \\ x</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
         + paragraph(
-            "The test looks at broad and at narrow patterns at once and pays for looking once. The stronger the colour, the smaller; the "
-            "outlined ▸ scale carries most of the evidence: broad x means that the misfit is much the same "
+            "The test looks at broad and at narrow patterns at once and pays for looking once. The "
+            "stronger the colour, the smaller; the "
+            "outlined ▸ scale carries most of the evidence: broad x means that the misfit is much the "
+            "same "
             f"everywhere, narrow x that it is local.{together}",
             "means",
         )

@@ -40,7 +40,8 @@ UNITS = {
 MOST_COLUMNS = 4
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 ONLY_SCORES = (
-    "This model gave only scores (slopes of its log-density), which have no residuals to draw. With a CDF, or a mean and a "
+    "This model gave only scores (slopes of its log-density), which have no residuals to draw. With a "
+    "CDF, or a mean and a "
     "standard deviation, there would be a picture here."
 )
 #: Rows of the table of the map.
@@ -105,7 +106,8 @@ def _panel(check: Check, i: int, key: str) -> str:
     near = number(location.rows, 2 if location.rows < 100 else 3)
     facts = (
         f"{evidence} p = {pvalue(location.pvalue)}, corrected for the search and for looking at "
-        f"{len(check.locations)} places ({pvalue(location.raw_pvalue)} before the latter); about {near} rows are near."
+        f"{len(check.locations)} places ({pvalue(location.raw_pvalue)} before the latter); about "
+        f"{near} rows are near."
     )
     return (
         f'<section class="panel" id="{here}" tabindex="-1" aria-labelledby="{here}-h">'
@@ -224,7 +226,8 @@ def residuals(check: Check, key: str) -> str:
     normal = are_normal(scape)
     kind = f" ({scape.residual_kind})" if scape.residual_kind else ""
     text = (
-        f"Residuals{kind} are {'standard normal' if normal else 'about 0'} if the model is right. A model can look fine "
+        f"Residuals{kind} are {'standard normal' if normal else 'about 0'} if the model is right. A "
+        "model can look fine "
         "here and still fail in some part of x; the map is for that."
     )
     parts, rows = [], []
@@ -255,7 +258,8 @@ def _residual_figures(z: FloatArray, name: str, key: str, normal: bool) -> list[
     outside = quantiles(z).outside
     seen = "All dots lie in it." if not outside else f"{outside:,} of {len(z):,} dots lie outside."
     caption = (
-        "Dots on the dashed line: as the model says. The band holds all of them 95 times in 100 if it is right. "
+        "Dots on the dashed line: as the model says. The band holds all of them 95 times in 100 if it "
+        "is right. "
         f"{seen}"
     )
     return [
