@@ -72,7 +72,7 @@ def make_findings(names, bad=True):
                 Interval(1.83, 1.52, 2.19),
                 bad,
                 f"{name}: the model is too narrow: the data spread 1.8 times as much (1.5 to 2.2)",
-            )  # fmt: skip
+            )
         )
         found.append(
             Finding(
@@ -82,7 +82,7 @@ def make_findings(names, bad=True):
                 bad and i == 0,
                 f"{name}: the model is too high: the data are 0.31 model standard deviations lower "
                 "(0.08 to 0.55)",
-            )  # fmt: skip
+            )
         )
         found.append(
             Finding("skew", (name,), Interval(0.2, -0.3, 0.7), False, "skew about as the model says")
@@ -95,7 +95,7 @@ def make_findings(names, bad=True):
                 Interval(0.6, 0.4, 0.75),
                 bad,
                 f"{names[0]} and {names[1]} go together more than the model says",
-            )  # fmt: skip
+            )
         )
     return tuple(found)
 
@@ -198,7 +198,7 @@ def make_check(
                 findings=findings,
                 words=f"With {where}: {said}.",
                 panel=make_panel(kind, y_columns, rng),
-            )  # fmt: skip
+            )
         )
     size = Interval(0.21, 0.17, 0.25) if bad else Interval(0.0, 0.0, 0.06)
     result = make_result(bad, n, seed, categorical=set(levels) == set(x_columns))
@@ -225,7 +225,8 @@ def make_check(
         ),
         landscape=Landscape(
             columns=tuple(x_columns), levels={k: tuple(v) for k, v in levels.items()}, points=points,
-            values=height(points), grid=grid, grid_values=grid_values, residuals=z if residuals else None,
+            values=height(points), grid=grid, grid_values=grid_values,
+            residuals=z if residuals else None,
             residual_kind="normal scores of the model's CDF" if residuals else "",
         ),
         alpha=0.05,
@@ -274,6 +275,6 @@ def make_grouped(count=3, hostile=False):
         check = make_check(bad=i % 3 == 0, seed=i, m=300)
         checks[name] = replace(check, corrected_pvalue=min(1.0, check.result.pvalue * count), group=name)
     return GroupedChecks(
-        "city", checks, {"tiny": "12 rows, and min_rows is 30"}, 0.05, f"Evidence in some of {count} groups.",
+        "city", checks, {"tiny": "12 rows, and min_rows is 30"}, 0.05, f"Evidence in some of {count}.",
         {"correction": "Holm", "min_rows": 30, "seed": 7},
     )  # fmt: skip

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from condgof.locate import Check, Finding
+from condgof.locate import Check, Finding, GroupedChecks
 from condgof.report._escape import html, shorten
 from condgof.report._numbers import number, pvalue, size
 from condgof.report._verdict import headline
 from condgof.result import GofResult
-
-if TYPE_CHECKING:
-    from condgof.locate import GroupedChecks
 
 # Inline, because a style sheet would reach the rest of the notebook; colours come from the notebook.
 _BOX = "max-width:46em;line-height:1.5"
@@ -59,7 +55,8 @@ def check_card(check: Check) -> str:
     places = "".join(
         f'<tr><td style="{_LINE}">{"●" if place.named else "○"} {i}</td>'
         f'<td style="{_LINE}">{html(shorten(place.where, 120))}</td>'
-        f'<td style="{_LINE}">{pvalue(place.pvalue)}</td><td style="{_LINE}">{html(_found(place.findings))}</td></tr>'
+        f'<td style="{_LINE}">{pvalue(place.pvalue)}</td>'
+        f'<td style="{_LINE}">{html(_found(place.findings))}</td></tr>'
         for i, place in enumerate(check.locations, 1)
     )
     listed = ""
@@ -79,7 +76,8 @@ def groups_card(grouped: GroupedChecks, most: int = 20) -> str:
     ordered = sorted(grouped.checks.items(), key=lambda item: (item[1].pvalue, item[0]))
     lines = "".join(
         f'<tr><td style="{_LINE}">{"✗" if check.rejects else "○"} {html(shorten(name, 60))}</td>'
-        f'<td style="{_LINE}">{pvalue(check.pvalue)}</td><td style="{_LINE}">{size(check.effect.interval.estimate)}</td>'
+        f'<td style="{_LINE}">{pvalue(check.pvalue)}</td>'
+        f'<td style="{_LINE}">{size(check.effect.interval.estimate)}</td>'
         f'<td style="{_LINE}">{check.result.n:,}</td></tr>'
         for name, check in ordered[:most]
     )
@@ -102,7 +100,8 @@ def _box(head: str, body: str, bad: bool) -> str:
 
 def _table(rows: list[tuple[str, str]]) -> str:
     lines = "".join(
-        f'<tr><th scope="row" style="{_LINE}">{html(name)}</th><td style="{_LINE}">{html(value)}</td></tr>'
+        f'<tr><th scope="row" style="{_LINE}">{html(name)}</th>'
+        f'<td style="{_LINE}">{html(value)}</td></tr>'
         for name, value in rows
     )
     return f"<table><tbody>{lines}</tbody></table>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from condgof._typing import FloatArray
+from condgof._typing import AnyArray, FloatArray
 from condgof.locate import Panel
 from condgof.report._numbers import number
 from condgof.report._reduce import histogram, middle_span, panel_span, quantiles
@@ -19,7 +19,7 @@ def normal_density(z: FloatArray) -> FloatArray:
 def reference(
     panel: Panel, column: int, ends: tuple[float, float], normal: bool
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Return the model's density (x, height) of a column, if it has one; `normal` if residuals should be that."""
+    """Return the model's density (x, height) of a column, if it has one; `normal`: for residuals too."""
     if panel.grid is not None and panel.density is not None:
         x, height = panel.grid[:, column], panel.density[:, column]
         inside = (x >= ends[0]) & (x <= ends[1])
@@ -89,7 +89,7 @@ def _desc(panel: Panel, column: int, where: str, line: tuple[FloatArray, FloatAr
 
 
 def pair_chart(panel: Panel, pair: tuple[int, int], key: str, where: str) -> str:
-    """Draw two columns of y against each other: rows near a location, and the model's draws under them."""
+    """Draw two columns of y against each other: rows near a location over the model's draws."""
     a, b = pair
     frame = Frame(
         panel_span(panel, a), panel_span(panel, b), height=300, left=room_for(panel_span(panel, b))
@@ -108,12 +108,12 @@ def pair_chart(panel: Panel, pair: tuple[int, int], key: str, where: str) -> str
     return picture(frame, parts, key=key, title=title, desc=desc)
 
 
-def _inside(frame: Frame, x: FloatArray, y: FloatArray) -> FloatArray:
+def _inside(frame: Frame, x: FloatArray, y: FloatArray) -> AnyArray:
     return np.asarray((x >= frame.x[0]) & (x <= frame.x[1]) & (y >= frame.y[0]) & (y <= frame.y[1]))
 
 
 def residual_chart(residuals: FloatArray, name: str, key: str, normal: bool) -> str:
-    """Draw residuals (m,) as a histogram, with the standard normal density if that is what they should be."""
+    """Draw residuals (m,) as a histogram, with the standard normal density if they are `normal`."""
     ends = middle_span(residuals, (-3.2, 3.2))
     edges, heights = histogram(residuals, None, ends)
     z = np.linspace(*ends, 141)

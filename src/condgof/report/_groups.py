@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from condgof.locate import Check, GroupedChecks
 from condgof.report._escape import html
 from condgof.report._html import Safe, folded, paragraph, table
 from condgof.report._numbers import pvalue, size
 from condgof.report._page import page, section
 from condgof.report._run_notes import group_facts, what_was_run
 from condgof.report._verdict import headline, sign
-
-if TYPE_CHECKING:
-    from condgof.locate import Check, GroupedChecks
 
 #: Bytes that the sections of groups may fill; a page stays below two million.
 ROOM = 1_600_000
@@ -82,8 +79,8 @@ def _section(grouped: GroupedChecks, name: str, key: str) -> str:
     if len(grouped.checks) > 4:  # a long page: the table leads to what a reader wants to see
         inside = folded(f"Pictures and numbers ({headline(check).lower()})", inside)
     return (
-        f'<section class="group" id="{key}" aria-labelledby="{key}-name"><h2 id="{key}-name">{html(heading)}</h2>'
-        f"{inside}</section>"
+        f'<section class="group" id="{key}" aria-labelledby="{key}-name">'
+        f'<h2 id="{key}-name">{html(heading)}</h2>{inside}</section>'
     )
 
 

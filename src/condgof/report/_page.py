@@ -61,7 +61,7 @@ def check_page(
 
 
 def section(check: Check, key: str, level: int = 2) -> str:
-    """Return verdict, where and how, residuals and evidence of one check, with headings from a level on."""
+    """Return verdict, where and how, residuals and evidence of one check; headings from a level on."""
     parts = (verdict, where_and_how, residuals, evidence)
     text = "".join(part(check, key) for part in parts)
     if level == 2:
@@ -88,7 +88,8 @@ def page(heading: str, below: str, tab: str, body: str) -> str:
         f"<title>{html(tab)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
         '<a class="skip" href="#main">To the verdict</a>\n'
         f'<header><div><h1>{html(heading)}</h1><p class="soft">{html(below)}</p></div>'
-        '<button class="theme" type="button" aria-label="Switch between light and dark">Dark</button></header>\n'
+        '<button class="theme" type="button" aria-label="Switch between light and dark">Dark</button>'
+        "</header>\n"
         f'<main id="main">{body}</main>\n'
         f"<footer>{reading}Made by condgof. This file needs no network and holds no more of the data "
         "than it shows.</footer>\n"

@@ -14,7 +14,7 @@ from condgof.report._chart_how import model_words, normal_density, reference
 from condgof.report._chart_null import draws_span
 from condgof.report._escape import label, shorten, visible
 from condgof.report._figures import BLUE, ORANGE
-from condgof.report._levels import coordinate, is_level, levels_shown
+from condgof.report._levels import coordinate, is_level, level_means, levels_shown
 from condgof.report._numbers import number, pvalue
 from condgof.report._reduce import (
     Regular,
@@ -36,7 +36,7 @@ HEIGHT = "evidence of misfit\n(power criterion)"
 
 
 def axes_for(ax: Any, size: tuple[float, float] = (6.0, 4.0)) -> Any:
-    """Return the Axes that was given, or one on a new figure of pyplot, which notebooks show by themselves."""
+    """Return the Axes that was given, or one on a new figure of pyplot, which notebooks show."""
     if ax is not None:
         return ax
     require("matplotlib", "plot", "Drawing a figure")
@@ -143,7 +143,8 @@ def _draw_curve(ax: Any, check: Check, column: int, regular: Regular | None) -> 
                 location.reach[name], (height, height), color="0.35", lw=1.2, marker="|", ms=7, zorder=4
             )
         _mark(ax, at, height, i, location)
-    ax.plot(scape.points[:, column], np.zeros(len(scape.points)), "|", color="black", alpha=0.3, ms=7, mew=0.6,
+    ax.plot(scape.points[:, column], np.zeros(len(scape.points)), "|", color="black", alpha=0.3, ms=7,
+            mew=0.6,
             transform=ax.get_xaxis_transform(), clip_on=False)  # fmt: skip
     ax.set_xlim(middle_span(x))
     ax.margins(y=0.14)
@@ -168,7 +169,8 @@ def _draw_map(ax: Any, check: Check, pair: tuple[int, ...], regular: Regular | N
         ax.set_ylim(b[0], b[-1])
     else:
         order = np.argsort(scape.values, kind="stable")  # the strongest on top
-        drawn = ax.scatter(x[order], y[order], c=scape.values[order], s=5 + 25 * np.clip(scape.values[order] / top, 0, 1),
+        values = scape.values[order]
+        drawn = ax.scatter(x[order], y[order], c=values, s=5 + 25 * np.clip(values / top, 0, 1),
                            ec="0.4", lw=0.15, **colours)  # fmt: skip
         ax.set_xlim(across.ends)
         ax.set_ylim(up.ends)
@@ -198,10 +200,7 @@ def _colours(dots: bool) -> Any:
 def _draw_bars(ax: Any, check: Check, column: int) -> None:
     scape = check.landscape
     shown, _ = levels_shown(check, column)
-    codes = scape.points[:, column].astype(int)
-    means = [
-        float(scape.values[codes == level].mean()) if (codes == level).any() else 0.0 for level in shown
-    ]
+    means = level_means(check, column, shown)
     names = scape.levels[scape.columns[column]]
     ax.barh(range(len(shown)), means, color=PALE, height=0.7)
     ax.axvline(0.0, color="0.5", lw=0.8)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy
 
+from condgof.locate import Check, GroupedChecks
 from condgof.report._escape import html, visible
 from condgof.report._html import bullets
 from condgof.report._numbers import number
-
-if TYPE_CHECKING:
-    from condgof.locate import Check, GroupedChecks
 
 
 def what_was_run(

@@ -34,7 +34,8 @@ def verdict(check: Check, key: str) -> str:
     cards = "".join((_certainty(check), _size(check, key), _power(check)))
     return (
         f'<section class="verdict{" bad" if bad else ""}" aria-labelledby="{key}-v">'
-        f'<h2 id="{key}-v">{sign(bad)}<span>{headline(check)}</span></h2>{paragraph(check.words)}</section>'
+        f'<h2 id="{key}-v">{sign(bad)}<span>{headline(check)}</span></h2>'
+        f"{paragraph(check.words)}</section>"
         f'<div class="cards">{cards}</div>'
     )
 
@@ -165,7 +166,8 @@ def _scales(check: Check) -> str:
         '<h3>Scale by scale</h3><div class="wide"><table class="heat">'
         "<caption>p-value at each pair of scales: ranges of x (across) and of y (down), broad to "
         "narrow</caption>"
-        f'<thead><tr><th scope="col">y \\ x</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+        f'<thead><tr><th scope="col">y \\ x</th>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
         + paragraph(
             "The test looks at broad and at narrow patterns at once and pays for looking once. The "
             "stronger the colour, the smaller; the "

@@ -68,7 +68,9 @@ def where_and_how(check: Check, key: str) -> str:
 def _introduction(check: Check) -> str:
     named = sum(location.named for location in check.locations)
     if not np.isfinite(check.landscape.values).any():
-        return "There were too few rows to set some aside and look for places in x; the verdict is about all of x."
+        return (
+            "There were too few rows to set some aside for places in x: the verdict is about all of x."
+        )
     if not check.locations:
         return "The map shows how clearly a misfit would show around each place."
     ways = "Point at a number, click it or reach it with the Tab key to see what is wrong there."
@@ -113,7 +115,8 @@ def _panel(check: Check, i: int, key: str) -> str:
         f'<section class="panel" id="{here}" tabindex="-1" aria-labelledby="{here}-h">'
         f'<h3 id="{here}-h"><span class="badge{" named" if location.named else ""}">{i}</span>'
         f"<span>{html(location.where)}</span></h3>"
-        f"{paragraph(_without_where(location))}{_pictures(check, location, here)}{_findings(location, here)}"
+        f"{paragraph(_without_where(location))}{_pictures(check, location, here)}"
+        f"{_findings(location, here)}"
         f"{paragraph(facts, 'means')}</section>"
     )
 
@@ -141,11 +144,11 @@ def _pictures(check: Check, location: Location, here: str) -> str:
     ]
     pair = _pair(location)
     if pair is not None:
-        scatter = "Each dot is a row near this place, the nearer the stronger"
+        also = "; in the other colour, draws from the model" if panel.samples is not None else ""
         drawn.append(
             figure(
                 pair_chart(panel, pair, f"{here}-pair", location.where),
-                f"{scatter}{'; in the other colour, draws from the model' if panel.samples is not None else ''}.",
+                f"Each dot is a row near this place, the nearer the stronger{also}.",
             )
         )
     return "".join(drawn)
@@ -218,7 +221,7 @@ def _map_table(check: Check) -> str:
 
 
 def residuals(check: Check, key: str) -> str:
-    """Return all residuals against what the model says: a histogram and a quantile plot for each column of y."""
+    """Return all residuals against what the model says: a histogram and a quantile plot a column."""
     scape = check.landscape
     head = f'<section aria-labelledby="{key}-r"><h2 id="{key}-r">All rows at once</h2>'
     if scape.residuals is None:
