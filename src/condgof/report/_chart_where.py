@@ -213,7 +213,8 @@ def _pair(check: Check, pair: tuple[int, int], key: str) -> Drawn:
     frame = Frame(
         x_frame.ends, y_frame.ends, top=44, bottom=below,
         height=int(np.clip(44 + 32 * strips, 184, 334)) + below,
-        left=34 + room(y_frame.names) if y_frame.names else room_for(y_frame.ends),
+        left=max(34 + room(y_frame.names), int(0.75 * room(x_frame.names))) if y_frame.names
+        else room_for(y_frame.ends),
     )  # fmt: skip
     inside = _inside(frame, x, y)
     shade = shades(scape.values, highest(check))

@@ -182,7 +182,8 @@ def _draw_map(ax: Any, check: Check, pair: tuple[int, ...], regular: Regular | N
         if side.names:
             axis.set_ticks(range(len(side.names)), [label(shorten(n, 16)) for n in side.names])
     if across.names and max(len(n) for n in across.names) * len(across.names) > 60:
-        ax.tick_params(axis="x", labelrotation=40)
+        for text in ax.get_xticklabels():
+            text.set(rotation=40, ha="right", rotation_mode="anchor")
     ax.set_xlabel(label(shorten(scape.columns[pair[0]], 60)))
     ax.set_ylabel(label(shorten(scape.columns[pair[1]], 40)))
     ax.figure.colorbar(drawn, ax=ax, label=HEIGHT.replace("\n", " "))
