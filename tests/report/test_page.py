@@ -59,12 +59,13 @@ def test_only_its_own_script_and_style_may_run(text):
 
 def test_references_lead_somewhere_and_headings_go_down_by_one(text):
     page = Page(text)
-    assert len(page.ids) == len(set(page.ids))
+    ids = set(page.ids)
+    assert len(page.ids) == len(ids)
     for _, attributes in page.elements:
         for name in ("aria-labelledby", "aria-controls", "data-loc"):
-            assert set((attributes.get(name) or "").split()) <= set(page.ids)
+            assert set((attributes.get(name) or "").split()) <= ids
         if attributes.get("href", "#") != "#":
-            assert attributes["href"][1:] in page.ids
+            assert attributes["href"][1:] in ids
     levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch(r"h[1-6]", tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
