@@ -10,7 +10,7 @@ from condgof._typing import AnyArray, FloatArray
 from condgof.locate import Check
 from condgof.report._escape import html
 from condgof.report._levels import coordinate, cut, is_level, level_means, levels_shown, room
-from condgof.report._marks import Places, legend, marks
+from condgof.report._marks import Places, extents, legend, marks
 from condgof.report._numbers import number
 from condgof.report._reduce import (
     SHADES,
@@ -131,6 +131,7 @@ def _map(check: Check, regular: Regular, key: str) -> Drawn:
     frame = Frame(
         (across[0] - size[0] / 2, across[-1] + size[0] / 2), up, height=380, top=44, left=room_for(up)
     )
+    places = Places.of(check, a, b)
     known = np.isfinite(values)
     shade = shades(values, highest(check))
     layers = [(known & (shade == i), f"s{i}") for i in range(SHADES)]
@@ -141,7 +142,7 @@ def _map(check: Check, regular: Regular, key: str) -> Drawn:
         frame.y_axis(y_name, grid=False),
         frame.x_axis(x_name),
         legend(frame, highest(check)),
-        *marks(frame, check, Places.of(check, a, b), key),
+        *marks(frame, check, places, key, extents(frame, check, (a, b), places)),
     ]
     desc = f"A map over {x_name} and {y_name}. {_peak(check, [a, b])} {_locations_words(check)}"
     title = f"Misfit over {x_name} and {y_name}"
@@ -220,6 +221,7 @@ def _pair(check: Check, pair: tuple[int, int], key: str) -> Drawn:
     shade = shades(scape.values, highest(check))
     layers = [(inside & (shade == i), f"d{i}") for i in range(SHADES)]
     x_name, y_name = (scape.columns[c] for c in pair)
+    places = Places(x_frame.marks, y_frame.marks)
     parts = [
         frame.y_axis(y_name, grid=False) if not y_frame.names else frame.side(y_name),
         frame.x_axis(x_name) if not x_frame.names else frame.foot(x_name),
@@ -227,7 +229,7 @@ def _pair(check: Check, pair: tuple[int, int], key: str) -> Drawn:
         *(_level_foot(frame, i, n) for i, n in enumerate(x_frame.names)),
         *(frame.dots(x[rows], y[rows], kind) for rows, kind in layers),
         legend(frame, highest(check)),
-        *marks(frame, check, Places(x_frame.marks, y_frame.marks), key),
+        *marks(frame, check, places, key, extents(frame, check, pair, places)),
     ]
     desc = f"Scatter of {int(inside.sum()):,} rows. {_peak(check, list(pair))} {_locations_words(check)}"
     svg = picture(
