@@ -26,6 +26,7 @@ from condgof.report._reduce import (
 from condgof.report._svg import Frame, picture, room_for, text
 
 HEIGHT = "evidence of misfit"
+FRAMES = " Dashed frame: what the chosen number stands for."
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,8 @@ def _map(check: Check, regular: Regular, key: str) -> Drawn:
     desc = f"A map over {x_name} and {y_name}. {_peak(check, [a, b])} {_locations_words(check)}"
     title = f"Misfit over {x_name} and {y_name}"
     svg = picture(frame, parts, key=key, title=title, desc=desc, live=True)
-    return Drawn(svg, "Shade: how clearly a misfit around that place shows. Dots: rows of data.")
+    caption = "Shade: how clearly a misfit around that place shows. Dots: rows of data."
+    return Drawn(svg, f"{caption}{FRAMES if check.locations else ''}")
 
 
 def _profile(check: Check, column: int, key: str) -> Drawn:
@@ -235,7 +237,12 @@ def _pair(check: Check, pair: tuple[int, int], key: str) -> Drawn:
     svg = picture(
         frame, parts, key=key, title=f"Misfit over {x_name} and {y_name}", desc=desc, live=True
     )
-    caption = "Each dot is a row of data; stronger and larger: a misfit around it shows more clearly."
+    caption = (
+        "Each dot is a row of data; stronger and larger: a misfit around it shows more clearly."
+        f"{FRAMES if check.locations else ''}"
+        if key.endswith("0")
+        else f"The same over {x_name} and {y_name}."
+    )
     return Drawn(svg, f"{caption}{x_note}{y_note}")
 
 

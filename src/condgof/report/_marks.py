@@ -55,9 +55,7 @@ def extents(frame: Frame, check: Check, pair: tuple[int, int], places: Places) -
     return drawn
 
 
-def marks(
-    frame: Frame, check: Check, places: Places, key: str, around: Sequence[str] = ()
-) -> list[str]:
+def marks(frame: Frame, check: Check, places: Places, key: str, around: Sequence[str] = ()) -> list[str]:
     """Draw each location as a numbered link; marks upon each other are moved apart, with a leader."""
     if not check.locations:
         return []
