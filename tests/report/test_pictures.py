@@ -178,7 +178,7 @@ def test_cards_say_the_verdict_and_leak_no_style():
     for name, check in CHECKS.items():
         card = check._repr_html_()
         assert ("No evidence" in card) != check.rejects, name
-        assert len(re.findall("[●○] [0-9]", card)) == len(check.locations)
+        assert len(re.findall("[●○]&nbsp;[0-9]", card)) == len(check.locations)
         assert "<style" not in card
         assert "<script" not in card
         assert " id=" not in card
