@@ -6,8 +6,7 @@ from typing import Any
 
 from condgof.locate._inspect import Aims, inspect
 from condgof.locate._record import Check
-from condgof.methods import Options, Scored, Units, lay_out, prepare
-from condgof.models import as_model
+from condgof.methods import Options, Units, prepare_with_model
 from condgof.sample import RngLike, Seed
 from condgof.stein import DEFAULT_MEMORY
 
@@ -61,7 +60,6 @@ def check(
     aims = Aims.of(alpha, n_locations)
     options = Options.of(solver=solver, null="wild", n_boot=n_boot, engine=engine, memory=memory)
     seed = Seed.of(rng)
-    model, x, y = lay_out(model, x, y)
-    model = as_model(model)
-    scored = prepare(model, x, y, Units(scale_x, standardize), options, seed)
-    return inspect(model if isinstance(scored, Scored) else scored.model, scored, aims, options, seed)
+    units = Units(scale_x, standardize)
+    own, scored = prepare_with_model(model, x, y, units, options, seed)
+    return inspect(own, scored, aims, options, seed)
