@@ -4,6 +4,31 @@ from condgof.locate._check import check
 from condgof.locate._check_groups import check_groups
 from condgof.locate._grouped import GroupedChecks
 from condgof.locate._maps import power_criterion, witness
-from condgof.locate._record import Check
+from condgof.locate._record import (
+    SCHEMA,
+    Check,
+    Detectable,
+    Effect,
+    Finding,
+    Interval,
+    Landscape,
+    Location,
+    Panel,
+)
 
-__all__ = ["Check", "GroupedChecks", "check", "check_groups", "power_criterion", "witness"]
+__all__ = [
+    "SCHEMA",
+    "Check",
+    "Detectable",
+    "Effect",
+    "Finding",
+    "GroupedChecks",
+    "Interval",
+    "Landscape",
+    "Location",
+    "Panel",
+    "check",
+    "check_groups",
+    "power_criterion",
+    "witness",
+]

@@ -11,6 +11,7 @@ from typing import Any
 
 from condgof._typing import FloatArray
 from condgof.locate._frozen import Record
+from condgof.locate._shown import Shown
 from condgof.locate._text import check_text
 from condgof.result import GofResult
 
@@ -231,7 +232,7 @@ class Landscape(Record):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Check(Record):
+class Check(Shown, Record):
     """Does the model fit, and if not where, how and how badly?
 
     Parameters
