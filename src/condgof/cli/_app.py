@@ -8,12 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
+from condgof.cli import _check
 from condgof.study import METHODS, MISFITS, PAPER_TRIALS, PROBLEMS
 
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 app = typer.Typer(
-    help="Does a conditional density model p(y|x) fit the data, and if not, where?",
+    help="Does a model of y given x, with its uncertainty, fit the data? If not: where, and how?",
     context_settings=SETTINGS,
     add_completion=False,
     no_args_is_help=True,
@@ -44,9 +45,12 @@ def _condgof() -> None:
     """Take no options of its own: every command has its own."""
 
 
+app.command(help=_check.HELP, epilog=_check.EXAMPLES)(_check.check)
+
+
 @app.command(epilog="Example: condgof demo --out demo-output")
 def demo(out: Out = Path("demo-output")) -> None:
-    """Test two models on the bundled data: verdicts as text, and a figure."""
+    """Check two models on the bundled data: verdicts as text, and a report of each."""
     from condgof.cli._demo import run_demo
 
     run_demo(out)

@@ -1,0 +1,106 @@
+"""What `condgof check` does: read, check, write the report, show."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from condgof.cli._files import check_place, write_whole
+from condgof.cli._terminal import terminal
+from condgof.cli.check._columns import Asked, Roles
+from condgof.cli.check._facts import Facts
+from condgof.cli.check._given import blame_model, load_model
+from condgof.cli.check._load import Loaded, loaded
+from condgof.cli.check._show import console, show_check, show_groups, verdict
+from condgof.cli.check._table import Table
+from condgof.errors import CondgofError, InputError
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user asked for.
+
+    Parameters
+    ----------
+    data : str
+        A file, a pattern, a folder, or ``-``.
+    asked : Asked
+        The columns.
+    model : str, optional
+        The address of a model.
+    model_x : {"auto", "frame", "array"}
+        How it gets x.
+    alpha : float
+        Level.
+    seed : int
+        Seed.
+    threads : int, optional
+        Number of threads; all cores unless given.
+    drop_nulls : bool
+        Whether rows with missing values are left out.
+    report : Path, optional
+        Where to write the report.
+    as_json, quiet, fail_on_reject : bool
+        What to print, and the exit code.
+    command : str
+        The command as it was typed.
+    """
+
+    data: str
+    asked: Asked
+    model: str | None = None
+    model_x: str = "auto"
+    alpha: float = 0.05
+    seed: int = 0
+    threads: int | None = None
+    drop_nulls: bool = False
+    report: Path | None = None
+    as_json: bool = False
+    quiet: bool = False
+    fail_on_reject: bool = False
+    command: str = "condgof check"
+
+
+def run_check(options: Options) -> int:
+    """Check, and return the exit code."""
+    if not 0 < options.alpha < 1:
+        raise InputError(f"--alpha must be between 0 and 1 (0.05 is 5%), got {options.alpha:g}.")
+    if options.report is not None:
+        check_place(options.report, "--report")
+    say = _silence if options.quiet else _tell
+    # Whatever users' models print must not get between the results.
+    with redirect_stdout(sys.stderr), _status(options):
+        table = Table.of(options.data)
+        roles = options.asked.resolve(table.label, table.names, options.model is not None)
+        model = None
+        if options.model is not None:
+            model = load_model(options.model, options.model_x, roles.x, len(roles.y))
+        with loaded(table, roles, model, options.drop_nulls, say) as sample:
+            found = _checked(sample, roles, options)
+    facts = Facts.of(options.data, table.label, roles, sample, options.model, options.command)
+    if options.report is not None:
+        write_whole(options.report, _page(found, facts))
+    _print(found, facts, options)
+    return 1 if options.fail_on_reject and _rejected(found) else 0
+
+
+def _checked(sample: Loaded, roles: Roles, options: Options) -> Any:
+    from condgof.locate import check, check_groups
+
+    settings = {"alpha": options.alpha, "rng": options.seed, "engine": options.threads}
+    try:
+        if roles.by is not None:
+            return check_groups(sample.model, sample.x, sample.y, by=sample.groups, **settings)
+        return check(sample.model, sample.x, sample.y, **settings)
+    except CondgofError:
+        raise
+    except Exception as error:
+        blamed = None if options.model is None else blame_model(error, options.model)
+        if blamed is None:
+            raise
+        raise blamed from error

@@ -1,0 +1,101 @@
+"""A check on the terminal: for a person who knows no kernels, in colour or without, at 80 columns."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table as Grid
+from rich.text import Text
+
+from condgof.cli._terminal import terminal
+
+if TYPE_CHECKING:
+    from condgof.locate import Check, Finding, Location
+
+#: Lines longer than this are hard to read.
+WIDEST = 100
+
+
+def console() -> Console:
+    """Return the console for results: standard output, without any markup or highlighting."""
+    found = Console(file=sys.stdout, markup=False, emoji=False, highlight=False)
+    if found.width > WIDEST:
+        found.width = WIDEST
+    return found
+
+
+def show_check(check: Check, facts: Mapping[str, str]) -> RenderableType:
+    """Lay out a check.
+
+    Parameters
+    ----------
+    check : Check
+        What to show.
+    facts : mapping
+        What was checked: label to text.
+    """
+    parts: list[RenderableType] = [
+        _facts(facts),
+        _verdict(check.words, check.result.reject(check.alpha)),
+        _facts({"how much": check.effect.words, "could see": check.detectable.words}),
+    ]
+    parts += _places(check)
+    notes = notes_of(check)
+    if notes:
+        parts += [Text(), _facts(dict.fromkeys(["note"], notes[0]))]
+        parts += [_facts({"": note}) for note in notes[1:]]
+    return Group(*parts)
+
+
+def notes_of(check: Check) -> list[str]:
+    """What a reader should know besides."""
+    listed = [*check.result.details.get("notes", ()), *check.details.get("notes", ())]
+    return list(dict.fromkeys(str(note) for note in listed))
+
+
+def _verdict(words: str, rejected: bool) -> RenderableType:
+    style = "bold red" if rejected else "bold green"
+    return Padding(Text(terminal(words), style=style), (1, 0))
+
+
+def _facts(facts: Mapping[str, str]) -> Grid:
+    """Labels on the left, text on the right."""
+    grid = Grid.grid(padding=(0, 2, 0, 0))
+    grid.add_column(width=9, no_wrap=True, style="dim")
+    grid.add_column(overflow="fold")
+    for name, text in facts.items():
+        grid.add_row(Text(name), Text(terminal(text)))
+    return grid
+
+
+def _places(check: Check) -> Iterator[RenderableType]:
+    named = [location for location in check.locations if location.named]
+    if not named:
+        if check.result.reject(check.alpha):
+            yield Text()
+            yield _facts({"where": "no single place stands out: the misfit is spread over x"})
+        return
+    yield Padding(Text("Where, and what is wrong there", style="bold"), (1, 0, 0, 0))
+    grid = Grid.grid(padding=(0, 1, 0, 0))
+    grid.add_column(justify="right", no_wrap=True, style="dim")
+    grid.add_column(overflow="fold")
+    for number, location in enumerate(named, 1):
+        grid.add_row(Text(f"{number}."), _place(location))
+    yield grid
+
+
+def _place(location: Location) -> Text:
+    text = Text(terminal(location.where), style="bold")
+    text.append(f"  (p = {location.pvalue:.2g}, {location.rows:,.0f} rows near)", style="not bold dim")
+    findings = [finding for finding in location.findings if finding.named] or location.findings[:1]
+    for finding in findings:
+        text.append("\n" + terminal(_sentence(finding)), style="not bold")
+    return text
+
+
+def _sentence(finding: Finding) -> str:
+    return finding.words
