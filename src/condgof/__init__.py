@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from condgof import errors, models
 from condgof.kernels import IMQ, Categorical, Gaussian, Kernel, Laplace, Matern52, Radial
-from condgof.locate import power_criterion, witness
+from condgof.locate import Check, check, power_criterion, witness
 from condgof.methods import adaptive, fscd, fssd, kcsd, ksd, mmd, zheng
 from condgof.models import (
     as_model,
@@ -31,6 +31,7 @@ __version__ = "0.1.0"
 __all__ = [
     "IMQ",
     "Categorical",
+    "Check",
     "Gaussian",
     "GofResult",
     "Kernel",
@@ -40,6 +41,7 @@ __all__ = [
     "Source",
     "adaptive",
     "as_model",
+    "check",
     "columns",
     "errors",
     "from_jax",

@@ -6,18 +6,46 @@ Everything that a report or a picture draws is in here, in bounded size: neither
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from condgof._typing import FloatArray
-from condgof.result import GofResult
+from condgof.result import GofResult, _plain
 
 #: Version of the dictionary that `Check.to_dict` gives, and of ``condgof check --json``.
 SCHEMA = 1
 
 
+class _Record:
+    """A frozen record: its arrays are read-only, its mappings too, and it pickles."""
+
+    def __post_init__(self) -> None:
+        for name, value in self.__dict__.items():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+            elif isinstance(value, Mapping) and not isinstance(value, MappingProxyType):
+                object.__setattr__(self, name, MappingProxyType(dict(value)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            name: dict(value) if isinstance(value, Mapping) else value
+            for name, value in self.__dict__.items()
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain Python objects, ready for JSON."""
+        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
+
+
 @dataclass(frozen=True)
-class Interval:
+class Interval(_Record):
     """An estimate with its confidence interval.
 
     Parameters
@@ -35,7 +63,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(_Record):
     """One way in which y differs from the model near a location.
 
     Parameters
@@ -64,7 +92,7 @@ class Finding:
 
 
 @dataclass(frozen=True, eq=False)
-class Panel:
+class Panel(_Record):
     """What to draw of y near a location.
 
     Parameters
@@ -96,7 +124,7 @@ class Panel:
 
 
 @dataclass(frozen=True, eq=False)
-class Location:
+class Location(_Record):
     """A place in x where the misfit is strongest, and what is wrong there.
 
     Parameters
@@ -142,7 +170,7 @@ class Location:
 
 
 @dataclass(frozen=True)
-class Effect:
+class Effect(_Record):
     """How much: the size of the misfit, which does not grow with n.
 
     Parameters
@@ -165,7 +193,7 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class Detectable:
+class Detectable(_Record):
     """What the check could have seen: the smallest misfit that it finds with probability `power`.
 
     Parameters
@@ -188,7 +216,7 @@ class Detectable:
 
 
 @dataclass(frozen=True, eq=False)
-class Landscape:
+class Landscape(_Record):
     """The misfit over x, for maps.
 
     Parameters
@@ -220,8 +248,8 @@ class Landscape:
     residual_kind: str = ""
 
 
-@dataclass(frozen=True, eq=False)
-class Check:
+@dataclass(frozen=True, eq=False, repr=False)
+class Check(_Record):
     """Does the model fit, and if not where, how and how badly?
 
     Parameters
@@ -256,3 +284,18 @@ class Check:
     y_columns: tuple[str, ...]
     words: str
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain Python objects, ready for JSON; ``"schema"`` is its version."""
+        return {"schema": SCHEMA, **super().to_dict()}
+
+    def __repr__(self) -> str:
+        named = sum(location.named for location in self.locations)
+        return f"Check(n={self.result.n}, pvalue={self.result.pvalue:.4g}, named={named})"
+
+    def __str__(self) -> str:
+        lines = [f"Check of a conditional density model, n = {self.result.n:,}", f"  {self.words}"]
+        for location in self.locations:
+            lines.append(f"  {'*' if location.named else ' '} {location.words}")
+        lines += [f"  note: {note}" for note in self.details.get("notes", ())]
+        return "\n".join(lines)

@@ -84,9 +84,15 @@ class Stream:
 
     def at(self, rows: IntArray, engine: Engine) -> Scored:
         """Read and score rows by their global numbers, in the units of the subsample."""
+        return self.with_model(rows, engine)[0]
+
+    def with_model(self, rows: IntArray, engine: Engine) -> tuple[Scored, ConditionalModel]:
+        """Read and score rows as `at` does, and return them with the model of these rows."""
         scales, units = self.subsample.scales, Units(standardize=self.subsample.by)
-        part = score_block(self.model, self.source, _take(self.source, rows, engine), rows, units)
-        return replace(part, x=part.sample.x / scales, scales=scales)
+        block = _take(self.source, rows, engine)
+        part = score_block(self.model, self.source, block, rows, units)
+        scaled = replace(part, x=part.sample.x / scales, scales=scales)
+        return scaled, of_rows(self.model, block, rows)
 
     def rows(self) -> SourceRows:
         """Return the rows, for sums over them."""
