@@ -13,10 +13,11 @@ from typing import Any
 from condgof.cli._files import check_place, write_whole
 from condgof.cli._terminal import terminal
 from condgof.cli.check._columns import Asked, Roles
+from condgof.cli.check._document import check_to_dict, document
 from condgof.cli.check._facts import Facts
 from condgof.cli.check._given import blame_model, load_model
 from condgof.cli.check._load import Loaded, loaded
-from condgof.cli.check._show import console, show_check, show_groups, verdict
+from condgof.cli.check._show import console, show_check
 from condgof.cli.check._table import Table
 from condgof.errors import CondgofError, InputError
 
@@ -82,15 +83,39 @@ def run_check(options: Options) -> int:
             model = load_model(options.model, options.model_x, roles.x, len(roles.y))
         with loaded(table, roles, model, options.drop_nulls, say) as sample:
             found = _checked(sample, roles, options)
-    facts = Facts.of(options.data, table.label, roles, sample, options.model, options.command)
+    facts = Facts.of(table.label, roles, options.model, sample, options.command)
     if options.report is not None:
-        write_whole(options.report, _page(found, facts))
+        write_whole(options.report, found.to_html(title=facts.title, command=options.command))
     _print(found, facts, options)
-    return 1 if options.fail_on_reject and _rejected(found) else 0
+    return 1 if options.fail_on_reject and found.result.reject(options.alpha) else 0
+
+
+def _print(found: Any, facts: Facts, options: Options) -> None:
+    if options.as_json:
+        content = {"check": check_to_dict(found)}
+        rejected = found.result.reject(options.alpha)
+        whole = document(
+            facts,
+            rejected,
+            found.words,
+            content,
+            seed=options.seed,
+            alpha=options.alpha,
+            report=options.report,
+        )
+        print(json.dumps(whole, indent=2, allow_nan=False))
+    elif options.quiet:
+        print(terminal(found.words))
+    else:
+        screen = console()
+        screen.print(show_check(found, facts.lines()))
+        if options.report is not None:
+            print(f"\nReport: {terminal(options.report)}")
 
 
 def _checked(sample: Loaded, roles: Roles, options: Options) -> Any:
-    from condgof.locate import check, check_groups
+    from condgof.locate import check
+    check_groups = None
 
     settings = {"alpha": options.alpha, "rng": options.seed, "engine": options.threads}
     try:
@@ -104,3 +129,23 @@ def _checked(sample: Loaded, roles: Roles, options: Options) -> Any:
         if blamed is None:
             raise
         raise blamed from error
+
+
+@contextmanager
+def _status(options: Options) -> Iterator[None]:
+    """Show that something happens, on a terminal."""
+    if options.quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("checking"):
+        yield
+
+
+def _tell(text: str) -> None:
+    print(f"condgof: {terminal(text)}", file=sys.stderr)
+
+
+def _silence(text: str) -> None:
+    pass

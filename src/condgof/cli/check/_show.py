@@ -14,7 +14,8 @@ from rich.text import Text
 from condgof.cli._terminal import terminal
 
 if TYPE_CHECKING:
-    from condgof.locate import Check, Finding, Location
+    from condgof.locate import Check
+    from condgof.locate._record import Location
 
 #: Lines longer than this are hard to read.
 WIDEST = 100
@@ -40,15 +41,24 @@ def show_check(check: Check, facts: Mapping[str, str]) -> RenderableType:
     """
     parts: list[RenderableType] = [
         _facts(facts),
-        _verdict(check.words, check.result.reject(check.alpha)),
-        _facts({"how much": check.effect.words, "could see": check.detectable.words}),
+        _headline(headline(check), check.result.reject(check.alpha)),
+        _facts(
+            {"how much": _sentence(check.effect.words), "could see": _sentence(check.detectable.words)}
+        ),
+        *_places(check),
     ]
-    parts += _places(check)
     notes = notes_of(check)
     if notes:
-        parts += [Text(), _facts(dict.fromkeys(["note"], notes[0]))]
-        parts += [_facts({"": note}) for note in notes[1:]]
+        parts.append(Text())
+        parts += [_facts({"" if i else "note": note}) for i, note in enumerate(notes)]
     return Group(*parts)
+
+
+def headline(check: Check) -> str:
+    """The verdict in a few words."""
+    found = "Evidence" if check.result.reject(check.alpha) else "No evidence"
+    level = f"{100 * check.alpha:g}%"
+    return f"{found} against the model at the {level} level (p = {check.result.pvalue:.2g})."
 
 
 def notes_of(check: Check) -> list[str]:
@@ -57,9 +67,9 @@ def notes_of(check: Check) -> list[str]:
     return list(dict.fromkeys(str(note) for note in listed))
 
 
-def _verdict(words: str, rejected: bool) -> RenderableType:
+def _headline(words: str, rejected: bool) -> RenderableType:
     style = "bold red" if rejected else "bold green"
-    return Padding(Text(terminal(words), style=style), (1, 0))
+    return Padding(Text(terminal(words), style=style), (1, 0), expand=False)
 
 
 def _facts(facts: Mapping[str, str]) -> Grid:
@@ -77,9 +87,9 @@ def _places(check: Check) -> Iterator[RenderableType]:
     if not named:
         if check.result.reject(check.alpha):
             yield Text()
-            yield _facts({"where": "no single place stands out: the misfit is spread over x"})
+            yield _facts({"where": "No single place stands out: the misfit is spread over x."})
         return
-    yield Padding(Text("Where, and what is wrong there", style="bold"), (1, 0, 0, 0))
+    yield Padding(Text("Where, and what is wrong there", style="bold"), (1, 0, 0, 0), expand=False)
     grid = Grid.grid(padding=(0, 1, 0, 0))
     grid.add_column(justify="right", no_wrap=True, style="dim")
     grid.add_column(overflow="fold")
@@ -91,11 +101,20 @@ def _places(check: Check) -> Iterator[RenderableType]:
 def _place(location: Location) -> Text:
     text = Text(terminal(location.where), style="bold")
     text.append(f"  (p = {location.pvalue:.2g}, {location.rows:,.0f} rows near)", style="not bold dim")
-    findings = [finding for finding in location.findings if finding.named] or location.findings[:1]
-    for finding in findings:
-        text.append("\n" + terminal(_sentence(finding)), style="not bold")
+    for line in _what(location):
+        text.append("\n" + terminal(line), style="not bold")
     return text
 
 
-def _sentence(finding: Finding) -> str:
-    return finding.words
+def _what(location: Location) -> list[str]:
+    """Sentences on what is wrong at a place."""
+    named = [_sentence(finding.words) for finding in location.findings if finding.named]
+    if named or not location.findings:
+        return named
+    return [f"In no simple way; the most telling difference: {location.findings[0].words}."]
+
+
+def _sentence(words: str) -> str:
+    """Begin with a capital letter and end with a full stop."""
+    words = words.strip()
+    return f"{words[:1].upper()}{words[1:]}{'' if words.endswith('.') else '.'}"

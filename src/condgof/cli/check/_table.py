@@ -56,7 +56,7 @@ class Table:
             text = sys.stdin.buffer.read()
             with _naming(STDIN_LABEL, "CSV"):
                 schema = _csv_schema(arrow().py_buffer(text))
-            names = tuple(schema.names)
+                names = tuple(schema.names)
             return cls(STDIN_LABEL, (), "CSV", dict(zip(names, schema.types, strict=True)), names, text)
         paths = tuple(data_paths(data))
         kinds = {data_format(path) for path in paths}
@@ -70,7 +70,7 @@ class Table:
             raise InputError(f"{data} is empty. A table with the columns of x and y is needed.")
         with _naming(data, kind):
             schema = _schema(paths[0], kind)
-        names = tuple(schema.names)
+            names = tuple(schema.names)
         return cls(data, paths, kind, dict(zip(names, schema.types, strict=True)), names)
 
     def bytes_of(self, names: Sequence[str]) -> int:
@@ -103,7 +103,7 @@ class Table:
         }
 
     def _read_one(self, path: str | None, roles: Roles) -> dict[str, Any]:
-        label = path or self.label
+        label = path if path and len(self.paths) > 1 else self.label
         if self.kind == "CSV":
             columns = _read_csv(path or arrow().py_buffer(self.text), label, self, roles)
         else:
@@ -134,7 +134,6 @@ def _read_csv(source: Any, label: str, table: Table, roles: Roles) -> dict[str, 
         try:
             read = csv.read_csv(
                 source,
-                read_options=csv.ReadOptions(use_threads=False),  # with threads, errors have no line
                 parse_options=csv.ParseOptions(newlines_in_values=True),
                 convert_options=csv.ConvertOptions(column_types=kinds, include_columns=list(roles.all)),
             )
@@ -142,7 +141,7 @@ def _read_csv(source: Any, label: str, table: Table, roles: Roles) -> dict[str, 
         except (pa.ArrowInvalid, KeyError, UnicodeDecodeError) as error:
             name = _column_at_fault(error, table)
             if name is None or name not in roles.x or name in text:
-                raise _csv_error(error, label, table, name) from error
+                raise _csv_error(error, source, label, name) from error
             text.add(name)
 
 
@@ -151,17 +150,21 @@ def _column_at_fault(error: Exception, table: Table) -> str | None:
     return table.names[int(found[1])] if found and int(found[1]) < len(table.names) else None
 
 
-def _csv_error(
-    error: Exception, label: str, table: Table, name: str | None
-) -> InputError | InputTypeError:
-    text = re.search(r"(?:Row #(\d+): )?.*invalid value '(.*)'", str(error), re.DOTALL)
+def _csv_error(error: Exception, source: Any, label: str, name: str | None) -> InputError | InputTypeError:
+    text = re.search(r"invalid value '(.*)'", str(error), re.DOTALL)
     if name is None or text is None:
         reason = str(error).strip().splitlines()[0]
         return InputError(f"{label} cannot be read as CSV: {reason}")
-    where = f", line {text[1]}," if text[1] else ""
+    pa, csv = arrow(), arrow("csv")
+    column = csv.read_csv(
+        source,
+        parse_options=csv.ParseOptions(newlines_in_values=True),
+        convert_options=csv.ConvertOptions(column_types={name: pa.string()}, include_columns=[name]),
+    ).column(0)
+    row = arrow("compute").index(column, text[1]).as_py()
     return InputTypeError(
-        f"Column {name!r} of {label}{where} holds {text[2]!r}, which is not a number. Correct it, or name "
-        "another column."
+        f"Column {name!r} of {label} holds {text[1]!r}, which is not a number, in row {row} (counted from 0). "
+        "Correct it, or name another column."
     )
 
 
