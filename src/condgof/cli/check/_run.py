@@ -115,6 +115,7 @@ def _print(found: Any, facts: Facts, options: Options) -> None:
 
 def _checked(sample: Loaded, roles: Roles, options: Options) -> Any:
     from condgof.locate import check
+
     check_groups = None
 
     settings = {"alpha": options.alpha, "rng": options.seed, "engine": options.threads}

@@ -39,8 +39,8 @@ def show_check(check: Check, facts: Mapping[str, str]) -> RenderableType:
     facts : mapping
         What was checked: label to text.
     """
-    parts: list[RenderableType] = [
-        _facts(facts),
+    parts: list[RenderableType] = [_facts(facts)] if facts else []
+    parts += [
         _headline(headline(check), check.result.reject(check.alpha)),
         _facts(
             {"how much": _sentence(check.effect.words), "could see": _sentence(check.detectable.words)}

@@ -150,7 +150,9 @@ def _column_at_fault(error: Exception, table: Table) -> str | None:
     return table.names[int(found[1])] if found and int(found[1]) < len(table.names) else None
 
 
-def _csv_error(error: Exception, source: Any, label: str, name: str | None) -> InputError | InputTypeError:
+def _csv_error(
+    error: Exception, source: Any, label: str, name: str | None
+) -> InputError | InputTypeError:
     text = re.search(r"invalid value '(.*)'", str(error), re.DOTALL)
     if name is None or text is None:
         reason = str(error).strip().splitlines()[0]
