@@ -1,8 +1,8 @@
 """The command line.
 
-Exit codes: 0 ran; 1 ``check --fail-on-reject`` and the model is rejected, and nothing else; 2 bad input or
-usage, with a message and no traceback; 3 an internal error; 130 stopped by Ctrl-C; 141 nobody reads the
-output any more.
+Exit codes: 0 ran; 1 ``check --fail-on-reject`` and the model is rejected, and nothing else; 2 bad input
+or usage, with a message and no traceback; 3 an internal error; 130 stopped by Ctrl-C; 141 nobody reads
+the output any more.
 """
 
 from __future__ import annotations

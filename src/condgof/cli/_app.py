@@ -103,8 +103,8 @@ def study(
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="A fitted model, module:attr or file.py:attr, which is imported: with n rows, what misfit "
-            "could I have seen?",
+            help="A fitted model, module:attr or file.py:attr, which is imported: with n rows, what "
+            "misfit could I have seen?",
         ),
     ] = None,
     data: Annotated[

@@ -13,10 +13,10 @@ COLUMNS_PANEL, MODEL_PANEL, OUTPUT_PANEL = "Columns", "Model", "Output"
 
 HELP = (
     "Check whether a model fits: the verdict, where it fails, how, and how badly.\n\n"
-    "The model is columns of the table (--mean and --std, or --score), or an object to import (--model). "
-    "Rows must be independent, and not those that the model was fitted on.\n\n"
-    "A COLUMN is its name; or names with commas between; or a pattern such as 'feat_*', which leaves out "
-    "columns that have another role; or a position, #0 being the first. A column of that very name goes "
+    "The model is columns of the table (--mean and --std, or --score), or an object to import "
+    "(--model). Rows must be independent, and not those that the model was fitted on.\n\n"
+    "A COLUMN is its name; or names with commas between; or a pattern such as 'feat_*', which leaves "
+    "out columns that have another role; or a position, #0 being the first. A column of that very name goes "
     "before all else. Options with a COLUMN may be repeated.\n\n"
     "Exit code 0: it ran. 1: --fail-on-reject, and the model is rejected. 2: bad input or usage, with a "
     "message. 3: an internal error."
@@ -35,8 +35,8 @@ def check(
         str,
         typer.Argument(
             metavar="DATA",
-            help="Parquet, CSV or Feather file, by its ending; a pattern or a folder of such files; or - for "
-            "CSV on standard input. Large tables are streamed.",
+            help="Parquet, CSV or Feather file, by its ending; a pattern or a folder of such files; or "
+            "- for CSV on standard input. Large tables are streamed.",
             show_default=False,
         ),
     ],
@@ -108,9 +108,9 @@ def check(
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="A fitted model to import: package.module:name, or path/to/file.py:name. This runs the code "
-            "in there: name only code that you trust. A function without arguments is called for the model. "
-            "Pickle files are never opened.",
+            help="A fitted model to import: package.module:name, or path/to/file.py:name. This runs "
+            "the code in there: name only code that you trust. A function without arguments is called "
+            "for the model. Pickle files are never opened.",
             rich_help_panel=MODEL_PANEL,
         ),
     ] = None,
@@ -118,8 +118,8 @@ def check(
         str,
         typer.Option(
             metavar="FORM",
-            help="How the model gets x: frame (of pandas, with column names), array (n rows, a column for each "
-            "of x), or auto, a frame where pandas is installed.",
+            help="How the model gets x: frame (of pandas, with column names), array (n rows, a column "
+            "for each of x), or auto, a frame where pandas is installed.",
             rich_help_panel=MODEL_PANEL,
         ),
     ] = "auto",

@@ -1,4 +1,4 @@
-"""The demonstration: two models of household food expenditure, checked on households they have not seen."""
+"""The demonstration: two models of household food expenditure, checked on other households."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from condgof.cli.check import Series, console, show_check
 from condgof.errors import MissingPackageError
 from condgof.locate import Check, check
 from condgof.models import Normal
-from condgof.report import draw_findings
+from condgof.report import check_page, draw_findings
 from condgof.study import EngelStudy, engel_study, examine
 
 ABOUT = {
@@ -33,7 +33,8 @@ def run_demo(out: Path) -> None:
     study = engel_study()
     out.mkdir(parents=True, exist_ok=True)
     print("Engel's data: food expenditure given income, 235 Belgian households (1857), in francs.")
-    print(f"Two models were fitted on every other household, and are checked on the other {len(study.income)}.")
+    count = len(study.income)
+    print(f"Two models were fitted on every other household, and are checked on the other {count}.")
     reports = [_one(name, model, study, out) for name, model in study.models.items()]
     _figure(study, out / "engel.png")
     print("\nReports, to be opened in a browser:")
@@ -49,7 +50,9 @@ def _one(name: str, model: Normal, study: EngelStudy, out: Path) -> Path:
     found = check((mean, std), Series("income", study.income), Series("food", study.food), rng=0)
     path = out / f"{name.replace(' ', '-')}.html"
     _write_table(path.with_suffix(".csv"), zip(study.income, study.food, mean, std, strict=True))
-    write_whole(path, found.to_html(title=f"{name.capitalize()}: {ABOUT[name]}", command=_command(path)))
+    write_whole(
+        path, check_page(found, title=f"{name.capitalize()}: {ABOUT[name]}", command=_command(path))
+    )
     _show(name, found)
     return path
 

@@ -1,7 +1,7 @@
 """The page docs/cli.md, made from the commands themselves: ``python -m condgof.cli._help docs/cli.md``.
 
-It is laid out here, from the names and texts that the commands are made of, and not by Typer or Rich: so it
-does not change with their versions.
+It is laid out here, from the names and texts that the commands are made of, and not by Typer or Rich: so
+it does not change with their versions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from condgof.cli._files import write_whole
 HEAD = """\
 # The command line
 
-<!-- Made by `make docs` from the commands themselves, and checked by a test: edit src/condgof/cli instead. -->
+<!-- Made by `make docs` from the commands, and checked by a test: edit src/condgof/cli instead. -->
 
 `pip install 'condgof[cli]'` brings it. `condgof COMMAND --help` shows the same on a terminal.
 """

@@ -95,8 +95,8 @@ class Asked:
         if bool(self.mean) != bool(self.std):
             given, lacking = ("--mean", "--std") if self.mean else ("--std", "--mean")
             raise InputError(
-                f"{given} without {lacking}: give both, the columns with the predicted mean and standard "
-                "deviation of y."
+                f"{given} without {lacking}: give both, the columns with the predicted mean and "
+                "standard deviation of y."
             )
         ways = [
             way
@@ -156,8 +156,8 @@ def pick(
     """Find the columns that an option means.
 
     The first that fits counts: a column of that very name; names separated by commas; ``#k``, the
-    column at position k counted from 0; a pattern with ``*``, ``?`` or ``[...]``; a whole number, which is
-    a position as well.
+    column at position k counted from 0; a pattern with ``*``, ``?`` or ``[...]``; a whole number, which
+    is a position as well.
 
     Parameters
     ----------
@@ -183,10 +183,9 @@ def pick(
         for name in _columns_of(each, names, table, flag, without):
             if name in found:
                 raise InputError(f"{flag} names the column {name!r} twice. Name each column once.")
-            if list(names).count(name) > 1:
-                raise InputError(
-                    f"{table} has {list(names).count(name)} columns named {name!r}. Give each its own name."
-                )
+            count = list(names).count(name)
+            if count > 1:
+                raise InputError(f"{table} has {count} columns named {name!r}. Give each its own name.")
             found.append(name)
     return tuple(found)
 

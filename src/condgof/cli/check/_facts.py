@@ -72,6 +72,15 @@ class Facts:
             lines["groups"] = f"by {self.roles.by}"
         return lines
 
+    def notes(self) -> list[str]:
+        """Return what a reader of the report should know of the data."""
+        notes = [f"data: {self.data}", f"model: {self.model_words}"]
+        if self.dropped.rows:
+            notes.append(f"rows with missing values that were left out: {self.dropped.words}")
+        if self.streamed:
+            notes.append("the table was streamed, not read whole")
+        return notes
+
     def to_dict(self) -> dict[str, Any]:
         """Return them ready for JSON."""
         roles = self.roles

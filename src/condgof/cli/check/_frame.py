@@ -70,7 +70,8 @@ class Frame:
     Examples
     --------
     >>> from condgof.sample import Sample
-    >>> frame = Frame({"size": np.array([1.0, 2.0, 3.0]), "town": np.array(["a", "b", "a"], dtype=object)})
+    >>> town = np.array(["a", "b", "a"], dtype=object)
+    >>> frame = Frame({"size": np.array([1.0, 2.0, 3.0]), "town": town})
     >>> sample = Sample.of(frame, [1, 2, 4])
     >>> [column.name for column in sample.x_columns], sample.x_columns[1].levels
     (['size', 'town'], ('a', 'b'))

@@ -90,8 +90,8 @@ class XForm:
         text = [name for name, values in x.data.items() if values.dtype.kind == "O"]
         if text:
             raise InputTypeError(
-                f"Column {text[0]!r} of x holds text, and the model gets x as an array of numbers. Install "
-                "pandas (pip install 'condgof[frames]') and pass --model-x frame, or leave it out of --x."
+                f"Column {text[0]!r} of x holds text, and the model gets x as an array of numbers. "
+                "Install pandas (pip install 'condgof[frames]') and pass --model-x frame, or leave it out."
             )
         return x.numbers()
 
@@ -112,7 +112,7 @@ def _of_x(name: str) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Given(ConditionalModel):
-    """A functional model that gets x and y in the form it expects, whether they are read whole or stream.
+    """A functional model that gets x and y in the form it expects, read whole or streamed.
 
     Parameters
     ----------

@@ -13,13 +13,15 @@ from typing import Any
 from condgof.cli._files import check_place, write_whole
 from condgof.cli._terminal import terminal
 from condgof.cli.check._columns import Asked, Roles
-from condgof.cli.check._document import check_to_dict, document
+from condgof.cli.check._document import document
 from condgof.cli.check._facts import Facts
-from condgof.cli.check._given import blame_model, load_model
+from condgof.cli.check._given import FORMS, blame_model, load_model
 from condgof.cli.check._load import Loaded, loaded
-from condgof.cli.check._show import console, show_check
+from condgof.cli.check._outcome import Single
+from condgof.cli.check._show import console
 from condgof.cli.check._table import Table
 from condgof.errors import CondgofError, InputError
+from condgof.locate import check
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,8 @@ def run_check(options: Options) -> int:
     """Check, and return the exit code."""
     if not 0 < options.alpha < 1:
         raise InputError(f"--alpha must be between 0 and 1 (0.05 is 5%), got {options.alpha:g}.")
+    if options.model_x not in FORMS:
+        raise InputError(f"--model-x must be one of {', '.join(FORMS)}, got {options.model_x!r}.")
     if options.report is not None:
         check_place(options.report, "--report")
     say = _silence if options.quiet else _tell
@@ -85,20 +89,35 @@ def run_check(options: Options) -> int:
             found = _checked(sample, roles, options)
     facts = Facts.of(table.label, roles, options.model, sample, options.command)
     if options.report is not None:
-        write_whole(options.report, found.to_html(title=facts.title, command=options.command))
+        write_whole(options.report, found.page(options.command, facts.notes()))
     _print(found, facts, options)
-    return 1 if options.fail_on_reject and found.result.reject(options.alpha) else 0
+    return 1 if options.fail_on_reject and found.rejected else 0
 
 
-def _print(found: Any, facts: Facts, options: Options) -> None:
+def _checked(sample: Loaded, roles: Roles, options: Options) -> Single:
+    settings: dict[str, Any] = {
+        "alpha": options.alpha,
+        "rng": options.seed,
+        "engine": options.threads,
+    }
+    try:
+        return Single(check(sample.model, sample.x, sample.y, **settings))
+    except CondgofError:
+        raise
+    except Exception as error:
+        blamed = None if options.model is None else blame_model(error, options.model)
+        if blamed is None:
+            raise
+        raise blamed from error
+
+
+def _print(found: Single, facts: Facts, options: Options) -> None:
     if options.as_json:
-        content = {"check": check_to_dict(found)}
-        rejected = found.result.reject(options.alpha)
         whole = document(
             facts,
-            rejected,
+            found.rejected,
             found.words,
-            content,
+            found.content(),
             seed=options.seed,
             alpha=options.alpha,
             report=options.report,
@@ -107,29 +126,9 @@ def _print(found: Any, facts: Facts, options: Options) -> None:
     elif options.quiet:
         print(terminal(found.words))
     else:
-        screen = console()
-        screen.print(show_check(found, facts.lines()))
+        console().print(found.show(facts.lines()))
         if options.report is not None:
             print(f"\nReport: {terminal(options.report)}")
-
-
-def _checked(sample: Loaded, roles: Roles, options: Options) -> Any:
-    from condgof.locate import check
-
-    check_groups = None
-
-    settings = {"alpha": options.alpha, "rng": options.seed, "engine": options.threads}
-    try:
-        if roles.by is not None:
-            return check_groups(sample.model, sample.x, sample.y, by=sample.groups, **settings)
-        return check(sample.model, sample.x, sample.y, **settings)
-    except CondgofError:
-        raise
-    except Exception as error:
-        blamed = None if options.model is None else blame_model(error, options.model)
-        if blamed is None:
-            raise
-        raise blamed from error
 
 
 @contextmanager

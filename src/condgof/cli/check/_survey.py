@@ -98,15 +98,16 @@ class Survey:
             )
         for name, (count, first) in self.infinite.items():
             raise NonFiniteError(
-                f"Column {name!r} of {self.label} is infinite in {count:,} of {self.rows:,} rows, the first "
-                f"in row {first:,} (counted from 0). Leave those rows out.",
+                f"Column {name!r} of {self.label} is infinite in {count:,} of {self.rows:,} rows, the "
+                f"first in row {first:,} (counted from 0). Leave those rows out.",
                 count=count,
                 first_row=first,
             )
         for name, (count, first, value) in self.not_positive.items():
             raise InputError(
-                f"Column {name!r} of {self.label} is a standard deviation and must be positive: it is not in "
-                f"{count:,} of {self.rows:,} rows, the first {value:g} in row {first:,} (counted from 0)."
+                f"Column {name!r} of {self.label} is a standard deviation and must be positive: it is "
+                f"not in {count:,} of {self.rows:,} rows, the first {value:g} in row {first:,} (counted "
+                "from 0)."
             )
         left = self.rows - dropped.rows
         if left < MIN_ROWS:

@@ -165,8 +165,8 @@ def _csv_error(
     ).column(0)
     row = arrow("compute").index(column, text[1]).as_py()
     return InputTypeError(
-        f"Column {name!r} of {label} holds {text[1]!r}, which is not a number, in row {row} (counted from 0). "
-        "Correct it, or name another column."
+        f"Column {name!r} of {label} holds {text[1]!r}, which is not a number, in row {row} (counted "
+        "from 0). Correct it, or name another column."
     )
 
 
@@ -201,8 +201,8 @@ def _checked_text(column: Any, name: str, label: str) -> Any:
     odd = [value for value in values if not _is_number(value)]
     if odd and 2 * len(odd) < len(values):
         raise InputTypeError(
-            f"Column {name!r} of {label} holds {odd[0]!r} among numbers. Correct it, or take the column as "
-            f"categories with --categorical {name}."
+            f"Column {name!r} of {label} holds {odd[0]!r} among numbers. Correct it, or take the column "
+            f"as categories with --categorical {name}."
         )
     return column
 
