@@ -16,8 +16,8 @@ HELP = (
     "The model is columns of the table (--mean and --std, or --score), or an object to import "
     "(--model). Rows must be independent, and not those that the model was fitted on.\n\n"
     "A COLUMN is its name; or names with commas between; or a pattern such as 'feat_*', which leaves "
-    "out columns that have another role; or a position, #0 being the first. A column of that very name goes "
-    "before all else. Options with a COLUMN may be repeated.\n\n"
+    "out columns that have another role; or a position, #0 being the first. A column of that very name "
+    "goes before all else. Options with a COLUMN may be repeated.\n\n"
     "Exit code 0: it ran. 1: --fail-on-reject, and the model is rejected. 2: bad input or usage, with a "
     "message. 3: an internal error."
 )

@@ -29,12 +29,12 @@ def unknown(what: str, name: str, known: Iterable[str], more: str = "") -> Input
 
 @dataclass(frozen=True)
 class Reference:
-    """A user's object by its address, ``module:attr`` or ``file.py:attr``, imported wherever it is needed.
+    """A user's object by its address, which is imported wherever it is needed.
 
     Parameters
     ----------
     path : str
-        The address; ``attr`` may have dots.
+        The address, ``module:attr`` or ``file.py:attr``; ``attr`` may have dots.
     """
 
     path: str
@@ -76,14 +76,15 @@ class Reference:
 
 
 def _import(name: str) -> Any:
-    """Import a module by its name, or a file by its path; modules beside the file can be imported too."""
+    """Import a module by its name, or a file by its path, which can import modules beside it."""
     if not name.endswith(".py"):
         return importlib.import_module(name)
     path = Path(name).expanduser().resolve()
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {name}")
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None  # the ending says Python
+    assert spec is not None  # the ending says Python
+    assert spec.loader is not None
     if str(path.parent) not in sys.path:
         sys.path.insert(0, str(path.parent))
     module = importlib.util.module_from_spec(spec)

@@ -91,7 +91,7 @@ class XForm:
         if text:
             raise InputTypeError(
                 f"Column {text[0]!r} of x holds text, and the model gets x as an array of numbers. "
-                "Install pandas (pip install 'condgof[frames]') and pass --model-x frame, or leave it out."
+                "Install pandas (pip install 'condgof[frames]') for --model-x frame, or leave it out."
             )
         return x.numbers()
 
