@@ -108,7 +108,11 @@ def _place(location: Location) -> Text:
 
 def _what(location: Location) -> list[str]:
     """Sentences on what is wrong at a place."""
-    named = [_sentence(finding.words) for finding in location.findings if finding.named]
+    named = [
+        f"{finding.words}." if finding.words.startswith(finding.columns) else _sentence(finding.words)
+        for finding in location.findings
+        if finding.named
+    ]
     if named or not location.findings:
         return named
     return [f"In no simple way; the most telling difference: {location.findings[0].words}."]
