@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from condgof._typing import FloatArray, IntArray
 from condgof.engine import Engine
-from condgof.kernels import Categorical, CovariateKernel, Gaussian, OnColumns
+from condgof.kernels import Categorical, CovariateKernel, Gaussian, OnColumns, median_distance
 from condgof.methods import LOCAL_X, Scored, Stream, narrowed
 from condgof.models import ConditionalModel
 from condgof.sample import Sample, Seed, Use
@@ -17,8 +18,10 @@ from condgof.sample import Sample, Seed, Use
 MOST_ROWS = 32_768
 #: A location needs this many effective rows near it, among those that choose and those that test.
 LEAST_NEAR = 15
+#: Rows from which the median distance in some of the columns comes.
+MEDIAN_ROWS = 300
 #: Uses of random numbers in a check; append only.
-ROWS, SPLIT, POINTS, SIGNS, SAMPLES, EFFECT, FACTORS = range(7)
+ROWS, SPLIT, POINTS, SIGNS, SAMPLES, EFFECT, FACTORS, PAIRS, NORMAL = range(9)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +100,7 @@ class Bench:
             wide=kernel,
             near=near,
             y_unit=y_unit,
-            choosing=np.sort(order[:half]),
+            choosing=order[:half],  # in random order: the first of them are a sample
             testing=np.sort(order[half:]),
             seed=seed,
             engine=engine.local,
@@ -114,6 +117,35 @@ class Bench:
         if n <= most:
             return np.arange(n)
         return np.sort(self.stream(POINTS).choice(n, most, replace=False))
+
+
+    def kernel_on(self, columns: Collection[int]) -> CovariateKernel:
+        """Return k at single locations that looks at some columns only, at half their median distance."""
+        if set(columns) == set(self.columns):
+            return self.near
+        factors = []
+        for factor in self.near.factors:
+            kept = tuple(i for i in factor.indices() if i in columns)
+            if not kept:
+                continue
+            kernel = factor.kernel
+            if isinstance(kernel, Gaussian) and len(kept) < len(factor.columns):
+                kernel = kernel.with_bandwidth(LOCAL_X * self._median(kept))
+            names = tuple(self.rows.sample.x_columns[i].name for i in kept)
+            factors.append(OnColumns(kernel, kept, names))
+        return CovariateKernel(tuple(factors))
+
+    def _median(self, columns: tuple[int, ...]) -> float:
+        """Return the median distance in some columns, from a few rows where these are not all equal."""
+        x = self.rows.x[:, list(columns)]
+        few = x[self.choosing[:MEDIAN_ROWS]]
+        few = x if bool((few == few[0]).all()) else few
+        return median_distance(few, self.stream(PAIRS))
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The columns of x that tell where."""
+        return tuple(sorted(i for factor in self.near.factors for i in factor.indices()))
 
 
 def local_kernel(kernel: CovariateKernel, sample: Sample) -> tuple[CovariateKernel, tuple[str, ...]]:
@@ -149,17 +181,6 @@ def _crowded(sample: Sample, columns: list[int]) -> list[int]:
         if np.median(counts[np.ravel(inverse)]) >= 4 * LEAST_NEAR:
             kept.append(column)
     return sorted(kept)
-
-
-def nearness(kernel: CovariateKernel, x: FloatArray, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return Σ_i k(x_i, v) and the effective number of rows (Σk)²/Σk² near each point, (m,) each."""
-    total, square = np.zeros(len(points)), np.zeros(len(points))
-    for start in range(0, len(x), 1024):
-        k = kernel(x[start : start + 1024], points)
-        total += k.sum(axis=0)
-        square += np.square(k).sum(axis=0)
-    effective = np.divide(total * total, square, out=np.zeros(len(points)), where=square > 0)
-    return total, effective
 
 
 def gaussian_reach(kernel: CovariateKernel) -> dict[int, float]:

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from condgof._typing import FloatArray
+from condgof.locate._bench import NORMAL, PAIRS
 from condgof.locate._record import Detectable
 from condgof.methods import LOCAL_X, LOCAL_Y, SCALES_SHARE, Adapted, Scored, narrowed
 from condgof.sample import Seed, Use
@@ -26,8 +28,8 @@ POWER = 0.8
 ROWS_X = 1000
 #: Share of draws from which the slope of the tail beyond the largest is taken, as in `Evidence`.
 TAIL = 0.05
-#: The widest misfits that are looked for, and steps of bisection.
-MOST_SHIFT, MOST_WIDTH, STEPS = 20.0, 50.0, 40
+#: The least and the largest shift and logarithm of a ratio that are looked for, and steps of bisection.
+LEAST, MOST, STEPS = 1e-4, 4.0, 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +59,7 @@ def widened(ratio: float, sigma: FloatArray, d_y: int) -> InY:
     return _with_others(weight @ g, weight @ g**2, sigma, d_y)
 
 
+@cache
 def _normal_nodes() -> tuple[FloatArray, FloatArray]:
     nodes, weights = np.polynomial.hermite_e.hermegauss(61)
     return nodes, weights / weights.sum()
@@ -88,6 +91,8 @@ class Statistics:
         Statistics that are combined first.
     shares : ndarray of shape (number of groups,)
         How much each group counts.
+    nulls : tuple of ndarrays of shape (m,)
+        Draws of each group, combined and sorted.
     """
 
     draws: FloatArray
@@ -97,13 +102,14 @@ class Statistics:
     square: FloatArray
     groups: tuple[FloatArray, ...]
     shares: FloatArray
+    nulls: tuple[FloatArray, ...]
 
     @classmethod
     def of(cls, adapted: Adapted, rows: Scored, tau: float, seed: Seed) -> Statistics:
         """Collect them; `tau` is the model's standard deviation in the coordinates of the test."""
         x = rows.x
         if len(x) > ROWS_X:
-            x = x[np.sort(seed.stream(Use.CHECK, 7).choice(len(x), ROWS_X, replace=False))]
+            x = x[np.sort(seed.stream(Use.CHECK, PAIRS).choice(len(x), ROWS_X, replace=False))]
         design, parts = adapted.design, adapted.parts
         kernel = design.scale_kernel(rows)
         means, squares = [], []
@@ -132,22 +138,21 @@ class Statistics:
         alive = spread > 0
         scaled = np.divide(draws, spread[:, None], out=np.zeros(draws.shape), where=alive[:, None])
         spread = np.where(alive, spread, np.inf)
-        return cls(scaled, spread * tau**2, sigma / tau, mean, square, tuple(groups), shares)
+        nulls = tuple(np.sort(_log_mean_exp(scaled[group])) for group in groups)
+        return cls(scaled, spread * tau**2, sigma / tau, mean, square, tuple(groups), shares, nulls)
 
     def combined(self, z: FloatArray) -> FloatArray:
         """Combine statistics (K, m) as the adaptive test does, against the null draws."""
         logs = []
-        for group, share in zip(self.groups, self.shares, strict=True):
-            null = np.sort(_log_mean_exp(self.draws[group]))
+        for group, share, null in zip(self.groups, self.shares, self.nulls, strict=True):
             logs.append(_minus_log_tail(null, _log_mean_exp(z[group])) + np.log(share))
         return np.asarray(np.logaddexp.reduce(logs, axis=0))
 
-    def power(self, misfit: InY, n: int, alpha: float, normal: FloatArray) -> float:
-        """Return the probability that the test rejects, over the draws and as many normal numbers (m,)."""
+    def power(self, misfit: InY, n: int, threshold: float, normal: FloatArray) -> float:
+        """Return the probability of rejection, over the draws and as many normal numbers (m,)."""
         centre = n * self.mean * misfit.first
         variance = np.maximum(self.square * misfit.second - np.square(self.mean * misfit.first), 0.0)
         moves = centre[:, None] + 2.0 * np.sqrt(n * variance)[:, None] * normal
-        threshold = np.quantile(self.combined(self.draws), 1.0 - alpha, method="higher")
         found = self.combined(self.draws + moves / self.spread[:, None])
         return float(np.mean(found >= threshold))
 
@@ -189,31 +194,31 @@ def detectable_of(
         The source of randomness.
     """
     found = Statistics.of(adapted, rows, tau or 1.0, seed)
-    normal = seed.stream(Use.CHECK, 8).standard_normal(found.draws.shape[1])
+    normal = seed.stream(Use.CHECK, NORMAL).standard_normal(found.draws.shape[1])
+    threshold = float(np.quantile(found.combined(found.draws), 1.0 - alpha, method="higher"))
     d_y = rows.sample.d_y
 
-    def smallest(misfit: Callable[[float], InY], most: float) -> float:
-        low, high = 0.0, most
+    def smallest(misfit: Callable[[float], InY]) -> float:
+        low, high = np.log(LEAST), np.log(MOST)
         for _ in range(STEPS):
             middle = 0.5 * (low + high)
-            enough = found.power(misfit(middle), n, alpha, normal) >= POWER
+            enough = found.power(misfit(np.exp(middle)), n, threshold, normal) >= POWER
             low, high = (low, middle) if enough else (middle, high)
-        return high
+        return float(np.exp(high))
 
-    shift = smallest(lambda delta: shifted(delta, found.sigma, d_y), MOST_SHIFT)
+    shift = smallest(lambda delta: shifted(delta, found.sigma, d_y))
     width = None
     if tau is None:
-        log = smallest(lambda log: widened(np.exp(log), found.sigma, d_y), np.log(MOST_WIDTH))
-        width = float(np.exp(log))
+        width = float(np.exp(smallest(lambda log: widened(np.exp(log), found.sigma, d_y))))
     return Detectable(shift, width, POWER, alpha, _words(shift, width, d_y))
 
 
 def _words(shift: float, width: float | None, d_y: int) -> str:
     of = " of one column" if d_y > 1 else ""
     parts = []
-    if shift < 0.99 * MOST_SHIFT:
+    if shift < MOST:
         parts.append(f"a constant shift{of} of {shift:.2g} model standard deviations")
-    if width is not None and width < 0.99 * MOST_WIDTH:
+    if width is not None and width < np.exp(MOST):
         parts.append(f"a spread{of} wrong by a factor of {width:.3g}")
     if not parts:
         return "With so few rows hardly any misfit would have been found."

@@ -16,7 +16,10 @@ from condgof.engine import single_threaded_blas
 from condgof.kernels import CovariateKernel, Gaussian
 from condgof.locate._bench import EFFECT, Bench
 from condgof.locate._record import Effect, Interval
+from condgof.locate._residuals import BY_SCORES, SD
 from condgof.locate._words import interval as span
+from condgof.methods import Scored
+from condgof.sample import Use
 from condgof.stein import SteinOperator, choose_landmarks
 
 LEVEL = 0.95
@@ -108,25 +111,26 @@ def _lowrank_sums(
     return sums, float(np.square(gram).sum() - np.square(own).sum())
 
 
-def unit_of(bench: Bench) -> tuple[FloatArray, FloatArray, str]:
-    """Return u and scores (n, d_y) of all rows in units of the model's spread, and the unit's name."""
-    rows = bench.rows
-    if rows.by != "none":
-        return rows.y, rows.scores, "model standard deviations"
+def score_spread(rows: Scored) -> FloatArray:
+    """Return the model's standard deviation (d_y,) as its scores suggest: exact for one Gaussian.
+
+    τ² = E[−s(y − c)]/E[s²], for a model that offers scores alone; where that is not positive, the
+    standard deviation of y.
+    """
     centred = rows.y - rows.y.mean(axis=0)
     second = -np.mean(rows.scores * centred, axis=0)
     square = np.mean(np.square(rows.scores), axis=0)
     fine = (second > 0) & (square > 0)
-    spread = centred.std(axis=0)
-    tau = np.where(fine, np.sqrt(np.where(fine, second, 1.0) / np.where(fine, square, 1.0)), spread)
-    return centred / tau, rows.scores * tau, "model standard deviations (as its scores suggest)"
+    ratio = np.where(fine, second, 1.0) / np.where(fine, square, 1.0)
+    values: FloatArray = np.where(fine, np.sqrt(ratio), centred.std(axis=0))
+    return values
 
 
 def mean_k(bench: Bench, k: CovariateKernel) -> float:
     """Return the mean of k(x, x') over pairs."""
     x = bench.rows.x
     if len(x) > PAIR_ROWS:
-        x = x[np.sort(bench.seed.stream(10, EFFECT, 1).choice(len(x), PAIR_ROWS, replace=False))]
+        x = x[np.sort(bench.seed.stream(Use.CHECK, EFFECT, 1).choice(len(x), PAIR_ROWS, replace=False))]
     values = k(x, x)
     np.fill_diagonal(values, 0.0)
     return float(values.sum()) / (len(x) * (len(x) - 1))
@@ -136,7 +140,11 @@ def effect_of(bench: Bench) -> Effect:
     """Measure the size of the misfit."""
     from scipy.special import ndtri
 
-    u, scores, unit = unit_of(bench)
+    rows = bench.rows
+    u, scores, unit = rows.y, rows.scores, SD
+    if rows.by == "none":
+        tau = score_spread(rows)
+        u, scores, unit = u / tau, scores * tau, BY_SCORES
     d_y = u.shape[1]
     sigma = float(np.sqrt(d_y))
     sums = pair_sums(bench.rows.x, u, scores, bench.wide, sigma, bench)

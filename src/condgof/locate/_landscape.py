@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from condgof._typing import FloatArray, IntArray
-from condgof.locate._bench import Bench, nearness
+from condgof.locate._bench import Bench
 from condgof.locate._record import Landscape
-from condgof.locate._where import criterion_at
+from condgof.locate._search import Search
 from condgof.models import STANDARDIZED_BY
-from condgof.stein import Landmarks
 
 #: Points of a curve, and of each side of a map.
 CURVE, SIDE = 201, 41
@@ -19,27 +20,28 @@ BLANK = 5.0
 BEYOND = 0.002
 
 
-def landscape_of(
-    bench: Bench, factors: tuple[Landmarks, ...], points: IntArray, values: FloatArray
-) -> Landscape:
+def landscape_of(search: Search, points: IntArray, values: FloatArray) -> Landscape:
     """Make the map: rows of x with their criterion, and a grid for one or two numeric columns."""
+    bench, at = search.bench, _grid(search.bench)
+    blank = blank_landscape(bench, points)
+    if at is None:
+        return replace(blank, values=values)
+    found, total, effective = search.at(bench.near, at)
+    crowded = (effective >= BLANK) & (total >= 1.0)
+    grid_values = np.where(crowded, found, np.nan)
+    return replace(blank, values=values, grid=at * bench.rows.scales, grid_values=grid_values)
+
+
+def blank_landscape(bench: Bench, points: IntArray) -> Landscape:
+    """Make a map of the data alone: the criterion is NaN."""
     rows = bench.rows
-    grid = grid_values = None
-    at = _grid(bench)
-    if at is not None:
-        grid = at * rows.scales
-        total, effective = nearness(bench.near, rows.x[bench.choosing], at)
-        found = criterion_at(bench, factors, at)
-        grid_values = np.where((effective >= BLANK) & (total >= 1.0), found, np.nan)
     columns = rows.sample.x_columns
     return Landscape(
         columns=tuple(column.name for column in columns),
         levels={c.name: c.levels for c in columns if c.levels is not None},
-        points=rows.sample.x[points].copy(),
-        values=values,
-        grid=grid,
-        grid_values=grid_values,
-        residuals=None if rows.by == "none" else rows.y[points].copy(),
+        points=np.array(rows.sample.x[points]),
+        values=np.full(len(points), np.nan),
+        residuals=None if rows.by == "none" else np.array(rows.y[points]),
         residual_kind="" if rows.by == "none" else STANDARDIZED_BY[rows.by],
     )
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
-from condgof._typing import FloatArray, IntArray
+from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import CondgofError
 from condgof.locate._bench import SAMPLES, Bench
 from condgof.locate._record import Panel
@@ -44,58 +47,62 @@ def panel_of(bench: Bench, place: Place, number: int) -> Panel:
 
 
 def _density(bench: Bench, rows: IntArray, values: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-    """Return points (g, d_y) and the model's marginal densities there, averaged over rows of like weight."""
+    """Return points (g, d_y) and the model's marginal densities there, averaged over some rows."""
     model, d_y = bench.model, values.shape[1]
     low, high = values.min(axis=0), values.max(axis=0)
     room = 0.25 * (high - low)
     grid = np.linspace(low - room, high + room, GRID)
-    inside = _within(bench, rows, grid)
-    try:
-        if d_y == 1 and model.can("log_prob"):
-            density = _from_log_prob(bench, model, rows, grid)
-        elif model.can("marginals"):
-            density = _from_marginals(bench, model, rows, grid)
-        else:
-            return None
-    except CondgofError:
-        return None  # a picture is not worth an error; samples or residuals will do
-    density = np.where(inside, density, 0.0)
-    if not np.isfinite(density).all():
+    if not ((d_y == 1 and model.can("log_prob")) or model.can("marginals")):
         return None
-    return grid, density
+    pairs = _Pairs.of(bench, rows, grid)
+    try:
+        by_log = d_y == 1 and model.can("log_prob")
+        density = _from_log_prob(pairs, model) if by_log else _from_marginals(pairs)
+    except CondgofError:
+        return None  # a picture is not worth an error: samples or residuals will do
+    mean: FloatArray = np.where(pairs.inside, density, 0.0).mean(axis=0)
+    return (grid, mean) if np.isfinite(mean).all() else None
 
 
-def _within(bench: Bench, rows: IntArray, grid: FloatArray) -> FloatArray:
-    """Tell which points lie within the model's support at all these rows' x, (g, d_y)."""
-    x = take_rows(bench.rows.sample.x_given, rows)
-    low, high = bench.model.take(rows).support(x, len(rows), grid.shape[1])
-    low, high = np.broadcast_to(low, grid[: len(rows)].shape), high
-    return (grid > np.max(low, axis=0)) & (grid < np.min(np.broadcast_to(high, low.shape), axis=0))
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Each of r rows with each of g points: the model, y and x of all r·g pairs.
+
+    Points outside a row's support are not `inside` (r, g, d_y), and have the row's own y for theirs.
+    """
+
+    model: ConditionalModel
+    y: FloatArray
+    x: Any
+    inside: AnyArray
+    grid: FloatArray
+
+    @classmethod
+    def of(cls, bench: Bench, rows: IntArray, grid: FloatArray) -> _Pairs:
+        sample, (g, d_y) = bench.rows.sample, grid.shape
+        bounds = bench.model.take(rows).support(take_rows(sample.x_given, rows), len(rows), d_y)
+        low, high = (np.broadcast_to(end, (len(rows), d_y))[:, None] for end in bounds)
+        inside = (grid > low) & (grid < high)
+        y = np.where(inside, grid, sample.y[rows][:, None]).reshape(-1, d_y)
+        each = np.repeat(rows, g)
+        y = y[:, 0] if sample.y_given.ndim == 1 else y
+        return cls(bench.model.take(each), y, take_rows(sample.x_given, each), inside, grid)
 
 
-def _tiled(bench: Bench, model: ConditionalModel, rows: IntArray, grid: FloatArray) -> tuple[object, ...]:
-    """Repeat rows for every point: the model, y and x of all pairs."""
-    each = np.repeat(rows, len(grid))
-    y = np.tile(grid, (len(rows), 1))
-    y = y[:, 0] if bench.rows.sample.y_given.ndim == 1 else y
-    return model.take(each), y, take_rows(bench.rows.sample.x_given, each)
-
-
-def _from_log_prob(bench: Bench, model: ConditionalModel, rows: IntArray, grid: FloatArray) -> FloatArray:
-    taken, y, x = _tiled(bench, model, rows, grid)
+def _from_log_prob(pairs: _Pairs, model: ConditionalModel) -> FloatArray:
     with np.errstate(all="ignore"):
-        logs = np.asarray(taken.log_prob(y, x), dtype=np.float64).reshape(len(rows), len(grid))
+        logs = np.asarray(pairs.model.log_prob(pairs.y, pairs.x), dtype=np.float64)
+        logs = np.where(pairs.inside[:, :, 0], logs.reshape(pairs.inside.shape[:2]), -np.inf)
         top = logs.max(axis=1, keepdims=True)
         density = np.exp(logs - top)
-    if model.can("cdf"):
-        density = density * np.exp(top)
-    else:  # perhaps not normalised: each row's area over the grid becomes 1
-        density /= np.trapezoid(density, grid[:, 0], axis=1)[:, None]
-    return density.mean(axis=0)[:, None]
+        if model.can("cdf"):
+            density = density * np.exp(top)
+        else:  # perhaps not normalised: each row's area over the grid becomes 1
+            density = density / np.trapezoid(density, pairs.grid[:, 0], axis=1)[:, None]
+    return density[:, :, None]
 
 
-def _from_marginals(bench: Bench, model: ConditionalModel, rows: IntArray, grid: FloatArray) -> FloatArray:
-    taken, y, x = _tiled(bench, model, rows, grid)
-    u, slope, _ = taken.marginals(y, x)
-    density = np.exp(-0.5 * np.square(u)) / np.sqrt(2.0 * np.pi) * slope
-    return density.reshape(len(rows), len(grid), -1).mean(axis=0)
+def _from_marginals(pairs: _Pairs) -> FloatArray:
+    u, slope, _ = pairs.model.marginals(pairs.y, pairs.x)
+    density: FloatArray = np.exp(-0.5 * np.square(u)) / np.sqrt(2.0 * np.pi) * slope
+    return density.reshape(pairs.inside.shape)

@@ -78,7 +78,8 @@ class Finding(_Record):
     interval : Interval
         Its size.
     named : bool
-        Whether the interval, widened for all findings that were looked at, excludes what the model says.
+        Whether the location is named and the interval, widened for all findings that were looked at
+        there, excludes what the model says.
     words : str
         The finding as a sentence, such as "the model is too narrow: the data spread 1.8 times as much
         (1.5 to 2.2)".
@@ -272,6 +273,19 @@ class Check(_Record):
         The verdict in a sentence or two.
     details : mapping
         Rows that chose and rows that tested the locations, the correction, versions, notes.
+    corrected_pvalue : float, optional
+        The verdict's p-value corrected for all groups, in a check of one group.
+    group : str, optional
+        Which group.
+
+    Examples
+    --------
+    >>> import numpy as np, condgof as cg
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(0, 1, 300)
+    >>> report = cg.check((x, np.ones(300)), x, x + rng.standard_normal(300), rng=0)
+    >>> report.rejects, report.to_dict()["schema"]
+    (False, 1)
     """
 
     result: GofResult
@@ -284,6 +298,18 @@ class Check(_Record):
     y_columns: tuple[str, ...]
     words: str
     details: Mapping[str, Any] = field(default_factory=dict)
+    corrected_pvalue: float | None = None
+    group: str | None = None
+
+    @property
+    def pvalue(self) -> float:
+        """The verdict's p-value, corrected for groups where there are any."""
+        return self.result.pvalue if self.corrected_pvalue is None else self.corrected_pvalue
+
+    @property
+    def rejects(self) -> bool:
+        """Whether the model is rejected: the p-value is at most alpha."""
+        return self.pvalue <= self.alpha
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain Python objects, ready for JSON; ``"schema"`` is its version."""

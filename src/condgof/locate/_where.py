@@ -11,25 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from condgof._typing import FloatArray, IntArray
-from condgof.engine import single_threaded_blas
-from condgof.kernels import CovariateKernel, Gaussian
-from condgof.locate._bench import FACTORS, LEAST_NEAR, SIGNS, Bench, nearness
-from condgof.locate._maps import criterion_map
-from condgof.methods import LOCAL_RANK, LOCAL_TOLERANCE, LOCAL_Y, SUBSAMPLE
+from condgof._typing import FloatArray
+from condgof.kernels import CovariateKernel
+from condgof.locate._bench import SIGNS
+from condgof.locate._search import Candidate, Search
 from condgof.null import Family, bootstrap_weights
-from condgof.sample import Seed, Use
-from condgof.stein import (
-    ArrayRows,
-    Landmarks,
-    LocalKernel,
-    SteinOperator,
-    choose_landmarks,
-    local_forms,
-)
-
-#: Locations further apart than this many bandwidths are different places.
-APART = 2.0
+from condgof.sample import Seed
+from condgof.stein import LocalKernel, local_forms
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +28,8 @@ class Place:
     ----------
     point : ndarray of shape (d_x,)
         Where, in the kernel's units.
+    kernel : CovariateKernel
+        Which columns count, and how far.
     strength : float
         The power criterion on the rows that chose it.
     raw_pvalue, pvalue : float
@@ -49,6 +39,7 @@ class Place:
     """
 
     point: FloatArray
+    kernel: CovariateKernel
     strength: float
     raw_pvalue: float
     pvalue: float
@@ -61,80 +52,40 @@ class Place:
         return float(self.weights.sum()) ** 2 / square if square > 0 else 0.0
 
 
-def y_factors(bench: Bench) -> tuple[Landmarks, ...]:
-    """Factor the y-side of the Stein matrix, at each bandwidth, from rows that choose."""
-    rows, factors = bench.rows, []
-    for number, scale in enumerate(LOCAL_Y):
-        rng = bench.seed.stream(Use.CHECK, FACTORS, number)
-        some = bench.choosing
-        if len(some) > SUBSAMPLE:
-            some = np.sort(rng.choice(some, SUBSAMPLE, replace=False))
-        # One BLAS thread: the last bits decide which pivots are drawn, and must not depend on cores.
-        with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
-            operator = SteinOperator.of(
-                rows.x[some],
-                rows.y[some],
-                rows.scores[some],
-                CovariateKernel(()),
-                Gaussian(scale * bench.y_unit),
-            )
-            factors.append(choose_landmarks(operator, rng, tolerance=LOCAL_TOLERANCE, cap=LOCAL_RANK))
-    return tuple(factors)
+@dataclass(frozen=True, eq=False)
+class OwnKernels(CovariateKernel):
+    """A kernel of its own for each location: between locations, in their order, and rows."""
+
+    kernels: tuple[CovariateKernel, ...] = ()
+
+    def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """Evaluate between the locations `a` (L, d_x), all of them, and rows `b` (n, d_x): (L, n)."""
+        pairs = zip(self.kernels, a, strict=True)
+        return np.concatenate([kernel(point[None], b) for kernel, point in pairs])
 
 
-def criterion_at(bench: Bench, factors: tuple[Landmarks, ...], points: FloatArray) -> FloatArray:
-    """Return the power criterion of single locations (m,), the larger of the bandwidths on y.
-
-    It comes from the rows that choose. Points are in the kernel's units.
-    """
-    rows, some, kernel = bench.rows, bench.choosing, bench.near
-    data = ArrayRows(rows.x[some], rows.y[some], rows.scores[some])
-    shape = (len(points), 1, len(some), rows.sample.d_y)
-    values = [
-        criterion_map(factor, data, lambda x: kernel(x, points), shape, bench.engine)
-        for factor in factors
-    ]
-    return np.max(values, axis=0)
-
-
-def choose(bench: Bench, points: FloatArray, values: FloatArray, count: int) -> IntArray:
-    """Choose the strongest of the points (m, d_x) that are apart and have enough rows near, in order."""
-    x = bench.rows.x
-    _, among = nearness(bench.near, x[bench.choosing], points)
-    _, tested = nearness(bench.near, x[bench.testing], points)
-    open_ = (among >= LEAST_NEAR) & (tested >= LEAST_NEAR) & (values > 0)
-    chosen: list[int] = []
-    limit = np.exp(-0.5 * APART**2)
-    for candidate in np.argsort(-values, kind="stable"):
-        if len(chosen) == count:
-            break
-        if open_[candidate]:
-            chosen.append(int(candidate))
-            open_ &= bench.near(points, points[[candidate]])[:, 0] <= limit
-    return np.array(chosen, dtype=np.int64)
-
-
-def examine(
-    bench: Bench, factors: tuple[Landmarks, ...], points: FloatArray, strengths: FloatArray, n_boot: int
-) -> tuple[Place, ...]:
-    """Test locations on the rows that did not choose them."""
-    if not len(points):
+def examine(search: Search, chosen: list[Candidate], n_boot: int) -> tuple[Place, ...]:
+    """Test places on the rows that did not choose them."""
+    if not chosen:
         return ()
+    bench = search.bench
     rows, some = bench.rows, bench.testing
     x, y, scores = rows.x[some], rows.y[some], rows.scores[some]
     seed = Seed(int(bench.stream(SIGNS).integers(2**63)))
     weights = bootstrap_weights("wild", len(some), n_boot, seed)
-    found = local_forms(LocalKernel(bench.near, points, factors), x, y, scores, weights, bench.engine)
+    points = np.stack([one.point for one in chosen])
+    own = OwnKernels((), kernels=tuple(one.kernel for one in chosen))
+    local = LocalKernel(own, points, search.factors)
+    found = local_forms(local, x, y, scores, weights, bench.engine)
     family = Family.of(found.totals / (len(some) - 1), weights.factor * found.forms)
     count = len(points)
     values = family.values.reshape(-1, count).max(axis=0)
     draws = family.draws.reshape(-1, count, n_boot).max(axis=0)
     raw = (1 + np.count_nonzero(draws >= values[:, None], axis=1)) / (n_boot + 1)
-    corrected = step_down(values, draws)
-    near = bench.near(points, x)
+    corrected, near = step_down(values, draws), own(points, x)
     return tuple(
-        Place(points[j], float(strengths[j]), float(raw[j]), float(corrected[j]), near[j])
-        for j in range(count)
+        Place(one.point, one.kernel, one.strength, float(raw[j]), float(corrected[j]), near[j])
+        for j, one in enumerate(chosen)
     )
 
 

@@ -12,6 +12,7 @@ from condgof.sample import Sample
 
 #: A range that holds this share of the rows says nothing about where.
 NEARLY_ALL = 0.9
+EVERYWHERE = "over most of the data"
 
 
 def number(value: float, step: float = 0.0) -> str:
@@ -128,7 +129,7 @@ def place(
             parts.append(f"{column.name} = {levels[i]}")
         elif column.name in reach:
             parts.append(_range(sample, i, column.name, reach[column.name]))
-    return listed(parts) if parts else "over most of the data"
+    return listed(parts) if parts else EVERYWHERE
 
 
 def _range(sample: Sample, column: int, name: str, ends: tuple[float, float]) -> str:

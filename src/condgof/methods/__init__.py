@@ -8,7 +8,7 @@ from condgof.methods._kcsd import kcsd
 from condgof.methods._ksd import ksd
 from condgof.methods._lazy import lay_out
 from condgof.methods._mmd import mmd
-from condgof.methods._prepare import Scored, Units, check_reg
+from condgof.methods._prepare import Scored, Units, check_count, check_reg
 from condgof.methods._solve import SOLVERS, Options, find_landmarks, prepare
 from condgof.methods._stream import SUBSAMPLE, Stream, check_source_call
 from condgof.methods._zheng import zheng
@@ -27,6 +27,7 @@ __all__ = [
     "Stream",
     "Units",
     "adaptive",
+    "check_count",
     "check_reg",
     "check_source_call",
     "find_landmarks",

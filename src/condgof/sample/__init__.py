@@ -6,6 +6,7 @@ from condgof.sample._numbers import as_numbers
 from condgof.sample._rng import RngLike, Seed, Use
 from condgof.sample._sample import MIN_ROWS, Sample
 from condgof.sample._source import Block, Source, scan
+from condgof.sample._source_labels import labels_of
 from condgof.sample._source_paths import expand as data_paths
 from condgof.sample._source_paths import format_of as data_format
 from condgof.sample._source_read import arrow
@@ -30,6 +31,7 @@ __all__ = [
     "fresh",
     "is_frame",
     "is_lazy",
+    "labels_of",
     "names_of",
     "read_batches",
     "scan",
