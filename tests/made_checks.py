@@ -64,21 +64,32 @@ def make_findings(names, bad=True):
     for i, name in enumerate(names):
         found.append(
             Finding(
-                "width", (name,), Interval(1.83, 1.52, 2.19), bad,
+                "width",
+                (name,),
+                Interval(1.83, 1.52, 2.19),
+                bad,
                 f"{name}: the model is too narrow: the data spread 1.8 times as much (1.5 to 2.2)",
             )  # fmt: skip
         )
         found.append(
             Finding(
-                "shift", (name,), Interval(-0.31 * (i + 1), -0.55, -0.08), bad and i == 0,
+                "shift",
+                (name,),
+                Interval(-0.31 * (i + 1), -0.55, -0.08),
+                bad and i == 0,
                 f"{name}: the model is too high: the data are 0.31 model standard deviations lower (0.08 to 0.55)",
             )  # fmt: skip
         )
-        found.append(Finding("skew", (name,), Interval(0.2, -0.3, 0.7), False, "skew about as the model says"))
+        found.append(
+            Finding("skew", (name,), Interval(0.2, -0.3, 0.7), False, "skew about as the model says")
+        )
     if len(names) > 1:
         found.append(
             Finding(
-                "correlation", tuple(names[:2]), Interval(0.6, 0.4, 0.75), bad,
+                "correlation",
+                tuple(names[:2]),
+                Interval(0.6, 0.4, 0.75),
+                bad,
                 f"{names[0]} and {names[1]} go together more than the model says",
             )  # fmt: skip
         )
@@ -95,7 +106,9 @@ def make_panel(kind, names, rng, centre=800.0):
         return Panel(kind, tuple(names), values, weights)
     values = centre + 60 * values
     if kind == "samples":
-        return Panel(kind, tuple(names), values, weights, samples=centre + 60 * rng.standard_normal((m, d)))
+        return Panel(
+            kind, tuple(names), values, weights, samples=centre + 60 * rng.standard_normal((m, d))
+        )
     z = np.linspace(-5, 5, 101)[:, None] * np.ones(d)
     return Panel(
         kind, tuple(names), values, weights, grid=centre + 60 * z,
@@ -138,7 +151,9 @@ def make_check(
         if len(x_columns) == 1:
             grid = np.linspace(low, high, 201)
         else:
-            sides = np.meshgrid(*(np.linspace(a, b, 41) for a, b in zip(low, high, strict=True)), indexing="ij")
+            sides = np.meshgrid(
+                *(np.linspace(a, b, 41) for a, b in zip(low, high, strict=True)), indexing="ij"
+            )
             grid = np.column_stack([s.ravel() for s in sides])
         grid_values = height(grid)
         if len(x_columns) == 2:
@@ -167,9 +182,18 @@ def make_check(
         said = " and ".join(f.words for f in findings if f.named) or "nothing is clearly off"
         places.append(
             Location(
-                x=x, label=label, where=where, reach=reach, pvalue=0.003 if named else 0.4,
-                raw_pvalue=0.001 if named else 0.2, named=named, rows=120.3 / (i + 1), strength=0.4 - 0.1 * i,
-                findings=findings, words=f"With {where}: {said}.", panel=make_panel(kind, y_columns, rng),
+                x=x,
+                label=label,
+                where=where,
+                reach=reach,
+                pvalue=0.003 if named else 0.4,
+                raw_pvalue=0.001 if named else 0.2,
+                named=named,
+                rows=120.3 / (i + 1),
+                strength=0.4 - 0.1 * i,
+                findings=findings,
+                words=f"With {where}: {said}.",
+                panel=make_panel(kind, y_columns, rng),
             )  # fmt: skip
         )
     size = Interval(0.21, 0.17, 0.25) if bad else Interval(0.0, 0.0, 0.06)
@@ -221,7 +245,9 @@ def hard_checks():
         "five": make_check(tuple("abcde"), ("y",), kind="residuals", locations=5, n=1_000_000, m=1500),
         "city": make_check(("city",), ("rent",), levels={"city": cities}, kind="samples"),
         "mixed": make_check(("age", "city"), ("rent",), levels={"city": cities}),
-        "levels": make_check(("city", "kind", "age"), ("rent",), levels={"city": many, "kind": ("a", "b")}),
+        "levels": make_check(
+            ("city", "kind", "age"), ("rent",), levels={"city": many, "kind": ("a", "b")}
+        ),
         "pair": make_check(("age", "height"), ("weight", "pressure"), kind="samples"),
         "scores": make_check(kind="residuals", residuals=False),
         "nowhere": make_check(locations=0, bad=False),

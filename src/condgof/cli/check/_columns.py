@@ -211,7 +211,7 @@ def _columns_of(
     if any(character in asked for character in "*?["):
         matching = [name for name in names if fnmatch.fnmatchcase(name, asked)]
         if not matching:
-            raise InputError(f"{flag}: no column of {table} matches {asked!r}. {_listed(names)}")
+            raise InputError(f"{flag}: no column of {table} matches {asked!r}. {_near(asked, names)}")
         left = [name for name in dict.fromkeys(matching) if name not in without]
         if not left:
             raise InputError(
@@ -233,12 +233,17 @@ def _at(position: int, asked: str, names: Sequence[str], table: str, flag: str) 
 
 
 def _missing(asked: str, names: Sequence[str], table: str, flag: str) -> InputError:
-    folded = {name.casefold(): name for name in names}
-    near = [folded[key] for key in difflib.get_close_matches(asked.casefold(), list(folded), 3)]
-    hint = f"Did you mean {' or '.join(repr(name) for name in near)}?" if near else _listed(names)
+    hint = _near(asked, names)
     if len(names) == 1 and any(sign in names[0] for sign in ";\t|"):
         hint = f"Its only column is {names[0]!r}: separate the columns with commas."
     return InputError(f"{flag}: {table} has no column {asked!r}. {hint}")
+
+
+def _near(asked: str, names: Sequence[str]) -> str:
+    """Suggest the nearest names, or list what is there."""
+    folded = {name.casefold(): name for name in names}
+    near = [folded[key] for key in difflib.get_close_matches(asked.casefold(), list(folded), 3)]
+    return f"Did you mean {' or '.join(repr(name) for name in near)}?" if near else _listed(names)
 
 
 def _listed(names: Sequence[str]) -> str:
