@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from condgof import errors, models
 from condgof.kernels import IMQ, Categorical, Gaussian, Kernel, Laplace, Matern52, Radial
-from condgof.locate import Check, check, power_criterion, witness
+from condgof.locate import Check, GroupedChecks, check, check_groups, power_criterion, witness
 from condgof.methods import adaptive, fscd, fssd, kcsd, ksd, mmd, zheng
 from condgof.models import (
     as_model,
@@ -34,6 +34,7 @@ __all__ = [
     "Check",
     "Gaussian",
     "GofResult",
+    "GroupedChecks",
     "Kernel",
     "Laplace",
     "Matern52",
@@ -42,6 +43,7 @@ __all__ = [
     "adaptive",
     "as_model",
     "check",
+    "check_groups",
     "columns",
     "errors",
     "from_jax",

@@ -1,6 +1,8 @@
 """Where a model fails, how and how badly."""
 
 from condgof.locate._check import check
+from condgof.locate._check_groups import check_groups
+from condgof.locate._grouped import GroupedChecks
 from condgof.locate._maps import power_criterion, witness
 from condgof.locate._record import (
     SCHEMA,
@@ -20,11 +22,13 @@ __all__ = [
     "Detectable",
     "Effect",
     "Finding",
+    "GroupedChecks",
     "Interval",
     "Landscape",
     "Location",
     "Panel",
     "check",
+    "check_groups",
     "power_criterion",
     "witness",
 ]

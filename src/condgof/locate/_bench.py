@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from condgof._typing import FloatArray, IntArray
+from condgof._typing import IntArray
 from condgof.engine import Engine
 from condgof.kernels import Categorical, CovariateKernel, Gaussian, OnColumns, median_distance
 from condgof.methods import LOCAL_X, Scored, Stream, narrowed
@@ -75,7 +75,8 @@ class Bench:
         engine: Engine,
     ) -> Bench:
         """Take the rows to look at, all or some at random, and split them."""
-        n, numbers, notes = scored.n, np.arange(scored.n), ()
+        n, numbers = scored.n, np.arange(scored.n)
+        notes: tuple[str, ...] = ()
         if n > MOST_ROWS:
             rng = seed.stream(Use.CHECK, ROWS)
             numbers = np.sort(rng.choice(n, MOST_ROWS, replace=False))
@@ -118,9 +119,8 @@ class Bench:
             return np.arange(n)
         return np.sort(self.stream(POINTS).choice(n, most, replace=False))
 
-
     def kernel_on(self, columns: Collection[int]) -> CovariateKernel:
-        """Return k at single locations that looks at some columns only, at half their median distance."""
+        """Return k at single locations that looks at some columns, at half their median distance."""
         if set(columns) == set(self.columns):
             return self.near
         factors = []
@@ -152,7 +152,8 @@ def local_kernel(kernel: CovariateKernel, sample: Sample) -> tuple[CovariateKern
     """Return k at single locations, and what is to be said of it.
 
     A place is described by the levels it has, so rows of other levels must not count there: the
-    similarity between levels is 0. Columns of so many levels that most rows would be alone in theirs are left out.
+    similarity between levels is 0. Columns of so many levels that most rows would be alone in theirs
+    are left out.
     """
     factors: list[OnColumns] = []
     left_out: list[str] = []
@@ -166,9 +167,7 @@ def local_kernel(kernel: CovariateKernel, sample: Sample) -> tuple[CovariateKern
         if kept:
             labels = tuple(names[i].name for i in kept)
             factors.append(replace(factor, kernel=Categorical(0.0), columns=tuple(kept), labels=labels))
-    said = (
-        f"not used to tell where, because most levels have too few rows: {', '.join(left_out)}",
-    )
+    said = (f"not used to tell where, because most levels have too few rows: {', '.join(left_out)}",)
     return CovariateKernel(tuple(factors)), said if left_out else ()
 
 

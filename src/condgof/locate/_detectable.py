@@ -5,8 +5,8 @@ With a misfit of a Gaussian model that is the same at every x, a statistic of th
     n·D̂ = draw + 2√n·σ₁·Z + n·D,
 
 its null draw, a normal number Z that is the same for all scales (they all see the one misfit), and the
-discrepancy. D and σ₁ have closed forms in y, by quadrature in one dimension; in x they need the mean of k
-and of its square. What comes out goes through the combination that the adaptive test uses.
+discrepancy. D and σ₁ have closed forms in y, by quadrature in one dimension; in x they need the mean of
+k and of its square. What comes out goes through the combination that the adaptive test uses.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import cache
 
 import numpy as np
 
-from condgof._typing import FloatArray
+from condgof._typing import AnyArray, FloatArray
 from condgof.locate._bench import NORMAL, PAIRS
 from condgof.locate._record import Detectable
 from condgof.methods import LOCAL_X, LOCAL_Y, SCALES_SHARE, Adapted, Scored, narrowed
@@ -44,7 +44,7 @@ def shifted(delta: float, sigma: FloatArray, d_y: int) -> InY:
     """One column of y is N(δ, 1) where the model says N(0, 1)."""
     u, weight = _normal_nodes()
     at = u[:, None] + delta
-    # E_q[l(u', t)] for u' ~ N(δ, 1) is a Gaussian around δ; its derivative is that times −(t − δ)/(1 + σ²).
+    # E_q[l(u', t)] for u' ~ N(δ, 1) is a Gaussian around δ, whose derivative is −(t − δ)/(1 + σ²) times it.
     around = np.sqrt(sigma**2 / (1 + sigma**2)) * np.exp(-0.5 * u[:, None] ** 2 / (1 + sigma**2))
     g = delta * around * (at + u[:, None] / (1 + sigma**2))
     return _with_others(weight @ g, weight @ g**2, sigma, d_y)
@@ -100,7 +100,7 @@ class Statistics:
     sigma: FloatArray
     mean: FloatArray
     square: FloatArray
-    groups: tuple[FloatArray, ...]
+    groups: tuple[AnyArray, ...]
     shares: FloatArray
     nulls: tuple[FloatArray, ...]
 
@@ -194,7 +194,7 @@ def detectable_of(
         The source of randomness.
     """
     found = Statistics.of(adapted, rows, tau or 1.0, seed)
-    normal = seed.stream(Use.CHECK, NORMAL).standard_normal(found.draws.shape[1])
+    normal = seed.stream(Use.CHECK, NORMAL).standard_normal((found.draws.shape[1],))
     threshold = float(np.quantile(found.combined(found.draws), 1.0 - alpha, method="higher"))
     d_y = rows.sample.d_y
 

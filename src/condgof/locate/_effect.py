@@ -1,8 +1,8 @@
 """How much: a size of the misfit that does not grow with n.
 
-The discrepancy D = E[k(x,x') h(u,u')] in standardised coordinates u, at one fixed scale. Where y is off by
-δ standard deviations of a Gaussian model at every x, D = E[k]·‖δ‖²·(1 + 2/σ²)^(−d_y/2); the effect is the δ
-that has the D of the data.
+The discrepancy D = E[k(x,x') h(u,u')] in standardised coordinates u, at one fixed scale. Where y is off
+by δ standard deviations of a Gaussian model at every x, D = E[k]·‖δ‖²·(1 + 2/σ²)^(−d_y/2); the effect is
+the δ that has the D of the data.
 """
 
 from __future__ import annotations
@@ -102,9 +102,7 @@ def _lowrank_sums(
     landmarks = choose_landmarks(part, rng, tolerance=TOLERANCE, cap=RANK)
     rows = landmarks.kernel.rows(x, u, scores)
     tiles = [slice(start, start + TILE) for start in range(0, len(x), TILE)]
-    features = np.concatenate(
-        [landmarks.whiten(landmarks.compare(rows.take(tile))).T for tile in tiles]
-    )
+    features = np.concatenate([landmarks.whiten(landmarks.compare(rows.take(tile))).T for tile in tiles])
     own = np.square(features).sum(axis=1)
     sums: FloatArray = features @ features.sum(axis=0) - own
     gram = features.T @ features
@@ -153,7 +151,5 @@ def effect_of(bench: Bench) -> Effect:
     ends = [max(value, 0.0) for value in (sums.mean - reach, sums.mean + reach)]
     discrepancy = Interval(sums.mean, ends[0], ends[1], LEVEL)
     shift = [float(np.sqrt(max(value, 0.0) / per_square)) for value in (sums.mean, *ends)]
-    words = (
-        f"as large as a constant shift of {shift[0]:.2f} {unit} ({span(shift[1], shift[2])})"
-    )
-    return Effect(Interval(*shift, level=LEVEL), unit, discrepancy, words)
+    words = f"as large as a constant shift of {shift[0]:.2f} {unit} ({span(shift[1], shift[2])})"
+    return Effect(Interval(shift[0], shift[1], shift[2], LEVEL), unit, discrepancy, words)

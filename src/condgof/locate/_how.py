@@ -220,8 +220,8 @@ def _shift(found: Interval, columns: tuple[str, ...], unit: str) -> str:
 
 def _width(found: Interval, columns: tuple[str, ...], unit: str) -> str:
     side = "narrow" if found.estimate > 1 else "wide"
-    ends = span(found.low, found.high)
-    return f"the model is too {side}: the data spread {found.estimate:.2f} times as much as it says ({ends})"
+    size = f"{found.estimate:.2f} times as much as it says ({span(found.low, found.high)})"
+    return f"the model is too {side}: the data spread {size}"
 
 
 def _skew(found: Interval, columns: tuple[str, ...], unit: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import platform
 from dataclasses import dataclass
 from typing import Any
@@ -114,15 +115,13 @@ def _look(
 def _details(bench: Bench, result: GofResult, said: tuple[str, ...]) -> dict[str, Any]:
     import scipy
 
-    from condgof import __version__
-
     return {
         "choosing_rows": len(bench.choosing),
         "testing_rows": len(bench.testing),
         "correction": "step-down max-T over the places, on rows that did not choose them",
         "kernel_where": str(bench.near.shown(bench.rows.sample.d_x)),
         "versions": {
-            "condgof": __version__,
+            "condgof": importlib.import_module("condgof").__version__,
             "numpy": np.__version__,
             "scipy": scipy.__version__,
             "python": platform.python_version(),

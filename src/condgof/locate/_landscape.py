@@ -47,14 +47,15 @@ def blank_landscape(bench: Bench, points: IntArray) -> Landscape:
 
 
 def _grid(bench: Bench) -> FloatArray | None:
-    """Return a regular grid (g, d_x) in the kernel's units, where one or two columns vary, all numeric."""
+    """Return a regular grid (g, d_x) in the kernel's units, for one or two columns that vary, all numeric."""
     rows = bench.rows
     columns = rows.sample.x_columns
     varying = [i for i, column in enumerate(columns) if not column.constant]
     if len(varying) > 2 or any(columns[i].categorical for i in varying):
         return None
     size = CURVE if len(varying) == 1 else SIDE
-    axes = [np.linspace(*np.quantile(rows.x[:, i], [BEYOND, 1.0 - BEYOND]), size) for i in varying]
+    ends = np.quantile(rows.x[:, varying], [BEYOND, 1.0 - BEYOND], axis=0)
+    axes = list(np.linspace(ends[0], ends[1], size).T)
     mesh = np.meshgrid(*axes, indexing="ij")
     grid = np.tile(rows.x[0], (mesh[0].size, 1))
     for i, axis in zip(varying, mesh, strict=True):

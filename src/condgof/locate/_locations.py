@@ -9,9 +9,8 @@ from condgof.locate._panel import panel_of
 from condgof.locate._record import Finding, Location
 from condgof.locate._residuals import Residuals
 from condgof.locate._where import Place
-from condgof.locate._words import EVERYWHERE
+from condgof.locate._words import EVERYWHERE, probability, reaches
 from condgof.locate._words import place as place_words
-from condgof.locate._words import probability, reaches
 
 
 def locations_of(
@@ -44,17 +43,17 @@ def _location(
     x = rows.to_user(place.point)
     half = {i: reach * rows.scales[i] for i, reach in gaussian_reach(place.kernel).items()}
     reach = reaches(sample, x, half)
+    label = {
+        c.name: float(v) if c.levels is None else c.levels[int(v)]
+        for c, v in zip(sample.x_columns, x, strict=True)
+    }
     levels = {
-        i: sample.x_columns[i].levels[int(x[i])]
+        i: str(label[sample.x_columns[i].name])
         for factor in place.kernel.factors
         if isinstance(factor.kernel, Categorical)
         for i in factor.indices()
     }
     where = place_words(sample, x, reach, levels)
-    label = {
-        c.name: float(v) if c.levels is None else c.levels[int(v)]
-        for c, v in zip(sample.x_columns, x, strict=True)
-    }
     return Location(
         x=x,
         label=label,

@@ -1,4 +1,4 @@
-"""What to draw of y near a location: the data, with the model's density or samples where there are any."""
+"""What to draw of y near a location: the data, with the model's density or samples if there are any."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ def panel_of(bench: Bench, place: Place, number: int) -> Panel:
         keep = rng.random(len(rows)) < weights / weights.max()
         return Panel("samples", names, values, weights, samples=drawn[keep])
     shown = bench.rows.y if bench.rows.by != "none" else -bench.rows.scores
-    kind = tuple(f"residual of {name}" if bench.rows.by != "none" else f"−score of {name}" for name in names)
+    kind = tuple(
+        f"residual of {name}" if bench.rows.by != "none" else f"−score of {name}" for name in names
+    )
     return Panel("residuals", kind, shown[rows].copy(), weights)
 
 
@@ -90,6 +92,7 @@ class _Pairs:
 
 
 def _from_log_prob(pairs: _Pairs, model: ConditionalModel) -> FloatArray:
+    density: FloatArray
     with np.errstate(all="ignore"):
         logs = np.asarray(pairs.model.log_prob(pairs.y, pairs.x), dtype=np.float64)
         logs = np.where(pairs.inside[:, :, 0], logs.reshape(pairs.inside.shape[:2]), -np.inf)

@@ -69,10 +69,10 @@ class Finding(_Record):
     Parameters
     ----------
     kind : {"shift", "width", "skew", "tails", "correlation"}
-        What differs. ``"shift"``: mean of the data minus that of the model, in the model's standard deviations.
-        ``"width"``: standard deviation of the data over that of the model, above 1 where the model is
-        too narrow. ``"skew"``: third standardised moment. ``"tails"``: excess kurtosis. ``"correlation"``:
-        correlation of the standardised residuals of two columns of y.
+        What differs. ``"shift"``: mean of the data minus that of the model, in the model's standard
+        deviations. ``"width"``: standard deviation of the data over that of the model, above 1 where the
+        model is too narrow. ``"skew"``: third standardised moment. ``"tails"``: excess kurtosis.
+        ``"correlation"``: correlation of the standardised residuals of two columns of y.
     columns : tuple of str
         The column of y, or the two columns of a correlation.
     interval : Interval
@@ -99,8 +99,8 @@ class Panel(_Record):
     Parameters
     ----------
     kind : {"density", "samples", "residuals"}
-        Whether `values` are y beside the model's density, y beside draws from the model, or residuals that
-        are standard normal (or, from scores alone, merely of mean 0) under the model.
+        Whether `values` are y beside the model's density, y beside draws from the model, or residuals
+        that are standard normal (or, from scores alone, merely of mean 0) under the model.
     columns : tuple of str
         What is in the columns of `values`, such as ``("income",)``.
     values : ndarray of shape (m, d_y)
@@ -231,8 +231,8 @@ class Landscape(_Record):
     values : ndarray of shape (m,)
         The power criterion at each.
     grid, grid_values : ndarray of shape (g, d_x) and (g,), optional
-        For one or two numeric columns: a regular grid (201 points; 41 × 41, the first column varying slowest) and the criterion there,
-        NaN where there are no data nearby.
+        For one or two numeric columns: a regular grid (201 points; 41 × 41, the first column varying
+        slowest) and the criterion there, NaN where there are no data nearby.
     residuals : ndarray of shape (m, d_y), optional
         Standardised y of these rows (standard normal under the model), for a PIT or residual panel.
     residual_kind : str
@@ -260,7 +260,7 @@ class Check(_Record):
     effect : Effect
         How much.
     locations : tuple of Location
-        Where and how, strongest first; those that are `named` are evidence, others are only where to look.
+        Where and how, strongest first; those that are `named` are evidence, others only where to look.
     detectable : Detectable
         What could have been seen.
     landscape : Landscape

@@ -23,7 +23,7 @@ from condgof.stein import Landmarks, SteinOperator, choose_landmarks, criterion_
 OVERLAP = float(np.exp(-1.0))
 #: Candidates that look at one column alone, for each column.
 SLABS = 60
-#: A column is left out of a place where the criterion without it is at least this share of the one with it.
+#: A column is left out of a place where the criterion without it is at least this share of that with it.
 KEEP = 0.95
 #: Weights that are computed at a time, and rows that tell which columns matter.
 GROUP, TRIM_ROWS = 64, 4096
@@ -92,7 +92,7 @@ class Search:
         return cls(bench, x, tuple(factors), tuple(features))
 
     def criterion(self, weights: FloatArray, rows: slice = slice(None)) -> FloatArray:
-        """Return the power criterion for each column of weights (n, m): the larger over bandwidths on y."""
+        """Return the power criterion for each column of weights (n, m), the largest over bandwidths on y."""
         n, d_y = len(weights), self.bench.rows.sample.d_y
         values = []
         for psi in self.features:
@@ -101,9 +101,12 @@ class Search:
             means -= np.square(part).sum(axis=0)[:, None] * weights
             means *= weights
             values.append(criterion_of_means(means / (d_y * (n - 1))))
-        return np.max(values, axis=0)
+        largest: FloatArray = np.max(values, axis=0)
+        return largest
 
-    def at(self, kernel: CovariateKernel, points: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def at(
+        self, kernel: CovariateKernel, points: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return criterion, Σk and effective rows (Σk)²/Σk² at each of m points, (m,) each."""
 
         def task(part: slice) -> tuple[FloatArray, ...]:
@@ -214,4 +217,3 @@ def _tested(bench: Bench, one: Candidate) -> bool:
     weights = one.kernel(bench.rows.x[bench.testing], one.point[None])[:, 0]
     square = float(np.square(weights).sum())
     return square > 0 and float(weights.sum()) ** 2 >= LEAST_NEAR * square
-

@@ -2,7 +2,7 @@
 
 At a location v the statistic is that of FSCD with J = 1, at two bandwidths on y; each is divided by the
 standard deviation of its own draws, and the larger of the two counts. All draws share their signs, so
-that their maximum over locations corrects for looking at several (step-down max-T of Westfall and Young).
+that their maximum over locations corrects for looking at several (Westfall and Young's step-down max-T).
 """
 
 from __future__ import annotations

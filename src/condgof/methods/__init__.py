@@ -10,7 +10,7 @@ from condgof.methods._lazy import lay_out
 from condgof.methods._mmd import mmd
 from condgof.methods._prepare import Scored, Units, check_count, check_reg
 from condgof.methods._solve import SOLVERS, Options, find_landmarks, prepare
-from condgof.methods._stream import SUBSAMPLE, Stream, check_source_call
+from condgof.methods._stream import SUBSAMPLE, Stream, check_source_call, score_rows
 from condgof.methods._zheng import zheng
 
 __all__ = [
@@ -40,5 +40,6 @@ __all__ = [
     "narrowed",
     "prepare",
     "run_adaptive",
+    "score_rows",
     "zheng",
 ]

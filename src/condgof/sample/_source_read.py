@@ -108,7 +108,7 @@ def describe(path: str, kind: str, names: Sequence[str], start: int) -> SourceFi
 
 
 def check_columns(path: str, kind: str, names: Sequence[str], *, text: bool = False) -> None:
-    """Raise unless the file has each of these columns once, as numbers (or, with `text`, as anything)."""
+    """Raise unless the file has each of these columns once, as numbers (with `text`, as anything)."""
     schema = _schema(path, kind)
     types = arrow().types
     for name in names:
