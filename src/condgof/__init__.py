@@ -25,6 +25,7 @@ from condgof.sample import Source, scan
 
 if TYPE_CHECKING:
     from condgof import study
+    from condgof.report import plot_power
 
 __version__ = "0.1.0"
 
@@ -58,6 +59,7 @@ __all__ = [
     "mmd",
     "models",
     "normal",
+    "plot_power",
     "power_criterion",
     "scan",
     "scores",
@@ -71,4 +73,6 @@ def __getattr__(name: str) -> Any:
     """Load the parts that most programs do not need when they are first asked for."""
     if name == "study":
         return importlib.import_module("condgof.study")
+    if name == "plot_power":
+        return importlib.import_module("condgof.report").plot_power
     raise AttributeError(f"module 'condgof' has no attribute {name!r}")

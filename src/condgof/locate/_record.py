@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import FloatArray
+from condgof.locate._shown import Shown
 from condgof.result import GofResult, _plain
 
 #: Version of the dictionary that `Check.to_dict` gives, and of ``condgof check --json``.
@@ -250,7 +251,7 @@ class Landscape(_Record):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Check(_Record):
+class Check(Shown, _Record):
     """Does the model fit, and if not where, how and how badly?
 
     Parameters

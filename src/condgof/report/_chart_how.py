@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from condgof._typing import FloatArray
-from condgof.locate import Landscape, Panel
+from condgof.locate import Panel
 from condgof.report._numbers import number
 from condgof.report._reduce import histogram, middle_span, panel_span, quantiles
-from condgof.report._svg import Frame, picture
+from condgof.report._svg import Frame, picture, room_for
 
 
 def normal_density(z: FloatArray) -> FloatArray:
@@ -36,13 +36,13 @@ def panel_chart(panel: Panel, column: int, key: str, where: str, normal: bool) -
     edges, heights = histogram(panel.values[:, column], panel.weights, ends)
     line = reference(panel, column, ends, normal)
     top = [float(heights.max(initial=0.0))]
-    parts = []
     if line is not None:
         top.append(float(np.nanmax(line[1], initial=0.0)))
     if panel.samples is not None and line is None:
         edges_m, drawn = histogram(panel.samples[:, column], None, ends, bins=len(heights))
         top.append(float(drawn.max(initial=0.0)))
-    frame = Frame(ends, (0.0, 1.1 * (max(top) or 1.0)), height=250, left=50)
+    up = (0.0, 1.1 * (max(top) or 1.0))
+    frame = Frame(ends, up, height=250, left=room_for(up, 3))
     parts = [frame.y_axis("density", 3), frame.bars(edges, heights, "bar")]
     if line is not None:
         parts.append(frame.line(*line, "model"))
@@ -52,14 +52,8 @@ def panel_chart(panel: Panel, column: int, key: str, where: str, normal: bool) -
         parts.append(frame.upright(0.0, "model"))
     near = panel.values[:, column][panel.weights >= 0.5 * panel.weights.max(initial=0.0)]
     shown = near[(near >= ends[0]) & (near <= ends[1])]
-    parts += [frame.rug(shown, "rug"), frame.x_axis(axis_name(panel, column))]
+    parts += [frame.rug(shown, "rug"), frame.x_axis(panel.columns[column])]
     return picture(frame, parts, key=key, title=_title(panel, column), desc=_desc(panel, column, where, line))
-
-
-def axis_name(panel: Panel, column: int) -> str:
-    """Return what the axis of a column of a panel is called."""
-    name = panel.columns[column]
-    return name if panel.kind != "residuals" else f"residual of {name}"
 
 
 def model_words(panel: Panel, normal: bool) -> str:
@@ -72,7 +66,7 @@ def model_words(panel: Panel, normal: bool) -> str:
 
 
 def _title(panel: Panel, column: int) -> str:
-    return f"{axis_name(panel, column)}: data near the location against the model"
+    return f"{panel.columns[column]}: data near the location against the model"
 
 
 def _desc(
@@ -96,9 +90,9 @@ def _desc(
 def pair_chart(panel: Panel, pair: tuple[int, int], key: str, where: str) -> str:
     """Draw two columns of y against each other: rows near a location, and the model's draws under them."""
     a, b = pair
-    frame = Frame(panel_span(panel, a), panel_span(panel, b), height=300)
+    frame = Frame(panel_span(panel, a), panel_span(panel, b), height=300, left=room_for(panel_span(panel, b)))
     inside = _inside(frame, panel.values[:, a], panel.values[:, b])
-    parts = [frame.y_axis(axis_name(panel, b)), frame.x_axis(axis_name(panel, a))]
+    parts = [frame.y_axis(panel.columns[b]), frame.x_axis(panel.columns[a])]
     if panel.samples is not None:
         kept = panel.samples[_inside(frame, panel.samples[:, a], panel.samples[:, b])]
         parts.append(frame.dots(kept[:, a], kept[:, b], "dot-model"))
@@ -106,8 +100,8 @@ def pair_chart(panel: Panel, pair: tuple[int, int], key: str, where: str) -> str
     for kind, low, high in (("dot-far", 0.05, 0.35), ("dot-mid", 0.35, 0.7), ("dot-near", 0.7, 1.01)):
         rows = inside & (share >= low) & (share < high)
         parts.append(frame.dots(panel.values[rows, a], panel.values[rows, b], kind))
-    title = f"{axis_name(panel, a)} and {axis_name(panel, b)} near the location"
-    desc = f"Scatter of {int(inside.sum()):,} rows near {where}; nearer rows are darker."
+    title = f"{panel.columns[a]} and {panel.columns[b]} near the location"
+    desc = f"Scatter of {int(inside.sum()):,} rows near {where}; nearer rows are stronger."
     return picture(frame, parts, key=key, title=title, desc=desc)
 
 
@@ -117,8 +111,8 @@ def _inside(frame: Frame, x: FloatArray, y: FloatArray) -> FloatArray:
     )
 
 
-def residual_chart(residuals: FloatArray, name: str, key: str) -> str:
-    """Draw residuals (m,) as a histogram with the standard normal density."""
+def residual_chart(residuals: FloatArray, name: str, key: str, normal: bool) -> str:
+    """Draw residuals (m,) as a histogram, with the standard normal density if that is what they should be."""
     ends = middle_span(residuals, (-3.2, 3.2))
     edges, heights = histogram(residuals, None, ends)
     z = np.linspace(*ends, 141)
@@ -126,14 +120,16 @@ def residual_chart(residuals: FloatArray, name: str, key: str) -> str:
     parts = [
         frame.y_axis("density", 3),
         frame.bars(edges, heights, "bar"),
-        frame.line(z, normal_density(z), "model"),
+        frame.line(z, normal_density(z), "model") if normal else frame.upright(0.0, "model"),
         frame.x_axis(f"residual of {name}, in model standard deviations"),
     ]
     desc = (
         f"Histogram of {len(residuals):,} residuals: mean {number(float(residuals.mean()))}, standard deviation "
-        f"{number(float(residuals.std()))}. Under the model they are standard normal: mean 0, standard deviation 1."
+        f"{number(float(residuals.std()))}."
     )
-    return picture(frame, parts, key=key, title=f"Residuals of {name} against the normal curve", desc=desc)
+    if normal:
+        desc += " Under the model they are standard normal: mean 0, standard deviation 1."
+    return picture(frame, parts, key=key, title=f"Residuals of {name}", desc=desc)
 
 
 def quantile_chart(residuals: FloatArray, name: str, key: str) -> str:
@@ -155,11 +151,3 @@ def quantile_chart(residuals: FloatArray, name: str, key: str) -> str:
         "holds all of them 95 times in 100 when the model is right."
     )
     return picture(frame, parts, key=key, title=f"Quantiles of the residuals of {name}", desc=desc)
-
-
-def residuals_of(landscape: Landscape) -> list[tuple[str, FloatArray]]:
-    """Return (column, finite residuals) for each column of y, none where the model has only scores."""
-    if landscape.residuals is None:
-        return []
-    columns = landscape.residuals.T
-    return [(str(i), c[np.isfinite(c)]) for i, c in enumerate(columns)]

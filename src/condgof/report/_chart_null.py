@@ -57,7 +57,7 @@ def null_chart(result: GofResult, key: str) -> str:
 def interval_chart(interval: Interval, expected: float, key: str, words: str) -> str:
     """Draw an estimate with its interval beside what the model says, in one line."""
     ends = span(np.array([interval.low, interval.high, interval.estimate, expected]), 0.12)
-    frame = Frame(ends, (0.0, 1.0), width=150, height=26, left=4, right=4, top=2, bottom=2)
+    frame = Frame(ends, (0.0, 1.0), width=110, height=26, left=4, right=4, top=2, bottom=2)
     low, high, middle = (float(frame.at_x(v)) for v in (interval.low, interval.high, interval.estimate))
     parts = [
         frame.upright(expected, "expected"),
@@ -70,7 +70,7 @@ def interval_chart(interval: Interval, expected: float, key: str, words: str) ->
 
 def effect_chart(interval: Interval, key: str) -> str:
     """Draw the effect size on a scale of shifts, 0 to 1 or more."""
-    top = max(1.0, 1.1 * interval.high) if np.isfinite(interval.high) else 1.0
+    top = max(0.5, 1.15 * interval.high) if np.isfinite(interval.high) else 1.0
     frame = Frame((0.0, top), (0.0, 1.0), width=300, height=54, left=8, right=12, top=2, bottom=28)
     low, high, middle = (
         float(frame.at_x(np.clip(v, 0, top))) for v in (interval.low, interval.high, interval.estimate)

@@ -13,13 +13,15 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from condgof.study import csv_cell
+
+__all__ = ["csv_cell", "csv_text", "html", "label", "script_json", "shorten", "terminal", "visible"]
+
 #: Characters that turn the direction of text or hide: a name must not rearrange the line that it is in.
 _HIDDEN = {
     *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x061C, 0x200B, 0x200E, 0x200F, 0x2028, 0x2029,
     0x2060, 0x180E, 0xFEFF, 0xFFF9, 0xFFFA, 0xFFFB,
 }  # fmt: skip
-#: What a spreadsheet takes for the start of a formula, also in its wide form.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def visible(text: object) -> str:
@@ -91,21 +93,6 @@ def terminal(text: object) -> str:
     x\x1b]0;title\x07
     """
     return visible(text)
-
-
-def csv_cell(value: object) -> object:
-    """Keep a spreadsheet from running text: what looks like a formula gets an apostrophe in front.
-
-    Numbers stay numbers.
-
-    Examples
-    --------
-    >>> csv_cell("=1+1"), csv_cell(-1.5)
-    ("'=1+1", -1.5)
-    """
-    if not isinstance(value, str):
-        return value
-    return f"'{value}" if value.lstrip(" ").startswith(_FORMULA) or value.startswith(_FORMULA) else value
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

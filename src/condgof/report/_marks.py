@@ -47,7 +47,7 @@ def marks(frame: Frame, check: Check, places: Places, key: str) -> list[str]:
     true_x = np.clip(true_x, frame.left, frame.width - frame.right)
     true_y = np.clip(true_y, frame.top, frame.floor)
     seen_x, seen_y = spread_apart(true_x, true_y)
-    seen_x = np.clip(seen_x, frame.left, frame.width - frame.right - 2)
+    seen_x = np.clip(seen_x, frame.left, frame.width - 14)
     seen_y = np.clip(seen_y, 13, frame.floor)
     home = key.split("-")[0]
     drawn = []

@@ -34,14 +34,41 @@ def pvalue(value: float) -> str:
     Examples
     --------
     >>> pvalue(0.000999), pvalue(0.0312), pvalue(0.4567), pvalue(3e-7)
-    ('0.0010', '0.031', '0.46', '3.0e−7')
+    ('0.001', '0.031', '0.46', '3e−7')
     """
     if not math.isfinite(value):
         return "–"
     if value < 1e-4:
         mantissa, exponent = f"{value:.1e}".split("e")
-        return f"{mantissa}e−{-int(exponent)}"
-    return f"{value:.4f}" if value < 0.01 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
+        return f"{_trimmed(mantissa)}e−{-int(exponent)}"
+    return _trimmed(f"{value:.4f}") if value < 0.01 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
+
+
+def size(value: float) -> str:
+    """Write a size of a misfit: two decimals, more only where that would be nothing.
+
+    Examples
+    --------
+    >>> size(0.1), size(-1.834), size(0.0042), size(0.0), size(1234.5)
+    ('0.10', '−1.83', '0.0042', '0.00', '1,234')
+    """
+    if not math.isfinite(value) or 0 < abs(value) < 0.005 or abs(value) >= 100:
+        return number(value, 3 if abs(value) >= 100 else 2)
+    return f"{value:.2f}".replace("-", "−")
+
+
+def once_in(value: float) -> str:
+    """Say how often something of some probability happens.
+
+    Examples
+    --------
+    >>> once_in(0.000999), once_in(0.35), once_in(0.034)
+    ('about once in 1,000', 'about 35 times in 100', 'about 3.4 times in 100')
+    """
+    if value >= 0.01:
+        return f"about {number(100 * value, 2)} times in 100"
+    times = 1 / value
+    return f"about once in {number(round(times, 2 - len(str(int(times)))), 3)}"
 
 
 def ticks(low: float, high: float, count: int = 5) -> list[float]:

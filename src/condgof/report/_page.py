@@ -10,8 +10,8 @@ from importlib import resources
 
 from condgof.locate import Check
 from condgof.report._escape import html
-from condgof.report._html import folded, bullets
-from condgof.report._run_notes import what_was_run
+from condgof.report._html import bullets, folded
+from condgof.report._run_notes import check_facts, notes_of, python_lines, what_was_run
 from condgof.report._verdict import evidence, headline, verdict
 from condgof.report._where_how import residuals, where_and_how
 
@@ -50,20 +50,20 @@ def check_page(
     """
     heading = title if title is not None else f"Does the model of {_all(check.y_columns)} fit?"
     below = f"{check.result.n:,} rows; {_all(check.y_columns)} given {_all(check.x_columns)}"
-    body = section(check, "c0") + what_was_run(check, "c0", command, notes)
+    said = [*notes, *notes_of(check)]
+    body = section(check, "c0") + what_was_run(check_facts(check), "c0", command, python_lines(check), said)
     return page(heading, below, f"{headline(check)} · {heading}", body)
 
 
-def section(check: Check, key: str) -> str:
-    """Return verdict, where and how, residuals and evidence of one check."""
-    return "".join(
-        (
-            verdict(check, key),
-            where_and_how(check, key),
-            residuals(check, key),
-            evidence(check, key),
-        )
-    )
+def section(check: Check, key: str, level: int = 2) -> str:
+    """Return verdict, where and how, residuals and evidence of one check, with headings from a level on."""
+    parts = (verdict, where_and_how, residuals, evidence)
+    text = "".join(part(check, key) for part in parts)
+    if level == 2:
+        return text
+    for depth in (4, 3, 2):  # a group has a heading of its own: all others go down by one
+        text = text.replace(f"<h{depth}", f"<h{depth + 1}").replace(f"</h{depth}>", f"</h{depth + 1}>")
+    return text
 
 
 def page(heading: str, below: str, tab: str, body: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import betaincinv, ndtri
 
 from condgof._typing import FloatArray, IntArray
-from condgof.locate import Landscape, Panel
+from condgof.locate import Check, Landscape, Panel
 from condgof.report._numbers import span
 
 #: Number of shades of a map.
@@ -72,11 +72,17 @@ def shades(values: FloatArray, top: float) -> IntArray:
     return np.minimum((share * SHADES).astype(np.int64), SHADES - 1)
 
 
-def highest(landscape: Landscape) -> float:
-    """Return the largest criterion on the map, at least a little above 0."""
+def highest(check: Check) -> float:
+    """Return where the scale of the map ends: its largest value, but no less than chance may well give.
+
+    The criterion is a mean over its standard deviation, so that 3/√n is about three standard errors: a map on
+    which nothing stands out stays pale.
+    """
+    landscape = check.landscape
+    rows = check.details.get("choosing_rows", check.result.n)
     both = [landscape.values, *([] if landscape.grid_values is None else [landscape.grid_values])]
     largest = max((float(np.nanmax(v)) for v in both if np.isfinite(v).any()), default=0.0)
-    return largest if largest > 0 else 1.0
+    return max(largest, 3.0 / float(max(rows, 1)) ** 0.5)
 
 
 def middle_span(values: FloatArray, always: Sequence[float] = ()) -> tuple[float, float]:
@@ -104,9 +110,41 @@ def panel_span(panel: Panel, column: int) -> tuple[float, float]:
     return middle_span(np.concatenate(parts))
 
 
-def varying(landscape: Landscape) -> list[int]:
-    """Return the columns of x that are not constant (a constant one carries nothing)."""
-    points = landscape.points
+@dataclass(frozen=True, eq=False)
+class Regular:
+    """The regular grid of a landscape: the one or two columns that vary on it.
+
+    Parameters
+    ----------
+    columns : tuple of int
+        Which columns of x.
+    points : ndarray of shape (g, 1) or (g, 2)
+        Where.
+    values : ndarray of shape (g,)
+        The criterion, NaN where there are no data nearby.
+    """
+
+    columns: tuple[int, ...]
+    points: FloatArray
+    values: FloatArray
+
+
+def grid_of(landscape: Landscape) -> Regular | None:
+    """Return the grid of a landscape if it has one with values; constant columns of x are left out."""
+    grid, values = landscape.grid, landscape.grid_values
+    if grid is None or values is None or not np.isfinite(values).any():
+        return None
+    columns = varying(grid)
+    return Regular(tuple(columns), grid[:, columns], values) if len(columns) <= 2 else None
+
+
+def are_normal(landscape: Landscape) -> bool:
+    """Whether the residuals are standard normal under the model, not merely of mean 0."""
+    return landscape.residuals is not None and landscape.residual_kind.startswith("normal scores")
+
+
+def varying(points: FloatArray) -> list[int]:
+    """Return the columns of x (m, d_x) that are not constant (a constant one carries nothing)."""
     moving = [c for c in range(points.shape[1]) if len(points) and np.ptp(points[:, c]) > 0]
     return moving or [0]
 
@@ -118,7 +156,7 @@ def telling_pairs(landscape: Landscape, count: int = 3) -> list[tuple[int, int]]
     share of the variance between the cells. Where there are many columns, pairs of the twelve that tell most
     by themselves are compared.
     """
-    columns = varying(landscape)
+    columns = varying(landscape.points)
     codes = {c: _codes(landscape, c) for c in columns}
     alone = {c: _explained(codes[c], landscape.values) for c in columns}
     best = sorted(sorted(columns, key=lambda c: -alone[c])[:_CANDIDATES])
@@ -139,7 +177,11 @@ def _codes(landscape: Landscape, column: int) -> IntArray:
 
 def _explained(codes: IntArray, values: FloatArray) -> float:
     """Return the adjusted share of the variance of values that lies between cells."""
-    _, cells = np.unique(codes, return_inverse=True)
+    known = np.isfinite(values)
+    values = values[known]
+    _, cells = np.unique(codes[known], return_inverse=True)
+    if len(values) < 2:
+        return 0.0
     counts = np.bincount(cells)
     means = np.bincount(cells, values) / counts
     within, total = float(((values - means[cells]) ** 2).sum()), float(((values - values.mean()) ** 2).sum())
@@ -167,6 +209,6 @@ def spread_apart(x: FloatArray, y: FloatArray, least: float = 21.0) -> tuple[Flo
     return places[:, 0], places[:, 1]
 
 
-def scatter(count: int) -> FloatArray:
+def scatter(count: int, ratio: float = 0.7548776662466927) -> FloatArray:
     """Return numbers (count,) in (-0.5, 0.5) that look irregular and are always the same."""
-    return (np.arange(count) * 0.6180339887498949) % 1.0 - 0.5
+    return (np.arange(count) * ratio) % 1.0 - 0.5

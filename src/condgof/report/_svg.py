@@ -147,6 +147,11 @@ class Frame:
         return f'<text class="name" text-anchor="middle" transform="translate(13 {_n(middle)}) rotate(-90)">{words}</text>'
 
 
+def room_for(ends: tuple[float, float], count: int = 4) -> int:
+    """Return the left margin that the ticks of a y axis and its name need."""
+    return 32 + 7 * max((len(t) for t in tick_texts(ticks(*ends, count))), default=1)
+
+
 def picture(
     frame: Frame, parts: Sequence[str], *, key: str, title: str, desc: str, live: bool = False
 ) -> str:

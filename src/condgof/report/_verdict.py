@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from condgof.locate import Check
 from condgof.report._chart_null import effect_chart, null_chart
 from condgof.report._escape import html
-from condgof.report._html import Safe, cell, figure, folded, paragraph, table
-from condgof.report._numbers import number, pvalue
+from condgof.report._html import figure, folded, paragraph, table
+from condgof.report._numbers import number, once_in, pvalue, size
 
 _CROSS = '<path class="sign" d="M6 6L18 18M18 6L6 18"/>'
 _RING = '<circle class="sign" cx="12" cy="12" r="8"/>'
@@ -14,62 +16,63 @@ _RING = '<circle class="sign" cx="12" cy="12" r="8"/>'
 _STEPS = ((0.001, "h4"), (0.01, "h3"), (0.05, "h2"), (0.1, "h1"))
 
 
-def is_rejected(check: Check) -> bool:
-    """Whether the check rejects the model at its own level."""
-    return check.result.reject(check.alpha)
+def sign(bad: bool) -> str:
+    """Return a cross or a ring, so that the verdict is not told by colour alone."""
+    return f'<svg viewBox="0 0 24 24" aria-hidden="true" focusable="false">{_CROSS if bad else _RING}</svg>'
 
 
 def headline(check: Check) -> str:
     """Return the verdict in a few words."""
-    return "Evidence against the model" if is_rejected(check) else "No evidence against the model"
+    return "Evidence against the model" if check.rejects else "No evidence against the model"
 
 
 def verdict(check: Check, key: str) -> str:
     """Return the verdict in a sentence, and three cards: p-value, effect, what could have been seen."""
-    bad = is_rejected(check)
-    sign = f'<svg viewBox="0 0 24 24" aria-hidden="true" focusable="false">{_CROSS if bad else _RING}</svg>'
+    bad = check.rejects
     cards = "".join((_certainty(check), _size(check, key), _power(check)))
     return (
         f'<section class="verdict{" bad" if bad else ""}" aria-labelledby="{key}-v">'
-        f'<h2 id="{key}-v">{sign}<span>{headline(check)}</span></h2>{paragraph(check.words)}</section>'
+        f'<h2 id="{key}-v">{sign(bad)}<span>{headline(check)}</span></h2>{paragraph(check.words)}</section>'
         f'<div class="cards">{cards}</div>'
     )
 
 
 def _card(name: str, big: str, small: str, *body: str) -> str:
-    note = f" <small>{html(small)}</small>" if small else ""
+    note = f'<p class="small">{html(small)}</p>' if small else ""
     return (
-        f'<section class="card"><h3>{html(name)}</h3><p class="big">{html(big)}{note}</p>'
+        f'<section class="card"><h3>{html(name)}</h3><p class="big">{html(big)}</p>{note}'
         f"{''.join(body)}</section>"
     )
 
 
 def _certainty(check: Check) -> str:
-    p, alpha = check.result.pvalue, check.alpha
-    times = f"about {number(100 * p, 2)} times in 100" if p >= 0.01 else f"about once in {number(1 / p, 1)}"
+    p, alpha = check.pvalue, check.alpha
+    for_groups = "" if check.corrected_pvalue is None else ", corrected for the groups"
     return _card(
-        "How sure? The p-value",
+        "How sure?",
         f"{pvalue(p)}",
-        f"at or below {number(alpha)} counts as evidence",
+        f"p-value{for_groups}; at or below {number(alpha)} is evidence",
         paragraph(
-            f"If the model were right, data that look at least this wrong would come up {times}.", "means"
+            f"If the model were right, data that look at least this wrong would come up {once_in(p)}. This says how sure "
+            "we can be that something is off, not how much.",
+            "means",
         ),
     )
 
 
 def _size(check: Check, key: str) -> str:
-    size = check.effect.interval
+    how_much = check.effect.interval
     small = ""
-    if is_rejected(check) and size.high < 0.1:
+    if check.rejects and how_much.high < 0.1:
         small = " Many rows make even a trifle certain; this misfit is small."
     return _card(
-        "How much? The effect size",
-        number(size.estimate, 2),
-        f"{number(size.low, 2)} to {number(size.high, 2)} ({number(100 * size.level)}% interval)",
-        effect_chart(size, f"{key}-effect"),
+        "How much?",
+        size(how_much.estimate),
+        f"effect size; {number(100 * how_much.level)}% interval {size(how_much.low)} to {size(how_much.high)}",
+        effect_chart(how_much, f"{key}-effect"),
         paragraph(
-            f"The misfit is {check.effect.words}. Unlike the p-value it does not grow with the number of rows: "
-            f"0 is a perfect fit, 0.1 is hard to see by eye, 0.5 is plain.{small}",
+            f"The misfit is {check.effect.words}. 0 is a perfect fit, 0.1 is hard to see by eye, 0.5 is plain. It does not "
+            f"grow with the number of rows.{small}",
             "means",
         ),
     )
@@ -77,13 +80,13 @@ def _size(check: Check, key: str) -> str:
 
 def _power(check: Check) -> str:
     able = check.detectable
-    width = f" or {number(able.width, 3)}× the spread" if able.width is not None else ""
+    width = f", or a spread wrong by {number(able.width, 3)} times" if able.width is not None else ""
     return _card(
         "What could it have seen?",
         number(able.shift, 2),
-        f"shift{width}",
+        f"shift in model standard deviations{width}",
         paragraph(able.words, "means"),
-        "" if is_rejected(check) else paragraph("Smaller misfits may be there and not show.", "means"),
+        "" if check.rejects else paragraph("Smaller misfits may be there and not show.", "means"),
     )
 
 
@@ -113,8 +116,6 @@ def evidence(check: Check, key: str) -> str:
 
 
 def _null_table(check: Check) -> str:
-    import numpy as np
-
     draws = check.result.null_distribution
     assert draws is not None
     shares = (0.5, 0.9, 0.95, 0.99, 1.0)
@@ -154,7 +155,7 @@ def _scales(check: Check) -> str:
         f"<caption>p-value at each pair of scales: ranges of x (across) and of y (down), broad to narrow</caption>"
         f'<thead><tr><th scope="col">y \\ x</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
         + paragraph(
-            "The test looks at broad and at narrow patterns at once and pays for looking once. Darker is smaller; the "
+            "The test looks at broad and at narrow patterns at once and pays for looking once. The stronger the colour, the smaller; the "
             "outlined ▸ scale carries most of the evidence: broad x means that the misfit is much the same "
             f"everywhere, narrow x that it is local.{together}",
             "means",
