@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_checks import hard_checks
 
 from condgof.cli import main
+from made_checks import hard_checks
 
 ROOT = Path(__file__).parent.parent.parent
 SCHEMA = json.loads((ROOT / "docs" / "check.schema.json").read_text())

@@ -6,12 +6,12 @@ import sys
 
 import numpy as np
 import pytest
-from made_checks import hard_checks, make_check
 from rich.console import Console
 
 from condgof.cli import main
-from condgof.cli._terminal import terminal
 from condgof.cli.check._show import console, headline, show_check
+from condgof.report import terminal
+from made_checks import hard_checks, make_check
 
 ROLES = ["--x", "income", "--y", "food", "--mean", "mu", "--std", "sd"]
 HOSTILE = [

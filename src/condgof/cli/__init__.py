@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _complain(message: str) -> None:
     """Print a message; names from users' data in it cannot steer the terminal."""
-    from condgof.cli._terminal import terminal
+    from condgof.report import terminal
 
     lines = "\n".join(terminal(line) for line in message.split("\n"))
     print(f"condgof: {lines}", file=sys.stderr)

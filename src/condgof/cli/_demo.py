@@ -8,12 +8,11 @@ import shlex
 from pathlib import Path
 
 from condgof.cli._files import write_whole
-from condgof.cli._terminal import terminal
 from condgof.cli.check import Series, console, show_check
 from condgof.errors import MissingPackageError
 from condgof.locate import Check, check
 from condgof.models import Normal
-from condgof.report import check_page, draw_findings
+from condgof.report import draw_findings, terminal
 from condgof.study import EngelStudy, engel_study, examine
 
 ABOUT = {
@@ -50,9 +49,7 @@ def _one(name: str, model: Normal, study: EngelStudy, out: Path) -> Path:
     found = check((mean, std), Series("income", study.income), Series("food", study.food), rng=0)
     path = out / f"{name.replace(' ', '-')}.html"
     _write_table(path.with_suffix(".csv"), zip(study.income, study.food, mean, std, strict=True))
-    write_whole(
-        path, check_page(found, title=f"{name.capitalize()}: {ABOUT[name]}", command=_command(path))
-    )
+    write_whole(path, found.to_html(title=f"{name.capitalize()}: {ABOUT[name]}", command=_command(path)))
     _show(name, found)
     return path
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from condgof.cli.check._facts import Facts
 
 if TYPE_CHECKING:
-    from condgof.locate import Check
+    from condgof.locate import Check, GroupedChecks
 
 #: Version of the document: raised when a field goes or changes its meaning, not when one is added.
 VERSION = 1
@@ -57,13 +57,27 @@ def check_to_dict(check: Check) -> dict[str, Any]:
     result = check.result.to_dict()
     del result["null_distribution"]
     return {
-        "rejected": check.result.reject(check.alpha),
+        "group": check.group,
+        "rejected": check.rejects,
+        "pvalue": check.pvalue,
         "words": check.words,
         "result": result,
         "effect": check.effect.to_dict(),
         "detectable": check.detectable.to_dict(),
         "locations": [_location(location.to_dict()) for location in check.locations],
         "details": check.to_dict()["details"],
+    }
+
+
+def groups_to_dict(grouped: GroupedChecks) -> dict[str, Any]:
+    """Return the checks of several groups."""
+    return {
+        "by": grouped.by,
+        "words": grouped.words,
+        "rejected": list(grouped.rejected),
+        "correction": str(grouped.details["correction"]),
+        "left_out": dict(grouped.left_out),
+        "checks": [check_to_dict(check) for check in grouped.checks.values()],
     }
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from condgof.cli.check._document import check_to_dict
-from condgof.cli.check._show import show_check
-from condgof.locate import Check
-from condgof.report import check_page
+from condgof.cli.check._document import check_to_dict, groups_to_dict
+from condgof.cli.check._show import show_check, show_groups
+from condgof.locate import Check, GroupedChecks
+from condgof.report import groups_page
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +23,7 @@ class Single:
     @property
     def rejected(self) -> bool:
         """Whether the model is rejected."""
-        return self.check.result.reject(self.check.alpha)
+        return self.check.rejects
 
     @property
     def words(self) -> str:
@@ -40,4 +40,33 @@ class Single:
 
     def page(self, command: str, notes: Sequence[str]) -> str:
         """Return the report."""
-        return check_page(self.check, command=command, notes=notes)
+        return self.check.to_html(command=command, notes=notes)
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """A check of each group."""
+
+    groups: GroupedChecks
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the model is rejected in any group, after the correction."""
+        return bool(self.groups.rejected)
+
+    @property
+    def words(self) -> str:
+        """The verdict."""
+        return self.groups.words
+
+    def show(self, facts: Mapping[str, str]) -> RenderableType:
+        """Lay it out for a terminal."""
+        return show_groups(self.groups, facts)
+
+    def content(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {"groups": groups_to_dict(self.groups)}
+
+    def page(self, command: str, notes: Sequence[str]) -> str:
+        """Return the report."""
+        return groups_page(self.groups, command=command, notes=notes)

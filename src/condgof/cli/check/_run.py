@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from condgof.cli._files import check_place, write_whole
-from condgof.cli._terminal import terminal
 from condgof.cli.check._columns import Asked, Roles
 from condgof.cli.check._document import document
 from condgof.cli.check._facts import Facts
 from condgof.cli.check._given import FORMS, blame_model, load_model
 from condgof.cli.check._load import Loaded, loaded
-from condgof.cli.check._outcome import Single
+from condgof.cli.check._outcome import Grouped, Single
 from condgof.cli.check._show import console
 from condgof.cli.check._table import Table
 from condgof.errors import CondgofError, InputError
-from condgof.locate import check
+from condgof.locate import check, check_groups
+from condgof.report import terminal
 
 
 @dataclass(frozen=True)
@@ -94,14 +94,16 @@ def run_check(options: Options) -> int:
     return 1 if options.fail_on_reject and found.rejected else 0
 
 
-def _checked(sample: Loaded, roles: Roles, options: Options) -> Single:
+def _checked(sample: Loaded, roles: Roles, options: Options) -> Single | Grouped:
     settings: dict[str, Any] = {
         "alpha": options.alpha,
         "rng": options.seed,
         "engine": options.threads,
     }
     try:
-        return Single(check(sample.model, sample.x, sample.y, **settings))
+        if roles.by is None:
+            return Single(check(sample.model, sample.x, sample.y, **settings))
+        groups = check_groups(sample.model, sample.x, sample.y, by=sample.groups, **settings)
     except CondgofError:
         raise
     except Exception as error:
@@ -109,9 +111,16 @@ def _checked(sample: Loaded, roles: Roles, options: Options) -> Single:
         if blamed is None:
             raise
         raise blamed from error
+    if not groups.checks:
+        name, reason = next(iter(groups.left_out.items()))
+        raise InputError(
+            f"No group of {roles.by!r} can be checked. The first: {name!r}, {reason}. Name a column with fewer "
+            "and larger groups."
+        )
+    return Grouped(groups)
 
 
-def _print(found: Single, facts: Facts, options: Options) -> None:
+def _print(found: Single | Grouped, facts: Facts, options: Options) -> None:
     if options.as_json:
         whole = document(
             facts,

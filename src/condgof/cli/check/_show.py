@@ -6,19 +6,21 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from condgof.cli._terminal import terminal
+from condgof.report import terminal
 
 if TYPE_CHECKING:
-    from condgof.locate import Check
-    from condgof.locate._record import Location
+    from condgof.locate import Check, GroupedChecks, Location
 
 #: Lines longer than this are hard to read.
 WIDEST = 100
+#: How many groups are shown in detail.
+MOST_GROUPS = 5
 
 
 def console() -> Console:
@@ -41,7 +43,7 @@ def show_check(check: Check, facts: Mapping[str, str]) -> RenderableType:
     """
     parts: list[RenderableType] = [_facts(facts)] if facts else []
     parts += [
-        _headline(headline(check), check.result.reject(check.alpha)),
+        _headline(headline(check), check.rejects),
         _facts(
             {"how much": _sentence(check.effect.words), "could see": _sentence(check.detectable.words)}
         ),
@@ -56,9 +58,48 @@ def show_check(check: Check, facts: Mapping[str, str]) -> RenderableType:
 
 def headline(check: Check) -> str:
     """The verdict in a few words."""
-    found = "Evidence" if check.result.reject(check.alpha) else "No evidence"
+    found = "Evidence" if check.rejects else "No evidence"
     level = f"{100 * check.alpha:g}%"
-    return f"{found} against the model at the {level} level (p = {check.result.pvalue:.2g})."
+    return f"{found} against the model at the {level} level ({_chance(check.pvalue)})."
+
+
+def show_groups(grouped: GroupedChecks, facts: Mapping[str, str]) -> RenderableType:
+    """Lay out the checks of several groups: a line for each, and the places in those that are rejected."""
+    table = Grid(box=SIMPLE_HEAD, padding=(0, 1), show_edge=False, header_style="dim")
+    table.add_column(Text(terminal(grouped.by)), overflow="fold")
+    for name in ("rows", "p-value", "corrected"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("size of the misfit", overflow="fold")
+    for name, check in grouped.checks.items():
+        size = check.effect.interval
+        table.add_row(
+            Text(terminal(name), style="bold red" if check.rejects else ""),
+            f"{check.result.n:,}",
+            f"{check.result.pvalue:.2g}",
+            f"{check.pvalue:.2g}{' *' if check.rejects else '  '}",
+            f"{size.estimate:.2f} ({size.low:.2f} to {size.high:.2f})",
+        )
+    parts: list[RenderableType] = [
+        _facts(facts),
+        _headline(grouped.words, bool(grouped.rejected)),
+        table,
+    ]
+    units = dict.fromkeys(check.effect.unit for check in grouped.checks.values())
+    parts.append(
+        Text(terminal(f"* rejected after correction. Sizes in {', '.join(units)}."), style="dim")
+    )
+    for name in grouped.rejected[:MOST_GROUPS]:
+        heading = f"{grouped.by} = {name}"
+        parts += _places(grouped[name], heading)
+    if grouped.left_out:
+        parts += [Text(), _facts({"left out": _few_reasons(grouped.left_out)})]
+    return Group(*parts)
+
+
+def _few_reasons(left_out: Mapping[str, str]) -> str:
+    listed = [f"{name}: {reason}" for name, reason in list(left_out.items())[:MOST_GROUPS]]
+    more = len(left_out) - len(listed)
+    return "; ".join(listed) + (f"; and {more} more" if more else "")
 
 
 def notes_of(check: Check) -> list[str]:
@@ -82,14 +123,16 @@ def _facts(facts: Mapping[str, str]) -> Grid:
     return grid
 
 
-def _places(check: Check) -> Iterator[RenderableType]:
+def _places(check: Check, group: str = "") -> Iterator[RenderableType]:
     named = [location for location in check.locations if location.named]
     if not named:
-        if check.result.reject(check.alpha):
+        if check.rejects:
+            where = "No single place stands out: the misfit is spread over x."
             yield Text()
-            yield _facts({"where": "No single place stands out: the misfit is spread over x."})
+            yield Text(terminal(f"{group}: {where}")) if group else _facts({"where": where})
         return
-    yield Padding(Text("Where, and what is wrong there", style="bold"), (1, 0, 0, 0), expand=False)
+    heading = terminal(group) if group else "Where, and what is wrong there"
+    yield Padding(Text(heading, style="bold"), (1, 0, 0, 0), expand=False)
     grid = Grid.grid(padding=(0, 1, 0, 0))
     grid.add_column(justify="right", no_wrap=True, style="dim")
     grid.add_column(overflow="fold")
@@ -100,7 +143,7 @@ def _places(check: Check) -> Iterator[RenderableType]:
 
 def _place(location: Location) -> Text:
     text = Text(terminal(location.where), style="bold")
-    text.append(f"  (p = {location.pvalue:.2g}, {location.rows:,.0f} rows near)", style="not bold dim")
+    text.append(f"  ({_chance(location.pvalue)}, {location.rows:,.0f} rows near)", style="not bold dim")
     for line in _what(location):
         text.append("\n" + terminal(line), style="not bold")
     return text
@@ -116,6 +159,10 @@ def _what(location: Location) -> list[str]:
     if named or not location.findings:
         return named
     return [f"In no simple way; the most telling difference: {location.findings[0].words}."]
+
+
+def _chance(pvalue: float) -> str:
+    return f"p = {pvalue:.2g}"
 
 
 def _sentence(words: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,17 +57,31 @@ class Survey:
     infinite: dict[str, tuple[int, int]] = field(default_factory=dict)
     not_positive: dict[str, tuple[int, int, float]] = field(default_factory=dict)
 
-    def add(self, columns: Mapping[str, AnyArray]) -> NDArray[np.bool_]:
-        """Count some rows more, and return which of them have everything."""
+    def add(
+        self,
+        columns: Mapping[str, AnyArray],
+        gaps: Mapping[str, NDArray[np.bool_]] = MappingProxyType({}),
+    ) -> NDArray[np.bool_]:
+        """Count some rows more, and return which of them have everything.
+
+        Parameters
+        ----------
+        columns : mapping of str to ndarray of shape (m,)
+            Their columns.
+        gaps : mapping of str to ndarray of shape (m,)
+            Where columns that are not among them are missing.
+        """
+        absences = dict(gaps)
+        for name, values in columns.items():
+            absences[name] = _missing(values)
+            if values.dtype.kind == "f":
+                self._add_numbers(name, values, absences[name])
         count = len(next(iter(columns.values())))
         complete = np.ones(count, dtype=bool)
-        for name, values in columns.items():
-            absent = _missing(values)
+        for name, absent in absences.items():
             if absent.any():
                 self.missing[name] = self.missing.get(name, 0) + int(absent.sum())
                 complete &= ~absent
-            if values.dtype.kind == "f":
-                self._add_numbers(name, values, absent)
         self.missing_rows += int(count - complete.sum())
         self.rows += count
         return complete

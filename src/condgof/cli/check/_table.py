@@ -135,7 +135,12 @@ def _read_csv(source: Any, label: str, table: Table, roles: Roles) -> dict[str, 
             read = csv.read_csv(
                 source,
                 parse_options=csv.ParseOptions(newlines_in_values=True),
-                convert_options=csv.ConvertOptions(column_types=kinds, include_columns=list(roles.all)),
+                convert_options=csv.ConvertOptions(
+                    column_types=kinds,
+                    include_columns=list(roles.all),
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,  # "NA" in quotes is a name
+                ),
             )
             return {name: read.column(name) for name in roles.all}
         except (pa.ArrowInvalid, KeyError, UnicodeDecodeError) as error:
@@ -175,7 +180,7 @@ def _suited(column: Any, name: str, label: str, roles: Roles) -> Any:
     pa = arrow()
     kind = column.type
     if name in roles.categorical or name == roles.by:
-        return _blank_to_null(column.cast(pa.string()))
+        return column.cast(pa.string())
     types = pa.types
     if any(
         is_kind(kind)
@@ -185,7 +190,7 @@ def _suited(column: Any, name: str, label: str, roles: Roles) -> Any:
     if types.is_null(kind):
         return column.cast(pa.float64())
     if name in roles.x and _is_text(kind):
-        return _checked_text(_blank_to_null(column.cast(pa.string())), name, label)
+        return _checked_text(column.cast(pa.string()), name, label)
     held = "text" if _is_text(kind) else f"values of type {kind}"
     advice = (
         "--categorical takes it as categories, or turn it into numbers."
@@ -213,11 +218,6 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _blank_to_null(column: Any) -> Any:
-    compute = arrow("compute")
-    return compute.if_else(compute.equal(column, ""), arrow().scalar(None, arrow().string()), column)
 
 
 def _values(column: Any, text: bool) -> AnyArray:
