@@ -30,20 +30,35 @@ FILES = {
     "blank file": ("\n\n", "t.csv is empty"),
     "header only": (HEAD, "t.csv has no rows"),
     "one row": (HEAD + "1,2,3,4\n", "t.csv has 1 row, and a check needs at least 3"),
-    "text in y": (HEAD + ROWS + "1,many,1,1\n", "Column 'food' of t.csv holds 'many', which is not a number, in row 40"),
+    "text in y": (
+        HEAD + ROWS + "1,many,1,1\n",
+        "Column 'food' of t.csv holds 'many', which is not a number, in",
+    ),
     "text in x": (HEAD + ROWS + "lots,1,1,1\n", "Column 'income' of t.csv holds 'lots' among numbers"),
     "text in std": (HEAD + ROWS + "1,1,1,?\n", "Column 'sd' of t.csv holds '?'"),
-    "negative std": (HEAD + ROWS + "1,1,1,-2\n1,1,1,-3\n", "it is not in 2 of 42 rows, the first -2 in row 40"),
+    "negative std": (
+        HEAD + ROWS + "1,1,1,-2\n1,1,1,-3\n",
+        "it is not in 2 of 42 rows, the first -2 in row 40",
+    ),
     "zero std": (HEAD + ROWS + "1,1,1,0\n", "it is not in 1 of 41 rows, the first 0 in row 40"),
     "nulls": (HEAD + ROWS + ",1,,1\n", "missing values in 1 row (income 1, mu 1) of 41"),
-    "infinite": (HEAD + ROWS + "inf,1,1,1\n-inf,1,1,1\n", "Column 'income' of t.csv is infinite in 2 of 42 rows"),
-    "rows of several lengths": (HEAD + ROWS + "1,2,3\n", "cannot be read as CSV: CSV parse error: Expected 4 columns, got 3"),
-    "wrong column": ("incomes,food,mu,sd\n" + ROWS, "--x: t.csv has no column 'income'. Did you mean 'incomes'?"),
+    "infinite": (
+        HEAD + ROWS + "inf,1,1,1\n-inf,1,1,1\n",
+        "Column 'income' of t.csv is infinite in 2 of 42 rows",
+    ),
+    "rows of several lengths": (
+        HEAD + ROWS + "1,2,3\n",
+        "read as CSV: CSV parse error: Expected 4 columns, got 3",
+    ),
+    "wrong column": (
+        "incomes,food,mu,sd\n" + ROWS,
+        "--x: t.csv has no column 'income'. Did you mean 'incomes'?",
+    ),
     "constant x": (HEAD + "".join(f"1,{i},1,1\n" for i in range(9)), "Every column of x is constant"),
     "constant y": (HEAD + "".join(f"{i},1,1,1\n" for i in range(9)), "y is constant"),
     "semicolons": (HEAD.replace(",", ";") + "1;2;3;4\n", "separate the columns with commas"),
     "not UTF-8": ("größe,food,mu,sd\n".encode("latin-1"), "t.csv is not text in UTF-8"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", FILES)
@@ -80,7 +95,7 @@ USES = {
     "folder": ([*ROLES, "--report", "none/r.html"], "there is no folder none"),
     "text y": (["--x", "income", "--y", "town", *ROLES[4:]], "Column 'town' of t.csv holds"),
     "other codes": ([*ROLES, "--categorical", "age"], "--categorical: --x has no column 'age'"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", USES)

@@ -1,4 +1,4 @@
-"""What `condgof check` shows on a terminal: readable at 80 columns, and safe whatever columns are called."""
+"""What `condgof check` shows on a terminal: readable at 80 columns, safe whatever columns are called."""
 
 import io
 import re

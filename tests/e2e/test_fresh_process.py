@@ -95,8 +95,8 @@ def test_a_reader_that_has_seen_enough(predictions):
 def test_without_the_extra(predictions, tmp_path):
     """A bare installation: neither Typer nor Rich can be imported."""
     code = (
-        "import sys; sys.modules.update(typer=None, rich=None); sys.argv = ['condgof', 'check', 'x.csv']; "
-        "from condgof.cli import main; sys.exit(main())"
+        "import sys; sys.modules.update(typer=None, rich=None); "
+        "sys.argv = ['condgof', 'check', 'x.csv']; from condgof.cli import main; sys.exit(main())"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=tmp_path)
     assert run.returncode == 2

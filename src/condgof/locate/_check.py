@@ -7,7 +7,7 @@ from typing import Any
 from condgof.locate._inspect import Aims, inspect
 from condgof.locate._record import Check
 from condgof.methods import Options, Scored, Units, lay_out, prepare
-from condgof.models import as_model
+from condgof.models import ColumnsModel, as_model
 from condgof.sample import RngLike, Seed
 from condgof.stein import DEFAULT_MEMORY
 
@@ -64,4 +64,8 @@ def check(
     model, x, y = lay_out(model, x, y)
     model = as_model(model)
     scored = prepare(model, x, y, Units(scale_x, standardize), options, seed)
-    return inspect(model if isinstance(scored, Scored) else scored.model, scored, aims, options, seed)
+    if not isinstance(scored, Scored):
+        model = scored.model
+    elif isinstance(model, ColumnsModel):  # of a small source, which is in memory
+        model = model.bind(x.with_extra(model.names).block_range(0, x.n).extra)
+    return inspect(model, scored, aims, options, seed)

@@ -83,8 +83,8 @@ def loaded(
                 yield Loaded(*found)
             return
         say(
-            f"reading {len(roles.all)} columns into memory, because text columns such as {text[0]} cannot be "
-            "streamed."
+            f"reading {len(roles.all)} columns into memory, because text columns such as {text[0]} "
+            "cannot be streamed."
         )
     yield _whole(table, roles, model, drop_nulls)
 

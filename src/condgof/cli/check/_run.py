@@ -114,8 +114,8 @@ def _checked(sample: Loaded, roles: Roles, options: Options) -> Single | Grouped
     if not groups.checks:
         name, reason = next(iter(groups.left_out.items()))
         raise InputError(
-            f"No group of {roles.by!r} can be checked. The first: {name!r}, {reason}. Name a column with fewer "
-            "and larger groups."
+            f"No group of {roles.by!r} can be checked. The first: {name!r}, {reason}. Name a column "
+            "with fewer and larger groups."
         )
     return Grouped(groups)
 

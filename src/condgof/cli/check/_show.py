@@ -23,9 +23,15 @@ WIDEST = 100
 MOST_GROUPS = 5
 
 
+class _Screen(Console):
+    def on_broken_pipe(self) -> None:
+        """Leave it to `main`: Rich would exit with 1, which says that the model is rejected."""
+        raise BrokenPipeError
+
+
 def console() -> Console:
     """Return the console for results: standard output, without any markup or highlighting."""
-    found = Console(file=sys.stdout, markup=False, emoji=False, highlight=False)
+    found = _Screen(file=sys.stdout, markup=False, emoji=False, highlight=False)
     if found.width > WIDEST:
         found.width = WIDEST
     return found
@@ -64,7 +70,7 @@ def headline(check: Check) -> str:
 
 
 def show_groups(grouped: GroupedChecks, facts: Mapping[str, str]) -> RenderableType:
-    """Lay out the checks of several groups: a line for each, and the places in those that are rejected."""
+    """Lay out the checks of several groups: a line for each, and the places in those rejected."""
     table = Grid(box=SIMPLE_HEAD, padding=(0, 1), show_edge=False, header_style="dim")
     table.add_column(Text(terminal(grouped.by)), overflow="fold")
     for name in ("rows", "p-value", "corrected"):
