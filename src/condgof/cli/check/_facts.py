@@ -57,8 +57,9 @@ class Facts:
         if self.model is not None:
             return self.model
         if roles.score:
-            return f"scores in {', '.join(roles.score)}"
-        return f"mean in {', '.join(roles.mean)}; standard deviation in {', '.join(roles.std)}"
+            return f"scores = {', '.join(roles.score)}"
+        means, stds = ", ".join(roles.mean), ", ".join(roles.std)
+        return f"normal, mean = {means}, standard deviation = {stds}"
 
     def lines(self) -> dict[str, str]:
         """Return labels and text for the terminal."""

@@ -115,7 +115,7 @@ def notes_of(check: Check) -> list[str]:
 
 
 def _headline(words: str, rejected: bool) -> RenderableType:
-    style = "bold red" if rejected else "bold green"
+    style = "bold red" if rejected else "bold"  # no green: no evidence does not make a model right
     return Padding(Text(terminal(words), style=style), (1, 0), expand=False)
 
 
@@ -147,12 +147,15 @@ def _places(check: Check, group: str = "") -> Iterator[RenderableType]:
     yield grid
 
 
-def _place(location: Location) -> Text:
+def _place(location: Location) -> RenderableType:
     text = Text(terminal(location.where), style="bold")
     text.append(f"  ({_chance(location.pvalue)}, {location.rows:,.0f} rows near)", style="not bold dim")
+    lines = Grid.grid(padding=(0, 1, 0, 0))
+    lines.add_column(width=1)
+    lines.add_column(overflow="fold")
     for line in _what(location):
-        text.append("\n" + terminal(line), style="not bold")
-    return text
+        lines.add_row("-", Text(terminal(line)))
+    return Group(text, lines)
 
 
 def _what(location: Location) -> list[str]:
