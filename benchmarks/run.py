@@ -424,9 +424,9 @@ def bench_check(n=1_000_000):
     path = predictions(n)
     roles = ["--x", "x1,x2", "--y", "y", "--mean", "mean", "--std", "std"]
     script = (
-        "import condgof as cg; source = cg.scan({path!r}, x=['x1', 'x2'], y='y'); "
+        f"import condgof as cg; source = cg.scan({str(path)!r}, x=['x1', 'x2'], y='y'); "
         "print(cg.check(cg.columns(mean='mean', std='std'), source, rng=0).result.pvalue)"
-    ).format(path=str(path))
+    )
 
     def seconds(command):
         runs = []

@@ -19,6 +19,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one process a core is para
 
 sys.path.insert(0, str(Path(__file__).parent))
 from cells import Cell, all_cells
+from checks import CHECKS
 from report import table
 from studies import CLAIMS
 
@@ -59,22 +60,28 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path(".calibration"))
     parser.add_argument("--only", default="", help="run only cells whose name contains this")
     parser.add_argument("--table", type=Path, help="write the table here (all cells must be run)")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     cells = [cell for cell in all_cells() if options.only in cell.name]
     claims = {name: claim for name, claim in CLAIMS.items() if options.only in name}
-    if not cells and not claims:
+    checks = {name: claim for name, claim in CHECKS.items() if options.only in name}
+    if not cells and not claims and not checks:
         print(f"nothing is named like {options.only!r}; there are:")
-        print("\n".join([*CLAIMS, *(cell.name for cell in all_cells())]))
+        print("\n".join([*CLAIMS, *CHECKS, *(cell.name for cell in all_cells())]))
         return 2
     results: dict[str, dict[int, float]] = {}
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
+    with ProcessPoolExecutor(options.processes) as pool:
         for cell in cells:
             results[cell.name] = run_cell(cell, options.out, pool)
     sections = []
     failures: list[str] = []
     for name, claim in claims.items():
         section, failed = claim.run(options.out / name)
+        sections.append(section)
+        failures += failed
+    for name, check in checks.items():
+        section, failed = check.run(options.out / name, options.processes)
         sections.append(section)
         failures += failed
     text = table(cells, results, sections, failures)

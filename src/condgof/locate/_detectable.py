@@ -34,20 +34,29 @@ LEAST, MOST, STEPS = 1e-4, 4.0, 12
 
 @dataclass(frozen=True, eq=False)
 class InY:
-    """One misfit in standardised y, at K bandwidths: E[g] and E[g²] for g = A_p E_q[(s_p − s_q) l]."""
+    """One misfit in standardised y, at K bandwidths.
+
+    Parameters
+    ----------
+    first, second : ndarrays of shape (K,)
+        E[g] and E[g²] for g = A_p E_q[(s_p − s_q) l].
+    growth : ndarray of shape (K,)
+        How much wider the misfit makes the draws.
+    """
 
     first: FloatArray
     second: FloatArray
+    growth: FloatArray
 
 
 def shifted(delta: float, sigma: FloatArray, d_y: int) -> InY:
     """One column of y is N(δ, 1) where the model says N(0, 1)."""
     u, weight = _normal_nodes()
     at = u[:, None] + delta
-    # E_q[l(u', t)] for u' ~ N(δ, 1) is a Gaussian around δ, whose derivative is −(t − δ)/(1 + σ²) times it.
+    # E_q[l(u', t)] is a Gaussian around δ; its derivative is −(t − δ)/(1 + σ²) times it.
     around = np.sqrt(sigma**2 / (1 + sigma**2)) * np.exp(-0.5 * u[:, None] ** 2 / (1 + sigma**2))
     g = delta * around * (at + u[:, None] / (1 + sigma**2))
-    return _with_others(weight @ g, weight @ g**2, sigma, d_y)
+    return _with_others(weight @ g, weight @ g**2, sigma, d_y, at[:, 0])
 
 
 def widened(ratio: float, sigma: FloatArray, d_y: int) -> InY:
@@ -56,7 +65,7 @@ def widened(ratio: float, sigma: FloatArray, d_y: int) -> InY:
     at, wide = ratio * u[:, None], ratio**2 + sigma**2
     size = (1.0 - ratio**2) / wide * np.sqrt(sigma**2 / wide)  # (1/r² − 1)·r²/(r² + σ²)·…
     g = size * np.exp(-0.5 * at**2 / wide) * (1.0 - at**2 - at**2 / wide)
-    return _with_others(weight @ g, weight @ g**2, sigma, d_y)
+    return _with_others(weight @ g, weight @ g**2, sigma, d_y, at[:, 0])
 
 
 @cache
@@ -65,12 +74,26 @@ def _normal_nodes() -> tuple[FloatArray, FloatArray]:
     return nodes, weights / weights.sum()
 
 
-def _with_others(first: FloatArray, second: FloatArray, sigma: FloatArray, d_y: int) -> InY:
+def _with_others(
+    first: FloatArray, second: FloatArray, sigma: FloatArray, d_y: int, at: FloatArray
+) -> InY:
     """The columns without misfit multiply g by E[l(u', t)], which is a Gaussian of t."""
     others, wide = d_y - 1, 1 + sigma**2
     mean = (1 + 2 / sigma**2) ** -0.5
     square = sigma**2 / wide * (1 + 2 / wide) ** -0.5
-    return InY(first * mean**others, second * square**others)
+    u, weight = _normal_nodes()
+    distinct, which = np.unique(sigma, return_inverse=True)
+    ratio = [_mean_square(at, weight, one) / _mean_square(u, weight, one) for one in distinct]
+    growth = np.sqrt(1.0 + (np.array(ratio)[which] - 1.0) / d_y)
+    return InY(first * mean**others, second * square**others, growth)
+
+
+def _mean_square(at: FloatArray, weight: FloatArray, sigma: float) -> float:
+    """Return E[h²] of a standard normal model in one dimension, for data at quadrature nodes."""
+    gap = at[:, None] - at
+    l = np.exp(-0.5 * gap**2 / sigma**2)  # noqa: E741, the paper's letter
+    h = l * (np.multiply.outer(at, at) + (1.0 - gap**2) / sigma**2 - gap**2 / sigma**4)
+    return float(weight @ h**2 @ weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +176,7 @@ class Statistics:
         centre = n * self.mean * misfit.first
         variance = np.maximum(self.square * misfit.second - np.square(self.mean * misfit.first), 0.0)
         moves = centre[:, None] + 2.0 * np.sqrt(n * variance)[:, None] * normal
-        found = self.combined(self.draws + moves / self.spread[:, None])
+        found = self.combined(self.draws + moves / (self.spread * misfit.growth)[:, None])
         return float(np.mean(found >= threshold))
 
 

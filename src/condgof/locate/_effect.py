@@ -54,15 +54,28 @@ class PairSums:
     spread: float
     square: float
 
-    @property
-    def error(self) -> float:
-        """Standard error of D̂, in the degenerate case (D = 0) and in the other one.
+    def interval(self, level: float) -> Interval:
+        """Return D̂ with the D ≥ 0 that it does not contradict: (D̂ − D)² ≤ z²·Var(D̂ given D).
 
-        The row means vary by σ₁² and by what one row's own pairs scatter, E[H²]/n; the latter is
-        taken off, and the variance of a degenerate U-statistic, 2E[H²]/n², put on.
+        Var(D̂) = 4σ₁²/n + 2E[H²]/(n(n − 1)), and σ₁² grows in proportion to D: with features of mean μ
+        and covariance C, D = ‖μ‖² and σ₁² = μᵀCμ. So the interval is right where the model is true
+        (D = 0, the U-statistic degenerate), where it is far from true, and between. The proportion
+        comes from the data where D̂ stands out from its noise, and from E[H²] where it does not.
         """
-        own = max(self.spread - self.square / self.n, 0.0)
-        return float(np.sqrt(4.0 * own / self.n + 2.0 * self.square / (self.n * (self.n - 1))))
+        from scipy.special import ndtri
+
+        z, n = float(ndtri(0.5 + level / 2)), self.n
+        degenerate = 2.0 * self.square / (n * (n - 1))
+        noise = float(np.sqrt(degenerate))
+        if noise == 0:
+            return Interval(self.mean, max(self.mean, 0.0), max(self.mean, 0.0), level)
+        # Row means vary by σ₁², and by the scatter of a row's own pairs, which is taken off.
+        own = max(self.spread - self.square / n, 0.0)
+        guess = 0.5 * float(np.sqrt(self.square))  # at most √E[H²] is the largest eigenvalue of C
+        slope = z**2 * 4.0 * (own + guess * noise) / (n * (max(self.mean, 0.0) + noise))
+        middle = self.mean + slope / 2.0
+        reach = float(np.sqrt(max(slope * self.mean + slope**2 / 4.0 + z**2 * degenerate, 0.0)))
+        return Interval(self.mean, max(middle - reach, 0.0), max(middle + reach, 0.0), level)
 
 
 def pair_sums(
@@ -124,6 +137,11 @@ def score_spread(rows: Scored) -> FloatArray:
     return values
 
 
+def y_bandwidth(d_y: int) -> float:
+    """Return the bandwidth on y at which the effect is measured, in model standard deviations."""
+    return float(np.sqrt(d_y))
+
+
 def mean_k(bench: Bench, k: CovariateKernel) -> float:
     """Return the mean of k(x, x') over pairs."""
     x = bench.rows.x
@@ -136,20 +154,17 @@ def mean_k(bench: Bench, k: CovariateKernel) -> float:
 
 def effect_of(bench: Bench) -> Effect:
     """Measure the size of the misfit."""
-    from scipy.special import ndtri
-
     rows = bench.rows
     u, scores, unit = rows.y, rows.scores, SD
     if rows.by == "none":
         tau = score_spread(rows)
         u, scores, unit = u / tau, scores * tau, BY_SCORES
     d_y = u.shape[1]
-    sigma = float(np.sqrt(d_y))
-    sums = pair_sums(bench.rows.x, u, scores, bench.wide, sigma, bench)
+    sigma = y_bandwidth(d_y)
+    found = pair_sums(rows.x, u, scores, bench.wide, sigma, bench).interval(LEVEL)
     per_square = mean_k(bench, bench.wide) * (1.0 + 2.0 / sigma**2) ** (-d_y / 2)
-    reach = float(ndtri(0.5 + LEVEL / 2)) * sums.error
-    ends = [max(value, 0.0) for value in (sums.mean - reach, sums.mean + reach)]
-    discrepancy = Interval(sums.mean, ends[0], ends[1], LEVEL)
-    shift = [float(np.sqrt(max(value, 0.0) / per_square)) for value in (sums.mean, *ends)]
+    shift = [
+        float(np.sqrt(max(value, 0.0) / per_square)) for value in (found.estimate, found.low, found.high)
+    ]
     words = f"as large as a constant shift of {shift[0]:.2f} {unit} ({span(shift[1], shift[2])})"
-    return Effect(Interval(shift[0], shift[1], shift[2], LEVEL), unit, discrepancy, words)
+    return Effect(Interval(shift[0], shift[1], shift[2], LEVEL), unit, found, words)

@@ -12,7 +12,7 @@ import numpy as np
 from condgof.errors import InputError
 from condgof.locate._bench import LEAST_NEAR, Bench
 from condgof.locate._detectable import detectable_of
-from condgof.locate._effect import effect_of, score_spread
+from condgof.locate._effect import effect_of, score_spread, y_bandwidth
 from condgof.locate._landscape import blank_landscape, landscape_of
 from condgof.locate._locations import locations_of
 from condgof.locate._record import Check, Landscape, Location
@@ -119,6 +119,10 @@ def _details(bench: Bench, result: GofResult, said: tuple[str, ...]) -> dict[str
         "choosing_rows": len(bench.choosing),
         "testing_rows": len(bench.testing),
         "correction": "step-down max-T over the places, on rows that did not choose them",
+        "kernel_effect": (
+            f"{bench.wide.shown(bench.rows.sample.d_x)!r} on x, "
+            f"Gaussian({y_bandwidth(bench.rows.sample.d_y):.6g}) on standardised y"
+        ),
         "kernel_where": str(bench.near.shown(bench.rows.sample.d_x)),
         "versions": {
             "condgof": importlib.import_module("condgof").__version__,

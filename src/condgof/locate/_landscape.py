@@ -47,7 +47,7 @@ def blank_landscape(bench: Bench, points: IntArray) -> Landscape:
 
 
 def _grid(bench: Bench) -> FloatArray | None:
-    """Return a regular grid (g, d_x) in the kernel's units, for one or two columns that vary, all numeric."""
+    """Return a regular grid (g, d_x) in the kernel's units, for one or two numeric columns that vary."""
     rows = bench.rows
     columns = rows.sample.x_columns
     varying = [i for i, column in enumerate(columns) if not column.constant]

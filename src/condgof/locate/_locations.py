@@ -67,6 +67,8 @@ def _location(
         findings=findings,
         words=location_words(where, place.pvalue, findings, named),
         panel=panel_of(bench, place, number),
+        half_width={sample.x_columns[i].name: float(reach) for i, reach in half.items()},
+        levels={sample.x_columns[i].name: level for i, level in levels.items()},
     )
 
 

@@ -101,7 +101,7 @@ def _from_log_prob(pairs: _Pairs, model: ConditionalModel) -> FloatArray:
         if model.can("cdf"):
             density = density * np.exp(top)
         else:  # perhaps not normalised: each row's area over the grid becomes 1
-            density = density / np.trapezoid(density, pairs.grid[:, 0], axis=1)[:, None]
+            density = density / np.asarray(np.trapezoid(density, pairs.grid[:, 0], axis=1))[:, None]
     return density[:, :, None]
 
 

@@ -155,6 +155,11 @@ class Location(_Record):
         Where and what, in a sentence or two.
     panel : Panel
         What to draw.
+    half_width : mapping
+        Numeric column name to the distance from `x` at which a row still counts one half; columns that
+        do not tell where are not in it.
+    levels : mapping
+        Categorical column name to the level that rows near it have; the same holds.
     """
 
     x: FloatArray
@@ -169,6 +174,8 @@ class Location(_Record):
     findings: tuple[Finding, ...]
     words: str
     panel: Panel
+    half_width: Mapping[str, float] = field(default_factory=dict)
+    levels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
