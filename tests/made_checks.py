@@ -5,6 +5,8 @@ What is in them is made up but looks like the real thing; whether a check is rig
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from condgof.locate import (
@@ -12,6 +14,7 @@ from condgof.locate import (
     Detectable,
     Effect,
     Finding,
+    GroupedChecks,
     Interval,
     Landscape,
     Location,
@@ -69,7 +72,7 @@ def make_findings(names, bad=True):
                 Interval(1.83, 1.52, 2.19),
                 bad,
                 f"{name}: the model is too narrow: the data spread 1.8 times as much (1.5 to 2.2)",
-            )  # fmt: skip
+            )
         )
         found.append(
             Finding(
@@ -77,8 +80,9 @@ def make_findings(names, bad=True):
                 (name,),
                 Interval(-0.31 * (i + 1), -0.55, -0.08),
                 bad and i == 0,
-                f"{name}: the model is too high: the data are 0.31 model standard deviations lower (0.08 to 0.55)",
-            )  # fmt: skip
+                f"{name}: the model is too high: the data are 0.31 model standard deviations lower "
+                "(0.08 to 0.55)",
+            )
         )
         found.append(
             Finding("skew", (name,), Interval(0.2, -0.3, 0.7), False, "skew about as the model says")
@@ -91,7 +95,7 @@ def make_findings(names, bad=True):
                 Interval(0.6, 0.4, 0.75),
                 bad,
                 f"{names[0]} and {names[1]} go together more than the model says",
-            )  # fmt: skip
+            )
         )
     return tuple(found)
 
@@ -194,12 +198,13 @@ def make_check(
                 findings=findings,
                 words=f"With {where}: {said}.",
                 panel=make_panel(kind, y_columns, rng),
-            )  # fmt: skip
+            )
         )
     size = Interval(0.21, 0.17, 0.25) if bad else Interval(0.0, 0.0, 0.06)
     result = make_result(bad, n, seed, categorical=set(levels) == set(x_columns))
     verdict = (
-        f"The model does not fit (p = {result.pvalue:.2g}): the misfit is as large as a constant shift of 0.21 model "
+        f"The model does not fit (p = {result.pvalue:.2g}): the misfit is as large as a constant "
+        "shift of 0.21 model "
         f"standard deviations, and is clearest with {places[0].where if places else 'nothing'}."
         if bad
         else f"No evidence against the model (p = {result.pvalue:.2g}). That does not make it correct."
@@ -214,12 +219,14 @@ def make_check(
         locations=tuple(places),
         detectable=Detectable(
             0.12, 1.15, 0.8, 0.05,
-            "With 1,000 rows this check finds a constant shift of 0.12 model standard deviations, or data that spread "
+            "With 1,000 rows this check finds a constant shift of 0.12 model standard deviations, or "
+            "data that spread "
             "1.15 times as much as the model says, 80 times in 100.",
         ),
         landscape=Landscape(
             columns=tuple(x_columns), levels={k: tuple(v) for k, v in levels.items()}, points=points,
-            values=height(points), grid=grid, grid_values=grid_values, residuals=z if residuals else None,
+            values=height(points), grid=grid, grid_values=grid_values,
+            residuals=z if residuals else None,
             residual_kind="normal scores of the model's CDF" if residuals else "",
         ),
         alpha=0.05,
@@ -256,3 +263,18 @@ def hard_checks():
         ),
         "long": make_check(("a_very_long_name_" * 12, "b"), ("another name with many words " * 6,)),
     }
+
+
+def make_grouped(count=3, hostile=False):
+    """Return checks of several groups."""
+    names = [f"group {i}" for i in range(count)]
+    if hostile:
+        names[:3] = [ENDING, HOSTILE, TURNED]
+    checks = {}
+    for i, name in enumerate(names):
+        check = make_check(bad=i % 3 == 0, seed=i, m=300)
+        checks[name] = replace(check, corrected_pvalue=min(1.0, check.result.pvalue * count), group=name)
+    return GroupedChecks(
+        "city", checks, {"tiny": "12 rows, and min_rows is 30"}, 0.05, f"Evidence in some of {count}.",
+        {"correction": "Holm", "min_rows": 30, "seed": 7},
+    )  # fmt: skip

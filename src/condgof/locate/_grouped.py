@@ -10,11 +10,12 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.locate._record import SCHEMA, Check, _Record
+from condgof.locate._shown import ShownGroups
 from condgof.locate._words import listed, probability
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupedChecks(_Record):
+class GroupedChecks(ShownGroups, _Record):
     """A check of each group; ``grouped["Oslo"]`` is that of one.
 
     Parameters

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
+    from condgof.locate._grouped import GroupedChecks
     from condgof.locate._record import Check
 
 
@@ -106,6 +107,36 @@ class Shown:
         from condgof.report import check_card
 
         return check_card(_check(self))
+
+
+class ShownGroups:
+    """The report of checks by groups."""
+
+    def to_html(
+        self, *, title: str | None = None, command: str | None = None, notes: Sequence[str] = ()
+    ) -> str:
+        """Write the report: a table of all groups and a section for each, in one HTML file.
+
+        It stays below 2 MB: where there are many groups, those with the smallest p-values have their
+        pictures, and the others a line in the table.
+
+        Parameters
+        ----------
+        title, command, notes
+            As in `Check.to_html`.
+
+        Returns
+        -------
+        str
+        """
+        from condgof.report import groups_page
+
+        return groups_page(cast("GroupedChecks", self), title=title, command=command, notes=notes)
+
+    def _repr_html_(self) -> str:
+        from condgof.report import groups_card
+
+        return groups_card(cast("GroupedChecks", self))
 
 
 def _check(shown: Shown) -> Check:

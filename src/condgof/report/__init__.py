@@ -1,6 +1,6 @@
 """Figures and the report: they read results only."""
 
-from condgof.report._cards import check_card, result_card
+from condgof.report._cards import check_card, groups_card, result_card
 from condgof.report._criterion import draw_criterion
 from condgof.report._engel import draw_findings
 from condgof.report._escape import csv_cell, csv_text, html, label, script_json, terminal, visible
@@ -26,6 +26,7 @@ __all__ = [
     "draw_pair",
     "draw_power",
     "draw_where",
+    "groups_card",
     "groups_page",
     "html",
     "label",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+
 import numpy as np
 
-from condgof.locate import Check
+from condgof.locate import Check, Finding, GroupedChecks
 from condgof.report._escape import html, shorten
 from condgof.report._numbers import number, pvalue, size
 from condgof.report._verdict import headline
@@ -18,13 +19,21 @@ _LINE = "text-align:left;padding:2px 12px 2px 0;vertical-align:top"
 def result_card(result: GofResult) -> str:
     """Return a test result as a small table with its null distribution as a sparkline."""
     draws = 0 if result.null_distribution is None else len(result.null_distribution)
-    how = f" ({draws:,} {result.null} draws)" if draws else f" ({result.null} limit)" if result.null else ""
+    how = (
+        f" ({draws:,} {result.null} draws)"
+        if draws
+        else f" ({result.null} limit)"
+        if result.null
+        else ""
+    )
     rows = [
         ("p-value", f"{pvalue(result.pvalue)}{how}"),
         ("statistic", number(result.statistic, 4)),
         ("rows", f"{result.n:,}"),
     ]
-    rows += [(f"kernel {side}", str(k)) for side, k in (("x", result.kernel_x), ("y", result.kernel_y)) if k]
+    rows += [
+        (f"kernel {side}", str(k)) for side, k in (("x", result.kernel_x), ("y", result.kernel_y)) if k
+    ]
     rows += [("note", str(note)) for note in result.details.get("notes", ())]
     word = "Evidence" if result.reject() else "No evidence"
     head = f"{result.method}: {word.lower()} against the model at the 5% level"
@@ -36,14 +45,18 @@ def check_card(check: Check) -> str:
     able, much = check.detectable, check.effect.interval
     rows = [
         ("p-value", pvalue(check.pvalue)),
-        ("effect size", f"{size(much.estimate)} ({size(much.low)} to {size(much.high)}) {check.effect.unit}"),
+        (
+            "effect size",
+            f"{size(much.estimate)} ({size(much.low)} to {size(much.high)}) {check.effect.unit}",
+        ),
         ("could have seen", able.words),
         ("rows", f"{check.result.n:,}"),
     ]
     places = "".join(
         f'<tr><td style="{_LINE}">{"●" if place.named else "○"} {i}</td>'
         f'<td style="{_LINE}">{html(shorten(place.where, 120))}</td>'
-        f'<td style="{_LINE}">{pvalue(place.pvalue)}</td><td style="{_LINE}">{html(_found(place.findings))}</td></tr>'
+        f'<td style="{_LINE}">{pvalue(place.pvalue)}</td>'
+        f'<td style="{_LINE}">{html(_found(place.findings))}</td></tr>'
         for i, place in enumerate(check.locations, 1)
     )
     listed = ""
@@ -51,15 +64,34 @@ def check_card(check: Check) -> str:
         heads = "".join(f'<th style="{_LINE}">{name}</th>' for name in ("", "where", "p", "how"))
         listed = (
             f"<table><thead><tr>{heads}</tr></thead><tbody>{places}</tbody></table>"
-            "<div>● evidence by itself, ○ only where to look; <code>to_html()</code> has the whole report.</div>"
+            "<div>● evidence by itself, ○ only where to look; <code>to_html()</code> has the whole "
+            "report.</div>"
         )
     body = f"<div>{html(check.words)}</div>{_table(rows)}{listed}"
     return _box(headline(check), body, check.rejects)
 
 
-def _found(findings: tuple[object, ...]) -> str:
-    named = [f.words for f in findings if getattr(f, "named", False)]  # type: ignore[attr-defined]
-    return "; ".join(named) or "–"
+def groups_card(grouped: GroupedChecks, most: int = 20) -> str:
+    """Return checks by group as a table, smallest p-value first."""
+    ordered = sorted(grouped.checks.items(), key=lambda item: (item[1].pvalue, item[0]))
+    lines = "".join(
+        f'<tr><td style="{_LINE}">{"✗" if check.rejects else "○"} {html(shorten(name, 60))}</td>'
+        f'<td style="{_LINE}">{pvalue(check.pvalue)}</td>'
+        f'<td style="{_LINE}">{size(check.effect.interval.estimate)}</td>'
+        f'<td style="{_LINE}">{check.result.n:,}</td></tr>'
+        for name, check in ordered[:most]
+    )
+    heads = "".join(
+        f'<th style="{_LINE}">{html(n)}</th>'
+        for n in (grouped.by, "p, corrected", "effect size", "rows")
+    )
+    more = f"<div>and {len(ordered) - most:,} more groups</div>" if len(ordered) > most else ""
+    body = f"<table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>{more}"
+    return _box(grouped.words, body, bool(grouped.rejected))
+
+
+def _found(findings: tuple[Finding, ...]) -> str:
+    return "; ".join(finding.words for finding in findings if finding.named) or "–"
 
 
 def _box(head: str, body: str, bad: bool) -> str:
@@ -68,7 +100,8 @@ def _box(head: str, body: str, bad: bool) -> str:
 
 def _table(rows: list[tuple[str, str]]) -> str:
     lines = "".join(
-        f'<tr><th scope="row" style="{_LINE}">{html(name)}</th><td style="{_LINE}">{html(value)}</td></tr>'
+        f'<tr><th scope="row" style="{_LINE}">{html(name)}</th>'
+        f'<td style="{_LINE}">{html(value)}</td></tr>'
         for name, value in rows
     )
     return f"<table><tbody>{lines}</tbody></table>"

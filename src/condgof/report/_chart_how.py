@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from condgof._typing import FloatArray
+from condgof._typing import AnyArray, FloatArray
 from condgof.locate import Panel
 from condgof.report._numbers import number
 from condgof.report._reduce import histogram, middle_span, panel_span, quantiles
@@ -19,7 +19,7 @@ def normal_density(z: FloatArray) -> FloatArray:
 def reference(
     panel: Panel, column: int, ends: tuple[float, float], normal: bool
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Return the model's density (x, height) of a column, if it has one; `normal` if residuals should be that."""
+    """Return the model's density (x, height) of a column, if it has one; `normal`: for residuals too."""
     if panel.grid is not None and panel.density is not None:
         x, height = panel.grid[:, column], panel.density[:, column]
         inside = (x >= ends[0]) & (x <= ends[1])
@@ -53,7 +53,9 @@ def panel_chart(panel: Panel, column: int, key: str, where: str, normal: bool) -
     near = panel.values[:, column][panel.weights >= 0.5 * panel.weights.max(initial=0.0)]
     shown = near[(near >= ends[0]) & (near <= ends[1])]
     parts += [frame.rug(shown, "rug"), frame.x_axis(panel.columns[column])]
-    return picture(frame, parts, key=key, title=_title(panel, column), desc=_desc(panel, column, where, line))
+    return picture(
+        frame, parts, key=key, title=_title(panel, column), desc=_desc(panel, column, where, line)
+    )
 
 
 def model_words(panel: Panel, normal: bool) -> str:
@@ -69,14 +71,13 @@ def _title(panel: Panel, column: int) -> str:
     return f"{panel.columns[column]}: data near the location against the model"
 
 
-def _desc(
-    panel: Panel, column: int, where: str, line: tuple[FloatArray, FloatArray] | None
-) -> str:
+def _desc(panel: Panel, column: int, where: str, line: tuple[FloatArray, FloatArray] | None) -> str:
     weights = panel.weights / panel.weights.sum() if panel.weights.sum() > 0 else panel.weights
     mean = float(weights @ panel.values[:, column])
     sd = float(np.sqrt(weights @ (panel.values[:, column] - mean) ** 2))
     text = (
-        f"Histogram of {len(panel.values):,} rows near {where}, weighted by nearness: mean {number(mean)}, "
+        f"Histogram of {len(panel.values):,} rows near {where}, weighted by nearness: mean "
+        f"{number(mean)}, "
         f"standard deviation {number(sd)}."
     )
     if line is None or len(line[0]) < 2:
@@ -88,9 +89,11 @@ def _desc(
 
 
 def pair_chart(panel: Panel, pair: tuple[int, int], key: str, where: str) -> str:
-    """Draw two columns of y against each other: rows near a location, and the model's draws under them."""
+    """Draw two columns of y against each other: rows near a location over the model's draws."""
     a, b = pair
-    frame = Frame(panel_span(panel, a), panel_span(panel, b), height=300, left=room_for(panel_span(panel, b)))
+    frame = Frame(
+        panel_span(panel, a), panel_span(panel, b), height=300, left=room_for(panel_span(panel, b))
+    )
     inside = _inside(frame, panel.values[:, a], panel.values[:, b])
     parts = [frame.y_axis(panel.columns[b]), frame.x_axis(panel.columns[a])]
     if panel.samples is not None:
@@ -105,14 +108,12 @@ def pair_chart(panel: Panel, pair: tuple[int, int], key: str, where: str) -> str
     return picture(frame, parts, key=key, title=title, desc=desc)
 
 
-def _inside(frame: Frame, x: FloatArray, y: FloatArray) -> FloatArray:
-    return np.asarray(
-        (x >= frame.x[0]) & (x <= frame.x[1]) & (y >= frame.y[0]) & (y <= frame.y[1])
-    )
+def _inside(frame: Frame, x: FloatArray, y: FloatArray) -> AnyArray:
+    return np.asarray((x >= frame.x[0]) & (x <= frame.x[1]) & (y >= frame.y[0]) & (y <= frame.y[1]))
 
 
 def residual_chart(residuals: FloatArray, name: str, key: str, normal: bool) -> str:
-    """Draw residuals (m,) as a histogram, with the standard normal density if that is what they should be."""
+    """Draw residuals (m,) as a histogram, with the standard normal density if they are `normal`."""
     ends = middle_span(residuals, (-3.2, 3.2))
     edges, heights = histogram(residuals, None, ends)
     z = np.linspace(*ends, 141)
@@ -124,7 +125,8 @@ def residual_chart(residuals: FloatArray, name: str, key: str, normal: bool) -> 
         frame.x_axis(f"residual of {name}, in model standard deviations"),
     ]
     desc = (
-        f"Histogram of {len(residuals):,} residuals: mean {number(float(residuals.mean()))}, standard deviation "
+        f"Histogram of {len(residuals):,} residuals: mean {number(float(residuals.mean()))}, standard "
+        "deviation "
         f"{number(float(residuals.std()))}."
     )
     if normal:
@@ -147,7 +149,8 @@ def quantile_chart(residuals: FloatArray, name: str, key: str) -> str:
         frame.x_axis(f"residual of {name}: expected under the model"),
     ]
     desc = (
-        f"Ordered residuals against normal quantiles. {q.outside:,} of {len(residuals):,} lie outside the band that "
+        f"Ordered residuals against normal quantiles. {q.outside:,} of {len(residuals):,} lie outside "
+        "the band that "
         "holds all of them 95 times in 100 when the model is right."
     )
     return picture(frame, parts, key=key, title=f"Quantiles of the residuals of {name}", desc=desc)

@@ -47,9 +47,11 @@ def null_chart(result: GofResult, key: str) -> str:
     ]
     count = int((draws >= result.statistic).sum())
     desc = (
-        f"Histogram of {len(draws):,} values that the test statistic takes when the model is right, from "
+        f"Histogram of {len(draws):,} values that the test statistic takes when the model is right, "
+        "from "
         f"{number(float(draws.min()))} to {number(float(draws.max()))}. The observed statistic is "
-        f"{number(result.statistic)}; {count:,} of the values are at least as large: p = {pvalue(result.pvalue)}."
+        f"{number(result.statistic)}; {count:,} of the values are at least as large: p = "
+        f"{pvalue(result.pvalue)}."
     )
     return picture(frame, parts, key=key, title="Null distribution and observed statistic", desc=desc)
 

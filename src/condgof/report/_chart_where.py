@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from condgof._typing import FloatArray
+from condgof._typing import AnyArray, FloatArray
 from condgof.locate import Check
 from condgof.report._escape import html
-from condgof.report._levels import coordinate, cut, is_level, levels_shown, room
+from condgof.report._levels import coordinate, cut, is_level, level_means, levels_shown, room
 from condgof.report._marks import Places, legend, marks
 from condgof.report._numbers import number
 from condgof.report._reduce import (
@@ -80,11 +80,14 @@ def _curve(check: Check, regular: Regular, key: str) -> Drawn:
     )
     svg = picture(frame, parts, key=key, title=f"Misfit over {name}", desc=desc, live=True)
     reach = " Bar through a number: what it stands for." if check.locations else ""
-    return Drawn(svg, f"Height: how clearly a misfit around that place shows.{reach} Ticks at the foot: rows of data.")
+    return Drawn(
+        svg,
+        f"Height: how clearly a misfit around that place shows.{reach} Ticks at the foot: rows of data.",
+    )
 
 
 def _residuals_over_x(check: Check, regular: Regular, key: str) -> list[Drawn]:
-    """Draw the residuals of the first columns of y against x: where they leave the band is plain to see."""
+    """Draw the residuals of the first columns of y against x, with the band that should hold them."""
     scape = check.landscape
     if scape.residuals is None or not are_normal(scape):
         return []
@@ -105,9 +108,14 @@ def _residuals_over_x(check: Check, regular: Regular, key: str) -> list[Drawn]:
             frame.x_axis(across),
         ]
         out = float((np.abs(z[kept]) > 1.96).mean()) if kept.any() else 0.0
-        desc = f"Scatter of {int(kept.sum()):,} rows; {out:.1%} of them are outside the band that should hold 95%."
+        desc = (
+            f"Scatter of {int(kept.sum()):,} rows; {out:.1%} are outside the band that should hold 95%."
+        )
         title = f"Residuals of {name} over {across}"
-        caption = f"Residuals of {name} (model standard deviations). If the model is right, 95% lie in the band everywhere."
+        caption = (
+            f"Residuals of {name} (model standard deviations). If the model is right, 95% lie in the "
+            "band everywhere."
+        )
         charts.append(Drawn(picture(frame, parts, key=f"{key}{i}", title=title, desc=desc), caption))
     return charts
 
@@ -166,12 +174,11 @@ def _bars(check: Check, column: int, key: str) -> Drawn:
     """Draw the mean criterion of each level as a bar."""
     scape = check.landscape
     shown, left_out = levels_shown(check, column)
-    codes = scape.points[:, column].astype(int)
     names = scape.levels[scape.columns[column]]
-    means = np.array([scape.values[codes == level].mean() for level in shown])
-    top = highest(check)
-    frame = Frame((min(0.0, float(means.min())), 1.3 * top), (len(shown) - 0.5, -0.5),
-                  height=70 + 30 * len(shown), left=20 + room(tuple(names[level] for level in shown)))  # fmt: skip
+    means = level_means(check, column, shown)
+    wide = (min(0.0, float(means.min())), 1.3 * highest(check))
+    left = 20 + room([names[level] for level in shown])
+    frame = Frame(wide, (len(shown) - 0.5, -0.5), height=70 + 30 * len(shown), left=left)
     bars = (
         f'<rect class="bar" x="{float(frame.at_x(min(0.0, m))):.1f}" y="{float(frame.at_y(i)) - 9:.1f}" '
         f'width="{abs(float(frame.at_x(m) - frame.at_x(0.0))):.1f}" height="18"/>'
@@ -189,7 +196,9 @@ def _bars(check: Check, column: int, key: str) -> Drawn:
     desc = "; ".join(f"{names[lv]}: {number(float(m))}" for lv, m in zip(shown, means, strict=True))
     title = f"Misfit by {scape.columns[column]}"
     svg = picture(frame, parts, key=key, title=title, desc=desc, live=True)
-    return Drawn(svg, f"Length: how clearly a misfit at that level of {scape.columns[column]} shows.{left_out}")
+    return Drawn(
+        svg, f"Length: how clearly a misfit at that level of {scape.columns[column]} shows.{left_out}"
+    )
 
 
 def _pair(check: Check, pair: tuple[int, int], key: str) -> Drawn:
@@ -202,7 +211,8 @@ def _pair(check: Check, pair: tuple[int, int], key: str) -> Drawn:
     strips = len(y_frame.names) or 9
     below = 40 + int(0.7 * room(x_frame.names)) if x_frame.names else 46
     frame = Frame(
-        x_frame.ends, y_frame.ends, height=int(np.clip(44 + 32 * strips, 184, 334)) + below, top=44, bottom=below,
+        x_frame.ends, y_frame.ends, top=44, bottom=below,
+        height=int(np.clip(44 + 32 * strips, 184, 334)) + below,
         left=34 + room(y_frame.names) if y_frame.names else room_for(y_frame.ends),
     )  # fmt: skip
     inside = _inside(frame, x, y)
@@ -219,8 +229,10 @@ def _pair(check: Check, pair: tuple[int, int], key: str) -> Drawn:
         *marks(frame, check, Places(x_frame.marks, y_frame.marks), key),
     ]
     desc = f"Scatter of {int(inside.sum()):,} rows. {_peak(check, list(pair))} {_locations_words(check)}"
-    svg = picture(frame, parts, key=key, title=f"Misfit over {x_name} and {y_name}", desc=desc, live=True)
-    caption = "Each dot is a row of data; stronger in colour and larger: a misfit around it shows more clearly."
+    svg = picture(
+        frame, parts, key=key, title=f"Misfit over {x_name} and {y_name}", desc=desc, live=True
+    )
+    caption = "Each dot is a row of data; stronger and larger: a misfit around it shows more clearly."
     return Drawn(svg, f"{caption}{x_note}{y_note}")
 
 
@@ -238,9 +250,12 @@ def _reaches(frame: Frame, check: Check, name: str, places: Places) -> list[str]
     drawn = []
     for location, height in zip(check.locations, places.y, strict=True):
         if name in location.reach:
-            a, b = np.clip(frame.at_x(np.array(location.reach[name])), frame.left, frame.width - frame.right)
+            a, b = np.clip(
+                frame.at_x(np.array(location.reach[name])), frame.left, frame.width - frame.right
+            )
             y = float(frame.at_y(height))
-            drawn.append(f'<path class="reach" d="M{a:.1f} {y:.1f}H{b:.1f}M{a:.1f} {y - 5:.1f}v10M{b:.1f} {y - 5:.1f}v10"/>')
+            ends = "".join(f"M{end:.1f} {y - 5:.1f}v10" for end in (a, b))
+            drawn.append(f'<path class="reach" d="M{a:.1f} {y:.1f}H{b:.1f}{ends}"/>')
     return drawn
 
 
@@ -248,7 +263,7 @@ def _within(frame: Frame, x: FloatArray) -> FloatArray:
     return x[(x >= frame.x[0]) & (x <= frame.x[1])]
 
 
-def _inside(frame: Frame, x: FloatArray, y: FloatArray) -> FloatArray:
+def _inside(frame: Frame, x: FloatArray, y: FloatArray) -> AnyArray:
     low, high = sorted(frame.y)
     return np.asarray((x >= frame.x[0]) & (x <= frame.x[1]) & (y >= low) & (y <= high))
 
@@ -266,7 +281,9 @@ def _peak(check: Check, columns: list[int]) -> str:
         name, value = scape.columns[c], scape.points[best, c]
         shown = scape.levels[name][int(value)] if name in scape.levels else number(float(value))
         said.append(f"{name} = {shown}")
-    return f"The misfit shows most at the row with {', '.join(said)} ({number(float(scape.values[best]))})."
+    return (
+        f"The misfit shows most at the row with {', '.join(said)} ({number(float(scape.values[best]))})."
+    )
 
 
 def _locations_words(check: Check) -> str:

@@ -1,4 +1,4 @@
-"""Text that came with the data (names, levels, groups) on its way to a page, a picture, a table or a terminal.
+"""Text that came with the data (names, levels, groups) on its way out: page, picture, table, terminal.
 
 A column may be named anything: each way out has one function here, and everything goes through it.
 """
@@ -57,12 +57,12 @@ def html(text: object) -> str:
 
 
 def script_json(value: Any) -> str:
-    """Write JSON that may stand in a script element: nothing in it can end the element.
+    r"""Write JSON that may stand in a script element: nothing in it can end the element.
 
     Examples
     --------
     >>> script_json({"group": "</script>"})
-    '{"group":"\\\\u003c/script\\\\u003e"}'
+    '{"group":"\\u003c/script\\u003e"}'
     """
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     for character in "<>&":

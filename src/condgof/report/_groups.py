@@ -51,7 +51,12 @@ def groups_page(
         f'<section class="verdict{" bad" if bad else ""}" aria-labelledby="all-v"><h2 id="all-v">'
         f"{sign(bad)}<span>{head}</span></h2>{paragraph(grouped.words)}</section>"
     )
-    body = top + _listing(grouped, order, shown) + "".join(shown.values()) + _run(grouped, order, command, notes)
+    body = (
+        top
+        + _listing(grouped, order, shown)
+        + "".join(shown.values())
+        + _run(grouped, order, command, notes)
+    )
     return page(heading, below, f"{head} · {heading}", body)
 
 
@@ -74,8 +79,8 @@ def _section(grouped: GroupedChecks, name: str, key: str) -> str:
     if len(grouped.checks) > 4:  # a long page: the table leads to what a reader wants to see
         inside = folded(f"Pictures and numbers ({headline(check).lower()})", inside)
     return (
-        f'<section class="group" id="{key}" aria-labelledby="{key}-name"><h2 id="{key}-name">{html(heading)}</h2>'
-        f"{inside}</section>"
+        f'<section class="group" id="{key}" aria-labelledby="{key}-name">'
+        f'<h2 id="{key}-name">{html(heading)}</h2>{inside}</section>'
     )
 
 
@@ -86,20 +91,23 @@ def _listing(grouped: GroupedChecks, order: Sequence[str], shown: dict[str, str]
     ]
     header = [grouped.by, "verdict", "p-value", "corrected", "effect size (interval)", "rows"]
     caption = (
-        f"Groups, smallest p-value first. Corrected: for looking at {len(grouped.checks):,} groups; at or below "
+        f"Groups, smallest p-value first. Corrected: for looking at {len(grouped.checks):,} groups; "
+        "at or below "
         f"{grouped.alpha:g} is evidence."
     )
     text = table(caption, header, lines, numeric=(2, 3, 5)) if lines else ""
     if len(shown) < len(order):
         text += paragraph(
-            f"The {len(shown):,} groups with the smallest p-values have pictures below; there is no room for all in one "
+            f"The {len(shown):,} groups with the smallest p-values have pictures below; there is no "
+            "room for all in one "
             "page. Report the others by themselves to see theirs.",
             "means",
         )
     if grouped.left_out:
         left_out = list(grouped.left_out.items())[:MOST_ROWS]
         text += folded(
-            f"{len(grouped.left_out):,} groups were left out",
+            f"{len(grouped.left_out):,} group{'s were' if len(grouped.left_out) > 1 else ' was'} left "
+            "out",
             table("Groups that could not be checked", [grouped.by, "why"], left_out),
         )
     return f'<section aria-labelledby="groups"><h2 id="groups">Groups</h2>{text}</section>'
@@ -118,9 +126,7 @@ def _line(check: Check, name: str, key: str) -> tuple[object, ...]:
     )
 
 
-def _run(
-    grouped: GroupedChecks, order: Sequence[str], command: str | None, notes: Sequence[str]
-) -> str:
+def _run(grouped: GroupedChecks, order: Sequence[str], command: str | None, notes: Sequence[str]) -> str:
     if not order:
         return ""
     first = grouped.checks[order[0]]

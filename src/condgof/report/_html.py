@@ -27,7 +27,7 @@ def table(
     kind: str = "",
     kinds: Sequence[str] = (),
 ) -> str:
-    """Return a table in a box that scrolls sideways where it must; the first cell of a row is its header.
+    """Return a table in a box that scrolls sideways where it must; the first cell of a row heads it.
 
     Parameters
     ----------
@@ -50,14 +50,13 @@ def table(
     body = []
     for number, row in enumerate(rows):
         first, *rest = row
-        cells = "".join(
-            f"<td{_n(i in numeric)}>{cell(value)}</td>" for i, value in enumerate(rest, 1)
-        )
+        cells = "".join(f"<td{_n(i in numeric)}>{cell(value)}</td>" for i, value in enumerate(rest, 1))
         row_kind = f' class="{kinds[number]}"' if number < len(kinds) and kinds[number] else ""
         body.append(f'<tr{row_kind}><th scope="row"{_n(0 in numeric)}>{cell(first)}</th>{cells}</tr>')
     name = f' class="{kind}"' if kind else ""
     return (
-        f'<div class="wide"><table{name}><caption>{cell(caption)}</caption><thead><tr>{head}</tr></thead>'
+        f'<div class="wide"><table{name}><caption>{cell(caption)}</caption>'
+        f"<thead><tr>{head}</tr></thead>"
         f"<tbody>{''.join(body)}</tbody></table></div>"
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +31,7 @@ class Side:
 
 
 def coordinate(check: Check, column: int, ratio: float) -> tuple[FloatArray, Side, str]:
-    """Return where each row is on a column's axis, NaN for levels that are left out; `ratio` is that of `scatter`."""
+    """Return where each row is on a column's axis, NaN for levels left out; `ratio` is for `scatter`."""
     scape = check.landscape
     values, at = scape.points[:, column], [float(loc.x[column]) for loc in check.locations]
     if not is_level(scape, column):
@@ -40,7 +41,11 @@ def coordinate(check: Check, column: int, ratio: float) -> tuple[FloatArray, Sid
     rows = np.array([position.get(int(v), np.nan) for v in values])
     names = tuple(scape.levels[scape.columns[column]][level] for level in shown)
     spots = tuple(position[int(v)] for v in at)
-    return rows + 0.62 * scatter(len(rows), ratio), Side((-0.5, len(shown) - 0.5), names, spots), left_out
+    return (
+        rows + 0.62 * scatter(len(rows), ratio),
+        Side((-0.5, len(shown) - 0.5), names, spots),
+        left_out,
+    )
 
 
 def levels_shown(check: Check, column: int) -> tuple[list[int], str]:
@@ -49,7 +54,7 @@ def levels_shown(check: Check, column: int) -> tuple[list[int], str]:
     codes = scape.points[:, column].astype(int)
     there = [int(level) for level in np.unique(codes)]
     forced = {int(loc.x[column]) for loc in check.locations}
-    strength = {level: float(np.nan_to_num(scape.values[codes == level]).mean()) for level in there}
+    strength = dict(zip(there, level_means(check, column, there), strict=True))
     ranked = sorted({*there, *forced}, key=lambda lv: (lv not in forced, -strength.get(lv, 0.0)))
     kept = sorted(ranked[: max(MOST_LEVELS, len(forced))])
     rest = len(ranked) - len(kept)
@@ -57,11 +62,19 @@ def levels_shown(check: Check, column: int) -> tuple[list[int], str]:
     return kept, f" {rest} levels of {name} with less misfit are not drawn." if rest else ""
 
 
+def level_means(check: Check, column: int, levels: Sequence[int]) -> FloatArray:
+    """Return the mean criterion of the rows of each level, 0 where there are none."""
+    scape = check.landscape
+    codes = scape.points[:, column].astype(int)
+    rows = (np.nan_to_num(scape.values[codes == level]) for level in levels)
+    return np.array([float(values.mean()) if len(values) else 0.0 for values in rows])
+
+
 def cut(name: str) -> str:
     """Shorten the name of a level for an axis."""
     return shorten(name, 16)
 
 
-def room(names: tuple[str, ...]) -> int:
+def room(names: Sequence[str]) -> int:
     """Return how long the names of levels are on an axis."""
     return max((int(6.9 * len(cut(name))) for name in names), default=0)

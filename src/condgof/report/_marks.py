@@ -39,7 +39,7 @@ class Places:
 
 
 def marks(frame: Frame, check: Check, places: Places, key: str) -> list[str]:
-    """Draw each location as a link with its number; marks upon each other are moved apart, with a leader."""
+    """Draw each location as a numbered link; marks upon each other are moved apart, with a leader."""
     if not check.locations:
         return []
     x, y = np.array(places.x), np.array(places.y)
@@ -54,14 +54,16 @@ def marks(frame: Frame, check: Check, places: Places, key: str) -> list[str]:
     for i, location in enumerate(check.locations):
         leader = ""
         if np.hypot(seen_x[i] - true_x[i], seen_y[i] - true_y[i]) > 3:
-            leader = f'<path class="leader" d="M{true_x[i]:.1f} {true_y[i]:.1f}L{seen_x[i]:.1f} {seen_y[i]:.1f}"/>'
+            way = f"M{true_x[i]:.1f} {true_y[i]:.1f}L{seen_x[i]:.1f} {seen_y[i]:.1f}"
+            leader = f'<path class="leader" d="{way}"/>'
         evidence = "evidence" if location.named else "only where to look"
         words = f"Location {i + 1}: {location.where}; p = {pvalue(location.pvalue)} ({evidence})"
         drawn.append(
             f'{leader}<a class="mark{" named" if location.named else ""}" href="#{home}-loc{i + 1}" '
             f'data-loc="{home}-loc{i + 1}" aria-label="{html(words)}"><title>{html(words)}</title>'
             f'<circle cx="{seen_x[i]:.1f}" cy="{seen_y[i]:.1f}" r="11"/>'
-            f'<text x="{seen_x[i]:.1f}" y="{seen_y[i] + 4.5:.1f}" text-anchor="middle">{i + 1}</text></a>'
+            f'<text x="{seen_x[i]:.1f}" y="{seen_y[i] + 4.5:.1f}" text-anchor="middle">{i + 1}</text>'
+            "</a>"
         )
     return drawn
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 
@@ -41,7 +42,9 @@ def pvalue(value: float) -> str:
     if value < 1e-4:
         mantissa, exponent = f"{value:.1e}".split("e")
         return f"{_trimmed(mantissa)}e−{-int(exponent)}"
-    return _trimmed(f"{value:.4f}") if value < 0.01 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
+    return (
+        _trimmed(f"{value:.4f}") if value < 0.01 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
+    )
 
 
 def size(value: float) -> str:
@@ -106,7 +109,7 @@ def tick_texts(at: list[float]) -> list[str]:
         (u, s) for u, s in ((1e9, "G"), (1e6, "M"), (1e5, "k"), (1.0, "")) if largest >= u or u == 1.0
     )
     unit = 1e3 if suffix == "k" else unit
-    step = min((abs(b - a) for a, b in zip(at, at[1:], strict=False)), default=largest) / unit
+    step = min((abs(b - a) for a, b in pairwise(at)), default=largest) / unit
     places = max(0, math.ceil(-math.log10(step) - 1e-9)) if step else 0
     if round(step * 10**places) * 1.0 != round(step * 10**places, 6):  # a step of 0.25 or 2.5
         places += 1

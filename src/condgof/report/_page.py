@@ -17,10 +17,13 @@ from condgof.report._where_how import residuals, where_and_how
 
 #: How to read the page, for someone who has never seen one.
 READING = (
-    "A model here is a claim about the whole spread of y at each x, not only its mean. The page asks whether the data "
+    "A model here is a claim about the whole spread of y at each x, not only its mean. The page asks "
+    "whether the data "
     "could have come from it.",
-    "The p-value says how sure we can be that something is off; a small one is evidence against the model.",
-    "The effect size says how much is off, in units of the model's own standard deviation. It does not depend on how "
+    "The p-value says how sure we can be that something is off; a small one is evidence against the "
+    "model.",
+    "The effect size says how much is off, in units of the model's own standard deviation. It does "
+    "not depend on how "
     "many rows there are: judge by it whether the misfit matters to you.",
     "No evidence is not proof that the model is right: the third box says what could have been found.",
     "Where and how say in which part of x the misfit is clearest, and what is wrong with y there.",
@@ -51,12 +54,14 @@ def check_page(
     heading = title if title is not None else f"Does the model of {_all(check.y_columns)} fit?"
     below = f"{check.result.n:,} rows; {_all(check.y_columns)} given {_all(check.x_columns)}"
     said = [*notes, *notes_of(check)]
-    body = section(check, "c0") + what_was_run(check_facts(check), "c0", command, python_lines(check), said)
+    body = section(check, "c0") + what_was_run(
+        check_facts(check), "c0", command, python_lines(check), said
+    )
     return page(heading, below, f"{headline(check)} · {heading}", body)
 
 
 def section(check: Check, key: str, level: int = 2) -> str:
-    """Return verdict, where and how, residuals and evidence of one check, with headings from a level on."""
+    """Return verdict, where and how, residuals and evidence of one check; headings from a level on."""
     parts = (verdict, where_and_how, residuals, evidence)
     text = "".join(part(check, key) for part in parts)
     if level == 2:
@@ -70,7 +75,8 @@ def page(heading: str, below: str, tab: str, body: str) -> str:
     """Put a body into a page, with style and script and the policy that allows just these two."""
     style, script = _style(), _read("page.js")
     policy = (
-        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; base-uri 'none'; "
+        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; base-uri "
+        "'none'; "
         "form-action 'none'"
     )
     reading = folded("How to read this page", bullets(READING))
@@ -82,9 +88,11 @@ def page(heading: str, below: str, tab: str, body: str) -> str:
         f"<title>{html(tab)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
         '<a class="skip" href="#main">To the verdict</a>\n'
         f'<header><div><h1>{html(heading)}</h1><p class="soft">{html(below)}</p></div>'
-        '<button class="theme" type="button" aria-label="Switch between light and dark">Dark</button></header>\n'
+        '<button class="theme" type="button" aria-label="Switch between light and dark">Dark</button>'
+        "</header>\n"
         f'<main id="main">{body}</main>\n'
-        f"<footer>{reading}Made by condgof. This file needs no network and holds no more of the data than it shows.</footer>\n"
+        f"<footer>{reading}Made by condgof. This file needs no network and holds no more of the data "
+        "than it shows.</footer>\n"
         f"<script>{script}</script>\n</body>\n</html>\n"
     )
 

@@ -55,7 +55,13 @@ def plot_power(study: Any, ax: Any = None, *, problem: str | None = None, alpha:
     places = _places(ax, len(names))
     styles = styles_of(dict.fromkeys(row.method for row in rows))
     for name, place in zip(names, places, strict=True):
-        _draw(place, [row for row in rows if row.problem == name], titles.get(name, (name, False)), level, styles)
+        _draw(
+            place,
+            [row for row in rows if row.problem == name],
+            titles.get(name, (name, False)),
+            level,
+            styles,
+        )
     places[0].legend(frameon=False, fontsize="small", handlelength=2.6)
     for extra in places[1:]:
         extra.set_ylabel("")
@@ -106,7 +112,8 @@ def _places(ax: Any, count: int) -> list[Any]:
         given = list(np.ravel(np.asarray(ax, dtype=object)))
         if len(given) < count:
             raise InputError(
-                f"There are {count} problems and {len(given)} Axes. Give one for each, or name one with problem=."
+                f"There are {count} problems and {len(given)} Axes. Give one for each, or name one "
+                "with problem=."
             )
         return given[:count]
     if count == 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,9 +12,9 @@ from condgof.errors import InputError, require
 from condgof.locate import Check, Location
 from condgof.report._chart_how import model_words, normal_density, reference
 from condgof.report._chart_null import draws_span
-from condgof.report._escape import label, shorten
-from condgof.report._figures import BLUE, GREY, ORANGE
-from condgof.report._levels import coordinate, is_level, levels_shown
+from condgof.report._escape import label, shorten, visible
+from condgof.report._figures import BLUE, ORANGE
+from condgof.report._levels import coordinate, is_level, level_means, levels_shown
 from condgof.report._numbers import number, pvalue
 from condgof.report._reduce import (
     Regular,
@@ -30,11 +31,12 @@ from condgof.result import GofResult
 
 #: Bars: a light blue that lines stand out against.
 PALE = "#A8BCCF"
+SHADES = ("#fbd08c", "#f7b45e", "#ee943a", "#dc7320", "#bf5310", "#993a0a", "#6d2305")
 HEIGHT = "evidence of misfit\n(power criterion)"
 
 
 def axes_for(ax: Any, size: tuple[float, float] = (6.0, 4.0)) -> Any:
-    """Return the Axes that was given, or one on a new figure of pyplot, which notebooks show by themselves."""
+    """Return the Axes that was given, or one on a new figure of pyplot, which notebooks show."""
     if ax is not None:
         return ax
     require("matplotlib", "plot", "Drawing a figure")
@@ -49,21 +51,31 @@ def plot_result(result: GofResult, ax: Any = None) -> Any:
     if draws is None or not len(draws):
         if result.null is None or "normal" not in result.null:
             raise InputError(
-                f"This {result.method} result has no null distribution to draw. Run the test with null='wild'."
+                f"This {result.method} result has no null distribution to draw. Run the test with "
+                "null='wild'."
             )
         draws = None
     ax = axes_for(ax)
     at = result.statistic
     if draws is not None:
         (low, high), far = draws_span(draws, result.statistic)
-        ax.hist(draws, np.linspace(low, high, 41), color=PALE, ec="white", lw=0.4, label=f"{len(draws):,} draws if the model is right")
+        ax.hist(
+            draws,
+            np.linspace(low, high, 41),
+            color=PALE,
+            ec="white",
+            lw=0.4,
+            label=f"{len(draws):,} draws if the model is right",
+        )
         ax.set_xlim(low, high)
         ax.set_ylabel("draws")
         at = high - 0.02 * (high - low) if far else at
         arrow = " →" if far else ""
     else:
         z = np.linspace(min(-3.5, at - 0.5), max(3.5, at + 0.5), 301)
-        ax.fill_between(z, normal_density(z), color=PALE, lw=0, label="if the model is right (normal limit)")
+        ax.fill_between(
+            z, normal_density(z), color=PALE, lw=0, label="if the model is right (normal limit)"
+        )
         ax.set_ylim(bottom=0.0)
         ax.set_ylabel("density")
         arrow = ""
@@ -87,8 +99,8 @@ def plot_where(check: Check, ax: Any = None, columns: Sequence[str] | None = Non
         _draw_curve(ax, check, chosen[0], regular if regular and regular.columns == chosen else None)
     else:
         _draw_map(ax, check, chosen, regular if regular and regular.columns == chosen else None)
-    names = " and ".join(label(shorten(scape.columns[c], 30)) for c in chosen)
-    ax.set_title(f"Where the model misfits: {names}", loc="left")
+    names = " and ".join(shorten(scape.columns[c], 30) for c in chosen)
+    ax.set_title(_lines(f"Where the model misfits: {names}", 56), loc="left")
     return ax
 
 
@@ -104,7 +116,8 @@ def _columns(check: Check, names: Sequence[str] | None) -> tuple[int, ...]:
     unknown = [name for name in listed if name not in scape.columns]
     if unknown or len(listed) not in (1, 2):
         raise InputError(
-            f"columns must be one or two of the columns of x, got {listed!r}; there are: {', '.join(scape.columns)}."
+            f"columns must be one or two of the columns of x, got {listed!r}; there are: "
+            f"{', '.join(scape.columns)}."
         )
     return tuple(scape.columns.index(name) for name in listed)
 
@@ -126,9 +139,12 @@ def _draw_curve(ax: Any, check: Check, column: int, regular: Regular | None) -> 
         at = float(location.x[column])
         height = float(np.interp(at, x[known], values[known]))
         if name in location.reach:
-            ax.plot(location.reach[name], (height, height), color="0.35", lw=1.2, marker="|", ms=7, zorder=4)
+            ax.plot(
+                location.reach[name], (height, height), color="0.35", lw=1.2, marker="|", ms=7, zorder=4
+            )
         _mark(ax, at, height, i, location)
-    ax.plot(scape.points[:, column], np.zeros(len(scape.points)), "|", color="black", alpha=0.3, ms=7, mew=0.6,
+    ax.plot(scape.points[:, column], np.zeros(len(scape.points)), "|", color="black", alpha=0.3, ms=7,
+            mew=0.6,
             transform=ax.get_xaxis_transform(), clip_on=False)  # fmt: skip
     ax.set_xlim(middle_span(x))
     ax.margins(y=0.14)
@@ -139,9 +155,10 @@ def _draw_curve(ax: Any, check: Check, column: int, regular: Regular | None) -> 
 
 def _draw_map(ax: Any, check: Check, pair: tuple[int, ...], regular: Regular | None) -> None:
     scape, top = check.landscape, highest(check)
-    colours: dict[str, Any] = {"cmap": "YlOrBr", "vmin": 0.0, "vmax": top}
+    colours: dict[str, Any] = {"cmap": _colours(regular is None), "vmin": 0.0, "vmax": top}
     (x, across, _), (y, up, _) = (
-        coordinate(check, c, r) for c, r in zip(pair, (0.7548776662466927, 0.5698402909980532), strict=True)
+        coordinate(check, c, r)
+        for c, r in zip(pair, (0.7548776662466927, 0.5698402909980532), strict=True)
     )
     if regular is not None:
         a, b = (np.unique(side) for side in regular.points.T)
@@ -152,11 +169,14 @@ def _draw_map(ax: Any, check: Check, pair: tuple[int, ...], regular: Regular | N
         ax.set_ylim(b[0], b[-1])
     else:
         order = np.argsort(scape.values, kind="stable")  # the strongest on top
-        drawn = ax.scatter(x[order], y[order], c=scape.values[order], s=5 + 25 * np.clip(scape.values[order] / top, 0, 1),
+        values = scape.values[order]
+        drawn = ax.scatter(x[order], y[order], c=values, s=5 + 25 * np.clip(values / top, 0, 1),
                            ec="0.4", lw=0.15, **colours)  # fmt: skip
         ax.set_xlim(across.ends)
         ax.set_ylim(up.ends)
-    for i, (location, at, height) in enumerate(zip(check.locations, across.marks, up.marks, strict=True), 1):
+    for i, (location, at, height) in enumerate(
+        zip(check.locations, across.marks, up.marks, strict=True), 1
+    ):
         _mark(ax, at, height, i, location)
     for axis, side in ((ax.xaxis, across), (ax.yaxis, up)):
         if side.names:
@@ -168,11 +188,19 @@ def _draw_map(ax: Any, check: Check, pair: tuple[int, ...], regular: Regular | N
     ax.figure.colorbar(drawn, ax=ax, label=HEIGHT.replace("\n", " "))
 
 
+def _colours(dots: bool) -> Any:
+    """Return the report's shades; dots begin with a grey that shows on white."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list(
+        "condgof", [*(("#c0c7cc", "#dcbd8c") if dots else ("#f3f2ec", "#fbe6c0")), *SHADES]
+    )
+
+
 def _draw_bars(ax: Any, check: Check, column: int) -> None:
     scape = check.landscape
     shown, _ = levels_shown(check, column)
-    codes = scape.points[:, column].astype(int)
-    means = [float(scape.values[codes == level].mean()) if (codes == level).any() else 0.0 for level in shown]
+    means = level_means(check, column, shown)
     names = scape.levels[scape.columns[column]]
     ax.barh(range(len(shown)), means, color=PALE, height=0.7)
     ax.axvline(0.0, color="0.5", lw=0.8)
@@ -181,6 +209,7 @@ def _draw_bars(ax: Any, check: Check, column: int) -> None:
         _mark(ax, max(means[row], 0.0) + 0.04 * max(means), row, i, location)
     ax.set_yticks(range(len(shown)), [label(shorten(names[level], 20)) for level in shown])
     ax.invert_yaxis()
+    ax.margins(x=0.12)
     ax.set_xlabel(HEIGHT.replace("\n", " "))
     ax.set_ylabel(label(shorten(scape.columns[column], 40)))
     _clean(ax)
@@ -222,10 +251,13 @@ def plot_how(check: Check, location: Any, ax: Any = None, column: str | None = N
     ax.set_ylim(0.0, 1.22 * ax.get_ylim()[1])
     ax.set_xlabel(label(shorten(panel.columns[c], 60)))
     ax.set_ylabel("density")
-    ax.set_title(label(f"{i}. {shorten(place.where, 62)}"), loc="left", fontsize="medium")
-    found = next((f.words for f in place.findings if f.named and panel_has(f.columns, panel.columns[c])), "")
-    if found:
-        ax.text(0.0, 1.0, label(_wrapped(found)), transform=ax.transAxes, va="top", fontsize="small", color=GREY)
+    found = next(
+        (f.words for f in place.findings if f.named and panel_has(f.columns, panel.columns[c])), ""
+    )
+    title = [_lines(f"{i}. {place.where}" if i else place.where, 66)]
+    ax.set_title(
+        "\n".join([*title, *([_lines(found, 66)] if found else [])]), loc="left", fontsize="medium"
+    )
     _clean(ax)
     ax.legend(frameon=False, fontsize="small", loc="upper right")
     return ax
@@ -236,10 +268,13 @@ def panel_has(columns: tuple[str, ...], name: str) -> bool:
     return len(columns) == 1 and name.endswith(columns[0])
 
 
-def _wrapped(text: str) -> str:
-    import textwrap
-
-    return textwrap.fill(text, 34)
+def _lines(text: str, width: int) -> str:
+    """Break text into at most three lines, each made safe."""
+    lines = textwrap.wrap(visible(text), width)
+    return "\n".join(
+        label(line)
+        for line in [*lines[:2], *([shorten(" ".join(lines[2:]), width)] if lines[2:] else [])]
+    )
 
 
 def _location(check: Check, location: Any) -> tuple[Location, int]:

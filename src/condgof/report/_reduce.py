@@ -1,4 +1,4 @@
-"""From records to what is drawn: histograms, quantiles, shades, pairs of columns. Pure functions on arrays."""
+"""From records to what is drawn: histograms, quantiles, shades, pairs of columns. Pure functions."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from condgof.report._numbers import span
 SHADES = 9
 #: Columns whose pairs are compared, and groups of values that a column is cut into for that.
 _CANDIDATES, _CUTS = 12, 6
-#: Share by which each ordered value may be off so that all m are within at once, 95% of the time: measured by
-#: simulation (10,000 samples of uniforms; see docs/decisions.md).
+#: Share by which each ordered value may be off so that all m are within at once, 95% of the time:
+#: measured by simulation (10,000 samples of uniforms; see docs/decisions.md).
 _SIZES = (5, 10, 20, 50, 100, 200, 400, 800, 1500)
 _LOCAL = (0.0124, 0.0078, 0.0049, 0.0030, 0.0022, 0.0017, 0.0014, 0.0012, 0.0010)
 
@@ -62,8 +62,9 @@ def quantiles(values: FloatArray) -> Quantiles:
     m = len(values)
     i = np.arange(1.0, m + 1)
     local = float(np.interp(np.log(max(m, 2)), np.log(_SIZES), _LOCAL))
-    low, high = (ndtri(betaincinv(i, m + 1 - i, tail)) for tail in (local / 2, 1 - local / 2))
-    return Quantiles(ndtri((i - 0.5) / m), np.sort(values), low, high)
+    tails = local / 2, 1 - local / 2
+    low, high = (np.asarray(ndtri(betaincinv(i, m + 1 - i, tail)), dtype=float) for tail in tails)
+    return Quantiles(np.asarray(ndtri((i - 0.5) / m), dtype=float), np.sort(values), low, high)
 
 
 def shades(values: FloatArray, top: float) -> IntArray:
@@ -75,14 +76,14 @@ def shades(values: FloatArray, top: float) -> IntArray:
 def highest(check: Check) -> float:
     """Return where the scale of the map ends: its largest value, but no less than chance may well give.
 
-    The criterion is a mean over its standard deviation, so that 3/√n is about three standard errors: a map on
-    which nothing stands out stays pale.
+    The criterion is a mean over its standard deviation, so that 3/√n is about three standard errors: a
+    map on which nothing stands out stays pale.
     """
     landscape = check.landscape
     rows = check.details.get("choosing_rows", check.result.n)
     both = [landscape.values, *([] if landscape.grid_values is None else [landscape.grid_values])]
     largest = max((float(np.nanmax(v)) for v in both if np.isfinite(v).any()), default=0.0)
-    return max(largest, 3.0 / float(max(rows, 1)) ** 0.5)
+    return float(max(largest, 3.0 / max(rows, 1) ** 0.5))
 
 
 def middle_span(values: FloatArray, always: Sequence[float] = ()) -> tuple[float, float]:
@@ -152,9 +153,9 @@ def varying(points: FloatArray) -> list[int]:
 def telling_pairs(landscape: Landscape, count: int = 3) -> list[tuple[int, int]]:
     """Return the pairs of columns that explain most of the criterion over the rows, best first.
 
-    Each column is cut at its quantiles (a categorical one into its levels); a pair's worth is the adjusted
-    share of the variance between the cells. Where there are many columns, pairs of the twelve that tell most
-    by themselves are compared.
+    Each column is cut at its quantiles (a categorical one into its levels); a pair's worth is the
+    adjusted share of the variance between the cells. Where there are many columns, pairs of the twelve
+    that tell most by themselves are compared.
     """
     columns = varying(landscape.points)
     codes = {c: _codes(landscape, c) for c in columns}
@@ -184,7 +185,10 @@ def _explained(codes: IntArray, values: FloatArray) -> float:
         return 0.0
     counts = np.bincount(cells)
     means = np.bincount(cells, values) / counts
-    within, total = float(((values - means[cells]) ** 2).sum()), float(((values - values.mean()) ** 2).sum())
+    within, total = (
+        float(((values - means[cells]) ** 2).sum()),
+        float(((values - values.mean()) ** 2).sum()),
+    )
     free = len(values) - len(counts)
     if total <= 0 or free <= 0:
         return 0.0
@@ -211,4 +215,4 @@ def spread_apart(x: FloatArray, y: FloatArray, least: float = 21.0) -> tuple[Flo
 
 def scatter(count: int, ratio: float = 0.7548776662466927) -> FloatArray:
     """Return numbers (count,) in (-0.5, 0.5) that look irregular and are always the same."""
-    return (np.arange(count) * ratio) % 1.0 - 0.5
+    return np.asarray((np.arange(count) * ratio) % 1.0 - 0.5, dtype=np.float64)

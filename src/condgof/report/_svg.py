@@ -1,7 +1,7 @@
 """Charts as SVG text: a frame with its axes, and the few marks that the report needs.
 
-Colours are classes, which the page's style sheet knows in light and dark; nothing here has a style of its own.
-Marks of one kind are one path, so that a thousand points are some ten kilobytes.
+Colours are classes, which the page's style sheet knows in light and dark; nothing here has a style
+of its own. Marks of one kind are one path, so that a thousand points are some ten kilobytes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ class Frame:
 
     def at_y(self, values: FloatArray | float) -> FloatArray:
         """Return positions down of values on the y axis."""
-        return self.height - self.bottom - _share(values, self.y) * (self.height - self.top - self.bottom)
+        return (
+            self.height - self.bottom - _share(values, self.y) * (self.height - self.top - self.bottom)
+        )
 
     @property
     def floor(self) -> int:
@@ -59,9 +61,8 @@ class Frame:
     def area(self, x: FloatArray, low: FloatArray, high: FloatArray, kind: str) -> str:
         """Fill between two lines without gaps."""
         across = np.concatenate([x, x[::-1]])
-        return (
-            f'<path class="{kind}" d="{_path(self.at_x(across), self.at_y(np.append(high, low[::-1])))}Z"/>'
-        )
+        around = _path(self.at_x(across), self.at_y(np.append(high, low[::-1])))
+        return f'<path class="{kind}" d="{around}Z"/>'
 
     def bars(self, edges: FloatArray, heights: FloatArray, kind: str) -> str:
         """Draw a histogram's bars (k,) between edges (k+1,), a hair apart."""
@@ -89,7 +90,8 @@ class Frame:
         if not len(x):
             return ""
         a, b = self.at_x(x - size[0] / 2), self.at_y(y + size[1] / 2)
-        w, h = self.at_x(size[0]) - self.at_x(0.0) + 0.3, self.at_y(0.0) - self.at_y(size[1]) + 0.3
+        w = float(self.at_x(size[0]) - self.at_x(0.0)) + 0.3
+        h = float(self.at_y(0.0) - self.at_y(size[1])) + 0.3
         shapes = (f"M{_n(i)} {_n(j)}h{_n(w)}v{_n(h)}h{_n(-w)}Z" for i, j in zip(a, b, strict=True))
         return f'<path class="{kind}" d="{"".join(shapes)}"/>'
 
@@ -104,7 +106,8 @@ class Frame:
 
     def level(self, y: float, kind: str) -> str:
         """Draw a line across."""
-        return f'<path class="{kind}" d="M{self.left} {_n(float(self.at_y(y)))}H{self.width - self.right}"/>'
+        at = _n(float(self.at_y(y)))
+        return f'<path class="{kind}" d="M{self.left} {at}H{self.width - self.right}"/>'
 
     def band(self, low: float, high: float, kind: str) -> str:
         """Shade a range of x."""
@@ -144,7 +147,8 @@ class Frame:
         """Write the name of the y axis along it."""
         middle = (self.top + self.floor) / 2
         words = html(shorten(name, 34))
-        return f'<text class="name" text-anchor="middle" transform="translate(13 {_n(middle)}) rotate(-90)">{words}</text>'
+        place = f"translate(13 {_n(middle)}) rotate(-90)"
+        return f'<text class="name" text-anchor="middle" transform="{place}">{words}</text>'
 
 
 def room_for(ends: tuple[float, float], count: int = 4) -> int:

@@ -18,7 +18,9 @@ _STEPS = ((0.001, "h4"), (0.01, "h3"), (0.05, "h2"), (0.1, "h1"))
 
 def sign(bad: bool) -> str:
     """Return a cross or a ring, so that the verdict is not told by colour alone."""
-    return f'<svg viewBox="0 0 24 24" aria-hidden="true" focusable="false">{_CROSS if bad else _RING}</svg>'
+    return (
+        f'<svg viewBox="0 0 24 24" aria-hidden="true" focusable="false">{_CROSS if bad else _RING}</svg>'
+    )
 
 
 def headline(check: Check) -> str:
@@ -32,7 +34,8 @@ def verdict(check: Check, key: str) -> str:
     cards = "".join((_certainty(check), _size(check, key), _power(check)))
     return (
         f'<section class="verdict{" bad" if bad else ""}" aria-labelledby="{key}-v">'
-        f'<h2 id="{key}-v">{sign(bad)}<span>{headline(check)}</span></h2>{paragraph(check.words)}</section>'
+        f'<h2 id="{key}-v">{sign(bad)}<span>{headline(check)}</span></h2>'
+        f"{paragraph(check.words)}</section>"
         f'<div class="cards">{cards}</div>'
     )
 
@@ -53,7 +56,8 @@ def _certainty(check: Check) -> str:
         f"{pvalue(p)}",
         f"p-value{for_groups}; at or below {number(alpha)} is evidence",
         paragraph(
-            f"If the model were right, data that look at least this wrong would come up {once_in(p)}. This says how sure "
+            f"If the model were right, data that look at least this wrong would come up {once_in(p)}. "
+            "This says how sure "
             "we can be that something is off, not how much.",
             "means",
         ),
@@ -68,10 +72,12 @@ def _size(check: Check, key: str) -> str:
     return _card(
         "How much?",
         size(how_much.estimate),
-        f"effect size; {number(100 * how_much.level)}% interval {size(how_much.low)} to {size(how_much.high)}",
+        f"effect size; {number(100 * how_much.level)}% interval {size(how_much.low)} to "
+        f"{size(how_much.high)}",
         effect_chart(how_much, f"{key}-effect"),
         paragraph(
-            f"The misfit is {check.effect.words}. 0 is a perfect fit, 0.1 is hard to see by eye, 0.5 is plain. It does not "
+            f"The misfit is {check.effect.words}. 0 is a perfect fit, 0.1 is hard to see by eye, 0.5 "
+            "is plain. It does not "
             f"grow with the number of rows.{small}",
             "means",
         ),
@@ -99,7 +105,8 @@ def evidence(check: Check, key: str) -> str:
         draws = result.null_distribution
         assert draws is not None
         caption = (
-            f"Bars: the test statistic in {len(draws):,} repetitions in which the model is right. Line: this model. The "
+            f"Bars: the test statistic in {len(draws):,} repetitions in which the model is right. "
+            "Line: this model. The "
             "share of bars at or right of the line is the p-value."
         )
         parts.append(figure(chart, caption) + _null_table(check))
@@ -120,11 +127,16 @@ def _null_table(check: Check) -> str:
     assert draws is not None
     shares = (0.5, 0.9, 0.95, 0.99, 1.0)
     rows: list[tuple[object, ...]] = [
-        (f"{share:.0%} of the draws are at most" if share < 1 else "largest draw", number(float(value), 4))
+        (
+            f"{share:.0%} of the draws are at most" if share < 1 else "largest draw",
+            number(float(value), 4),
+        )
         for share, value in zip(shares, np.quantile(draws, shares), strict=True)
     ]
     rows.append(("this model", number(check.result.statistic, 4)))
-    return folded("Numbers of this picture", table("The null distribution", ["", "statistic"], rows, numeric=(1,)))
+    return folded(
+        "Numbers of this picture", table("The null distribution", ["", "statistic"], rows, numeric=(1,))
+    )
 
 
 def _scales(check: Check) -> str:
@@ -152,11 +164,15 @@ def _scales(check: Check) -> str:
     together = f" Together: {', '.join(families)}." if families else ""
     return (
         '<h3>Scale by scale</h3><div class="wide"><table class="heat">'
-        f"<caption>p-value at each pair of scales: ranges of x (across) and of y (down), broad to narrow</caption>"
-        f'<thead><tr><th scope="col">y \\ x</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+        "<caption>p-value at each pair of scales: ranges of x (across) and of y (down), broad to "
+        "narrow</caption>"
+        f'<thead><tr><th scope="col">y \\ x</th>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
         + paragraph(
-            "The test looks at broad and at narrow patterns at once and pays for looking once. The stronger the colour, the smaller; the "
-            "outlined ▸ scale carries most of the evidence: broad x means that the misfit is much the same "
+            "The test looks at broad and at narrow patterns at once and pays for looking once. The "
+            "stronger the colour, the smaller; the "
+            "outlined ▸ scale carries most of the evidence: broad x means that the misfit is much the "
+            "same "
             f"everywhere, narrow x that it is local.{together}",
             "means",
         )
@@ -168,5 +184,3 @@ def _shaded(p: float | None, most: bool) -> str:
         return "<td>–</td>"
     shade = next((name for step, name in _STEPS if p <= step), "h0")
     return f'<td class="{shade}{" most" if most else ""}">{"▸ " if most else ""}{pvalue(p)}</td>'
-
-

@@ -21,7 +21,13 @@ from condgof.report._html import Safe, bullets, figure, folded, paragraph, table
 from condgof.report._numbers import number, pvalue, size
 from condgof.report._reduce import are_normal, quantiles
 
-KINDS = {"shift": "shift", "width": "spread", "skew": "skew", "tails": "tails", "correlation": "correlation"}
+KINDS = {
+    "shift": "shift",
+    "width": "spread",
+    "skew": "skew",
+    "tails": "tails",
+    "correlation": "correlation",
+}
 #: What a number of each kind is.
 UNITS = {
     "shift": "data minus model, in model standard deviations",
@@ -34,7 +40,8 @@ UNITS = {
 MOST_COLUMNS = 4
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 ONLY_SCORES = (
-    "This model gave only scores (slopes of its log-density), which have no residuals to draw. With a CDF, or a mean and a "
+    "This model gave only scores (slopes of its log-density), which have no residuals to draw. With a "
+    "CDF, or a mean and a "
     "standard deviation, there would be a picture here."
 )
 #: Rows of the table of the map.
@@ -47,7 +54,9 @@ def where_and_how(check: Check, key: str) -> str:
     maps = "".join(figure(drawn.svg, drawn.caption) for drawn in charts)
     panels = "".join(_panel(check, i, key) for i in range(1, len(check.locations) + 1))
     if not panels and maps:
-        panels = paragraph("No place stood out on the rows that were set aside to look for one.", "means")
+        panels = paragraph(
+            "No place stood out on the rows that were set aside to look for one.", "means"
+        )
     return (
         f'<section class="where" aria-labelledby="{key}-w"><h2 id="{key}-w">Where, and how</h2>'
         f"{paragraph(_introduction(check))}"
@@ -59,20 +68,28 @@ def where_and_how(check: Check, key: str) -> str:
 def _introduction(check: Check) -> str:
     named = sum(location.named for location in check.locations)
     if not np.isfinite(check.landscape.values).any():
-        return "There were too few rows to set some aside and look for places in x; the verdict is about all of x."
+        return (
+            "There were too few rows to set some aside for places in x: the verdict is about all of x."
+        )
     if not check.locations:
         return "The map shows how clearly a misfit would show around each place."
     ways = "Point at a number, click it or reach it with the Tab key to see what is wrong there."
     if named:
-        those = "The place with a solid number" if named == 1 else f"The {named} places with a solid number"
+        those = (
+            "The place with a solid number" if named == 1 else f"The {named} places with a solid number"
+        )
         verb = "is" if named == 1 else "are each"
         return (
             f"{those} {verb} evidence by itself: some rows chose it, and other rows tested it. "
             f"Places with a dashed number are only where to look. {ways}"
         )
     rejected = check.rejects
-    because = "no single place is evidence by itself" if rejected else "there is no evidence against the model"
-    return f"These are only the places to look at first; {because}, so do not read much into them. {ways}"
+    because = (
+        "no single place is evidence by itself" if rejected else "there is no evidence against the model"
+    )
+    return (
+        f"These are only the places to look at first; {because}, so do not read much into them. {ways}"
+    )
 
 
 def _tabs(check: Check, key: str) -> str:
@@ -91,13 +108,15 @@ def _panel(check: Check, i: int, key: str) -> str:
     near = number(location.rows, 2 if location.rows < 100 else 3)
     facts = (
         f"{evidence} p = {pvalue(location.pvalue)}, corrected for the search and for looking at "
-        f"{len(check.locations)} places ({pvalue(location.raw_pvalue)} before the latter); about {near} rows are near."
+        f"{len(check.locations)} places ({pvalue(location.raw_pvalue)} before the latter); about "
+        f"{near} rows are near."
     )
     return (
         f'<section class="panel" id="{here}" tabindex="-1" aria-labelledby="{here}-h">'
         f'<h3 id="{here}-h"><span class="badge{" named" if location.named else ""}">{i}</span>'
         f"<span>{html(location.where)}</span></h3>"
-        f"{paragraph(_without_where(location))}{_pictures(check, location, here)}{_findings(location, here)}"
+        f"{paragraph(_without_where(location))}{_pictures(check, location, here)}"
+        f"{_findings(location, here)}"
         f"{paragraph(facts, 'means')}</section>"
     )
 
@@ -125,11 +144,11 @@ def _pictures(check: Check, location: Location, here: str) -> str:
     ]
     pair = _pair(location)
     if pair is not None:
-        scatter = "Each dot is a row near this place, the nearer the stronger"
+        also = "; in the other colour, draws from the model" if panel.samples is not None else ""
         drawn.append(
             figure(
                 pair_chart(panel, pair, f"{here}-pair", location.where),
-                f"{scatter}{'; in the other colour, draws from the model' if panel.samples is not None else ''}.",
+                f"Each dot is a row near this place, the nearer the stronger{also}.",
             )
         )
     return "".join(drawn)
@@ -192,7 +211,9 @@ def _map_table(check: Check) -> str:
             for name, v in zip(columns, scape.points[i], strict=False)
         ]
         rows.append((number(float(scape.values[i])), *cells))
-    caption = f"The {len(best)} of {len(scape.points):,} rows of the map around which a misfit shows most"
+    caption = (
+        f"The {len(best)} of {len(scape.points):,} rows of the map around which a misfit shows most"
+    )
     return folded(
         "Numbers of the map",
         table(caption, ["evidence", *columns], rows, numeric=range(len(columns) + 1)),
@@ -200,7 +221,7 @@ def _map_table(check: Check) -> str:
 
 
 def residuals(check: Check, key: str) -> str:
-    """Return all residuals against what the model says: a histogram and a quantile plot for each column of y."""
+    """Return all residuals against what the model says: a histogram and a quantile plot a column."""
     scape = check.landscape
     head = f'<section aria-labelledby="{key}-r"><h2 id="{key}-r">All rows at once</h2>'
     if scape.residuals is None:
@@ -208,7 +229,8 @@ def residuals(check: Check, key: str) -> str:
     normal = are_normal(scape)
     kind = f" ({scape.residual_kind})" if scape.residual_kind else ""
     text = (
-        f"Residuals{kind} are {'standard normal' if normal else 'about 0'} if the model is right. A model can look fine "
+        f"Residuals{kind} are {'standard normal' if normal else 'about 0'} if the model is right. A "
+        "model can look fine "
         "here and still fail in some part of x; the map is for that."
     )
     parts, rows = [], []
@@ -222,7 +244,9 @@ def residuals(check: Check, key: str) -> str:
         at = np.quantile(z, QUANTILES)
         rows.append((name, *(f"{v:.2f}".replace("-", "−") for v in (z.mean(), z.std(), *at))))
     if normal:
-        rows.append(("model says", *(f"{v:.2f}".replace("-", "−") for v in (0.0, 1.0, *ndtri(QUANTILES)))))
+        rows.append(
+            ("model says", *(f"{v:.2f}".replace("-", "−") for v in (0.0, 1.0, *ndtri(QUANTILES))))
+        )
     header = ["", "mean", "s.d.", *(f"{share:.0%}" for share in QUANTILES)]
     listed = table(f"{len(scape.residuals):,} rows", header, rows, numeric=range(1, len(header)))
     return (
@@ -237,7 +261,8 @@ def _residual_figures(z: FloatArray, name: str, key: str, normal: bool) -> list[
     outside = quantiles(z).outside
     seen = "All dots lie in it." if not outside else f"{outside:,} of {len(z):,} dots lie outside."
     caption = (
-        "Dots on the dashed line: as the model says. The band holds all of them 95 times in 100 if it is right. "
+        "Dots on the dashed line: as the model says. The band holds all of them 95 times in 100 if it "
+        "is right. "
         f"{seen}"
     )
     return [

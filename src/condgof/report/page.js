@@ -79,6 +79,14 @@
     });
   }
 
+  // A link to a group opens it.
+  const unfold = () => {
+    const target = location.hash && document.getElementById(location.hash.slice(1));
+    if (target) for (const box of target.querySelectorAll(":scope > details")) box.open = true;
+  };
+  addEventListener("hashchange", unfold);
+  unfold();
+
   // What is folded away on the screen is on paper.
   const folded = [];
   addEventListener("beforeprint", () => {
