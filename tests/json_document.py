@@ -23,8 +23,8 @@ def problems(value, schema, where="document"):
     if "$ref" in schema:
         return problems(value, SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]], where)
     if "anyOf" in schema:
-        found = [problems(value, each, where) for each in schema["anyOf"]]
-        return min(found, key=len)
+        null, other = schema["anyOf"]
+        return problems(value, null if value is None else other, where)
     wrong = []
     if "const" in schema and value != schema["const"]:
         wrong.append(f"{where} is {value!r}")
