@@ -402,6 +402,51 @@ def bench_adaptive():
         print(f"| {n:,} | {one:.3g} | {many:.3g} | {many / one:.1f} |", flush=True)
 
 
+def predictions(n):
+    """Write rows of x, y and a true model's mean and std as Parquet, and return the path."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = Path(tempfile.gettempdir()) / f"condgof-predictions-{n}.parquet"
+    if not path.exists():
+        rng = np.random.default_rng(0)
+        x = rng.normal(size=(n, 2))
+        mean, std = x.sum(axis=1), 0.5 + 0.1 * np.abs(x[:, 0])
+        y = mean + std * rng.normal(size=n)
+        table = {"x1": x[:, 0], "x2": x[:, 1], "y": y, "mean": mean, "std": std}
+        pq.write_table(pa.table(table), path, row_group_size=100_000)
+    return path
+
+
+def bench_check(n=1_000_000):
+    """`condgof check` beside `cg.check` on the same Parquet file, each in a process of its own."""
+    path = predictions(n)
+    roles = ["--x", "x1,x2", "--y", "y", "--mean", "mean", "--std", "std"]
+    script = (
+        f"import condgof as cg; source = cg.scan({str(path)!r}, x=['x1', 'x2'], y='y'); "
+        "print(cg.check(cg.columns(mean='mean', std='std'), source, rng=0).result.pvalue)"
+    )
+
+    def seconds(command):
+        runs = []
+        for _ in range(2):
+            start = time.perf_counter()
+            subprocess.run(command, capture_output=True, check=True)
+            runs.append(time.perf_counter() - start)
+        return min(runs)
+
+    library = seconds([sys.executable, "-c", script])
+    program = [sys.executable, "-m", "condgof", "check", str(path), *roles]
+    command = seconds(program)
+    report = seconds([*program, "--report", str(path.with_suffix(".html"))])
+    print(f"\n### condgof check beside cg.check, {n:,} rows of Parquet, mean and std columns\n")
+    print("| what | seconds | times cg.check |\n|---|---|---|")
+    print(f"| Python: cg.check on cg.scan | {library:.3g} | 1 |")
+    print(f"| condgof check | {command:.3g} | {command / library:.2f} |")
+    print(f"| condgof check --report | {report:.3g} | {report / library:.2f} |", flush=True)
+
+
 def bench_torch_scores():
     """Memory of scoring 1e6 rows with a network: the arrays, one batch, and little else."""
     arrays = 3 * 16e6 / 2**20  # x, y and scores: two columns of doubles each
@@ -447,6 +492,7 @@ BENCHES = {
     "torch-scores": bench_torch_scores,
     "import": bench_import,
     "adaptive": bench_adaptive,
+    "check": bench_check,
     "power": bench_power,
 }
 

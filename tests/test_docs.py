@@ -7,12 +7,14 @@ import inspect
 import io
 import pkgutil
 import re
+import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import condgof
+from condgof.cli import main
 
 ROOT = Path(__file__).parent.parent
 MODULES = [
@@ -45,7 +47,19 @@ def test_code_blocks_run_and_print_what_the_page_shows(page, tmp_path, monkeypat
             printed, ran = out.getvalue(), ran + 1
         elif language == "text":
             assert printed.strip() == code.strip()
+        elif language == "console":
+            run_session(code)
+            ran += 1
     assert ran >= 1
+
+
+def run_session(session):
+    """Run each command of a session (a line with a dollar sign) and compare what it prints."""
+    for command, shown in re.findall(r"^\$ condgof (.*)\n((?:(?!\$ ).*\n)*)", session, re.MULTILINE):
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            assert main(shlex.split(command)) == 0
+        printed = [line.rstrip() for line in out.getvalue().strip().splitlines()]
+        assert printed == [line.rstrip() for line in shown.strip().splitlines()]
 
 
 def test_the_first_example_is_short():
