@@ -193,8 +193,10 @@ class Dependence:
 
     @property
     def independent(self) -> bool:
-        """Whether rows are taken as independent."""
-        return self.length in (None, 1) and self.codes is None
+        """Whether rows are taken as independent; so they are where each is a group of its own."""
+        if self.codes is not None:
+            return self.count == len(self.codes)
+        return self.length in (None, 1)
 
     @property
     def count(self) -> int:

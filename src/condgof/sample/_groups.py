@@ -42,7 +42,10 @@ def read_groups(groups: Any, data: Any, n: int) -> IntArray:
     if isinstance(groups, str):
         groups, what = _column(groups, data), f"The column {groups!r} (groups=)"
     missing = _missing(groups)
-    values = np.asarray(groups)
+    try:
+        values = np.asarray(groups)
+    except ValueError as error:  # lists of different lengths
+        raise ShapeError(f"{what} cannot be read as one group for each row: {error}") from error
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1 or len(values) != n:
