@@ -261,7 +261,7 @@ PARTS = {"lbfgs": 3, "map": 2000, "map-one-by-one": 100}
 #: Tasks too long to be repeated five times.
 REPEATS = {
     "adaptive-1000000": 2,
-    **dict.fromkeys((f"adaptive-{said}-100000" for said in ("rows", "blocks", "groups")), 2),
+    **{name: 2 for name, (_, n, _) in DEPENDENT.items() if n > 10_000},
     "kcsd-1000000": 3,
     "torch-scores": 1,
     "torch-autograd": 1,
