@@ -202,7 +202,34 @@ def network_scores(n, whole):
     return (lambda: cg.scores(model, x, y)) if whole == "sample" else (lambda: model.score(y, x))
 
 
+def task_dependent(test, n, said):
+    """The same test with signs a row, a block or a group."""
+    import numpy as np
+
+    import condgof as cg
+
+    options = {
+        "rows": {},
+        "blocks": {"dependence": 10},
+        "groups": {"groups": np.arange(n) // 20},
+    }[said]
+    if n < 10_000:
+        model, x, y = sample("hgm-far", n)
+    else:
+        x, y, s = large(n)
+        model = (y + s, np.ones(y.shape))
+    return lambda: getattr(cg, test)(model, x, y, rng=0, **options)
+
+
+DEPENDENT = {
+    f"{test}-{said}-{n}": (test, n, said)
+    for test, n in (("kcsd", 5000), ("adaptive", 1500), ("kcsd", 50_000), ("adaptive", 100_000))
+    for said in ("rows", "blocks", "groups")
+}
+
+
 TASKS = {
+    **{name: lambda task=task: task_dependent(*task) for name, task in DEPENDENT.items()},
     **{
         name: lambda task=task, test=test, n=n: task(test, n)
         for name, (task, test, n) in ADAPTIVE.items()
@@ -234,6 +261,7 @@ PARTS = {"lbfgs": 3, "map": 2000, "map-one-by-one": 100}
 #: Tasks too long to be repeated five times.
 REPEATS = {
     "adaptive-1000000": 2,
+    **{name: 2 for name, (_, n, _) in DEPENDENT.items() if n > 10_000},
     "kcsd-1000000": 3,
     "torch-scores": 1,
     "torch-autograd": 1,
@@ -447,6 +475,19 @@ def bench_check(n=1_000_000):
     print(f"| condgof check --report | {report:.3g} | {report / library:.2f} |", flush=True)
 
 
+def bench_dependence():
+    """What signs of blocks and of groups cost beside signs of rows."""
+    print("\n### Signs of rows, of blocks (of 10) and of groups (of 20): seconds, 1,000 draws\n")
+    print("| test | n | rows | blocks | groups | blocks / rows | groups / rows |")
+    print("|---|---|---|---|---|---|---|")
+    for test, n in dict.fromkeys((test, n) for test, n, _ in DEPENDENT.values()):
+        rows, blocks, groups = (
+            measure(f"{test}-{said}-{n}")["seconds"] for said in ("rows", "blocks", "groups")
+        )
+        shown = f"{rows:.3g} | {blocks:.3g} | {groups:.3g} | {blocks / rows:.2f} | {groups / rows:.2f}"
+        print(f"| {test} | {n:,} | {shown} |", flush=True)
+
+
 def bench_torch_scores():
     """Memory of scoring 1e6 rows with a network: the arrays, one batch, and little else."""
     arrays = 3 * 16e6 / 2**20  # x, y and scores: two columns of doubles each
@@ -493,6 +534,7 @@ BENCHES = {
     "import": bench_import,
     "adaptive": bench_adaptive,
     "check": bench_check,
+    "dependence": bench_dependence,
     "power": bench_power,
 }
 

@@ -7,6 +7,8 @@ each is also the built-in error a Python user would expect (`ValueError`, `TypeE
 from __future__ import annotations
 
 import importlib
+import sys
+import warnings
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -91,6 +93,22 @@ class NumericalError(InputError):
 
 class MissingPackageError(CondgofError, ImportError):
     """An optional package is not installed."""
+
+
+class CondgofWarning(UserWarning):
+    """Base of every warning that condgof gives."""
+
+
+class DependenceWarning(CondgofWarning):
+    """Rows that follow each other look dependent, and the test takes them as independent."""
+
+
+def warn(message: str, category: type[CondgofWarning]) -> None:
+    """Warn, naming the line outside this package from which it was called."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "condgof":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 def require(module: str, extra: str, purpose: str) -> Any:

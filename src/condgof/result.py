@@ -148,6 +148,10 @@ class GofResult:
             lines.append(f"  kernel x   {self.kernel_x}")
         if self.kernel_y is not None:
             lines.append(f"  kernel y   {self.kernel_y}")
+        if "groups" in self.details:
+            lines.append(f"  rows       in {self.details['groups']:,} groups")
+        if "block_length" in self.details:
+            lines.append(f"  rows       in order, blocks of {self.details['block_length']:,}")
         if "standardized_by" in self.details:
             lines.append(f"  y seen as  {self.details['standardized_by']}")
         if "strongest_location" in self.details:

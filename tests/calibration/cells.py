@@ -99,4 +99,6 @@ def all_cells() -> list[Cell]:
         Cell("lowrank", name, 1000 if "null" in method else 300, method, "wild", 1000)
         for name, method in itertools.product(TRUE_MODELS, ADAPTIVE)
     ]
-    return power + lowrank + level
+    from dependence import dependent_cells  # whose cells are made of this file's
+
+    return power + lowrank + level + dependent_cells()

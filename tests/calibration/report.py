@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dependence import dependence_lines
 from scipy.stats import binom
 
 from cells import ADAPTIVE, LOWRANK, METHODS, NULLS, TRUE_MODELS, Cell
@@ -70,6 +71,9 @@ def table(
     power = [c for c in cells if c.kind == "power"]
     if power:
         lines += _power_lines(power, results, failures)
+    dependent = [c for c in cells if c.kind == "dependence"]
+    if dependent:
+        lines += dependence_lines(dependent, results, bounds, failures)
     lines.append("All claims hold." if not failures else "Claims that fail:\n")
     lines += [f"- {failure}" for failure in failures]
     return "\n".join(lines) + "\n"

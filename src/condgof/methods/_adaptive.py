@@ -11,12 +11,12 @@ import numpy as np
 from condgof._typing import FloatArray
 from condgof.errors import InputError
 from condgof.kernels import Gaussian, Radial
-from condgof.methods._adaptive_solve import Design, Parts, narrowed, solve_adaptive
+from condgof.methods._adaptive_solve import Design, Part, Parts, narrowed, solve_adaptive
 from condgof.methods._prepare import Scored, Units, check_count
 from condgof.methods._solve import Options, prepare
 from condgof.methods._stream import Stream
 from condgof.models import BLIND, STANDARDIZED_BY
-from condgof.null import Evidence, Family, combine, pvalue
+from condgof.null import Dependence, Evidence, Family, combine, pvalue
 from condgof.result import GofResult
 from condgof.sample import RngLike, Seed
 from condgof.stein import DEFAULT_MEMORY
@@ -42,6 +42,8 @@ def adaptive(
     n_boot: int = 1000,
     rank: int | None = None,
     tolerance: float | None = None,
+    dependence: Any = None,
+    groups: Any = None,
     rng: RngLike = None,
     engine: Any = None,
     memory: int = DEFAULT_MEMORY,
@@ -63,9 +65,9 @@ def adaptive(
     the weighted harmonic mean of these. The draws use the same signs for all of them and go through
     the same combination: nothing is split off and nothing is paid twice.
 
-    Do not use it when parameters of the model were fitted on this same sample, or when rows are
-    dependent. With a model that offers nothing but scores, modes of y that lie far apart are not
-    compared by weight; the result says so.
+    Do not use it when parameters of the model were fitted on this same sample. Rows that depend on each
+    other need ``dependence=`` or ``groups=`` (see `kcsd`). With a model that offers nothing but scores,
+    modes of y that lie far apart are not compared by weight; the result says so.
 
     Parameters
     ----------
@@ -87,9 +89,10 @@ def adaptive(
         Number of rows of x that serve as single locations; 0 for none.
     scale_x : {"std", "none"}
         Whether to divide each numeric column of x by its standard deviation first.
-    solver, null, n_boot, rank, tolerance, rng, engine, memory
+    solver, null, n_boot, rank, tolerance, dependence, groups, rng, engine, memory
         As in `kcsd`; there is no spectral null. The low-rank solver (rank up to 500, or 250 above
-        50,000 rows) makes its draws from 16,384 rows where there are more.
+        50,000 rows) makes its draws from 16,384 rows where there are more; with `dependence` or
+        `groups`, from the sums over 512 parcels of rows (stretches, whole groups).
 
     Returns
     -------
@@ -121,11 +124,14 @@ def adaptive(
         tolerance=tolerance,
         engine=engine,
         memory=memory,
+        dependence=dependence,
+        groups=groups,
     )
     x_scales, y_scales = _scales(scales_x, "scales_x"), _scales(scales_y, "scales_y")
     count = 0 if n_locations == 0 else check_count(n_locations, "n_locations")
     seed = Seed.of(rng)
     scored = prepare(model, x, y, Units(scale_x, standardize), options, seed)
+    options = options.for_rows(scored, x)
     return run_adaptive(scored, options, seed, x_scales, y_scales, count).result
 
 
@@ -153,7 +159,7 @@ def run_adaptive(
     )
     design = Design(kernel_x, x_scales, y_scales, kernel_y.sigma, count)
     parts = solve_adaptive(scored, design, options, seed)
-    return Adapted(_result(scored.n, rows, design, parts, seed), design, parts)
+    return Adapted(_result(scored.n, rows, design, parts, seed, options.rows), design, parts)
 
 
 def _scales(scales: Any, name: str) -> tuple[float, ...]:
@@ -168,26 +174,29 @@ def _scales(scales: Any, name: str) -> tuple[float, ...]:
     return tuple(sorted({float(scale) for scale in listed}, reverse=True))
 
 
-def _result(n: int, rows: Scored, design: Design, parts: Parts, seed: Seed) -> GofResult:
+def _result(
+    n: int, rows: Scored, design: Design, parts: Parts, seed: Seed, dependence: Dependence
+) -> GofResult:
     """Combine the parts."""
-    scales = Family.of(parts.scales.statistics, parts.scales.draws)
+    scales = _family(parts.scales, dependence)
     kernel = design.scale_kernel(rows)
     count = len(kernel.x_scales)
     evidence = [scales.some(slice(a, None, count)).log_mean_exp() for a in range(count)]
     shares = [1.0 / count] * count
     details: dict[str, Any] = {"standardized_by": STANDARDIZED_BY[rows.by], **rows.details()}
+    details |= dependence.details()
     table = _table(kernel.scales, design, parts.scales.statistics, scales.pvalues)
     best = int(np.argmax(scales.values))
     together = pvalue(*combine(evidence, shares))
     details |= {"scales": table, "strongest_scale": table[best], "scales_pvalue": together}
     if parts.local is not None:
-        local = Family.of(parts.local.statistics, parts.local.draws)
+        local = _family(parts.local, dependence)
         evidence.append(local.log_mean_exp())
         shares = [*(SCALES_SHARE * share for share in shares), 1.0 - SCALES_SHARE]
         details |= _where(rows, parts.locations, local, evidence[-1])
     statistic, draws = combine(evidence, shares)
     notes = (*rows.notes(), *((BLIND,) if rows.by in ("none", "mean_std") else ()))
-    notes += parts.details.get("notes", ())
+    notes += (*dependence.notes, *parts.details.get("notes", ()))
     details |= {**parts.details, **({"notes": notes} if notes else {})}
     if rows.score_error is not None:
         details["score_error"] = rows.score_error
@@ -205,6 +214,12 @@ def _result(n: int, rows: Scored, design: Design, parts: Parts, seed: Seed) -> G
         seed=seed.value,
         details=details,
     )
+
+
+def _family(part: Part, dependence: Dependence) -> Family:
+    if dependence.independent:
+        return Family.of(part.statistics, part.draws)
+    return Family.dependent(part.statistics, part.draws, part.sizes)
 
 
 def _table(

@@ -14,11 +14,12 @@ from condgof.methods._prepare import Scored
 from condgof.methods._random import row_locations
 from condgof.methods._solve import Options
 from condgof.methods._stream import SUBSAMPLE, Stream
-from condgof.null import NULLS, bootstrap_weights
+from condgof.null import bootstrap_weights, sign_weights
 from condgof.sample import Seed, Use
 from condgof.stein import (
     ArrayRows,
     LocalKernel,
+    ParcelSums,
     ScaleKernel,
     ScaleLandmarks,
     ScaleSums,
@@ -27,8 +28,11 @@ from condgof.stein import (
     choose_landmarks,
     choose_scale_landmarks,
     local_forms,
+    local_parcels,
     local_totals,
+    parcel_forms,
     scale_forms,
+    scale_parcels,
     scale_sweep,
     scale_totals,
 )
@@ -40,16 +44,19 @@ LOCAL_Y = (1.0, 4.0)
 LOCAL_TOLERANCE, LOCAL_RANK = 1e-2, 48
 #: The low-rank solver makes its draws from at most this many rows.
 NULL_ROWS = 16_384
+#: Where rows depend on each other, from at most this many sums over parcels of rows.
+PARCELS = 512
 #: Its largest rank, up to 50,000 rows and above.
 RANK, RANK_ABOVE = 500, 250
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Statistics n·D̂ (K,) of one kind with their draws (K, m)."""
+    """Statistics n·D̂ (K,) of one kind, with their draws (K, m) and the size of their terms (K,)."""
 
     statistics: FloatArray
     draws: FloatArray
+    sizes: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +161,7 @@ def _exact(
     scored: Scored, design: Design, local: LocalKernel | None, options: Options, seed: Seed
 ) -> Parts:
     n, engine = scored.n, options.engine
-    weights = bootstrap_weights(options.null, n, options.n_boot, seed, options.memory // 8)
+    weights = options.rows.weights(options.null, n, options.n_boot, seed, options.memory // 8)
     kernel = design.scale_kernel(scored)
     rows = kernel.rows(scored.x, scored.y, scored.scores)
     scales = scale_sweep(kernel, rows, weights, engine=engine, memory=options.memory)
@@ -166,7 +173,7 @@ def _exact(
         None if at is None else _part(at.totals, at, n, weights.factor),
         np.empty((0, scored.x.shape[1])) if local is None else local.locations,
         "exact",
-        NULLS[options.null],
+        options.rows.named(options.null),
         {},
     )
 
@@ -176,6 +183,8 @@ def _lowrank(
 ) -> Parts:
     n, engine = scored.n, options.engine
     landmarks, numbers = _landmarks(scored, design, options, seed)
+    if not options.rows.independent and n > NULL_ROWS:  # rows at random would not be neighbours
+        return _by_parcels(scored, landmarks, local, options, seed)
     null = null_rows(scored, numbers, options, seed)
     some, weights = null.rows, null.weights
     draws, held = scale_forms(landmarks, some, weights, engine.local, ordinary=null.ordinary)
@@ -187,27 +196,64 @@ def _lowrank(
         found = local_forms(local, some.x, some.y, some.scores, weights, engine)
         sums = found.totals if whole else local_totals(local, scored.rows(), engine)
         at = _part(sums, found, n, factor)
+    details = _factor_details(landmarks) | ({} if whole else {"null_rows": null.ordinary})
+    return Parts(
+        _part(totals, draws, n, factor),
+        at,
+        np.empty((0, scored.subsample.x.shape[1])) if local is None else local.locations,
+        "lowrank",
+        options.rows.named(options.null),
+        details,
+    )
+
+
+def _by_parcels(
+    scored: Scored | Stream,
+    landmarks: ScaleLandmarks,
+    local: LocalKernel | None,
+    options: Options,
+    seed: Seed,
+) -> Parts:
+    """Draw from sums over parcels of rows, all of which count: one sign for each.
+
+    Pairs within a parcel are in neither the statistics nor the draws, and the sums are divided by the
+    number of other pairs.
+    """
+    n, rows = scored.n, scored.rows()
+    parcels = options.rows.parcels(n, PARCELS)
+    weights = sign_weights(parcels.count, options.n_boot, seed)
+    sums = scale_parcels(landmarks, rows, parcels, options.engine)
+    factor = n / (float(n) * n - float(np.square(sums.counts).sum()))
+
+    def part(found: ParcelSums) -> Part:
+        forms = parcel_forms(found, weights)
+        return Part(factor * forms.totals, factor * forms.forms, factor * forms.own)
+
+    at = None if local is None else part(local_parcels(local, rows, parcels, options.engine))
+    return Parts(
+        part(sums),
+        at,
+        np.empty((0, scored.subsample.x.shape[1])) if local is None else local.locations,
+        "lowrank",
+        options.rows.named(options.null),
+        _factor_details(landmarks) | {"parcels": parcels.count},
+    )
+
+
+def _factor_details(landmarks: ScaleLandmarks) -> dict[str, Any]:
+    """Return what a result says of the low-rank factors."""
     details: dict[str, Any] = {"rank": max(landmarks.ranks), "residual": landmarks.residual}
-    if not whole:
-        details["null_rows"] = null.ordinary
     if landmarks.capped:
         details["notes"] = (
             f"rank stopped at {max(landmarks.ranks)} with a relative residual of "
             f"{landmarks.residual:.1g} over all scales: the level holds, some power may be lost at the "
             "narrowest (raise rank=)",
         )
-    return Parts(
-        _part(totals, draws, n, factor),
-        at,
-        np.empty((0, scored.subsample.x.shape[1])) if local is None else local.locations,
-        "lowrank",
-        NULLS[options.null],
-        details,
-    )
+    return details
 
 
 def _part(totals: FloatArray, sums: ScaleSums, n: int, factor: float) -> Part:
-    return Part(totals / (n - 1), factor * sums.forms)
+    return Part(totals / (n - 1), factor * sums.forms, factor * sums.own)
 
 
 def _landmarks(
@@ -273,7 +319,7 @@ def null_rows(scored: Scored | Stream, landmarks: IntArray, options: Options, se
     if n <= NULL_ROWS:
         all_rows = scored.rows() if isinstance(scored, Scored) else None
         rows = all_rows or _read(scored, np.arange(n), options)
-        return NullRows(rows, bootstrap_weights(options.null, n, draws, seed), n)
+        return NullRows(rows, options.rows.weights(options.null, n, draws, seed), n)
     rng, taken = seed.stream(Use.LANDMARKS, 3), np.sort(landmarks)
     size = min(NULL_ROWS, n - len(taken))
     drawn = np.sort(rng.choice(n - len(taken), size, replace=False))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,9 @@ from condgof._typing import FloatArray
 from condgof.engine import Engine
 from condgof.errors import InputError
 from condgof.kernels import CovariateKernel, FiniteLocations, Gaussian, Kernel, Radial
+from condgof.methods._dependence import split_dependent, split_rows
 from condgof.methods._optimize import Training, optimize_locations
-from condgof.methods._prepare import Scored, Units, check_count, check_reg, split, train_size
+from condgof.methods._prepare import Scored, Units, check_count, check_reg, train_size
 from condgof.methods._random import gaussian_locations, row_locations
 from condgof.methods._solve import Options, prepare, solve
 from condgof.methods._stream import Stream
@@ -43,6 +44,8 @@ def fscd(
     n_boot: int = 1000,
     rank: int | None = None,
     tolerance: float | None = None,
+    dependence: Any = None,
+    groups: Any = None,
     rng: RngLike = None,
     engine: Any = None,
     memory: int = DEFAULT_MEMORY,
@@ -80,8 +83,9 @@ def fscd(
     kernel_x, kernel_y : Kernel
         Kernels on x and y. "optimize" moves bandwidths given as ``"median"`` (between 0.4 and 3 times
         the median) and leaves numbers alone.
-    scale_x, standardize, solver, null, n_boot, rank, tolerance, rng, engine, memory
-        As in `kcsd`.
+    scale_x, standardize, solver, null, n_boot, rank, tolerance, dependence, groups, rng, engine, memory
+        As in `kcsd`. With `dependence`, "optimize" trains on the first rows and tests on those that
+        follow, a block later; with `groups` it trains on whole groups.
 
     Returns
     -------
@@ -109,12 +113,15 @@ def fscd(
         tolerance=tolerance,
         engine=engine,
         memory=memory,
+        dependence=dependence,
+        groups=groups,
     )
     count, reg = check_count(n_locations, "n_locations"), check_reg(reg)
     seed = Seed.of(rng)
     scored = prepare(model, x, y, Units(scale_x, standardize), options, seed)
+    options = options.for_rows(scored, x)
     if isinstance(locations, str) and locations == "optimize":
-        part, scored = _split_off(scored, train_fraction, seed, options.engine)
+        part, scored, options = _split_off(scored, train_fraction, seed, options)
         chosen = _optimized(part, kernel_x, kernel_y, count, reg, seed, options.engine)
     else:
         ready_x, ready_y = scored.subsample.kernels(kernel_x, kernel_y, seed)
@@ -133,6 +140,7 @@ def fscd(
         locations=places,
         details={**chosen.details, **({"location_labels": labels} if labels else {})},
         share=1.0 / scored.subsample.sample.d_y,
+        dependence=options.rows,
     )
 
 
@@ -147,16 +155,19 @@ class Chosen:
 
 
 def _split_off(
-    scored: Scored | Stream, train_fraction: float, seed: Seed, engine: Engine
-) -> tuple[Scored, Scored | Stream]:
+    scored: Scored | Stream, train_fraction: float, seed: Seed, options: Options
+) -> tuple[Scored, Scored | Stream, Options]:
     """Split off the training part."""
     rng = seed.stream(Use.SPLIT)
     if isinstance(scored, Scored):
-        train, test = split(scored.n, train_fraction, MAX_TRAIN, rng)
-        return scored.take(train), scored.take(test)
+        train, test = split_rows(options.rows, scored.n, train_fraction, MAX_TRAIN, rng)
+        return scored.take(train), scored.take(test), replace(options, rows=options.rows.take(test))
+    if not options.rows.independent:
+        train, left_out = split_dependent(options.rows, scored.n, train_fraction, MAX_TRAIN, rng)
+        return scored.at(train, options.engine), scored.without(left_out), options
     size = train_size(scored.n, train_fraction, MAX_TRAIN)
-    part, rows = scored.train(size, rng, engine)
-    return part, scored.without(rows)
+    part, rows = scored.train(size, rng, options.engine)
+    return part, scored.without(rows), options
 
 
 def _points(

@@ -11,11 +11,12 @@ from condgof.engine import Engine, as_engine, single_threaded_blas
 from condgof.errors import InputError, InputTypeError, ShapeError, check_finite
 from condgof.kernels import Gaussian, Kernel, Radial, resolve_y
 from condgof.methods._climb import climb, log_range
-from condgof.methods._prepare import Scored, check_count, check_reg, split
+from condgof.methods._dependence import Asked, dependence_of, split_rows
+from condgof.methods._prepare import Scored, check_count, check_reg
 from condgof.methods._random import gaussian_locations
 from condgof.methods._solve import Solution
 from condgof.methods._test import make_result
-from condgof.null import NULLS, bootstrap_weights, check_null
+from condgof.null import check_null
 from condgof.result import GofResult
 from condgof.sample import RngLike, Sample, Seed, Source, Use, as_numbers
 from condgof.stein import finite_set_features, finite_set_gradient, sweep_features
@@ -35,6 +36,8 @@ def fssd(
     kernel_y: Kernel = Gaussian("median"),
     null: str = "wild",
     n_boot: int = 1000,
+    dependence: Any = None,
+    groups: Any = None,
     rng: RngLike = None,
     engine: Any = None,
 ) -> GofResult:
@@ -51,8 +54,8 @@ def fssd(
         The sample.
     locations : "optimize", "random", or array_like of shape (J, d_y)
         As in `fscd`, but points of y.
-    n_locations, train_fraction, reg, kernel_y, null, n_boot, rng, engine
-        As in `fscd`; the training part takes at most 20,000 rows.
+    n_locations, train_fraction, reg, kernel_y, null, n_boot, dependence, groups, rng, engine
+        As in `fscd` and `ksd`; the training part takes at most 20,000 rows.
 
     Returns
     -------
@@ -68,13 +71,15 @@ def fssd(
     count, reg, threads = check_count(n_locations, "n_locations"), check_reg(reg), as_engine(engine)
     seed = Seed.of(rng)
     check_null(null, n_boot)
+    asked = Asked.of(dependence, groups, null)
     if isinstance(y, Source):
         raise InputTypeError("fssd does not take a source. Use ksd, or pass arrays.")
     scored = Scored.of(model, Sample.unconditional(y))
+    depend = dependence_of(asked, scored, y, threads, int(n_boot))
     details: dict[str, Any] = {}
     if isinstance(locations, str) and locations == "optimize":
-        train, test = split(scored.sample.n, train_fraction, MAX_TRAIN, seed.stream(Use.SPLIT))
-        part = scored.take(train)
+        train, test = split_rows(depend, scored.n, train_fraction, MAX_TRAIN, seed.stream(Use.SPLIT))
+        part, depend = scored.take(train), depend.take(test)
         ready = resolve_y(kernel_y, part.sample.y, seed)
         free = getattr(kernel_y, "bandwidth", None) == "median"
         points, ready, details = _optimized(part, ready, free, count, reg, seed, threads)
@@ -83,12 +88,12 @@ def fssd(
         ready = resolve_y(kernel_y, scored.sample.y, seed)
         points = _points(scored.sample, locations, count, seed)
     centre = np.median(scored.sample.y, axis=0)
-    weights = bootstrap_weights(null, scored.sample.n, n_boot, seed)
+    weights = depend.weights(null, scored.sample.n, int(n_boot), seed)
     # Overflow is checked for, and said.
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
         features = finite_set_features(scored.sample.y - centre, scored.scores, ready, points - centre)
         sums = sweep_features(features, weights)
-    solution = Solution(sums.total, weights.factor * sums.forms, "exact", NULLS[null], {})
+    solution = Solution(sums.total, weights.factor * sums.forms, "exact", depend.named(null), {})
     return make_result(
         "fssd",
         scored,
@@ -98,6 +103,7 @@ def fssd(
         kernel_y=ready,
         locations=points,
         details=details,
+        dependence=depend,
     )
 
 

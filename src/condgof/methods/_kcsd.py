@@ -27,6 +27,8 @@ def kcsd(
     n_boot: int = 1000,
     rank: int | None = None,
     tolerance: float | None = None,
+    dependence: Any = None,
+    groups: Any = None,
     rng: RngLike = None,
     engine: Any = None,
     memory: int = DEFAULT_MEMORY,
@@ -45,8 +47,10 @@ def kcsd(
     the level; ``details["reparametrized"]`` says so.
 
     Do not use it when parameters of the model were fitted on this same sample (the level is then
-    another: usually lower, so that misfit stays hidden), when rows are dependent, or with plain scores
-    of a bounded y whose support was not declared.
+    another: usually lower, so that misfit stays hidden), or with plain scores of a bounded y whose
+    support was not declared. Rows that depend on each other need ``dependence=`` or ``groups=``: without
+    it the test rejects right models. Where scores are correlated along the rows, there is an
+    `errors.DependenceWarning`.
 
     Parameters
     ----------
@@ -81,6 +85,15 @@ def kcsd(
         the tolerance is noted in the result; the level holds for any rank, power may be lost.
     tolerance : float, optional
         Relative residual of the factor to reach (2e-4; 1e-3 above 5,000 rows, 2e-3 above 50,000).
+    dependence : int or "auto", optional
+        For rows that are ordered in time: a block length. Each draw cuts the rows into blocks, of random
+        lengths with this mean, and gives one sign to each; the statistic stays as it is. Choose some
+        multiple of the time over which errors are correlated (too long is safe, and costs power), or
+        leave it to "auto". A model of the next value given all of the past needs none: its errors are
+        independent.
+    groups : array_like or Series of shape (n,), or str, optional
+        For rows that come in groups (patients, schools) that are independent of each other: the group of
+        each row, or the name of a column of x, or of the source. One sign is drawn for each group.
     rng : int, numpy.random.Generator or None
         Where randomness comes from. The same rng gives the same result on any number of threads.
     engine : None, int or dask.distributed.Client
@@ -111,9 +124,20 @@ def kcsd(
         tolerance=tolerance,
         engine=engine,
         memory=memory,
+        dependence=dependence,
+        groups=groups,
     )
     seed = Seed.of(rng)
     scored = prepare(model, x, y, Units(scale_x, standardize), options, seed)
+    options = options.for_rows(scored, x)
     ready_x, ready_y = scored.subsample.kernels(kernel_x, kernel_y, seed)
     solution = solve(scored, ready_x, ready_y, options, seed)
-    return make_result("kcsd", scored, solution, seed=seed, kernel_x=ready_x, kernel_y=ready_y)
+    return make_result(
+        "kcsd",
+        scored,
+        solution,
+        seed=seed,
+        kernel_x=ready_x,
+        kernel_y=ready_y,
+        dependence=options.rows,
+    )

@@ -26,6 +26,8 @@ def ksd(
     n_boot: int = 1000,
     rank: int | None = None,
     tolerance: float | None = None,
+    dependence: Any = None,
+    groups: Any = None,
     rng: RngLike = None,
     engine: Any = None,
     memory: int = DEFAULT_MEMORY,
@@ -41,8 +43,9 @@ def ksd(
         y alone, will do.
     y : array_like or frame of shape (n,) or (n, d_y), or Source
         The sample; the x columns of a source are not read.
-    kernel_y, solver, null, n_boot, rank, tolerance, rng, engine, memory
-        As in `kcsd`.
+    kernel_y, solver, null, n_boot, rank, tolerance, dependence, groups, rng, engine, memory
+        As in `kcsd`; `groups` may name a column of y. For the draws of a Markov chain, pass
+        `dependence`.
 
     Returns
     -------
@@ -63,6 +66,8 @@ def ksd(
         tolerance=tolerance,
         engine=engine,
         memory=memory,
+        dependence=dependence,
+        groups=groups,
     )
     seed = Seed.of(rng)
     scored: Scored | Stream
@@ -74,7 +79,16 @@ def ksd(
         scored = in_memory(model, y)[1] if small else Stream.of(model, y, seed, options.engine)
     else:
         scored = Scored.of(model, Sample.unconditional(y))
+    options = options.for_rows(scored, y)
     rows = scored.subsample
     ready = resolve_y(kernel_y, rows.sample.y, seed)
     solution = solve(scored, CovariateKernel(()), ready, options, seed)
-    return make_result("ksd", scored, solution, seed=seed, kernel_x=None, kernel_y=ready)
+    return make_result(
+        "ksd",
+        scored,
+        solution,
+        seed=seed,
+        kernel_x=None,
+        kernel_y=ready,
+        dependence=options.rows,
+    )

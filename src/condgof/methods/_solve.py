@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,12 @@ from condgof._typing import FloatArray
 from condgof.engine import Engine, as_engine, single_threaded_blas
 from condgof.errors import InputError
 from condgof.kernels import CovariateKernel, FiniteLocations, Radial
+from condgof.methods._dependence import INDEPENDENT, Asked, dependence_of
 from condgof.methods._lazy import lay_out
 from condgof.methods._prepare import Scored, Units, check_count
 from condgof.methods._stream import SUBSAMPLE, Stream, check_source_call, in_memory
 from condgof.models import ConditionalModel, as_model
-from condgof.null import NULLS, bootstrap_weights, check_null, spectral_draws
+from condgof.null import NULLS, Dependence, check_null, spectral_draws
 from condgof.sample import Sample, Seed, Use
 from condgof.stein import (
     Landmarks,
@@ -50,6 +51,10 @@ class Options:
         Where the work runs.
     memory : int
         Budget of the exact solver, in bytes.
+    asked : Asked
+        What was said of how rows depend on each other.
+    rows : Dependence
+        How they do; known once the sample is (`for_rows`).
     """
 
     solver: str
@@ -59,6 +64,8 @@ class Options:
     tolerance: float | None
     engine: Engine
     memory: int
+    asked: Asked
+    rows: Dependence = INDEPENDENT
 
     @classmethod
     def of(
@@ -71,6 +78,8 @@ class Options:
         tolerance: Any = None,
         engine: Any = None,
         memory: Any = None,
+        dependence: Any = None,
+        groups: Any = None,
     ) -> Options:
         """Check what a user passed."""
         if not isinstance(solver, str) or solver not in SOLVERS:
@@ -88,7 +97,13 @@ class Options:
             tolerance,
             as_engine(engine),
             check_memory(memory),
+            Asked.of(dependence, groups, null),
         )
+
+    def for_rows(self, scored: Scored | Stream, data: Any) -> Options:
+        """Find out how the rows of a sample depend on each other; `data` may have a column of groups."""
+        found = dependence_of(self.asked, scored, data, self.engine, self.n_boot)
+        return replace(self, rows=found)
 
     def chosen(self, n: int) -> str:
         """Return the solver that runs: a fixed rule in n and the number of draws."""
@@ -160,11 +175,11 @@ def solve(
     n = scored.n
     if isinstance(scored, Scored) and options.chosen(n) == "exact":
         keep = options.memory // 8  # of the budget, what tiles leave
-        weights = bootstrap_weights(options.null, n, options.n_boot, seed, keep)
+        weights = options.rows.weights(options.null, n, options.n_boot, seed, keep)
         operator = scored.operator(kernel_x, kernel_y)
         sums = sweep(operator, weights, engine=options.engine, memory=options.memory)
         draws = weights.factor * sums.forms
-        return Solution(sums.total, draws, "exact", NULLS[options.null], {})
+        return Solution(sums.total, draws, "exact", options.rows.named(options.null), {})
     return _solve_lowrank(scored, kernel_x, kernel_y, options, seed)
 
 
@@ -186,17 +201,19 @@ def _solve_lowrank(
             f"rank stopped at {landmarks.rank} with a relative residual of {landmarks.residual:.1g}: "
             "the level holds, some power may be lost (raise rank=)",
         )
-    null = "spectral" if options.null == "wild" and n > SPECTRAL_ROWS else options.null
+    null = options.null
+    if null == "wild" and n > SPECTRAL_ROWS and options.rows.independent:  # else the limit is another
+        null = "spectral"
     details["null"] = null
     if null == "spectral":
         found = moments(landmarks, scored.rows(), options.engine)
         draws = spectral_draws(found.eigenvalues, options.n_boot, seed)
         return Solution(found.total, draws, "lowrank", NULLS[null], details)
     last = n if isinstance(scored, Scored) else scored.source.n
-    weights = bootstrap_weights(null, last, options.n_boot, seed)
+    weights = options.rows.weights(null, last, options.n_boot, seed)
     sums = forms(landmarks, scored.rows(), weights, options.engine)
     factor = weights.factor * (last - 1) / (n - 1)  # rows left out make the sample smaller
-    return Solution(sums.total, factor * sums.forms, "lowrank", NULLS[null], details)
+    return Solution(sums.total, factor * sums.forms, "lowrank", options.rows.named(null), details)
 
 
 def find_landmarks(

@@ -6,10 +6,11 @@ from typing import Any
 
 from condgof._typing import FloatArray
 from condgof.kernels import CovariateKernel, Radial
+from condgof.methods._dependence import INDEPENDENT
 from condgof.methods._prepare import Scored
 from condgof.methods._solve import Solution
 from condgof.methods._stream import Stream
-from condgof.null import pvalue, settle_ties
+from condgof.null import Dependence, pvalue, settle_ties
 from condgof.result import GofResult
 from condgof.sample import Seed
 
@@ -25,6 +26,7 @@ def make_result(
     locations: FloatArray | None = None,
     details: dict[str, Any] | None = None,
     share: float = 1.0,
+    dependence: Dependence = INDEPENDENT,
 ) -> GofResult:
     """Put a result together.
 
@@ -40,15 +42,17 @@ def make_result(
         For the result.
     share : float
         A constant factor of the matrix that the solution leaves out.
+    dependence : Dependence
+        How rows depend on each other.
     """
     n = scored.n
     rows = scored.subsample
     statistic = share * solution.total / (n - 1)
     draws = settle_ties(statistic, share * solution.draws, 1e-11 * abs(statistic))
-    details = {**rows.details(), **(details or {}), **solution.details}
+    details = {**rows.details(), **dependence.details(), **(details or {}), **solution.details}
     if rows.score_error is not None:
         details["score_error"] = rows.score_error
-    notes = (*rows.notes(), *solution.details.get("notes", ()))
+    notes = (*rows.notes(), *dependence.notes, *solution.details.get("notes", ()))
     return GofResult(
         statistic=statistic,
         pvalue=pvalue(statistic, draws),

@@ -14,9 +14,10 @@ from condgof.engine import as_engine
 from condgof.errors import NumericalError, ShapeError
 from condgof.kernels import Categorical, CovariateKernel, Gaussian, Gram, OnColumns
 from condgof.methods._cdf_sums import CdfSums, cdf_sums
+from condgof.methods._dependence import Asked, given_dependence
 from condgof.methods._stream import refuse_source
 from condgof.models import ConditionalModel, as_model, cdf_rows, check_cdf
-from condgof.null import NULLS, check_null, normal_pvalue, pvalue, settle_ties, sign_weights
+from condgof.null import Dependence, check_null, normal_pvalue, pvalue, settle_ties
 from condgof.result import GofResult
 from condgof.sample import RngLike, Sample, Seed
 from condgof.stein import DEFAULT_MEMORY, check_memory
@@ -32,6 +33,8 @@ def zheng(
     *,
     null: str = "normal",
     n_boot: int = 1000,
+    dependence: Any = None,
+    groups: Any = None,
     rng: RngLike = None,
     engine: Any = None,
     memory: int = DEFAULT_MEMORY,
@@ -50,8 +53,9 @@ def zheng(
     null rejects true models too often when α is small. ``null="wild"`` does not lean on the limit.
 
     Do not use it when x has many columns (rows are then all far from each other, and power is lost),
-    when parameters of the model were fitted on this same sample, or when rows are dependent. It is for
-    one column of y. It takes n³ operations, and is for n up to about 10,000; beyond, use `kcsd`.
+    or when parameters of the model were fitted on this same sample; rows that depend on each other need
+    ``null="wild"`` with ``dependence=`` or ``groups=``. It is for one column of y. It takes n³
+    operations, and is for n up to about 10,000; beyond, use `kcsd`.
 
     Parameters
     ----------
@@ -69,6 +73,8 @@ def zheng(
         n/√B · Σ ε_i ε_j K_ij G_ij / (n(n−1)).
     n_boot : int
         Number of draws for ``null="wild"``.
+    dependence, groups
+        As in `kcsd`, for ``null="wild"`` only (there is no "auto": a CDF has no scores to look at).
     rng : int, numpy.random.Generator or None
         Where the signs come from; nothing else is random.
     engine : None, int or dask.distributed.Client
@@ -96,6 +102,7 @@ def zheng(
     """
     refuse_source("zheng", x, y)
     check_null(null, n_boot, ("normal", "wild"))
+    asked = Asked.of(dependence, groups, null)
     memory, threads = check_memory(memory), as_engine(engine)
     seed = Seed.of(rng)
     sample = Sample.of(x, y)
@@ -106,14 +113,15 @@ def zheng(
         )
     checked = as_model(model).probe(sample.y_given, sample.x_given)
     check_cdf(checked, sample)
+    depend = given_dependence(asked, sample.n, x, int(n_boot))
     weights = None
     if null == "wild":
-        weights = sign_weights(sample.n, int(n_boot), seed).keeping(memory // 8)
+        weights = depend.weights(null, sample.n, int(n_boot), seed, memory // 8)
     smoother = Smoother.of(sample)
     residuals = cdf_residuals(checked, sample)
     sums = cdf_sums(smoother.gram, residuals, weights, engine=threads, memory=memory)
-    notes = (*sample.notes(), *checked.notes)
-    return _result(sample, sums, smoother.bandwidths, null, seed, notes)
+    notes = (*sample.notes(), *checked.notes, *depend.notes)
+    return _result(sample, sums, smoother.bandwidths, null, seed, notes, depend)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,6 +169,7 @@ def _result(
     null: str,
     seed: Seed,
     notes: tuple[str, ...],
+    depend: Dependence,
 ) -> GofResult:
     n = sample.n
     pairs = n * (n - 1)
@@ -172,7 +181,7 @@ def _result(
             "Use fewer columns of x, or kcsd."
         )
     T = n * A / math.sqrt(B)
-    details: dict[str, Any] = {"A": A, "B": B, "bandwidths": bandwidths}
+    details: dict[str, Any] = {"A": A, "B": B, "bandwidths": bandwidths, **depend.details()}
     draws = None
     if null == "wild":
         # T has about unit variance, so that rounding is absolute.
@@ -183,7 +192,7 @@ def _result(
         method="zheng",
         n=n,
         null_distribution=draws,
-        null=NULLS.get(null, null),
+        null=null if draws is None else depend.named(null),
         seed=seed.value,
         details={**details, **({"notes": notes} if notes else {})},
     )

@@ -38,7 +38,23 @@ class Family:
     @classmethod
     def of(cls, statistics: FloatArray, draws: FloatArray) -> Family:
         """Divide by the standard deviation of the draws; what never varies says nothing and is 0."""
+        return cls._scaled(statistics, draws, draws.std(axis=1, keepdims=True))
+
+    @classmethod
+    def dependent(cls, statistics: FloatArray, draws: FloatArray, sizes: FloatArray) -> Family:
+        """Do the same for rows that depend on each other.
+
+        The draws then have a mean, as the statistics have, from pairs of rows that belong together. Both
+        are counted from there, so that it is no evidence. Where only rows of one group are compared, all
+        draws are equal up to rounding, which is told by `sizes` (K,), what the terms add up to.
+        """
+        mean = draws.mean(axis=1, keepdims=True)
         spread = draws.std(axis=1, keepdims=True)
+        spread[spread <= TIE * sizes[:, None]] = 0.0
+        return cls._scaled(statistics - mean[:, 0], draws - mean, spread)
+
+    @classmethod
+    def _scaled(cls, statistics: FloatArray, draws: FloatArray, spread: FloatArray) -> Family:
         vary = spread > 0
         z = np.divide(statistics[:, None], spread, out=np.zeros((len(draws), 1)), where=vary)
         scaled = np.divide(draws, spread, out=np.zeros(draws.shape), where=vary)

@@ -74,8 +74,24 @@ class RowWeights:
         return weights
 
 
-def _rows_of(block: int, n: int) -> int:
+def rows_of(block: int, n: int) -> int:
+    """Return how many rows a block has."""
     return min(BLOCK, n - block * BLOCK)
+
+
+def sign_bits(block: int, n: int, m: int, seed: Seed) -> NDArray[np.uint8]:
+    """Draw the signs of a block of rows, as packed bits (rows of the block, ⌈m/8⌉)."""
+    rows, width = rows_of(block, n), -(-m // 8)
+    random = seed.stream(Use.BOOTSTRAP, block).bytes(rows * width)
+    return np.frombuffer(random, dtype=np.uint8).reshape(rows, width)
+
+
+def signs_of(bits: NDArray[np.uint8], m: int) -> SmallInts:
+    """Turn packed bits into signs, (rows, m)."""
+    signs: SmallInts = np.unpackbits(bits, axis=1, count=m).astype(np.int8)
+    signs *= 2
+    signs -= 1
+    return signs
 
 
 def sign_weights(n: int, m: int, seed: Seed) -> RowWeights:
@@ -89,13 +105,7 @@ def sign_weights(n: int, m: int, seed: Seed) -> RowWeights:
     """
 
     def make(block: int) -> SmallInts:
-        rows, width = _rows_of(block, n), -(-m // 8)
-        random = seed.stream(Use.BOOTSTRAP, block).bytes(rows * width)
-        bits = np.frombuffer(random, dtype=np.uint8).reshape(rows, width)
-        signs: SmallInts = np.unpackbits(bits, axis=1, count=m).astype(np.int8)
-        signs *= 2
-        signs -= 1
-        return signs
+        return signs_of(sign_bits(block, n, m, seed), m)
 
     return RowWeights(n, m, make, 1.0 / (n - 1))
 
@@ -107,7 +117,7 @@ def multinomial_weights(n: int, m: int, seed: Seed) -> RowWeights:
     many fall into each block of rows, then where in the block, which is the same distribution.
     """
     blocks = -(-n // BLOCK)
-    sizes = np.array([_rows_of(b, n) for b in range(blocks)])
+    sizes = np.array([rows_of(b, n) for b in range(blocks)])
     top = seed.stream(Use.BOOTSTRAP)  # the blocks' own streams have one more number in their key
     per_block = top.multinomial(n, sizes / n, size=m)
 
@@ -135,7 +145,7 @@ def permutation_weights(
     (array([ 1.,  1., -1., -1., -1.]), array([-1., -1., -1., -1.]))
     """
     blocks = -(-n // BLOCK)
-    sizes = [_rows_of(b, n) for b in range(blocks)]
+    sizes = [rows_of(b, n) for b in range(blocks)]
     top = seed.stream(Use.PERMUTATION)  # the blocks' own streams have one more number in their key
     per_block = top.multivariate_hypergeometric(sizes, first, size=m, method="marginals")
 

@@ -2,6 +2,7 @@
 
 from condgof.sample._array_source import ArraySource, is_lazy, names_of
 from condgof.sample._columns import Column, fresh, is_frame, take_rows
+from condgof.sample._groups import read_groups
 from condgof.sample._numbers import as_numbers
 from condgof.sample._rng import RngLike, Seed, Use
 from condgof.sample._sample import MIN_ROWS, Sample
@@ -34,6 +35,7 @@ __all__ = [
     "labels_of",
     "names_of",
     "read_batches",
+    "read_groups",
     "scan",
     "take_rows",
 ]

@@ -14,6 +14,7 @@ from condgof.stein._landmarks import Landmarks, choose_landmarks
 from condgof.stein._local import LocalKernel, local_forms, local_totals
 from condgof.stein._map_pass import map_spread, map_sums
 from condgof.stein._operator import SteinOperator
+from condgof.stein._parcels import ParcelSums, local_parcels, parcel_forms, scale_parcels
 from condgof.stein._pass import Moments, forms, moments
 from condgof.stein._rows import PIECE, ArrayRows, Piece, Rows, even_cuts
 from condgof.stein._scale_landmarks import (
@@ -45,6 +46,7 @@ __all__ = [
     "LocalKernel",
     "Moments",
     "PairwiseTerms",
+    "ParcelSums",
     "Piece",
     "Rows",
     "ScaleKernel",
@@ -67,13 +69,16 @@ __all__ = [
     "finite_set_gradient",
     "forms",
     "local_forms",
+    "local_parcels",
     "local_totals",
     "map_spread",
     "map_sums",
     "matmul",
     "moments",
+    "parcel_forms",
     "plan",
     "scale_forms",
+    "scale_parcels",
     "scale_sweep",
     "scale_totals",
     "sweep",

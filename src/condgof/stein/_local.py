@@ -117,7 +117,8 @@ def local_forms(
     # One BLAS thread: results must not depend on cores; sums are checked for overflow.
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
         rows = kernel.rows(x, y, scores)
-        totals = _totals(_plain(rows.near, rows.features))
+        parts = _plain(rows.near, rows.features)
+        totals = _totals(parts)
     single = weights.block(0, len(y)).astype(np.float32)
     task = _group(rows, single, np.square(single))
     starts = [
@@ -128,7 +129,7 @@ def local_forms(
     forms = np.concatenate(list(engine.local.map(task, starts)))
     check_overflow(forms)
     forms[np.tile(~_has_neighbours(rows.near), len(kernel.factors))] = 0.0
-    return ScaleSums(totals, forms)
+    return ScaleSums(totals, forms, np.concatenate(parts[len(parts) // 2 :]))
 
 
 def _has_neighbours(near: FloatArray) -> NDArray[np.bool_]:

@@ -281,4 +281,4 @@ def scale_forms(
     totals = settle(whole - own, whole + own) * units**2
     light_sum = diagonal[:, :last][:, held.light(diagonal[:, :last])].sum(axis=1)
     share = np.divide(own_light * units**2, light_sum, out=np.ones(len(ranks)), where=light_sum > 0)
-    return ScaleSums(totals, forms * units[:, None] ** 2), replace(held, share=share)
+    return ScaleSums(totals, forms * units[:, None] ** 2, own * units**2), replace(held, share=share)

@@ -34,10 +34,13 @@ class ScaleSums:
         Σ_{i≠j} H_ij at each scale.
     forms : ndarray of shape (K, m)
         Σ_{i≠j} w_i w_j H_ij for each scale and each column w of the weights.
+    own : ndarray of shape (K,)
+        Σ_i H_ii, the size of what is summed: differences far below it are rounding.
     """
 
     totals: FloatArray
     forms: FloatArray
+    own: FloatArray
 
 
 def scale_sweep(
@@ -62,7 +65,8 @@ def scale_sweep(
     single = weights.block(0, n).astype(np.float32)
     with np.errstate(over="ignore", invalid="ignore"):
         # No entry is larger than the largest on the diagonal: in units of it, none overflows single.
-        units = kernel.diag(rows).max(axis=1)  # the same for all scales of x
+        diagonal = kernel.diag(rows)
+        units = diagonal.max(axis=1)  # the same for all scales of x
     check_overflow(units)
     strip = _strip(kernel, rows, single, units)
     totals, forms = np.zeros(count), np.zeros((count, weights.m))
@@ -71,7 +75,7 @@ def scale_sweep(
         totals += total
         forms += form
     check_overflow(totals, forms)
-    return ScaleSums(totals * units, forms * units[:, None])
+    return ScaleSums(totals * units, forms * units[:, None], diagonal.sum(axis=1))
 
 
 def _strip(

@@ -1,0 +1,460 @@
+"""`dependence=` and `groups=`: values, laws, errors, the warning, and the level."""
+
+import functools
+import json
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+import condgof as cg
+import oracle
+from condgof.errors import DependenceWarning, InputError, InputTypeError, NonFiniteError, ShapeError
+from condgof.methods._dependence import Asked, auto_length, look, split_dependent
+from condgof.null import Dependence, group_weights, stretch_weights
+from condgof.sample import Seed
+from condgof.study import run_study
+
+LINE = cg.models.Normal(mean=lambda x: x, std=1.0)
+
+
+def ar_sample(n, seed, rho=0.5):
+    rng = np.random.default_rng(seed)
+    x, e = rng.standard_normal((2, n))
+    for t in range(1, n):
+        e[t] = rho * e[t - 1] + np.sqrt(1 - rho**2) * e[t]
+    return x, x + e
+
+
+def cluster_sample(n, count, seed, share=0.1):
+    rng = np.random.default_rng(seed)
+    x, e = rng.standard_normal((2, n))
+    codes = np.arange(n) * count // n
+    return x, x + np.sqrt(share) * rng.standard_normal(count)[codes] + np.sqrt(1 - share) * e, codes
+
+
+X, Y, CODES = cluster_sample(300, 15, 0)
+SHUFFLED = np.random.default_rng(3).permutation(300)
+
+
+# Values: the dense formula.
+
+
+def dense_draws(matrix, weights):
+    off = matrix - np.diag(np.diag(matrix))
+    return np.array([w @ off @ w for w in weights.T]) / (len(matrix) - 1)
+
+
+@pytest.mark.parametrize("solver", ["exact", "lowrank"])
+@pytest.mark.parametrize("said", ["blocks", "groups"])
+def test_kcsd_draws_are_the_dense_formula(said, solver):
+    n, m = 60, 40
+    x, y, codes = X[:n], Y[:n], SHUFFLED[:n] % 7
+    if said == "blocks":
+        options, weights = {"dependence": 5}, stretch_weights(n, m, Seed.of(2), 5)
+    else:
+        options, weights = {"groups": codes}, group_weights(_numbered(codes), m, Seed.of(2))
+    kernels = {"kernel_x": cg.Gaussian(1.0), "kernel_y": cg.Gaussian(1.5)}
+    result = cg.kcsd(
+        LINE, x, y, n_boot=m, rng=2, solver=solver, rank=n, tolerance=1e-12, **kernels, **options
+    )
+    h = oracle.stein_h(y[:, None], (x - y)[:, None], oracle.gaussian, 1.5)
+    matrix = oracle.gram(x[:, None], x[:, None], oracle.gaussian, 1.0) * h
+    assert result.statistic == pytest.approx(n * oracle.u_statistic(matrix), rel=1e-6)
+    wanted = dense_draws(matrix, weights.block(0, n))
+    np.testing.assert_allclose(
+        result.null_distribution, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max()
+    )
+
+
+def _numbered(values):
+    seen = {}
+    return np.array([seen.setdefault(v, len(seen)) for v in values])
+
+
+def test_zheng_draws_are_the_dense_formula():
+    n, m = 50, 30
+    x, y = X[:n], Y[:n]
+    result = cg.zheng(LINE, x, y, null="wild", n_boot=m, rng=2, dependence=4)
+    from scipy.special import ndtr
+
+    D = (y[:, None] <= y) - ndtr(y - x[:, None])
+    h = x.std(ddof=1) * n ** (-1 / 12)
+    KG = np.exp(-0.5 * ((x[:, None] - x) / h) ** 2) * (D @ D.T / n)
+    np.fill_diagonal(KG, 0.0)
+    B = 2 * np.square(KG).sum() / (n * (n - 1))
+    weights = stretch_weights(n, m, Seed.of(2), 4).block(0, n)
+    wanted = np.array([w @ KG @ w for w in weights.T]) / ((n - 1) * np.sqrt(B))
+    np.testing.assert_allclose(result.null_distribution, wanted, rtol=1e-9, atol=1e-10)
+
+
+def test_fssd_and_ksd_use_the_same_signs():
+    scores = X - Y
+    for said in ({"dependence": 6}, {"groups": CODES}):
+        ksd = cg.ksd(scores, Y, kernel_y=cg.Gaussian(1.0), n_boot=20, rng=1, **said)
+        h = oracle.stein_h(Y[:, None], scores[:, None], oracle.gaussian, 1.0)
+        weights = Dependence(said.get("dependence"), said.get("groups")).weights(
+            "wild", 300, 20, Seed.of(1)
+        )
+        np.testing.assert_allclose(
+            ksd.null_distribution, dense_draws(h, weights.block(0, 300)), rtol=1e-8, atol=1e-9
+        )
+        fssd = cg.fssd(
+            scores, Y, locations=[[0.0], [1.0]], kernel_y=cg.Gaussian(1.0), n_boot=20, rng=1, **said
+        )
+        assert fssd.null == ksd.null
+        assert fssd.details.items() >= {k: v for k, v in ksd.details.items() if k != "notes"}.items()
+
+
+# Laws.
+
+TESTS = {
+    "kcsd": functools.partial(cg.kcsd, n_boot=99),
+    "kcsd, lowrank": functools.partial(cg.kcsd, n_boot=99, solver="lowrank", rank=40),
+    "fscd": functools.partial(cg.fscd, n_boot=99, locations="random"),
+    "adaptive": functools.partial(cg.adaptive, n_boot=99),
+    "adaptive, lowrank": functools.partial(cg.adaptive, n_boot=99, solver="lowrank", rank=40),
+}
+
+
+def same(one, other):
+    assert one.pvalue == other.pvalue
+    assert one.statistic == pytest.approx(other.statistic, rel=1e-8)
+    np.testing.assert_allclose(one.null_distribution, other.null_distribution, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_threads_do_not_matter(test):
+    for said in ({"dependence": 10}, {"groups": CODES}):
+        same(
+            TESTS[test](LINE, X, Y, rng=1, engine=1, **said),
+            TESTS[test](LINE, X, Y, rng=1, engine=3, **said),
+        )
+
+
+@pytest.mark.parametrize("test", ["kcsd", "adaptive"])
+def test_memory_does_not_matter(test):
+    for said in ({"dependence": 10}, {"groups": CODES}):
+        one = TESTS[test](LINE, X, Y, rng=1, **said)
+        same(one, TESTS[test](LINE, X, Y, rng=1, memory=400_000, **said))
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_groups_of_one_row_and_blocks_of_one_are_the_plain_test(test):
+    x, y = X[SHUFFLED], Y[SHUFFLED]
+    plain = TESTS[test](LINE, x, y, rng=1)
+    same(plain, TESTS[test](LINE, x, y, rng=1, groups=np.arange(300)[::-1]))
+    same(plain, TESTS[test](LINE, x, y, rng=1, dependence=1))
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_names_of_groups_do_not_matter(test):
+    codes = SHUFFLED % 20
+    one = TESTS[test](LINE, X, Y, rng=1, groups=codes)
+    other = np.random.default_rng(0).permutation(20)[codes]
+    words = [f"school {c}" for c in codes]
+    for again in (
+        other,
+        other * 0.5,
+        words,
+        np.array(words),
+        pd.Series(words, dtype="category"),
+        pl.Series(words),
+    ):
+        same(one, TESTS[test](LINE, X, Y, rng=1, groups=again))
+
+
+@given(st.integers(0, 10**6), st.integers(2, 12), st.sampled_from(["kcsd", "adaptive"]))
+@settings(max_examples=15)
+def test_any_relabelling(seed, count, test):
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, count, 60)
+    codes[:2] = (0, 1)
+    x, y = X[:60], Y[:60]
+    one = TESTS[test](LINE, x, y, rng=seed, groups=codes, engine=1)
+    same(one, TESTS[test](LINE, x, y, rng=seed, groups=rng.permutation(count)[codes], engine=1))
+
+
+def test_a_column_of_a_frame():
+    words = [f"school {c}" for c in CODES]
+    frame = pd.DataFrame({"a": X, "school": words})
+    model = cg.from_score(lambda y, x: np.asarray(x["a"] - y))
+    given_array = cg.kcsd(model, frame, Y, rng=1, n_boot=50, groups=words)
+    same(given_array, cg.kcsd(model, frame, Y, rng=1, n_boot=50, groups="school"))
+    same(
+        given_array,
+        cg.kcsd(model, pl.DataFrame(frame.to_dict("list")), Y, rng=1, n_boot=50, groups="school"),
+    )
+    assert given_array.details["groups"] == 15
+
+
+# Large samples: parcels, streams.
+
+
+@pytest.mark.parametrize("said", ["blocks", "groups"])
+def test_parcels_are_the_dense_formula(said, monkeypatch):
+    """With a rank that loses nothing, sums over parcels are those of the Stein matrix itself."""
+    monkeypatch.setattr("condgof.methods._adaptive_solve.NULL_ROWS", 100)
+    monkeypatch.setattr("condgof.methods._adaptive_solve.PARCELS", 12)
+    n, m = 150, 30
+    x, y = X[:n], Y[:n]
+    codes = np.arange(n) // 13 if said == "blocks" else _numbered(SHUFFLED[:n] % 30) % 12
+    options = {"dependence": 5} if said == "blocks" else {"groups": SHUFFLED[:n] % 30}
+    result = cg.adaptive(
+        LINE, x, y, n_boot=m, rng=2, solver="lowrank", rank=n, tolerance=1e-12,
+        scale_x="none", scales_x=(1.0,), scales_y=(1.0,), n_locations=0, **options,
+    )  # fmt: skip
+    assert result.details["parcels"] == 12
+    u = y - x
+    h = oracle.stein_h(u[:, None], -u[:, None], oracle.gaussian, 1.0)
+    bandwidth = result.details["scales"][0]["bandwidth_x"]
+    matrix = oracle.gram(x[:, None], x[:, None], oracle.gaussian, bandwidth) * h
+    other = codes[:, None] != codes
+    wanted = n * (matrix * other).sum() / other.sum()
+    assert result.details["scales"][0]["statistic"] == pytest.approx(wanted, rel=1e-4, abs=1e-4)
+    from condgof.null import sign_weights
+
+    signs = sign_weights(12, m, Seed.of(2)).block(0, 12)[codes]
+    draws = n * np.array([w @ (matrix * other) @ w for w in signs.T]) / other.sum()
+    assert result.details["scales"][0]["pvalue"] == (1 + (draws >= wanted).sum()) / (m + 1)
+
+
+@pytest.mark.parametrize("said", [{"dependence": 4}, {"groups": "g"}])
+def test_streams_give_what_arrays_give(said, tmp_path, monkeypatch):
+    """In one file or five, with all rows, and with parcels of them."""
+    n = 6000
+    x, y, codes = cluster_sample(n, 900, 5)
+    table = pa.table({"x": x, "y": y, "mu": x, "sd": np.ones(n), "g": codes * 3})
+    pq.write_table(table, tmp_path / "one.parquet")
+    (tmp_path / "five").mkdir()
+    for i in range(5):
+        pq.write_table(table.slice(i * 1200, 1200), tmp_path / "five" / f"{i}.parquet")
+    model = cg.columns(mean="mu", std="sd")
+    one_file = cg.scan(tmp_path / "one.parquet", x="x", y="y")
+    five_files = cg.scan(tmp_path / "five", x="x", y="y")
+    how = {"n_boot": 60, "rng": 1, "solver": "lowrank", **said}
+    kernels = {"kernel_x": cg.Gaussian(1.0), "kernel_y": cg.Gaussian(1.0), "rank": 60}
+    one = cg.kcsd(model, one_file, **how, **kernels)
+    same(one, cg.kcsd(model, five_files, engine=1, **how, **kernels))
+    # Landmarks of a stream come from a subsample: the draws agree as far as the factors do.
+    how_array = {**how, "groups": codes} if "groups" in said else how
+    array = cg.kcsd((x, np.ones(n)), x, y, **how_array, **kernels)
+    assert (array.null, array.details.get("groups")) == (one.null, one.details.get("groups"))
+    spread = array.null_distribution.std()
+    np.testing.assert_allclose(one.null_distribution, array.null_distribution, atol=0.02 * spread)
+    assert one.statistic == pytest.approx(array.statistic, abs=0.02 * spread)
+    small = {"rank": 30, "n_locations": 8}
+    for rows, parcels in ((16_384, False), (2000, True)):
+        monkeypatch.setattr("condgof.methods._adaptive_solve.NULL_ROWS", rows)
+        one = cg.adaptive(model, one_file, **how, **small)
+        same(one, cg.adaptive(model, five_files, engine=1, **how, **small))
+        assert ("parcels" in one.details) == parcels
+
+
+# Splits.
+
+
+def test_optimize_splits_time_and_groups():
+    x, y = ar_sample(200, 1)
+    result = cg.fscd(LINE, x, y, dependence=10, n_boot=50, rng=1, n_locations=1)
+    assert result.n == 200 - 60 - 10
+    assert result.details["n_train"] == 60
+    result = cg.fscd(LINE, X, Y, groups=CODES, n_boot=50, rng=1, n_locations=1)
+    assert (result.n, result.details["n_train"], result.details["groups"]) == (220, 80, 11)
+    result = cg.fssd(X - Y, Y, groups=CODES, n_boot=50, rng=1, n_locations=1)
+    assert (result.n, result.details["groups"]) == (220, 11)
+    with pytest.raises(InputError, match="fewer than 2 are left"):
+        cg.fscd(LINE, X, Y, groups=np.arange(300) > 100, n_boot=50, rng=1)
+
+
+def test_a_large_group_is_left_out_whole_and_trained_on_in_part():
+    codes = np.repeat([0, 1, 2], [4000, 5000, 6000])
+    train, out = split_dependent(Dependence(codes=codes), 15_000, 0.3, 2000, np.random.default_rng(0))
+    assert len(train) == 2000
+    np.testing.assert_array_equal(out, np.arange(4000))
+    assert np.isin(train, out).all()
+
+
+# What is said, and what is refused.
+
+
+def test_results_say_what_was_done():
+    blocks = cg.kcsd(LINE, X, Y, dependence=10, rng=1, n_boot=50)
+    assert blocks.details["block_length"] == 10
+    assert blocks.null == "wild bootstrap by block"
+    assert "in order, blocks of 10" in str(blocks)
+    grouped = cg.adaptive(LINE, X, Y, groups=CODES, rng=1, n_boot=50)
+    assert grouped.details["groups"] == 15
+    assert grouped.null == "wild bootstrap by group"
+    assert "in 15 groups" in str(grouped)
+    json.dumps(grouped.to_dict())
+    auto = cg.kcsd(LINE, X, Y, dependence="auto", rng=1, n_boot=50)
+    assert any("'auto'" in note for note in auto.details["notes"])
+    assert auto.statistic == blocks.statistic == cg.kcsd(LINE, X, Y, groups=CODES, n_boot=9).statistic
+
+
+def test_few_groups_and_blocks_are_noted():
+    notes = cg.kcsd(LINE, X, Y, groups=CODES % 5, n_boot=99, rng=1).details["notes"]
+    assert any("5 groups only" in note for note in notes)
+    assert any("16 patterns of signs" in note and "0.0625" in note for note in notes)
+    assert "notes" not in cg.kcsd(LINE, X, Y, groups=CODES, n_boot=99, rng=1).details
+    assert any(
+        "approximate" in n for n in cg.kcsd(LINE, X, Y, dependence=50, n_boot=99).details["notes"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [
+        ({"dependence": 5, "groups": CODES}, InputError, "both given"),
+        ({"dependence": 0}, InputError, "at least 1"),
+        ({"dependence": -3}, InputError, "at least 1"),
+        ({"dependence": 2.5}, InputError, "block length"),
+        ({"dependence": True}, InputError, "block length"),
+        ({"dependence": "weekly"}, InputError, "'auto'"),
+        ({"dependence": 300}, InputError, "whole sample"),
+        ({"dependence": 5, "null": "multinomial"}, InputError, "null='wild'"),
+        ({"groups": CODES, "null": "spectral"}, InputError, "null='wild'"),
+        ({"groups": np.zeros(300)}, InputError, "one group only"),
+        ({"groups": CODES[:-1]}, ShapeError, "one group for each row"),
+        ({"groups": np.stack([CODES, CODES], axis=1)}, ShapeError, "coarsest"),
+        ({"groups": "school"}, InputTypeError, "not a frame"),
+        ({"groups": [*CODES[:-1], None]}, NonFiniteError, "row 299"),
+        ({"groups": np.where(CODES == 3, np.nan, CODES)}, NonFiniteError, "20 of 300 rows"),
+        ({"groups": pd.Series(CODES).where(CODES != 3)}, NonFiniteError, "row 60"),
+        ({"groups": [[c] * (1 + c % 2) for c in CODES]}, ShapeError, "one group for each row"),
+    ],
+)  # fmt: skip
+def test_errors(options, error, match):
+    with pytest.raises(error, match=match):
+        cg.kcsd(LINE, X, Y, n_boot=20, **options)
+
+
+def test_errors_of_names_and_of_zheng(tmp_path):
+    frame = pd.DataFrame({"a": X, "b": Y})
+    with pytest.raises(InputError, match="'a', 'b'"):
+        cg.kcsd(np.zeros((300, 1)), frame, Y, groups="school")
+    with pytest.raises(InputError, match="null='wild'"):
+        cg.zheng(LINE, X, Y, groups=CODES)
+    with pytest.raises(InputError, match="Pass a block length"):
+        cg.zheng(LINE, X, Y, null="wild", dependence="auto")
+    pq.write_table(pa.table({"x": X, "y": Y, "mu": X}), tmp_path / "t.parquet")
+    with pytest.raises(InputError, match="no column 'school'"):
+        cg.kcsd(cg.columns(score="mu"), cg.scan(tmp_path / "t.parquet", x="x", y="y"), groups="school")
+
+
+# The warning.
+
+
+@pytest.mark.parametrize("test", [cg.kcsd, cg.adaptive, functools.partial(cg.fscd, locations="random")])
+def test_rows_in_time_are_warned_of(test):
+    x, y = ar_sample(300, 2)
+    with pytest.warns(DependenceWarning, match="pass dependence=") as caught:
+        result = test(LINE, x, y, n_boot=20, rng=1)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert any("dependence=" in note for note in result.details["notes"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for said in ({"dependence": 10}, {"groups": np.arange(300) // 30}):
+            assert "correlated" not in str(test(LINE, x, y, n_boot=20, rng=1, **said))
+        order = np.random.default_rng(0).permutation(300)
+        assert "correlated" not in str(test(LINE, x[order], y[order], n_boot=20, rng=1))
+
+
+def test_a_stream_in_time_is_warned_of(tmp_path):
+    x, y = ar_sample(9000, 2)
+    pq.write_table(pa.table({"x": x, "y": y, "mu": x, "sd": np.ones(9000)}), tmp_path / "t.parquet")
+    source = cg.scan(tmp_path / "t.parquet", x="x", y="y")
+    with pytest.warns(DependenceWarning):
+        cg.kcsd(cg.columns(mean="mu", std="sd"), source, n_boot=20, rng=1, rank=20)
+
+
+def sorted_by_x(n, rng):
+    x = np.sort(rng.uniform(0, 3, n))
+    return -rng.standard_normal(n) * np.exp(x), "the right model, rows sorted by x, spread growing"
+
+
+def shuffled_wrong(n, rng):
+    return rng.standard_normal(n) + 2.0, "a wrong model, rows in random order"
+
+
+def heavy(n, rng):
+    return rng.standard_cauchy(n), "heavy tails"
+
+
+@pytest.mark.parametrize("kind", [sorted_by_x, shuffled_wrong, heavy])
+def test_no_false_alarm(kind):
+    """At most one in a thousand: of 400 samples at fixed seeds, within the binomial bound for that."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DependenceWarning)
+        alarms = 0
+        for seed in range(400):
+            scores, _ = kind(150, np.random.default_rng([seed, 7]))
+            alarms += look([scores[:, None]]) != ()
+    assert alarms <= binom.isf(1e-4, 400, 1e-3)
+
+
+def test_sorted_rows_of_a_wrong_model_are_spoken_of():
+    x = np.sort(X)
+    with pytest.warns(DependenceWarning, match="sorted by a column in which the model is wrong"):
+        cg.kcsd((x + np.sin(3 * x), np.ones(300)), x, x + Y - X, n_boot=20, rng=1)
+
+
+def test_a_few_rows_say_nothing():
+    assert look([np.arange(20.0)[:, None]]) == ()
+    assert look([np.zeros((100, 1))]) == ()
+
+
+@pytest.mark.parametrize(("rho", "low", "high"), [(0.0, 1, 4), (0.5, 8, 12), (0.8, 17, 28)])
+def test_auto(rho, low, high):
+    lengths = [auto_length([np.subtract(*ar_sample(500, s, rho))[:, None]], 500) for s in range(20)]
+    assert low <= np.median(lengths) <= high
+
+
+def test_asked_is_checked_before_the_sample():
+    assert Asked.of(None, None, "multinomial").groups is None
+    assert Asked.of(np.int64(7), None, "wild").dependence == 7
+
+
+# Level, small: `make calibrate ONLY=dependence` has the claims.
+
+
+@pytest.mark.parametrize("sample", ["ar", "clusters"])
+def test_level_small(sample):
+    """KCSD on 100 samples: inside the bounds with the option, far above without."""
+    trials, said, plain = 100, 0, 0
+    for trial in range(trials):
+        if sample == "ar":
+            x, y = ar_sample(300, [trial, 1])
+            options = {"dependence": 10}
+        else:
+            x, y, codes = cluster_sample(300, 15, [trial, 2])
+            options = {"groups": codes}
+        how = {"n_boot": 100, "rng": trial, "engine": 1}
+        said += cg.kcsd(LINE, x, y, **how, **options).reject()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DependenceWarning)
+            plain += cg.kcsd(LINE, x, y, **how).reject()
+    assert binom.ppf(1e-4, trials, 0.05) <= said <= binom.isf(1e-4, trials, 0.05)
+    assert plain > binom.isf(1e-4, trials, 0.05)
+
+
+def test_a_wrong_model_is_found():
+    x, y = ar_sample(500, 3)
+    assert cg.kcsd(LINE, x, y + 0.5 * x**2, dependence=10, rng=1).reject(0.01)
+    x, y, codes = cluster_sample(500, 20, 3)
+    assert cg.adaptive(LINE, x, y + 0.5 * x**2, groups=codes, rng=1).reject(0.01)
+
+
+def test_studies_pass_the_options_through():
+    methods = {"kcsd, blocks": functools.partial(cg.kcsd, dependence=10, n_boot=50)}
+    study = run_study("lgm", methods, n=60, trials=3)
+    assert not study.failures()
