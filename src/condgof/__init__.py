@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Any
 from condgof import errors, models
 from condgof.kernels import IMQ, Categorical, Gaussian, Kernel, Laplace, Matern52, Radial
 from condgof.locate import power_criterion, witness
-from condgof.methods import adaptive, fscd, fssd, kcsd, ksd, mmd, zheng
+from condgof.methods import (
+    Comparison,
+    Ranking,
+    adaptive,
+    compare,
+    fscd,
+    fssd,
+    kcsd,
+    ksd,
+    mmd,
+    rank,
+    zheng,
+)
 from condgof.models import (
     as_model,
     columns,
@@ -31,16 +43,19 @@ __version__ = "0.1.0"
 __all__ = [
     "IMQ",
     "Categorical",
+    "Comparison",
     "Gaussian",
     "GofResult",
     "Kernel",
     "Laplace",
     "Matern52",
     "Radial",
+    "Ranking",
     "Source",
     "adaptive",
     "as_model",
     "columns",
+    "compare",
     "errors",
     "from_jax",
     "from_log_prob",
@@ -55,6 +70,7 @@ __all__ = [
     "models",
     "normal",
     "power_criterion",
+    "rank",
     "scan",
     "scores",
     "study",

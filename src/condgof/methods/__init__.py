@@ -1,6 +1,8 @@
 """One file a test."""
 
 from condgof.methods._adaptive import adaptive
+from condgof.methods._compare import check_names, compare, joint_options, prepare_joint
+from condgof.methods._comparison import Comparison, Pair, Ranking
 from condgof.methods._fscd import fscd
 from condgof.methods._fssd import fssd
 from condgof.methods._kcsd import kcsd
@@ -8,24 +10,33 @@ from condgof.methods._ksd import ksd
 from condgof.methods._lazy import lay_out
 from condgof.methods._mmd import mmd
 from condgof.methods._prepare import Scored, Units, check_reg
+from condgof.methods._rank import rank
 from condgof.methods._solve import SOLVERS, find_landmarks
 from condgof.methods._stream import Stream, check_source_call
 from condgof.methods._zheng import zheng
 
 __all__ = [
     "SOLVERS",
+    "Comparison",
+    "Pair",
+    "Ranking",
     "Scored",
     "Stream",
     "Units",
     "adaptive",
+    "check_names",
     "check_reg",
     "check_source_call",
+    "compare",
     "find_landmarks",
     "fscd",
     "fssd",
+    "joint_options",
     "kcsd",
     "ksd",
     "lay_out",
     "mmd",
+    "prepare_joint",
+    "rank",
     "zheng",
 ]

@@ -9,6 +9,7 @@ from typing import Any
 from condgof.errors import InputError, InputTypeError
 from condgof.null._combine import Evidence, Family, combine
 from condgof.null._pvalue import normal_pvalue, pvalue, settle_ties
+from condgof.null._skewed import ALTERNATIVES, Difference, check_alternative
 from condgof.null._spectral import spectral_draws
 from condgof.null._weights import (
     RowWeights,
@@ -19,11 +20,14 @@ from condgof.null._weights import (
 from condgof.sample import Seed
 
 __all__ = [
+    "ALTERNATIVES",
     "NULLS",
+    "Difference",
     "Evidence",
     "Family",
     "RowWeights",
     "bootstrap_weights",
+    "check_alternative",
     "check_n_boot",
     "check_null",
     "combine",
