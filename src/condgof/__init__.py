@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from condgof import errors, models
 from condgof.kernels import IMQ, Categorical, Gaussian, Kernel, Laplace, Matern52, Radial
-from condgof.locate import power_criterion, witness
+from condgof.locate import DifferenceMap, compare_map, power_criterion, witness
 from condgof.methods import (
     Comparison,
     Ranking,
@@ -44,6 +44,7 @@ __all__ = [
     "IMQ",
     "Categorical",
     "Comparison",
+    "DifferenceMap",
     "Gaussian",
     "GofResult",
     "Kernel",
@@ -56,6 +57,7 @@ __all__ = [
     "as_model",
     "columns",
     "compare",
+    "compare_map",
     "errors",
     "from_jax",
     "from_log_prob",

@@ -11,6 +11,7 @@ from unittest import mock
 import numpy as np
 
 import condgof as cg
+from comparisons import compare_cells
 from condgof.study import problem
 
 TRUE_MODELS = ("lgm", "true-hetero", "true-mixture", "true-student")
@@ -76,7 +77,7 @@ class Cell:
         return {**METHODS, **LOWRANK, **ADAPTIVE}[self.method](case.p, x, y, **options).pvalue
 
 
-def all_cells() -> list[Cell]:
+def all_cells() -> list[Any]:
     level = [
         Cell("level", name, n, method, null, 1000)
         for name, n, method, null in itertools.product(TRUE_MODELS, (100, 300), METHODS, NULLS)
@@ -99,4 +100,4 @@ def all_cells() -> list[Cell]:
         Cell("lowrank", name, 1000 if "null" in method else 300, method, "wild", 1000)
         for name, method in itertools.product(TRUE_MODELS, ADAPTIVE)
     ]
-    return power + lowrank + level
+    return [*power, *lowrank, *level, *compare_cells()]

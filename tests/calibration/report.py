@@ -5,6 +5,7 @@ from __future__ import annotations
 from scipy.stats import binom
 
 from cells import ADAPTIVE, LOWRANK, METHODS, NULLS, TRUE_MODELS, Cell
+from comparisons import compare_lines
 
 #: Both tails together.
 TAIL = 1e-4
@@ -70,6 +71,9 @@ def table(
     power = [c for c in cells if c.kind == "power"]
     if power:
         lines += _power_lines(power, results, failures)
+    compared = [c for c in cells if c.kind == "compare"]
+    if compared:
+        lines += compare_lines(compared, results, failures)
     lines.append("All claims hold." if not failures else "Claims that fail:\n")
     lines += [f"- {failure}" for failure in failures]
     return "\n".join(lines) + "\n"

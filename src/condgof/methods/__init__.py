@@ -3,8 +3,11 @@
 from condgof.methods._adaptive import adaptive
 from condgof.methods._compare import check_names, compare, joint_options, prepare_joint
 from condgof.methods._comparison import Comparison, Pair, Ranking
+from condgof.methods._contrast import chosen as solver_of
 from condgof.methods._fscd import fscd
 from condgof.methods._fssd import fssd
+from condgof.methods._joint import Joint
+from condgof.methods._joint_stream import JointStream
 from condgof.methods._kcsd import kcsd
 from condgof.methods._ksd import ksd
 from condgof.methods._lazy import lay_out
@@ -18,6 +21,8 @@ from condgof.methods._zheng import zheng
 __all__ = [
     "SOLVERS",
     "Comparison",
+    "Joint",
+    "JointStream",
     "Pair",
     "Ranking",
     "Scored",
@@ -38,5 +43,6 @@ __all__ = [
     "mmd",
     "prepare_joint",
     "rank",
+    "solver_of",
     "zheng",
 ]

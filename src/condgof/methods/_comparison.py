@@ -51,9 +51,9 @@ class Comparison(GofResult):
     @property
     def worse(self) -> str | None:
         """The model with the larger discrepancy, significant or not; None where they are equal."""
-        if self.statistic == 0:
+        if self.difference == 0 or np.isnan(self.difference):
             return None
-        return self.names[0] if self.statistic > 0 else self.names[1]
+        return self.names[0] if self.difference > 0 else self.names[1]
 
     def confidence_interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return the interval of the difference at another level."""

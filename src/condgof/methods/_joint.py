@@ -39,11 +39,10 @@ class Affine:
     def of(cls, u: FloatArray) -> Affine:
         """Take mean and covariance of a sample (n, d_y): in any affine units of y the same comes out."""
         with np.errstate(over="ignore", invalid="ignore"):
-            shift = u.mean(axis=0)
-            spread = u.std(axis=0, ddof=1)
+            shift, spread = u.mean(axis=0), u.std(axis=0, ddof=1)
         if not (np.isfinite(spread).all() and (spread > 0).all()):
             raise NumericalError("The standard deviation of y overflows or is 0. Rescale y.")
-        scaled = (u - shift) / spread
+        scaled: FloatArray = (u - shift) / spread
         correlation = scaled.T @ scaled / (len(u) - 1)
         if np.linalg.eigvalsh(correlation)[0] <= SINGULAR:
             return cls(shift, np.diag(spread))
@@ -51,9 +50,9 @@ class Affine:
 
     def apply(self, u: FloatArray, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return L⁻¹(u − b), (n, d_y), and the scores Lᵀs side by side, (n, K·d_y)."""
-        values: FloatArray = np.linalg.solve(self.factor, (u - self.shift).T).T
+        values = np.linalg.solve(self.factor, (u - self.shift).T).T
         carried: FloatArray = scores @ self.factor
-        return np.ascontiguousarray(values), carried.reshape(len(u), -1)
+        return np.ascontiguousarray(values, dtype=np.float64), carried.reshape(len(u), -1)
 
 
 @dataclass(frozen=True, eq=False)
