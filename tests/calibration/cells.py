@@ -9,9 +9,9 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from comparisons import compare_cells
 
 import condgof as cg
-from comparisons import compare_cells
 from condgof.study import problem
 
 TRUE_MODELS = ("lgm", "true-hetero", "true-mixture", "true-student")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from comparisons import compare_lines
 from scipy.stats import binom
 
 from cells import ADAPTIVE, LOWRANK, METHODS, NULLS, TRUE_MODELS, Cell
-from comparisons import compare_lines
 
 #: Both tails together.
 TAIL = 1e-4

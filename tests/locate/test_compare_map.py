@@ -4,12 +4,12 @@ import json
 import pickle
 
 import numpy as np
-import oracle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import condgof as cg
+import oracle
 from condgof.errors import InputError, SupportError
 
 

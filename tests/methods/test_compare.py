@@ -4,13 +4,13 @@ import json
 import pickle
 
 import numpy as np
-import oracle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 import condgof as cg
+import oracle
 from condgof.engine import Threads
 from condgof.errors import InputError, InputTypeError, NonFiniteError, ShapeError
 from condgof.kernels import CovariateKernel, OnColumns
@@ -417,7 +417,7 @@ def test_an_error_says_which_model_it_is_about():
         cg.compare(p, bad, x, y, names=("old", "new"))
     with pytest.raises(InputTypeError, match="Model 'q': Cannot make a model of str"):
         cg.compare(p, "model", x, y)
-    with pytest.raises(ShapeError, match="Model 'p': .*bound to 3 rows"):
+    with pytest.raises(ShapeError, match=r"Model 'p': .*bound to 3 rows"):
         cg.compare(p[:3], q, x, y)
 
 
