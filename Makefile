@@ -7,14 +7,15 @@ SOURCES := $(shell find src -type f ! -name '*.pyc') pyproject.toml README.md LI
 OUT ?= demo-output
 ONLY ?=
 
-.PHONY: demo test check calibrate bench clean help
+.PHONY: demo test check calibrate bench docs clean help
 
 help:
-	@echo "make demo        test two models on the bundled data (text and a figure)"
+	@echo "make demo        check two models on the bundled data: verdicts, and a report of each"
 	@echo "make test        all tests, under five minutes on two cores"
 	@echo "make check       ruff, mypy, import-linter"
 	@echo "make calibrate   level and power over thousands of trials, resumable; ONLY=name picks cells"
 	@echo "make bench       speed and memory, against the textbook method"
+	@echo "make docs        write docs/cli.md from the commands themselves"
 
 demo: $(DEMO)/.installed
 	$(DEMO)/bin/condgof demo --out $(OUT)
@@ -33,6 +34,9 @@ calibrate: $(TEST)/.installed
 
 bench: $(BENCH)/.installed
 	$(BENCH)/bin/python benchmarks/run.py --only "$(ONLY)"
+
+docs: $(TEST)/.installed
+	$(TEST)/bin/python -m condgof.cli._help docs/cli.md
 
 clean:
 	rm -rf .venv dist build demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

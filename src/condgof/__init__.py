@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from condgof import errors, models
 from condgof.kernels import IMQ, Categorical, Gaussian, Kernel, Laplace, Matern52, Radial
-from condgof.locate import DifferenceMap, compare_map, power_criterion, witness
+from condgof.locate import (
+    Check,
+    DifferenceMap,
+    GroupedChecks,
+    check,
+    check_groups,
+    compare_map,
+    power_criterion,
+    witness,
+)
 from condgof.methods import (
     Comparison,
     Ranking,
@@ -37,16 +46,19 @@ from condgof.sample import Source, scan
 
 if TYPE_CHECKING:
     from condgof import study
+    from condgof.report import plot_power
 
 __version__ = "0.1.0"
 
 __all__ = [
     "IMQ",
     "Categorical",
+    "Check",
     "Comparison",
     "DifferenceMap",
     "Gaussian",
     "GofResult",
+    "GroupedChecks",
     "Kernel",
     "Laplace",
     "Matern52",
@@ -55,6 +67,8 @@ __all__ = [
     "Source",
     "adaptive",
     "as_model",
+    "check",
+    "check_groups",
     "columns",
     "compare",
     "compare_map",
@@ -71,6 +85,7 @@ __all__ = [
     "mmd",
     "models",
     "normal",
+    "plot_power",
     "power_criterion",
     "rank",
     "scan",
@@ -85,4 +100,6 @@ def __getattr__(name: str) -> Any:
     """Load the parts that most programs do not need when they are first asked for."""
     if name == "study":
         return importlib.import_module("condgof.study")
+    if name == "plot_power":
+        return importlib.import_module("condgof.report").plot_power
     raise AttributeError(f"module 'condgof' has no attribute {name!r}")

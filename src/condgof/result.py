@@ -95,6 +95,33 @@ class GofResult:
         """Return everything as plain Python objects, ready for JSON."""
         return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the null distribution and the statistic (needs ``condgof[plot]``).
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure unless given.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Examples
+        --------
+        >>> result = GofResult(2.0, 0.01, "kcsd", 100, null_distribution=np.arange(100) / 50)
+        >>> result.plot().get_title(loc="left")
+        'kcsd, n = 100: p = 0.010'
+        """
+        from condgof.report import plot_result
+
+        return plot_result(self, ax)
+
+    def _repr_html_(self) -> str:
+        from condgof.report import result_card
+
+        return result_card(self)
+
     def __repr__(self) -> str:
         return (
             f"GofResult(method={self.method!r}, n={self.n}, statistic={self.statistic:.6g}, "

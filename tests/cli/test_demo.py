@@ -1,36 +1,52 @@
 """`condgof demo`, as a user runs it."""
 
+import re
+import shlex
 import subprocess
 import sys
 
 import matplotlib.image
 import numpy as np
 
-import condgof as cg
 from condgof.cli import main
 from condgof.study import engel_study
 
 
-def test_it_prints_verdicts_and_draws_a_figure(tmp_path):
+def test_it_prints_verdicts_and_writes_reports(tmp_path):
+    out = tmp_path / "new" / "folder"
     run = subprocess.run(
-        [sys.executable, "-m", "condgof", "demo", "--out", str(tmp_path / "new" / "folder")],
+        [sys.executable, "-m", "condgof", "demo", "--out", str(out)],
         capture_output=True,
         text=True,
         check=False,
     )
     assert run.returncode == 0, run.stderr
     assert run.stderr == ""
-    study = engel_study()
-    for name, model in study.models.items():
-        result = cg.kcsd(model, study.income, study.food, rng=0)
-        part = run.stdout.split(f"Model with {name}")[1].split("\n\n")[0]
-        assert f"p-value   {result.pvalue:.4f}" in part
-        assert ("does not fit" in part) == result.reject()
-        assert "where" in part
-    image = matplotlib.image.imread(tmp_path / "new" / "folder" / "engel.png")
+    for name in ("constant spread", "growing spread"):
+        part = run.stdout.split(f"{name.capitalize()}: ")[1]
+        assert re.match(r".*?vidence against the model at the 5% level", part, re.DOTALL)
+        report = out / f"{name.replace(' ', '-')}.html"
+        assert str(report) in run.stdout
+        page = report.read_text(encoding="utf-8")
+        assert page.startswith("<!doctype html>")
+        assert f"condgof check {report.with_suffix('.csv')}" in page
+    assert "As large as a constant shift of" in run.stdout
+    assert "income below" in run.stdout
+    image = matplotlib.image.imread(out / "engel.png")
     assert image.shape[0] > 600
     assert image.shape[1] > 900
     assert np.ptp(image[..., :3]) > 0.5
+
+
+def test_the_command_that_it_shows_gives_the_same(tmp_path, capsys):
+    assert main(["demo", "--out", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    command = shlex.split(shown.splitlines()[-1])
+    assert command[:2] == ["condgof", "check"]
+    assert main(command[1:]) == 0
+    again = capsys.readouterr().out
+    verdict = next(line for line in again.splitlines() if "against the model" in line)
+    assert verdict in shown.partition("Growing")[0]
 
 
 def test_the_heteroscedastic_model_does_clearly_better():
@@ -50,12 +66,11 @@ def test_a_folder_that_cannot_be_made_exits_2_without_a_traceback(tmp_path, caps
     assert "Traceback" not in error
 
 
-def test_without_matplotlib_the_text_comes_and_the_extra_is_named(tmp_path, capsys, monkeypatch):
+def test_without_matplotlib_the_reports_are_there(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert main(["demo", "--out", str(tmp_path)]) == 2
-    printed = capsys.readouterr()
-    assert "p-value" in printed.out
-    assert "pip install 'condgof[plot]'" in printed.err
+    assert main(["demo", "--out", str(tmp_path)]) == 0
+    assert "Figure" not in capsys.readouterr().out
+    assert (tmp_path / "growing-spread.html").exists()
 
 
 def test_an_internal_error_exits_3(tmp_path, capsys, monkeypatch):

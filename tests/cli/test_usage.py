@@ -7,7 +7,14 @@ import pytest
 
 from condgof.cli import main
 
-COMMANDS = [["demo"], ["study"], ["paper", "power"], ["paper", "criterion"], ["paper", "taxi"]]
+COMMANDS = [
+    ["check"],
+    ["demo"],
+    ["study"],
+    ["paper", "power"],
+    ["paper", "criterion"],
+    ["paper", "taxi"],
+]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
@@ -15,16 +22,18 @@ COMMANDS = [["demo"], ["study"], ["paper", "power"], ["paper", "criterion"], ["p
 def test_every_command_has_help_with_an_example_that_parses(command, flag, capsys):
     assert main([*command, flag]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    examples = re.findall(rf"condgof {' '.join(command)} --[^│]*", text.partition("Example")[2])
+    examples = re.findall(rf"condgof {' '.join(command)} [^│]*--[^│]*", text.partition("Example")[2])
     assert examples
-    assert "--out" in text
+    assert ("--report" if command == ["check"] else "--out") in text
 
 
 @pytest.mark.parametrize("words", [["--help"], ["paper", "--help"]])
 def test_groups_list_their_commands(words, capsys):
     assert main(words) == 0
     text = capsys.readouterr().out
-    for name in ("demo", "study", "paper") if len(words) == 1 else ("power", "criterion", "taxi"):
+    for name in (
+        ("check", "demo", "study", "paper") if len(words) == 1 else ("power", "criterion", "taxi")
+    ):
         assert name in text
 
 
@@ -41,9 +50,10 @@ def test_wrong_usage_exits_2(words, capsys):
 @pytest.mark.parametrize("package", ["typer", "rich"])
 def test_without_its_packages_the_extra_is_named(package, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
-    assert main(["demo"]) == 2
+    assert main(["check", "table.csv"]) == 2
     error = capsys.readouterr().err
     assert error.startswith("condgof: ")
+    assert error.count("\n") == 1
     assert "pip install 'condgof[cli]'" in error
 
 

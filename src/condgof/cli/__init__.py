@@ -1,7 +1,8 @@
 """The command line.
 
-Exit codes: 0 ran; 2 bad input or usage, with a message and no traceback; 3 an internal error; 130
-stopped by Ctrl-C.
+Exit codes: 0 ran; 1 ``check --fail-on-reject`` and the model is rejected, and nothing else; 2 bad input
+or usage, with a message and no traceback; 3 an internal error; 130 stopped by Ctrl-C; 141 nobody reads
+the output any more.
 """
 
 from __future__ import annotations
@@ -24,26 +25,47 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments : sequence of str, optional
         The words after the program's name; those of this process unless given.
     """
+    if arguments is None:
+        _print_what_can_be()
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
         for package in ("typer", "rich"):
             require(package, "cli", "The command line")
         from condgof.cli._app import command
 
-        command()(args=sys.argv[1:] if arguments is None else list(arguments), prog_name="condgof")
+        command()(args=words, prog_name="condgof", obj=tuple(words))
     except SystemExit as stop:  # how Typer ends, well or not
         return stop.code if isinstance(stop.code, int) else 2 if stop.code else 0
+    except BrokenPipeError:
+        # What is still in the buffer would fail again when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except (CondgofError, OSError) as error:
-        print(f"condgof: {error}", file=sys.stderr)
+        _complain(str(error))
         return 2
     except KeyboardInterrupt:
         return 130
     except Exception as error:
         if os.environ.get("CONDGOF_DEBUG"):
             traceback.print_exc()
-        print(
-            f"condgof: internal error, please report it: {type(error).__name__}: {error} "
-            "(CONDGOF_DEBUG=1 shows where)",
-            file=sys.stderr,
+        _complain(
+            f"internal error, please report it: {type(error).__name__}: {error} "
+            "(CONDGOF_DEBUG=1 shows where)"
         )
         return 3
     return 0
+
+
+def _complain(message: str) -> None:
+    """Print a message; names from users' data in it cannot steer the terminal."""
+    from condgof.report import terminal
+
+    lines = "\n".join(terminal(line) for line in message.split("\n"))
+    print(f"condgof: {lines}", file=sys.stderr)
+
+
+def _print_what_can_be() -> None:
+    """Have a terminal that lacks a letter show a question mark, instead of failing over it."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")

@@ -8,12 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
+from condgof.cli import _check
 from condgof.study import METHODS, MISFITS, PAPER_TRIALS, PROBLEMS
 
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 app = typer.Typer(
-    help="Does a conditional density model p(y|x) fit the data, and if not, where?",
+    help="Does a model of y given x, with its uncertainty, fit the data? If not: where, and how?",
     context_settings=SETTINGS,
     add_completion=False,
     no_args_is_help=True,
@@ -31,11 +32,19 @@ def command() -> Callable[..., Any]:
     return typer.main.get_command(app)
 
 
-Out = Annotated[Path, typer.Option(help="Folder for what is written; made when it is not there.")]
-Seed = Annotated[int, typer.Option(min=0, help="Another seed gives other samples.")]
-Workers = Annotated[int | None, typer.Option(min=1, help="Processes; one a core unless given.")]
+Out = Annotated[
+    Path,
+    typer.Option(metavar="FOLDER", help="Folder for what is written; made when it is not there."),
+]
+Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Another seed gives other samples.")]
+Workers = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Processes; one a core unless given.")
+]
 Scheduler = Annotated[
-    str | None, typer.Option(help="Run on the Dask cluster at this address, such as tcp://host:8786.")
+    str | None,
+    typer.Option(
+        metavar="URL", help="Run on the Dask cluster at this address, such as tcp://host:8786."
+    ),
 ]
 
 
@@ -44,9 +53,12 @@ def _condgof() -> None:
     """Take no options of its own: every command has its own."""
 
 
+app.command(help=_check.HELP, epilog=_check.EXAMPLES)(_check.check)
+
+
 @app.command(epilog="Example: condgof demo --out demo-output")
 def demo(out: Out = Path("demo-output")) -> None:
-    """Test two models on the bundled data: verdicts as text, and a figure."""
+    """Check two models on the bundled data: verdicts as text, and a report of each."""
     from condgof.cli._demo import run_demo
 
     run_demo(out)
@@ -58,23 +70,29 @@ def demo(out: Out = Path("demo-output")) -> None:
     "--misfit shift=0.2,scale=1.3 --n 500 --out misfit"
 )
 def study(
-    n: Annotated[str, typer.Option(help="Sample sizes, as in 100,400.")],
+    n: Annotated[str, typer.Option(metavar="SIZES", help="Sample sizes, as in 100,400.")],
     problem: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"Problems: {', '.join(PROBLEMS)}, or your own as module:attr; separated by commas."
+            metavar="NAMES",
+            help=f"Problems: {', '.join(PROBLEMS)}, or your own as module:attr; separated by commas.",
         ),
     ] = None,
     method: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="NAMES",
             help=f"Tests: {', '.join(METHODS)}, or your own as module:attr; separated by commas. "
-            "adaptive unless given."
+            "adaptive unless given.",
         ),
     ] = None,
-    trials: Annotated[int, typer.Option(min=1, help="Samples of each problem and size.")] = 300,
+    trials: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Samples of each problem and size.")
+    ] = 300,
     out: Out = Path("study-output"),
-    alpha: Annotated[float, typer.Option(help="Level at which p-values count as rejections.")] = 0.05,
+    alpha: Annotated[
+        float, typer.Option(metavar="LEVEL", help="Level at which p-values count as rejections.")
+    ] = 0.05,
     seed: Seed = 0,
     workers: Workers = None,
     scheduler: Scheduler = None,
@@ -83,21 +101,27 @@ def study(
     ] = False,
     model: Annotated[
         str | None,
-        typer.Option(help="A fitted model, module:attr: with n rows, what misfit could I have seen?"),
+        typer.Option(
+            metavar="ADDRESS",
+            help="A fitted model, module:attr or file.py:attr, which is imported: with n rows, what "
+            "misfit could I have seen?",
+        ),
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(help="With --model: the x to draw from, a CSV file or .npy."),
+        typer.Option(metavar="FILE", help="With --model: the x to draw from, a CSV file or .npy."),
     ] = None,
     x: Annotated[
-        str | None, typer.Option(help="With --data: the columns of x; all of them unless given.")
+        str | None,
+        typer.Option(metavar="COLUMNS", help="With --data: the columns of x; all of them unless given."),
     ] = None,
     misfit: Annotated[
         str | None,
         typer.Option(
+            metavar="MISFITS",
             help=f"With --model: misfits and sizes, of {', '.join(MISFITS)}. shift and tilt are in "
             "model standard deviations, scale is a ratio, outliers a share; shift=0 shows the level. "
-            "shift=0,shift=0.2,scale=1.3 unless given."
+            "shift=0,shift=0.2,scale=1.3 unless given.",
         ),
     ] = None,
 ) -> None:
@@ -121,7 +145,10 @@ def study(
 @paper.command(epilog="Example: condgof paper power --out paper-power --quick")
 def power(
     out: Out = Path("paper-power"),
-    trials: Annotated[int | None, typer.Option(min=1, help=f"{PAPER_TRIALS} unless given.")] = None,
+    trials: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help=f"Samples of each; {PAPER_TRIALS} unless given."),
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="20 trials, for a first look.")] = False,
     seed: Seed = 0,
     workers: Workers = None,
@@ -136,7 +163,7 @@ def power(
 @paper.command(epilog="Example: condgof paper criterion --out paper-criterion")
 def criterion(
     out: Out = Path("paper-criterion"),
-    n: Annotated[int, typer.Option(min=20, help="Rows of each sample.")] = 1000,
+    n: Annotated[int, typer.Option(min=20, metavar="N", help="Rows of each sample.")] = 1000,
     seed: Seed = 0,
 ) -> None:
     """Power-criterion curves of the main text's illustration and of appendix B: one figure."""
@@ -150,8 +177,9 @@ def taxi(
     data: Annotated[
         Path,
         typer.Option(
+            metavar="FOLDER",
             help="Folder with the trips: nyc_taxi_2009_2015.parquet, nyc_taxi_2015_01.parquet, "
-            "nyc_taxi_2016h1.parquet and nyc_taxi_2012_11_post_sandy.parquet."
+            "nyc_taxi_2016h1.parquet and nyc_taxi_2012_11_post_sandy.parquet.",
         ),
     ],
     out: Out = Path("paper-taxi"),

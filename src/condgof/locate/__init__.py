@@ -1,6 +1,38 @@
-"""Where a model fails."""
+"""Where a model fails, how and how badly."""
 
+from condgof.locate._check import check
+from condgof.locate._check_groups import check_groups
 from condgof.locate._difference import DifferenceMap, Place, compare_map
+from condgof.locate._grouped import GroupedChecks
 from condgof.locate._maps import power_criterion, witness
+from condgof.locate._record import (
+    SCHEMA,
+    Check,
+    Detectable,
+    Effect,
+    Finding,
+    Interval,
+    Landscape,
+    Location,
+    Panel,
+)
 
-__all__ = ["DifferenceMap", "Place", "compare_map", "power_criterion", "witness"]
+__all__ = [
+    "SCHEMA",
+    "Check",
+    "Detectable",
+    "DifferenceMap",
+    "Effect",
+    "Finding",
+    "GroupedChecks",
+    "Interval",
+    "Landscape",
+    "Location",
+    "Panel",
+    "Place",
+    "check",
+    "check_groups",
+    "compare_map",
+    "power_criterion",
+    "witness",
+]

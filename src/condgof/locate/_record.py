@@ -6,18 +6,47 @@ Everything that a report or a picture draws is in here, in bounded size: neither
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from condgof._typing import FloatArray
-from condgof.result import GofResult
+from condgof.locate._shown import Shown
+from condgof.result import GofResult, _plain
 
 #: Version of the dictionary that `Check.to_dict` gives, and of ``condgof check --json``.
 SCHEMA = 1
 
 
+class _Record:
+    """A frozen record: its arrays are read-only, its mappings too, and it pickles."""
+
+    def __post_init__(self) -> None:
+        for name, value in self.__dict__.items():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+            elif isinstance(value, Mapping) and not isinstance(value, MappingProxyType):
+                object.__setattr__(self, name, MappingProxyType(dict(value)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            name: dict(value) if isinstance(value, Mapping) else value
+            for name, value in self.__dict__.items()
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain Python objects, ready for JSON."""
+        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
+
+
 @dataclass(frozen=True)
-class Interval:
+class Interval(_Record):
     """An estimate with its confidence interval.
 
     Parameters
@@ -35,22 +64,23 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(_Record):
     """One way in which y differs from the model near a location.
 
     Parameters
     ----------
     kind : {"shift", "width", "skew", "tails", "correlation"}
-        What differs. ``"shift"``: mean of the data minus that of the model, in the model's standard deviations.
-        ``"width"``: standard deviation of the data over that of the model, above 1 where the model is
-        too narrow. ``"skew"``: third standardised moment. ``"tails"``: excess kurtosis. ``"correlation"``:
-        correlation of the standardised residuals of two columns of y.
+        What differs. ``"shift"``: mean of the data minus that of the model, in the model's standard
+        deviations. ``"width"``: standard deviation of the data over that of the model, above 1 where the
+        model is too narrow. ``"skew"``: third standardised moment. ``"tails"``: excess kurtosis.
+        ``"correlation"``: correlation of the standardised residuals of two columns of y.
     columns : tuple of str
         The column of y, or the two columns of a correlation.
     interval : Interval
         Its size.
     named : bool
-        Whether the interval, widened for all findings that were looked at, excludes what the model says.
+        Whether the location is named and the interval, widened for all findings that were looked at
+        there, excludes what the model says.
     words : str
         The finding as a sentence, such as "the model is too narrow: the data spread 1.8 times as much
         (1.5 to 2.2)".
@@ -64,14 +94,14 @@ class Finding:
 
 
 @dataclass(frozen=True, eq=False)
-class Panel:
+class Panel(_Record):
     """What to draw of y near a location.
 
     Parameters
     ----------
     kind : {"density", "samples", "residuals"}
-        Whether `values` are y beside the model's density, y beside draws from the model, or residuals that
-        are standard normal (or, from scores alone, merely of mean 0) under the model.
+        Whether `values` are y beside the model's density, y beside draws from the model, or residuals
+        that are standard normal (or, from scores alone, merely of mean 0) under the model.
     columns : tuple of str
         What is in the columns of `values`, such as ``("income",)``.
     values : ndarray of shape (m, d_y)
@@ -96,7 +126,7 @@ class Panel:
 
 
 @dataclass(frozen=True, eq=False)
-class Location:
+class Location(_Record):
     """A place in x where the misfit is strongest, and what is wrong there.
 
     Parameters
@@ -142,7 +172,7 @@ class Location:
 
 
 @dataclass(frozen=True)
-class Effect:
+class Effect(_Record):
     """How much: the size of the misfit, which does not grow with n.
 
     Parameters
@@ -165,7 +195,7 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class Detectable:
+class Detectable(_Record):
     """What the check could have seen: the smallest misfit that it finds with probability `power`.
 
     Parameters
@@ -188,7 +218,7 @@ class Detectable:
 
 
 @dataclass(frozen=True, eq=False)
-class Landscape:
+class Landscape(_Record):
     """The misfit over x, for maps.
 
     Parameters
@@ -202,8 +232,8 @@ class Landscape:
     values : ndarray of shape (m,)
         The power criterion at each.
     grid, grid_values : ndarray of shape (g, d_x) and (g,), optional
-        For one or two numeric columns: a regular grid (201 points; 41 × 41, the first column varying slowest) and the criterion there,
-        NaN where there are no data nearby.
+        For one or two numeric columns: a regular grid (201 points; 41 × 41, the first column varying
+        slowest) and the criterion there, NaN where there are no data nearby.
     residuals : ndarray of shape (m, d_y), optional
         Standardised y of these rows (standard normal under the model), for a PIT or residual panel.
     residual_kind : str
@@ -220,8 +250,8 @@ class Landscape:
     residual_kind: str = ""
 
 
-@dataclass(frozen=True, eq=False)
-class Check:
+@dataclass(frozen=True, eq=False, repr=False)
+class Check(Shown, _Record):
     """Does the model fit, and if not where, how and how badly?
 
     Parameters
@@ -231,7 +261,7 @@ class Check:
     effect : Effect
         How much.
     locations : tuple of Location
-        Where and how, strongest first; those that are `named` are evidence, others are only where to look.
+        Where and how, strongest first; those that are `named` are evidence, others only where to look.
     detectable : Detectable
         What could have been seen.
     landscape : Landscape
@@ -244,6 +274,19 @@ class Check:
         The verdict in a sentence or two.
     details : mapping
         Rows that chose and rows that tested the locations, the correction, versions, notes.
+    corrected_pvalue : float, optional
+        The verdict's p-value corrected for all groups, in a check of one group.
+    group : str, optional
+        Which group.
+
+    Examples
+    --------
+    >>> import numpy as np, condgof as cg
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(0, 1, 300)
+    >>> report = cg.check((x, np.ones(300)), x, x + rng.standard_normal(300), rng=0)
+    >>> report.rejects, report.to_dict()["schema"]
+    (False, 1)
     """
 
     result: GofResult
@@ -256,3 +299,30 @@ class Check:
     y_columns: tuple[str, ...]
     words: str
     details: Mapping[str, Any] = field(default_factory=dict)
+    corrected_pvalue: float | None = None
+    group: str | None = None
+
+    @property
+    def pvalue(self) -> float:
+        """The verdict's p-value, corrected for groups where there are any."""
+        return self.result.pvalue if self.corrected_pvalue is None else self.corrected_pvalue
+
+    @property
+    def rejects(self) -> bool:
+        """Whether the model is rejected: the p-value is at most alpha."""
+        return self.pvalue <= self.alpha
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain Python objects, ready for JSON; ``"schema"`` is its version."""
+        return {"schema": SCHEMA, **super().to_dict()}
+
+    def __repr__(self) -> str:
+        named = sum(location.named for location in self.locations)
+        return f"Check(n={self.result.n}, pvalue={self.result.pvalue:.4g}, named={named})"
+
+    def __str__(self) -> str:
+        lines = [f"Check of a conditional density model, n = {self.result.n:,}", f"  {self.words}"]
+        for location in self.locations:
+            lines.append(f"  {'*' if location.named else ' '} {location.words}")
+        lines += [f"  note: {note}" for note in self.details.get("notes", ())]
+        return "\n".join(lines)

@@ -1,6 +1,7 @@
 """One file a test."""
 
-from condgof.methods._adaptive import adaptive
+from condgof.methods._adaptive import SCALES_SHARE, Adapted, adaptive, run_adaptive
+from condgof.methods._adaptive_solve import LOCAL_RANK, LOCAL_TOLERANCE, LOCAL_X, LOCAL_Y, narrowed
 from condgof.methods._compare import check_names, compare, joint_options, prepare_joint
 from condgof.methods._comparison import Comparison, Pair, Ranking
 from condgof.methods._contrast import chosen as solver_of
@@ -12,23 +13,32 @@ from condgof.methods._kcsd import kcsd
 from condgof.methods._ksd import ksd
 from condgof.methods._lazy import lay_out
 from condgof.methods._mmd import mmd
-from condgof.methods._prepare import Scored, Units, check_reg
+from condgof.methods._prepare import Scored, Units, check_count, check_reg
 from condgof.methods._rank import rank
-from condgof.methods._solve import SOLVERS, find_landmarks
-from condgof.methods._stream import Stream, check_source_call
+from condgof.methods._solve import SOLVERS, Options, find_landmarks, prepare
+from condgof.methods._stream import SUBSAMPLE, Stream, check_source_call, score_rows
 from condgof.methods._zheng import zheng
 
 __all__ = [
+    "LOCAL_RANK",
+    "LOCAL_TOLERANCE",
+    "LOCAL_X",
+    "LOCAL_Y",
+    "SCALES_SHARE",
     "SOLVERS",
+    "SUBSAMPLE",
+    "Adapted",
     "Comparison",
     "Joint",
     "JointStream",
+    "Options",
     "Pair",
     "Ranking",
     "Scored",
     "Stream",
     "Units",
     "adaptive",
+    "check_count",
     "check_names",
     "check_reg",
     "check_source_call",
@@ -41,8 +51,12 @@ __all__ = [
     "ksd",
     "lay_out",
     "mmd",
+    "narrowed",
+    "prepare",
     "prepare_joint",
     "rank",
+    "run_adaptive",
+    "score_rows",
     "solver_of",
     "zheng",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from condgof.kernels import Gaussian, Radial
 from condgof.methods._adaptive_solve import Design, Parts, narrowed, solve_adaptive
 from condgof.methods._prepare import Scored, Units, check_count
 from condgof.methods._solve import Options, prepare
+from condgof.methods._stream import Stream
 from condgof.models import BLIND, STANDARDIZED_BY
 from condgof.null import Evidence, Family, combine, pvalue
 from condgof.result import GofResult
@@ -21,6 +23,8 @@ from condgof.stein import DEFAULT_MEMORY
 
 #: How much the scales count, beside the locations, in the combined statistic.
 SCALES_SHARE = 0.7
+#: Bandwidths on x, in medians, and on y, in standardised units; how many single locations.
+SCALES_X, SCALES_Y, LOCATIONS = (1.0, 0.5, 0.25), (4.0, 2.0, 1.0, 0.5), 80
 
 
 def adaptive(
@@ -29,9 +33,9 @@ def adaptive(
     y: Any = None,
     *,
     standardize: str = "auto",
-    scales_x: tuple[float, ...] = (1.0, 0.5, 0.25),
-    scales_y: tuple[float, ...] = (4.0, 2.0, 1.0, 0.5),
-    n_locations: int = 80,
+    scales_x: tuple[float, ...] = SCALES_X,
+    scales_y: tuple[float, ...] = SCALES_Y,
+    n_locations: int = LOCATIONS,
     scale_x: str = "std",
     solver: str = "auto",
     null: str = "wild",
@@ -122,13 +126,34 @@ def adaptive(
     count = 0 if n_locations == 0 else check_count(n_locations, "n_locations")
     seed = Seed.of(rng)
     scored = prepare(model, x, y, Units(scale_x, standardize), options, seed)
+    return run_adaptive(scored, options, seed, x_scales, y_scales, count).result
+
+
+@dataclass(frozen=True, eq=False)
+class Adapted:
+    """The result of the adaptive test with what it was made of."""
+
+    result: GofResult
+    design: Design
+    parts: Parts
+
+
+def run_adaptive(
+    scored: Scored | Stream,
+    options: Options,
+    seed: Seed,
+    x_scales: tuple[float, ...] = SCALES_X,
+    y_scales: tuple[float, ...] = SCALES_Y,
+    count: int = LOCATIONS,
+) -> Adapted:
+    """Run the adaptive test on a sample that is scored already."""
     rows = scored.subsample
     kernel_x, kernel_y = rows.kernels(
         Gaussian("median"), Gaussian("median" if rows.by == "none" else 1.0), seed
     )
     design = Design(kernel_x, x_scales, y_scales, kernel_y.sigma, count)
     parts = solve_adaptive(scored, design, options, seed)
-    return _result(scored.n, rows, design, parts, seed)
+    return Adapted(_result(scored.n, rows, design, parts, seed), design, parts)
 
 
 def _scales(scales: Any, name: str) -> tuple[float, ...]:

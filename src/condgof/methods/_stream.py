@@ -84,9 +84,14 @@ class Stream:
 
     def at(self, rows: IntArray, engine: Engine) -> Scored:
         """Read and score rows by their global numbers, in the units of the subsample."""
+        return self.with_model(rows, engine)[0]
+
+    def with_model(self, rows: IntArray, engine: Engine) -> tuple[Scored, ConditionalModel]:
+        """Read and score rows as `at` does, and return them with the model of these rows."""
         scales, units = self.subsample.scales, Units(standardize=self.subsample.by)
-        part = score_block(self.model, self.source, _take(self.source, rows, engine), rows, units)
-        return replace(part, x=part.sample.x / scales, scales=scales)
+        block = _take(self.source, rows, engine)
+        model, part = score_rows(self.model, self.source, block, rows, units)
+        return replace(part, x=part.sample.x / scales, scales=scales), model
 
     def rows(self) -> SourceRows:
         """Return the rows, for sums over them."""
@@ -113,10 +118,18 @@ def score_block(
     model: ConditionalModel, source: Source | ArraySource, block: Block, rows: IntArray, units: Units
 ) -> Scored:
     """Check and score rows that were read from a source, under the names it has for columns."""
+    return score_rows(model, source, block, rows, units)[1]
+
+
+def score_rows(
+    model: ConditionalModel, source: Source | ArraySource, block: Block, rows: IntArray, units: Units
+) -> tuple[ConditionalModel, Scored]:
+    """Do the same, and return the model of these rows with them."""
     sample = Sample.of(block.x, block.y) if source.d_x else Sample.unconditional(block.y)
     sample = sample.renamed(source.x_names, source.y_names)
+    own = of_rows(model, block, rows)
     with rows_named(rows):
-        return Scored.of(of_rows(model, block, rows), sample, units)
+        return own, Scored.of(own, sample, units)
 
 
 def in_memory(model: Any, source: Source | ArraySource, units: Units = Units()) -> Scored:

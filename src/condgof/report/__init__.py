@@ -1,12 +1,22 @@
-"""Figures: they read results only."""
+"""Figures and the report: they read results only."""
 
+from condgof.report._cards import check_card, result_card
 from condgof.report._criterion import draw_criterion
 from condgof.report._engel import draw_findings
+from condgof.report._escape import csv_cell, csv_text, html, label, script_json, terminal, visible
 from condgof.report._figures import draw_fit, draw_where, new_figure, use_log_ticks
+from condgof.report._groups import groups_page
+from condgof.report._page import check_page
+from condgof.report._plot_power import plot_power
+from condgof.report._plots import plot_how, plot_result, plot_where
 from condgof.report._power import draw_power
 from condgof.report._taxi import draw_change, draw_gallery, draw_maps, draw_pair
 
 __all__ = [
+    "check_card",
+    "check_page",
+    "csv_cell",
+    "csv_text",
     "draw_change",
     "draw_criterion",
     "draw_findings",
@@ -16,6 +26,17 @@ __all__ = [
     "draw_pair",
     "draw_power",
     "draw_where",
+    "groups_page",
+    "html",
+    "label",
     "new_figure",
+    "plot_how",
+    "plot_power",
+    "plot_result",
+    "plot_where",
+    "result_card",
+    "script_json",
+    "terminal",
     "use_log_ticks",
+    "visible",
 ]

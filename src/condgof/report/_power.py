@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from condgof.report._escape import label
 from condgof.report._figures import BLUE, GREY, ORANGE, new_figure
-from condgof.study import TITLES, Study
+from condgof.study import TITLES, Row, Study
 
 COLUMNS = 4
 GREEN, PINK, AMBER, SKY = "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
@@ -67,11 +69,10 @@ def draw_power(study: Study) -> Any:
     figure, axes = new_figure(
         lines, columns, width=width, height=3.0 * lines + 0.9, sharex=False, sharey=False
     )
-    spare = iter(OTHERS * len(study.methods))
-    styles = {m: STYLES[m] if m in STYLES else next(spare) for m in study.methods}
+    styles = styles_of(study.methods)
     for topic, ax in zip(study.topics, axes.flat, strict=False):
-        _draw_panel(ax, study, topic.name, styles)
-        title = textwrap.fill(_plain(topic.title), 34) + (" ($H_0$)" if topic.h0 else " ($H_1$)")
+        draw_rates(ax, [row for row in study.table() if row.problem == topic.name], study.alpha, styles)
+        title = textwrap.fill(label(topic.title), 34) + (" ($H_0$)" if topic.h0 else " ($H_1$)")
         ax.set_title(title, fontsize=10)
         if topic.h0:  # rates near alpha need a scale of their own
             ax.locator_params(axis="y", nbins=5)
@@ -93,12 +94,19 @@ def draw_power(study: Study) -> Any:
     return figure
 
 
-def _draw_panel(ax: Any, study: Study, problem: str, styles: dict[str, Style]) -> None:
-    sizes = study.sizes[problem]
+def styles_of(methods: Iterable[str]) -> dict[str, Style]:
+    """Give each method a style of its own."""
+    names = list(methods)
+    spare = iter(OTHERS * len(names))
+    return {m: STYLES[m] if m in STYLES else next(spare) for m in names}
+
+
+def draw_rates(ax: Any, rows: Sequence[Row], alpha: float, styles: Mapping[str, Style]) -> None:
+    """Draw the rows of one problem: a line a method, with the intervals."""
+    sizes = sorted({row.n for row in rows})
     span = (sizes[-1] - sizes[0]) or 1.0
-    rows = study.table()
     for i, (method, style) in enumerate(styles.items()):
-        mine = [r for r in rows if (r.problem, r.method) == (problem, method) and r.rate is not None]
+        mine = [r for r in rows if r.method == method and r.rate is not None]
         # Set a little apart, so that intervals at one size stand beside each other.
         shift = (0.011 if len(sizes) > 1 else 0.04) * span * (i - (len(styles) - 1) / 2)
         at = [r.n + shift for r in mine]
@@ -111,9 +119,9 @@ def _draw_panel(ax: Any, study: Study, problem: str, styles: dict[str, Style]) -
         ax.plot(
             at, rates, color=style.color, marker=style.marker, ms=5.5, lw=1.4,
             ls="--" if style.dashed else "-", mfc="white" if style.dashed else style.color,
-            label=_plain(TITLES.get(method, method)),
+            label=label(TITLES.get(method, method)),
         )  # fmt: skip
-    ax.axhline(study.alpha, color=GREY, lw=1.0, ls=":", label=f"α = {study.alpha:g}", zorder=0)
+    ax.axhline(alpha, color=GREY, lw=1.0, ls=":", label=f"α = {alpha:g}", zorder=0)
     ax.set_xticks(sizes, [str(n) for n in sizes])
     ax.margins(x=0.08)
     if len(sizes) == 1:
@@ -123,9 +131,3 @@ def _draw_panel(ax: Any, study: Study, problem: str, styles: dict[str, Style]) -
 
 def _highest(study: Study, problem: str) -> float:
     return max(row.high for row in study.table() if row.problem == problem)
-
-
-def _plain(text: str) -> str:
-    """Keep a user's dollar signs from being read as formulas, and an underscore from hiding a label."""
-    text = text.replace("$", r"\$")
-    return f" {text}" if text.startswith("_") else text

@@ -6,6 +6,12 @@ from condgof.sample._numbers import as_numbers
 from condgof.sample._rng import RngLike, Seed, Use
 from condgof.sample._sample import MIN_ROWS, Sample
 from condgof.sample._source import Block, Source, scan
+from condgof.sample._source_labels import labels_of
+from condgof.sample._source_paths import expand as data_paths
+from condgof.sample._source_paths import format_of as data_format
+from condgof.sample._source_read import arrow
+from condgof.sample._source_read import numbers as column_numbers
+from condgof.sample._source_read import read as read_batches
 
 __all__ = [
     "MIN_ROWS",
@@ -17,11 +23,17 @@ __all__ = [
     "Seed",
     "Source",
     "Use",
+    "arrow",
     "as_numbers",
+    "column_numbers",
+    "data_format",
+    "data_paths",
     "fresh",
     "is_frame",
     "is_lazy",
+    "labels_of",
     "names_of",
+    "read_batches",
     "scan",
     "take_rows",
 ]

@@ -31,6 +31,8 @@ class Use(IntEnum):
     SPECTRAL = 7
     MODEL_SAMPLE = 8
     PERMUTATION = 9
+    CHECK = 10
+    GROUP = 11
 
 
 @dataclass(frozen=True)

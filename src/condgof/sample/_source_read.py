@@ -107,8 +107,8 @@ def describe(path: str, kind: str, names: Sequence[str], start: int) -> SourceFi
     return SourceFile(path, kind, start, (0, *np.cumsum(sizes, dtype=np.int64).tolist()))
 
 
-def check_columns(path: str, kind: str, names: Sequence[str]) -> None:
-    """Raise unless the file has each of these columns once, as numbers."""
+def check_columns(path: str, kind: str, names: Sequence[str], *, text: bool = False) -> None:
+    """Raise unless the file has each of these columns once, as numbers (with `text`, as anything)."""
     schema = _schema(path, kind)
     types = arrow().types
     for name in names:
@@ -120,6 +120,8 @@ def check_columns(path: str, kind: str, names: Sequence[str]) -> None:
             raise InputError(f"{path} has no column {name!r}. {hint}: {listed}.")
         if count > 1:
             raise InputError(f"{path} has {count} columns named {name!r}. Give each its own name.")
+        if text:
+            continue
         kinds = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_null)
         of_type = schema.field(name).type
         if not any(is_kind(of_type) for is_kind in kinds):
@@ -129,7 +131,9 @@ def check_columns(path: str, kind: str, names: Sequence[str]) -> None:
             )
 
 
-def read(file: SourceFile, start: int, stop: int, names: Sequence[str]) -> Iterator[tuple[int, Any]]:
+def read(
+    file: SourceFile, start: int, stop: int, names: Sequence[str], *, text: bool = False
+) -> Iterator[tuple[int, Any]]:
     """Read rows of a file in order, in batches of bounded size.
 
     Parameters
@@ -140,6 +144,8 @@ def read(file: SourceFile, start: int, stop: int, names: Sequence[str]) -> Itera
         The rows, by their number in the file; ``start < stop``.
     names : sequence of str
         The columns.
+    text : bool
+        Whether they are wanted as text, which only CSV has to know.
 
     Yields
     ------
@@ -151,7 +157,7 @@ def read(file: SourceFile, start: int, stop: int, names: Sequence[str]) -> Itera
     first = bisect_right(file.cuts, start) - 1
     last = bisect_left(file.cuts, stop)
     if file.format == "CSV":
-        batches = _csv_batches(file, first, names)
+        batches = _csv_batches(file, first, names, text)
     elif file.format == "Feather":
         batches = _feather_batches(file, first, last, names)
     else:
@@ -219,12 +225,15 @@ def _feather_batches(file: SourceFile, first: int, last: int, names: Sequence[st
             yield reader.get_batch(i)
 
 
-def _csv_batches(file: SourceFile, first: int, names: Sequence[str]) -> Iterator[Any]:
+def _csv_batches(
+    file: SourceFile, first: int, names: Sequence[str], text: bool = False
+) -> Iterator[Any]:
     pa, csv = arrow(), arrow("csv")
     schema = _schema(file.path, file.format)
     # Types are said, not guessed: integers in the first block would make a later 1.5 an error.
     boolean = {name for name in names if pa.types.is_boolean(schema.field(name).type)}
     types = {name: pa.bool_() if name in boolean else pa.float64() for name in names}
+    types = dict.fromkeys(names, pa.string()) if text else types
     with _naming(file.path, file.format, schema.names), pa.OSFile(file.path) as handle:
         if first > 0:
             handle.seek(file.offsets[first])
@@ -233,7 +242,12 @@ def _csv_batches(file: SourceFile, first: int, names: Sequence[str]) -> Iterator
             # Only the head of the file has a header.
             read_options=csv.ReadOptions(column_names=schema.names if first > 0 else None),
             parse_options=csv.ParseOptions(newlines_in_values=not file.offsets),
-            convert_options=csv.ConvertOptions(column_types=types, include_columns=list(names)),
+            convert_options=csv.ConvertOptions(
+                column_types=types,
+                include_columns=list(names),
+                strings_can_be_null=text,
+                quoted_strings_can_be_null=False,
+            ),
         ) as reader:
             yield from reader
 

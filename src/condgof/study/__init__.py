@@ -1,5 +1,6 @@
 """The paper's problems and the bundled data; studies of level and power."""
 
+from condgof.study._csv import csv_cell
 from condgof.study._engel import EngelStudy, Finding, engel_study, examine, load_engel
 from condgof.study._lock import InUseError
 from condgof.study._methods import METHODS, TITLES
@@ -18,6 +19,7 @@ from condgof.study._problems import PROBLEMS, problem
 from condgof.study._run import run_study
 from condgof.study._store import StudyError
 from condgof.study._study import Study
+from condgof.study._table import Row
 from condgof.study._taxi import (
     DOWNTOWN,
     Effect,
@@ -72,6 +74,7 @@ __all__ = [
     "PickupGrid",
     "Problem",
     "Reference",
+    "Row",
     "Spot",
     "Study",
     "StudyError",
@@ -79,6 +82,7 @@ __all__ = [
     "Trips",
     "Zone",
     "choose_kernels",
+    "csv_cell",
     "draw_trial",
     "effect_of",
     "engel_study",

@@ -5,9 +5,12 @@ from __future__ import annotations
 import difflib
 import functools
 import importlib
+import importlib.util
 import inspect
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from condgof.errors import CondgofError, InputError
@@ -26,12 +29,12 @@ def unknown(what: str, name: str, known: Iterable[str], more: str = "") -> Input
 
 @dataclass(frozen=True)
 class Reference:
-    """A user's object by its address, ``module:attr``: it is imported wherever it is needed.
+    """A user's object by its address, which is imported wherever it is needed.
 
     Parameters
     ----------
     path : str
-        The address; ``attr`` may have dots.
+        The address, ``module:attr`` or ``file.py:attr``; ``attr`` may have dots.
     """
 
     path: str
@@ -39,12 +42,12 @@ class Reference:
     @functools.cache  # noqa: B019 (a handful of addresses, each for good)
     def load(self) -> Any:
         """Import the object."""
-        module_name, _, attribute = self.path.partition(":")
+        module_name, _, attribute = self.path.rpartition(":")
         if not module_name or not attribute:
             raise InputError(f"{self.path!r} is not an address. Write it as module:attr.")
         try:
-            value: Any = importlib.import_module(module_name)
-        except Exception as error:  # users' modules fail in their own ways
+            value: Any = _import(module_name)
+        except (Exception, SystemExit) as error:  # users' modules fail in their own ways
             raise InputError(
                 f"{self.path!r} cannot be imported: {type(error).__name__}: {error}. The module must be "
                 "installed, or be in the folder you are in."
@@ -70,3 +73,21 @@ class Reference:
             raise
         except Exception as error:
             raise InputError(f"{self.path!r} failed: {type(error).__name__}: {error}") from error
+
+
+def _import(name: str) -> Any:
+    """Import a module by its name, or a file by its path, which can import modules beside it."""
+    if not name.endswith(".py"):
+        return importlib.import_module(name)
+    path = Path(name).expanduser().resolve()
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {name}")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None  # the ending says Python
+    assert spec.loader is not None
+    if str(path.parent) not in sys.path:
+        sys.path.insert(0, str(path.parent))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(path.stem, module)  # dataclasses and pickles look there
+    spec.loader.exec_module(module)
+    return module

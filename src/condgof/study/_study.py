@@ -16,6 +16,7 @@ import numpy as np
 from condgof._typing import FloatArray
 from condgof.errors import InputError
 from condgof.study import _table
+from condgof.study._csv import csv_cell
 from condgof.study._methods import TITLES
 from condgof.study._trial import Outcome, Trial
 
@@ -112,7 +113,7 @@ class Study:
         writer.writerow(["problem", "n", "method", "median_seconds"])
         for cell in self.cells():
             taken = [o.seconds for o in self._cell(*cell)]
-            writer.writerow([*cell, f"{statistics.median(taken):.4g}"])
+            writer.writerow([*map(csv_cell, cell), f"{statistics.median(taken):.4g}"])
         return out.getvalue()
 
     def write(self, folder: Path) -> None:

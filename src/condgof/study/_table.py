@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from condgof.study._csv import csv_cell
+
 #: Coverage of the intervals.
 COVERAGE = 0.95
 
@@ -141,4 +143,4 @@ def _rounded(value: Any) -> Any:
 
 
 def _short(value: Any) -> Any:
-    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else value
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else csv_cell(value)

@@ -1,0 +1,65 @@
+"""Writing files so that nothing is lost when writing fails."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from condgof.errors import InputError
+
+
+def check_place(path: Path, flag: str) -> None:
+    """Raise unless a file can be written there: before the work, not after it.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    flag : str
+        The option that names it, for messages.
+    """
+    folder = path.parent
+    if not folder.is_dir():
+        raise InputError(f"{flag} {path}: there is no folder {folder}. Make it first (mkdir -p).")
+    if path.is_dir():
+        raise InputError(
+            f"{flag} {path} is a folder. Name a file in it, such as {path / 'report.html'}."
+        )
+    if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        raise InputError(f"{flag} {path}: you may not write there.")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file in one piece: what was there before is kept until all of the new is there.
+
+    Examples
+    --------
+    >>> path = Path(tempfile.mkdtemp()) / "note.txt"
+    >>> write_whole(path, "one")
+    >>> write_whole(path, "two")
+    >>> path.read_text(), [entry.name for entry in path.parent.iterdir()]
+    ('two', ['note.txt'])
+    """
+    if path.exists() and not path.is_file():  # /dev/stdout, a pipe
+        path.write_text(text, encoding="utf-8")
+        return
+    path = path.resolve()  # of a link, what it points to
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(name, path.stat().st_mode if path.exists() else 0o666 & ~_umask())
+        os.replace(name, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def _umask() -> int:
+    """Return the process's mask for new files, which can only be read by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,140 @@
+"""What is missing or impossible in the columns of a table, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condgof._typing import AnyArray
+from condgof.cli.check._columns import Roles
+from condgof.errors import InputError, NonFiniteError
+from condgof.sample import MIN_ROWS
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """Rows that were left out because something is missing in them.
+
+    Parameters
+    ----------
+    rows : int
+        How many.
+    columns : mapping of str to int
+        In how many rows each column is missing; only columns where it is.
+    """
+
+    rows: int = 0
+    columns: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def words(self) -> str:
+        """As in "3 rows (income 2, food 1)"."""
+        listed = ", ".join(f"{name} {count:,}" for name, count in self.columns.items())
+        return f"{self.rows:,} row{'s' * (self.rows != 1)} ({listed})"
+
+
+@dataclass
+class Survey:
+    """Counts over all rows, which may come in batches.
+
+    Parameters
+    ----------
+    label : str
+        What messages call the table.
+    roles : Roles
+        What its columns are for.
+    """
+
+    label: str
+    roles: Roles
+    rows: int = 0
+    missing_rows: int = 0
+    missing: dict[str, int] = field(default_factory=dict)
+    infinite: dict[str, tuple[int, int]] = field(default_factory=dict)
+    not_positive: dict[str, tuple[int, int, float]] = field(default_factory=dict)
+
+    def add(
+        self,
+        columns: Mapping[str, AnyArray],
+        gaps: Mapping[str, NDArray[np.bool_]] = MappingProxyType({}),
+    ) -> NDArray[np.bool_]:
+        """Count some rows more, and return which of them have everything.
+
+        Parameters
+        ----------
+        columns : mapping of str to ndarray of shape (m,)
+            Their columns.
+        gaps : mapping of str to ndarray of shape (m,)
+            Where columns that are not among them are missing.
+        """
+        absences = dict(gaps)
+        for name, values in columns.items():
+            absences[name] = _missing(values)
+            if values.dtype.kind == "f":
+                self._add_numbers(name, values, absences[name])
+        count = len(next(iter(columns.values())))
+        complete = np.ones(count, dtype=bool)
+        for name, absent in absences.items():
+            if absent.any():
+                self.missing[name] = self.missing.get(name, 0) + int(absent.sum())
+                complete &= ~absent
+        self.missing_rows += int(count - complete.sum())
+        self.rows += count
+        return complete
+
+    def _add_numbers(self, name: str, values: AnyArray, absent: NDArray[np.bool_]) -> None:
+        infinite = np.isinf(values)
+        if infinite.any():
+            before, first = self.infinite.get(name, (0, self.rows + int(np.argmax(infinite))))
+            self.infinite[name] = (before + int(infinite.sum()), first)
+        if name in self.roles.std:
+            wrong = ~absent & (values <= 0)
+            if wrong.any():
+                at = int(np.argmax(wrong))
+                seen = self.not_positive.get(name, (0, self.rows + at, float(values[at])))
+                self.not_positive[name] = (seen[0] + int(wrong.sum()), *seen[1:])
+
+    def judge(self, drop_nulls: bool) -> Dropped:
+        """Raise where the table cannot be used, and say what is to be left out."""
+        if self.rows == 0:
+            raise InputError(f"{self.label} has no rows, only the names of its columns.")
+        dropped = Dropped(
+            self.missing_rows, {n: self.missing[n] for n in self.roles.all if n in self.missing}
+        )
+        if dropped.rows and not drop_nulls:
+            raise NonFiniteError(
+                f"{self.label} has missing values in {dropped.words} of {self.rows:,}. --drop-nulls "
+                "leaves those rows out.",
+                count=dropped.rows,
+            )
+        for name, (count, first) in self.infinite.items():
+            raise NonFiniteError(
+                f"Column {name!r} of {self.label} is infinite in {count:,} of {self.rows:,} rows, the "
+                f"first in row {first:,} (counted from 0). Leave those rows out.",
+                count=count,
+                first_row=first,
+            )
+        for name, (count, first, value) in self.not_positive.items():
+            raise InputError(
+                f"Column {name!r} of {self.label} is a standard deviation and must be positive: it is "
+                f"not in {count:,} of {self.rows:,} rows, the first {value:g} in row {first:,} (counted "
+                "from 0)."
+            )
+        left = self.rows - dropped.rows
+        if left < MIN_ROWS:
+            after = f" after {dropped.rows:,} with missing values were left out" if dropped.rows else ""
+            raise InputError(
+                f"{self.label} has {left} row{'s' * (left != 1)}{after}, and a check needs at least "
+                f"{MIN_ROWS}, better hundreds."
+            )
+        return dropped
+
+
+def _missing(values: AnyArray) -> NDArray[np.bool_]:
+    if values.dtype.kind == "O":
+        return np.array([value is None for value in values], dtype=bool)
+    return np.isnan(values)

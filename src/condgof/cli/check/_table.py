@@ -1,0 +1,266 @@
+"""A user's table: which columns it has, and reading some of them whole."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import AnyArray
+from condgof.cli.check._columns import Roles
+from condgof.errors import InputError, InputTypeError
+from condgof.sample import arrow, data_format, data_paths
+
+#: What the command line calls standard input, and how messages do.
+STDIN, STDIN_LABEL = "-", "standard input"
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table in files, or on standard input.
+
+    Parameters
+    ----------
+    label : str
+        What messages call it: what the user wrote.
+    paths : tuple of str
+        The files; empty for standard input.
+    kind : {"Parquet", "CSV", "Feather"}
+        Their format.
+    types : mapping of str to pyarrow.DataType
+        The columns of the first file in order, and what they hold; of CSV, as the first block looks.
+    names : tuple of str
+        All column names, also those that come twice.
+    text : bytes, optional
+        What came on standard input.
+    """
+
+    label: str
+    paths: tuple[str, ...]
+    kind: str
+    types: dict[str, Any]
+    names: tuple[str, ...]
+    text: bytes | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, data: str) -> Table:
+        """Find the files and read the names of their columns."""
+        arrow()
+        if data == STDIN:
+            text = sys.stdin.buffer.read()
+            with _naming(STDIN_LABEL, "CSV"):
+                schema = _csv_schema(arrow().py_buffer(text))
+                names = tuple(schema.names)
+            return cls(STDIN_LABEL, (), "CSV", dict(zip(names, schema.types, strict=True)), names, text)
+        paths = tuple(data_paths(data))
+        kinds = {data_format(path) for path in paths}
+        if len(kinds) > 1:
+            raise InputError(
+                f"{data} stands for files of several formats ({', '.join(sorted(kinds))}). "
+                "Name files of one format."
+            )
+        kind = kinds.pop()
+        if not any(os.path.getsize(path) for path in paths):
+            raise InputError(f"{data} is empty. A table with the columns of x and y is needed.")
+        with _naming(data, kind):
+            schema = _schema(paths[0], kind)
+            names = tuple(schema.names)
+        return cls(data, paths, kind, dict(zip(names, schema.types, strict=True)), names)
+
+    def bytes_of(self, names: Sequence[str]) -> int:
+        """Estimate the memory that some columns take; of CSV, no more than the files."""
+        if self.kind == "Parquet":
+            rows = 0
+            for path in self.paths:
+                with _naming(path, self.kind), arrow("parquet").ParquetFile(path) as file:
+                    rows += file.metadata.num_rows
+            return 8 * rows * len(names)
+        return sum(os.path.getsize(path) for path in self.paths)
+
+    def is_text(self, name: str) -> bool:
+        """Whether a column looks like text."""
+        return _is_text(self.types[name])
+
+    def read(self, roles: Roles) -> dict[str, AnyArray]:
+        """Read columns whole.
+
+        Returns
+        -------
+        dict of str to ndarray of shape (n,)
+            Doubles with NaN where there is nothing; text as objects, with None.
+        """
+        parts = [self._read_one(path, roles) for path in self.paths or (None,)]
+        text = {name for part in parts for name, column in part.items() if _is_text(column.type)}
+        return {
+            name: np.concatenate([_values(part[name], name in text) for part in parts])
+            for name in roles.all
+        }
+
+    def _read_one(self, path: str | None, roles: Roles) -> dict[str, Any]:
+        label = path if path and len(self.paths) > 1 else self.label
+        if self.kind == "CSV":
+            columns = _read_csv(path or arrow().py_buffer(self.text), label, self, roles)
+        else:
+            with _naming(label, self.kind):
+                held = set(_schema(str(path), self.kind).names)
+            lacking = [name for name in roles.all if name not in held]
+            if lacking:
+                raise InputError(f"{label} has no column {lacking[0]!r}, unlike {self.paths[0]}.")
+            module = "parquet" if self.kind == "Parquet" else "feather"
+            with _naming(label, self.kind):
+                table = arrow(module).read_table(path, columns=list(roles.all))
+            columns = {name: table.column(name) for name in roles.all}
+        return {name: _suited(column, name, label, roles) for name, column in columns.items()}
+
+
+def _read_csv(source: Any, label: str, table: Table, roles: Roles) -> dict[str, Any]:
+    """Read columns of CSV as numbers; those of x that are not all numbers, as text."""
+    pa, csv = arrow(), arrow("csv")
+    text = {name for name in roles.x if table.is_text(name)} | set(roles.categorical)
+    if roles.by is not None:
+        text.add(roles.by)
+    dates = {name: kind for name, kind in table.types.items() if pa.types.is_temporal(kind)}
+    boolean = {name for name in roles.x if pa.types.is_boolean(table.types[name])}
+    while True:
+        kinds = {name: pa.bool_() if name in boolean else pa.float64() for name in roles.all}
+        kinds |= {name: kind for name, kind in dates.items() if name in roles.all}
+        kinds |= {name: pa.string() for name in text}
+        try:
+            read = csv.read_csv(
+                source,
+                parse_options=csv.ParseOptions(newlines_in_values=True),
+                convert_options=csv.ConvertOptions(
+                    column_types=kinds,
+                    include_columns=list(roles.all),
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,  # "NA" in quotes is a name
+                ),
+            )
+            return {name: read.column(name) for name in roles.all}
+        except (pa.ArrowInvalid, KeyError, UnicodeDecodeError) as error:
+            name = _column_at_fault(error, table)
+            if name is None or name not in roles.x or name in text:
+                raise _csv_error(error, source, label, name) from error
+            text.add(name)
+
+
+def _column_at_fault(error: Exception, table: Table) -> str | None:
+    found = re.search(r"CSV column #(\d+)", str(error))
+    return table.names[int(found[1])] if found and int(found[1]) < len(table.names) else None
+
+
+def _csv_error(
+    error: Exception, source: Any, label: str, name: str | None
+) -> InputError | InputTypeError:
+    text = re.search(r"invalid value '(.*)'", str(error), re.DOTALL)
+    if name is None or text is None:
+        reason = str(error).strip().splitlines()[0]
+        return InputError(f"{label} cannot be read as CSV: {reason}")
+    pa, csv = arrow(), arrow("csv")
+    column = csv.read_csv(
+        source,
+        parse_options=csv.ParseOptions(newlines_in_values=True),
+        convert_options=csv.ConvertOptions(column_types={name: pa.string()}, include_columns=[name]),
+    ).column(0)
+    row = arrow("compute").index(column, text[1]).as_py()
+    return InputTypeError(
+        f"Column {name!r} of {label} holds {text[1]!r}, which is not a number, in row {row} (counted "
+        "from 0). Correct it, or name another column."
+    )
+
+
+def _suited(column: Any, name: str, label: str, roles: Roles) -> Any:
+    """Check that a column holds what its role needs; return numbers as doubles and text as strings."""
+    pa = arrow()
+    kind = column.type
+    if name in roles.categorical or name == roles.by:
+        return column.cast(pa.string())
+    types = pa.types
+    if any(
+        is_kind(kind)
+        for is_kind in (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
+    ):
+        return column.cast(pa.float64(), safe=False)
+    if types.is_null(kind):
+        return column.cast(pa.float64())
+    if name in roles.x and _is_text(kind):
+        return _checked_text(column.cast(pa.string()), name, label)
+    held = "text" if _is_text(kind) else f"values of type {kind}"
+    advice = (
+        "--categorical takes it as categories, or turn it into numbers."
+        if name in roles.x
+        else "Name a column of numbers."
+    )
+    raise InputTypeError(f"Column {name!r} of {label} holds {held}, not numbers. {advice}")
+
+
+def _checked_text(column: Any, name: str, label: str) -> Any:
+    """Refuse a column of numbers with some text in it: as categories, it would be of no use."""
+    values = [value for value in column.unique().to_pylist() if value is not None]
+    odd = [value for value in values if not _is_number(value)]
+    if odd and 2 * len(odd) < len(values):
+        raise InputTypeError(
+            f"Column {name!r} of {label} holds {odd[0]!r} among numbers. Correct it, or take the column "
+            f"as categories with --categorical {name}."
+        )
+    return column
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _values(column: Any, text: bool) -> AnyArray:
+    if text and not _is_text(column.type):  # text in another of the files
+        column = column.cast(arrow().string())
+    values: AnyArray = np.asarray(column.to_numpy(zero_copy_only=False))
+    return values.astype(object) if text else np.array(values, dtype=np.float64)
+
+
+def _is_text(kind: Any) -> bool:
+    types = arrow().types
+    if types.is_dictionary(kind):
+        return _is_text(kind.value_type)
+    is_view = getattr(types, "is_string_view", lambda _: False)  # since pyarrow 16
+    return bool(types.is_string(kind) or types.is_large_string(kind) or is_view(kind))
+
+
+def _schema(path: str, kind: str) -> Any:
+    if kind == "Parquet":
+        return arrow("parquet").read_schema(path)
+    if kind == "Feather":
+        with arrow("ipc").open_file(path) as reader:
+            return reader.schema
+    return _csv_schema(path)
+
+
+def _csv_schema(source: Any) -> Any:
+    parse = arrow("csv").ParseOptions(newlines_in_values=True)
+    with arrow("csv").open_csv(source, parse_options=parse) as reader:
+        return reader.schema
+
+
+@contextmanager
+def _naming(label: str, kind: str) -> Iterator[None]:
+    """Turn pyarrow's errors into one line that names the file."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise InputError(f"{label} is not text in UTF-8: convert it first.") from error
+    except (arrow().ArrowException, OSError) as error:
+        reason = str(error).strip().splitlines()[0]
+        if "mpty CSV" in reason:
+            raise InputError(
+                f"{label} is empty. A table with the columns of x and y is needed."
+            ) from error
+        raise InputError(f"{label} cannot be read as {kind}: {reason}") from error

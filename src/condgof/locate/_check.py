@@ -1,0 +1,71 @@
+"""The front door: does the model fit, and if not where, how and how badly?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from condgof.locate._inspect import Aims, inspect
+from condgof.locate._record import Check
+from condgof.methods import Options, Scored, Units, lay_out, prepare
+from condgof.models import ColumnsModel, as_model
+from condgof.sample import RngLike, Seed
+from condgof.stein import DEFAULT_MEMORY
+
+
+def check(
+    model: Any,
+    x: Any,
+    y: Any = None,
+    *,
+    alpha: float = 0.05,
+    n_locations: int = 5,
+    standardize: str = "auto",
+    scale_x: str = "std",
+    solver: str = "auto",
+    n_boot: int = 1000,
+    rng: RngLike = None,
+    engine: Any = None,
+    memory: int = DEFAULT_MEMORY,
+) -> Check:
+    """Check a conditional density model: does it fit, and if not where, how and how badly?
+
+    Parameters
+    ----------
+    model : ConditionalModel or anything `as_model` takes
+        The model; an array of scores (n, d_y) or a tuple (mean, std) will do.
+    x, y : array_like or frame of shape (n,) or (n, d)
+        The sample; x may be a source from `scan`, which brings its own y, or Dask arrays.
+    alpha : float
+        Level of the verdict and of the locations.
+    n_locations : int
+        How many places to look at, at most.
+    standardize, scale_x, solver, n_boot, rng, engine, memory
+        As in `adaptive`.
+
+    Returns
+    -------
+    Check
+
+    Examples
+    --------
+    >>> import numpy as np, condgof as cg
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(0, 4, 800)
+    >>> y = x + np.where(x > 3, 2.0, 1.0) * rng.standard_normal(800)   # too noisy above 3
+    >>> report = cg.check((x, np.ones(800)), x, y, rng=1)
+    >>> report.result.reject(), report.locations[0].named
+    (True, True)
+    >>> report.locations[0].findings[0].kind
+    'width'
+    """
+    aims = Aims.of(alpha, n_locations)
+    options = Options.of(solver=solver, null="wild", n_boot=n_boot, engine=engine, memory=memory)
+    seed = Seed.of(rng)
+    model, x, y = lay_out(model, x, y)
+    model = as_model(model)
+    scored = prepare(model, x, y, Units(scale_x, standardize), options, seed)
+    if not isinstance(scored, Scored):
+        model = scored.model
+    elif isinstance(model, ColumnsModel):  # of a small source, which is in memory
+        model = model.bind(x.with_extra(model.names).block_range(0, x.n).extra)
+    return inspect(model, scored, aims, options, seed)

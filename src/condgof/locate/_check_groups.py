@@ -1,0 +1,248 @@
+"""Checks within groups of rows."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import IntArray
+from condgof.errors import InputError, InputTypeError, ShapeError
+from condgof.locate._grouped import GroupedChecks, group_words, holm
+from condgof.locate._inspect import Aims, inspect
+from condgof.locate._record import Check
+from condgof.locate._verdict import corrected
+from condgof.methods import Options, Scored, Units, check_count, check_source_call, lay_out, score_rows
+from condgof.models import ColumnsModel, ConditionalModel, as_model
+from condgof.sample import (
+    ArraySource,
+    RngLike,
+    Sample,
+    Seed,
+    Source,
+    Use,
+    is_frame,
+    labels_of,
+    take_rows,
+)
+from condgof.stein import DEFAULT_MEMORY
+
+#: More rows of one group than this are not read from a source at once, but drawn at random.
+MOST_ROWS = 1_000_000
+#: More groups than this are a mistake: a column of numbers, or of names.
+MOST_GROUPS = 1000
+
+
+def check_groups(
+    model: Any,
+    x: Any,
+    y: Any = None,
+    *,
+    by: Any,
+    min_rows: int = 30,
+    alpha: float = 0.05,
+    n_locations: int = 5,
+    standardize: str = "auto",
+    scale_x: str = "std",
+    solver: str = "auto",
+    n_boot: int = 1000,
+    rng: RngLike = None,
+    engine: Any = None,
+    memory: int = DEFAULT_MEMORY,
+) -> GroupedChecks:
+    """Check a model within each group of rows, corrected for there being several.
+
+    Each group is a `check` of its own. The p-values of the verdicts are corrected by Holm's method, and
+    a location is named only in groups that are rejected after correction: for a true model, the
+    probability that any group is rejected or any location named is at most alpha.
+
+    Parameters
+    ----------
+    model : ConditionalModel or anything `as_model` takes
+        The model.
+    x, y : array_like or frame of shape (n,) or (n, d)
+        The sample; x may be a source from `scan`, which brings its own y.
+    by : str, or array_like or series of shape (n,)
+        The name of a column of x (of the table, for a source), or a value for each row.
+    min_rows : int
+        Groups with fewer rows are left out, and listed.
+    alpha, n_locations, standardize, scale_x, solver, n_boot, rng, engine, memory
+        As in `check`. A group has the same result whatever other groups there are, up to the
+        correction.
+
+    Returns
+    -------
+    GroupedChecks
+
+    Examples
+    --------
+    >>> import numpy as np, condgof as cg
+    >>> rng = np.random.default_rng(0)
+    >>> x, city = rng.uniform(0, 1, 400), np.repeat(["Oslo", "Rome"], 200)
+    >>> y = x + (city == "Rome") + rng.standard_normal(400)
+    >>> print(cg.check_groups((x, np.ones(400)), x, y, by=city, rng=0).words)
+    Evidence against the model in 1 of 2 groups: Rome.
+    """
+    aims = Aims.of(alpha, n_locations)
+    options = Options.of(solver=solver, null="wild", n_boot=n_boot, engine=engine, memory=memory)
+    least, seed, units = check_count(min_rows, "min_rows"), Seed.of(rng), Units(scale_x, standardize)
+    model, x, y = lay_out(model, x, y)
+    table = _Table.of(as_model(model), x, y, by)
+    checks: dict[str, Check] = {}
+    left_out: dict[str, str] = {}
+    for name, rows in table.groups():
+        if len(rows) < least:
+            left_out[name] = f"{len(rows)} rows, and min_rows is {least}"
+            continue
+        own = Seed(int(seed.stream(Use.GROUP, *name.encode()).integers(2**63)))
+        found = table.scored(rows, units, own)
+        if isinstance(found, str):
+            left_out[name] = found
+            continue
+        checks[name] = inspect(*found, aims, options, own)
+    pvalues = holm(np.array([check.result.pvalue for check in checks.values()]))
+    graded = {
+        name: corrected(check, float(p), name)
+        for (name, check), p in zip(checks.items(), pvalues, strict=True)
+    }
+    details = {"correction": "Holm", "min_rows": least, "seed": seed.value}
+    return GroupedChecks(table.by, graded, left_out, aims.alpha, group_words(graded, left_out), details)
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """A sample, in memory or in files, with a label for each row.
+
+    Parameters
+    ----------
+    model : ConditionalModel
+        The model of all rows.
+    data : Sample, Source or ArraySource
+        The rows.
+    by : str
+        What the labels are.
+    labels : tuple of str
+        The different labels, in order.
+    codes : ndarray of int, shape (n,)
+        For each row the position of its label.
+    """
+
+    model: ConditionalModel
+    data: Sample | Source | ArraySource
+    by: str
+    labels: tuple[str, ...]
+    codes: IntArray
+
+    @classmethod
+    def of(cls, model: ConditionalModel, x: Any, y: Any, by: Any) -> _Table:
+        """Check the sample as a whole, and read the labels."""
+        data: Sample | Source | ArraySource
+        if check_source_call(x, y, "auto"):
+            data = x.with_extra(model.names) if isinstance(model, ColumnsModel) else x
+        else:
+            data = Sample.of(x, y)
+        if model.rows is not None and model.rows != data.n:
+            raise ShapeError(f"The model is bound to {model.rows} rows and the sample has {data.n}.")
+        if isinstance(by, str):
+            labels, codes = _named_column(data, by)
+            name = by
+        else:
+            labels, codes = _given(by, data.n)
+            name = str(getattr(by, "name", None) or "group")
+        if len(labels) > MOST_GROUPS:
+            raise InputError(
+                f"by has {len(labels):,} different values, and at most {MOST_GROUPS:,} groups are "
+                "checked. Group by a column with fewer values, or by ranges of it."
+            )
+        order = sorted(range(len(labels)), key=lambda i: _natural(labels[i]))
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        return cls(model, data, name, tuple(labels[i] for i in order), place[codes])
+
+    def groups(self) -> Iterator[tuple[str, IntArray]]:
+        """Yield each label with the numbers of its rows."""
+        order = np.argsort(self.codes, kind="stable")
+        cuts = np.searchsorted(self.codes[order], np.arange(len(self.labels) + 1))
+        for i, label in enumerate(self.labels):
+            yield label, order[cuts[i] : cuts[i + 1]]
+
+    def scored(self, rows: IntArray, units: Units, seed: Seed) -> tuple[ConditionalModel, Scored] | str:
+        """Score the rows of a group, or say why that cannot be done."""
+        if not isinstance(self.data, Sample):
+            if len(rows) > MOST_ROWS:
+                some = seed.stream(Use.GROUP).choice(len(rows), MOST_ROWS, replace=False)
+                rows = rows[np.sort(some)]
+            block = self.data.take(rows)
+            reason = _reason(block.x, block.y)
+            return reason or score_rows(self.model, self.data, block, rows, units)
+        whole = self.data
+        x, y = take_rows(whole.x_given, rows), whole.y_given[rows]
+        reason = _reason(x, y)
+        if reason:
+            return reason
+        names = (tuple(c.name for c in columns) for columns in (whole.x_columns, whole.y_columns))
+        sample = Sample.of(x, y).renamed(*names)
+        model = self.model.take(rows) if self.model.rows is not None else self.model
+        return model, Scored.of(model, sample, units)
+
+
+def _reason(x: Any, y: Any) -> str:
+    """Say why the rows of a group cannot be tested; "" where they can."""
+    try:
+        Sample.of(x, y)
+    except InputError as error:
+        return str(error).split(". ")[0]
+    return ""
+
+
+def _named_column(data: Sample | Source | ArraySource, by: str) -> tuple[tuple[str, ...], IntArray]:
+    if isinstance(data, Source):
+        return labels_of(data, by)
+    frame = isinstance(data, Sample) and is_frame(data.x_given)
+    names = [column.name for column in data.x_columns] if isinstance(data, Sample) else []
+    if not frame:
+        raise InputTypeError(
+            f"by={by!r} names a column, and x has no names. Pass by= with a value for each row."
+        )
+    if by not in names:
+        near = difflib.get_close_matches(by, names, 3) or names
+        raise InputError(
+            f"x has no column {by!r} to group by. The nearest names are: {', '.join(near)}."
+        )
+    assert isinstance(data, Sample)
+    i = names.index(by)
+    values, column = data.x[:, i], data.x_columns[i]
+    found, codes = np.unique(values, return_inverse=True)
+    labels = [f"{v:.12g}" if column.levels is None else column.levels[int(v)] for v in found]
+    return tuple(labels), codes.ravel()
+
+
+def _given(by: Any, n: int) -> tuple[tuple[str, ...], IntArray]:
+    values = np.asarray(by)
+    if values.ndim != 1:
+        raise ShapeError(f"by must be a name, or hold one value for each row, got shape {values.shape}.")
+    if len(values) != n:
+        raise ShapeError(f"by has {len(values)} values and the sample has {n} rows.")
+    missing = np.array([v is None or v != v for v in values.tolist()], dtype=bool)
+    if missing.any():
+        raise InputError(
+            f"by is missing in {int(missing.sum())} of {n} rows, the first in row "
+            f"{int(np.argmax(missing))} (counted from 0). Drop or fill those rows first."
+        )
+    if values.dtype.kind == "f":
+        texts = np.array([f"{v:.12g}" for v in values.tolist()])
+    else:
+        texts = np.array([str(v) for v in values.tolist()])
+    found, codes = np.unique(texts, return_inverse=True)
+    return tuple(map(str, found)), codes.ravel()
+
+
+def _natural(label: str) -> tuple[int, float, str]:
+    """Order numbers as numbers, before text."""
+    try:
+        return 0, float(label), label
+    except ValueError:
+        return 1, 0.0, label

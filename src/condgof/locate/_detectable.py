@@ -1,0 +1,226 @@
+"""What the test could have seen: a short power calculation, without any new sums over the sample.
+
+With a misfit of a Gaussian model that is the same at every x, a statistic of the adaptive test is about
+
+    n·D̂ = draw + 2√n·σ₁·Z + n·D,
+
+its null draw, a normal number Z that is the same for all scales (they all see the one misfit), and the
+discrepancy. D and σ₁ have closed forms in y, by quadrature in one dimension; in x they need the mean of
+k and of its square. What comes out goes through the combination that the adaptive test uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray
+from condgof.locate._bench import NORMAL, PAIRS
+from condgof.locate._record import Detectable
+from condgof.methods import LOCAL_X, LOCAL_Y, SCALES_SHARE, Adapted, Scored, narrowed
+from condgof.sample import Seed, Use
+
+POWER = 0.8
+#: Rows of x from which means of k are taken.
+ROWS_X = 1000
+#: Share of draws from which the slope of the tail beyond the largest is taken, as in `Evidence`.
+TAIL = 0.05
+#: The least and the largest shift and logarithm of a ratio that are looked for, and steps of bisection.
+LEAST, MOST, STEPS = 1e-4, 4.0, 12
+
+
+@dataclass(frozen=True, eq=False)
+class InY:
+    """One misfit in standardised y, at K bandwidths: E[g] and E[g²] for g = A_p E_q[(s_p − s_q) l]."""
+
+    first: FloatArray
+    second: FloatArray
+
+
+def shifted(delta: float, sigma: FloatArray, d_y: int) -> InY:
+    """One column of y is N(δ, 1) where the model says N(0, 1)."""
+    u, weight = _normal_nodes()
+    at = u[:, None] + delta
+    # E_q[l(u', t)] for u' ~ N(δ, 1) is a Gaussian around δ, whose derivative is −(t − δ)/(1 + σ²) times it.
+    around = np.sqrt(sigma**2 / (1 + sigma**2)) * np.exp(-0.5 * u[:, None] ** 2 / (1 + sigma**2))
+    g = delta * around * (at + u[:, None] / (1 + sigma**2))
+    return _with_others(weight @ g, weight @ g**2, sigma, d_y)
+
+
+def widened(ratio: float, sigma: FloatArray, d_y: int) -> InY:
+    """One column of y is N(0, r²) where the model says N(0, 1)."""
+    u, weight = _normal_nodes()
+    at, wide = ratio * u[:, None], ratio**2 + sigma**2
+    size = (1.0 - ratio**2) / wide * np.sqrt(sigma**2 / wide)  # (1/r² − 1)·r²/(r² + σ²)·…
+    g = size * np.exp(-0.5 * at**2 / wide) * (1.0 - at**2 - at**2 / wide)
+    return _with_others(weight @ g, weight @ g**2, sigma, d_y)
+
+
+@cache
+def _normal_nodes() -> tuple[FloatArray, FloatArray]:
+    nodes, weights = np.polynomial.hermite_e.hermegauss(61)
+    return nodes, weights / weights.sum()
+
+
+def _with_others(first: FloatArray, second: FloatArray, sigma: FloatArray, d_y: int) -> InY:
+    """The columns without misfit multiply g by E[l(u', t)], which is a Gaussian of t."""
+    others, wide = d_y - 1, 1 + sigma**2
+    mean = (1 + 2 / sigma**2) ** -0.5
+    square = sigma**2 / wide * (1 + 2 / wide) ** -0.5
+    return InY(first * mean**others, second * square**others)
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """The statistics of the adaptive test, with what tells how they answer to a misfit.
+
+    Parameters
+    ----------
+    draws : ndarray of shape (K, m)
+        Null draws, in units of their spread.
+    spread : ndarray of shape (K,)
+        That spread.
+    sigma : ndarray of shape (K,)
+        Bandwidths on y, in the model's standard deviations.
+    mean, square : ndarrays of shape (K,)
+        E[k], and E over x of (E[k(x, x')])²; at a location v, (E[k(x, v)])² and this times E[k(x, v)²].
+    groups : tuple of arrays of int
+        Statistics that are combined first.
+    shares : ndarray of shape (number of groups,)
+        How much each group counts.
+    nulls : tuple of ndarrays of shape (m,)
+        Draws of each group, combined and sorted.
+    """
+
+    draws: FloatArray
+    spread: FloatArray
+    sigma: FloatArray
+    mean: FloatArray
+    square: FloatArray
+    groups: tuple[AnyArray, ...]
+    shares: FloatArray
+    nulls: tuple[FloatArray, ...]
+
+    @classmethod
+    def of(cls, adapted: Adapted, rows: Scored, tau: float, seed: Seed) -> Statistics:
+        """Collect them; `tau` is the model's standard deviation in the coordinates of the test."""
+        x = rows.x
+        if len(x) > ROWS_X:
+            x = x[np.sort(seed.stream(Use.CHECK, PAIRS).choice(len(x), ROWS_X, replace=False))]
+        design, parts = adapted.design, adapted.parts
+        kernel = design.scale_kernel(rows)
+        means, squares = [], []
+        for scale in kernel.x_scales:
+            k = narrowed(design.kernel_x, scale)(x, x)
+            np.fill_diagonal(k, 0.0)
+            row_means = k.sum(axis=1) / (len(x) - 1)
+            means.append(row_means.mean())
+            squares.append(np.square(row_means).mean())
+        count, y_count = len(means), len(kernel.y_scales)
+        mean, square = np.tile(means, y_count), np.tile(squares, y_count)
+        sigma = np.repeat(kernel.y_scales, count)
+        draws, shares = parts.scales.draws, np.full(count, 1.0 / count)
+        groups = [np.arange(a, len(sigma), count) for a in range(count)]
+        if parts.local is not None:
+            near = narrowed(design.kernel_x, LOCAL_X)(x, parts.locations)
+            at = near.mean(axis=0)
+            bandwidths = design.y_unit * np.array(LOCAL_Y)
+            groups.append(len(sigma) + np.arange(len(parts.local.draws)))
+            mean = np.append(mean, np.tile(at**2, len(LOCAL_Y)))
+            square = np.append(square, np.tile(at**2 * np.square(near).mean(axis=0), len(LOCAL_Y)))
+            sigma = np.append(sigma, np.repeat(bandwidths, len(at)))
+            draws = np.concatenate([draws, parts.local.draws])
+            shares = np.append(SCALES_SHARE * shares, 1.0 - SCALES_SHARE)
+        spread = draws.std(axis=1)
+        alive = spread > 0
+        scaled = np.divide(draws, spread[:, None], out=np.zeros(draws.shape), where=alive[:, None])
+        spread = np.where(alive, spread, np.inf)
+        nulls = tuple(np.sort(_log_mean_exp(scaled[group])) for group in groups)
+        return cls(scaled, spread * tau**2, sigma / tau, mean, square, tuple(groups), shares, nulls)
+
+    def combined(self, z: FloatArray) -> FloatArray:
+        """Combine statistics (K, m) as the adaptive test does, against the null draws."""
+        logs = []
+        for group, share, null in zip(self.groups, self.shares, self.nulls, strict=True):
+            logs.append(_minus_log_tail(null, _log_mean_exp(z[group])) + np.log(share))
+        return np.asarray(np.logaddexp.reduce(logs, axis=0))
+
+    def power(self, misfit: InY, n: int, threshold: float, normal: FloatArray) -> float:
+        """Return the probability of rejection, over the draws and as many normal numbers (m,)."""
+        centre = n * self.mean * misfit.first
+        variance = np.maximum(self.square * misfit.second - np.square(self.mean * misfit.first), 0.0)
+        moves = centre[:, None] + 2.0 * np.sqrt(n * variance)[:, None] * normal
+        found = self.combined(self.draws + moves / self.spread[:, None])
+        return float(np.mean(found >= threshold))
+
+
+def _log_mean_exp(z: FloatArray) -> FloatArray:
+    top = z.max(axis=0)
+    values: FloatArray = top + np.log(np.exp(z - top).mean(axis=0))
+    return values
+
+
+def _minus_log_tail(null: FloatArray, values: FloatArray) -> FloatArray:
+    """Return −log of the tail probability among sorted draws; beyond the largest, exponential."""
+    m = len(null)
+    tails = (1 + m - np.searchsorted(null, values, side="left")) / (m + 1)
+    top = null[-max(1, round(TAIL * m)) :]
+    slope = float(np.mean(top - top[0])) or 1.0
+    out: FloatArray = -np.log(tails) + np.maximum(values - null[-1], 0.0) / slope
+    return out
+
+
+def detectable_of(
+    adapted: Adapted, rows: Scored, n: int, alpha: float, tau: float | None, seed: Seed
+) -> Detectable:
+    """Find the smallest constant shift and the smallest ratio of widths that the test finds.
+
+    Parameters
+    ----------
+    adapted : Adapted
+        The test.
+    rows : Scored
+        The rows that its bandwidths came from.
+    n : int
+        Number of rows tested.
+    alpha : float
+        Level.
+    tau : float or None
+        The model's standard deviation in the coordinates of the test; None where that is 1.
+    seed : Seed
+        The source of randomness.
+    """
+    found = Statistics.of(adapted, rows, tau or 1.0, seed)
+    normal = seed.stream(Use.CHECK, NORMAL).standard_normal((found.draws.shape[1],))
+    threshold = float(np.quantile(found.combined(found.draws), 1.0 - alpha, method="higher"))
+    d_y = rows.sample.d_y
+
+    def smallest(misfit: Callable[[float], InY]) -> float:
+        low, high = np.log(LEAST), np.log(MOST)
+        for _ in range(STEPS):
+            middle = 0.5 * (low + high)
+            enough = found.power(misfit(np.exp(middle)), n, threshold, normal) >= POWER
+            low, high = (low, middle) if enough else (middle, high)
+        return float(np.exp(high))
+
+    shift = smallest(lambda delta: shifted(delta, found.sigma, d_y))
+    width = None
+    if tau is None:
+        width = float(np.exp(smallest(lambda log: widened(np.exp(log), found.sigma, d_y))))
+    return Detectable(shift, width, POWER, alpha, _words(shift, width, d_y))
+
+
+def _words(shift: float, width: float | None, d_y: int) -> str:
+    of = " of one column" if d_y > 1 else ""
+    parts = []
+    if shift < MOST:
+        parts.append(f"a constant shift{of} of {shift:.2g} model standard deviations")
+    if width is not None and width < np.exp(MOST):
+        parts.append(f"a spread{of} wrong by a factor of {width:.3g}")
+    if not parts:
+        return "With so few rows hardly any misfit would have been found."
+    said = ", or ".join(parts)
+    return f"{said[0].upper()}{said[1:]}, would have been found with probability {POWER:g}."

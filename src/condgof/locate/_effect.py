@@ -1,0 +1,155 @@
+"""How much: a size of the misfit that does not grow with n.
+
+The discrepancy D = E[k(x,x') h(u,u')] in standardised coordinates u, at one fixed scale. Where y is off
+by δ standard deviations of a Gaussian model at every x, D = E[k]·‖δ‖²·(1 + 2/σ²)^(−d_y/2); the effect is
+the δ that has the D of the data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from condgof._typing import FloatArray
+from condgof.engine import single_threaded_blas
+from condgof.kernels import CovariateKernel, Gaussian
+from condgof.locate._bench import EFFECT, Bench
+from condgof.locate._record import Effect, Interval
+from condgof.locate._residuals import BY_SCORES, SD
+from condgof.locate._words import interval as span
+from condgof.methods import Scored
+from condgof.sample import Use
+from condgof.stein import SteinOperator, choose_landmarks
+
+LEVEL = 0.95
+#: Up to this many rows sums over pairs are exact.
+EXACT_ROWS = 2048
+#: Beyond, they come from a low-rank factor of at most this rank.
+RANK, TOLERANCE = 300, 1e-3
+#: Rows from which landmarks are chosen, and rows compared with them at a time.
+LANDMARK_ROWS, TILE = 4096, 4096
+#: Rows whose pairs tell the mean of k.
+PAIR_ROWS = 1500
+
+
+@dataclass(frozen=True)
+class PairSums:
+    """Sums over a Stein matrix without its diagonal.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    mean : float
+        D̂.
+    spread : float
+        Variance of the row means Σ_{j≠i} H_ij/(n − 1).
+    square : float
+        Mean of H_ij² over pairs.
+    """
+
+    n: int
+    mean: float
+    spread: float
+    square: float
+
+    @property
+    def error(self) -> float:
+        """Standard error of D̂, in the degenerate case (D = 0) and in the other one.
+
+        The row means vary by σ₁² and by what one row's own pairs scatter, E[H²]/n; the latter is
+        taken off, and the variance of a degenerate U-statistic, 2E[H²]/n², put on.
+        """
+        own = max(self.spread - self.square / self.n, 0.0)
+        return float(np.sqrt(4.0 * own / self.n + 2.0 * self.square / (self.n * (self.n - 1))))
+
+
+def pair_sums(
+    x: FloatArray, u: FloatArray, scores: FloatArray, k: CovariateKernel, sigma: float, bench: Bench
+) -> PairSums:
+    """Sum the Stein matrix of rows x (n, d_x), u and scores (n, d_y)."""
+    n = len(x)
+    with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        operator = SteinOperator.of(x, u, scores, k, Gaussian(sigma))
+        if n <= EXACT_ROWS:
+            sums, squares = np.zeros(n), 0.0
+            for start in range(0, n, 256):
+                rows = slice(start, min(start + 256, n))
+                block = operator.block(rows, slice(0, n))
+                block[np.arange(rows.stop - start), np.arange(start, rows.stop)] = 0.0
+                sums[rows] = block.sum(axis=1)
+                squares += float(np.square(block).sum())
+        else:
+            sums, squares = _lowrank_sums(operator, x, u, scores, k, sigma, bench)
+    means = sums / (n - 1)
+    return PairSums(n, float(means.mean()), float(means.var(ddof=1)), squares / (n * (n - 1)))
+
+
+def _lowrank_sums(
+    operator: SteinOperator,
+    x: FloatArray,
+    u: FloatArray,
+    scores: FloatArray,
+    k: CovariateKernel,
+    sigma: float,
+    bench: Bench,
+) -> tuple[FloatArray, float]:
+    """Row sums and the sum of squares off the diagonal, from landmark features Φ: H ≈ ΦΦᵀ."""
+    rng = bench.stream(EFFECT)
+    some = np.sort(rng.choice(len(x), min(LANDMARK_ROWS, len(x)), replace=False))
+    part = SteinOperator.of(x[some], u[some], scores[some], k, Gaussian(sigma))
+    landmarks = choose_landmarks(part, rng, tolerance=TOLERANCE, cap=RANK)
+    rows = landmarks.kernel.rows(x, u, scores)
+    tiles = [slice(start, start + TILE) for start in range(0, len(x), TILE)]
+    features = np.concatenate([landmarks.whiten(landmarks.compare(rows.take(tile))).T for tile in tiles])
+    own = np.square(features).sum(axis=1)
+    sums: FloatArray = features @ features.sum(axis=0) - own
+    gram = features.T @ features
+    return sums, float(np.square(gram).sum() - np.square(own).sum())
+
+
+def score_spread(rows: Scored) -> FloatArray:
+    """Return the model's standard deviation (d_y,) as its scores suggest: exact for one Gaussian.
+
+    τ² = E[−s(y − c)]/E[s²], for a model that offers scores alone; where that is not positive, the
+    standard deviation of y.
+    """
+    centred = rows.y - rows.y.mean(axis=0)
+    second = -np.mean(rows.scores * centred, axis=0)
+    square = np.mean(np.square(rows.scores), axis=0)
+    fine = (second > 0) & (square > 0)
+    ratio = np.where(fine, second, 1.0) / np.where(fine, square, 1.0)
+    values: FloatArray = np.where(fine, np.sqrt(ratio), centred.std(axis=0))
+    return values
+
+
+def mean_k(bench: Bench, k: CovariateKernel) -> float:
+    """Return the mean of k(x, x') over pairs."""
+    x = bench.rows.x
+    if len(x) > PAIR_ROWS:
+        x = x[np.sort(bench.seed.stream(Use.CHECK, EFFECT, 1).choice(len(x), PAIR_ROWS, replace=False))]
+    values = k(x, x)
+    np.fill_diagonal(values, 0.0)
+    return float(values.sum()) / (len(x) * (len(x) - 1))
+
+
+def effect_of(bench: Bench) -> Effect:
+    """Measure the size of the misfit."""
+    from scipy.special import ndtri
+
+    rows = bench.rows
+    u, scores, unit = rows.y, rows.scores, SD
+    if rows.by == "none":
+        tau = score_spread(rows)
+        u, scores, unit = u / tau, scores * tau, BY_SCORES
+    d_y = u.shape[1]
+    sigma = float(np.sqrt(d_y))
+    sums = pair_sums(bench.rows.x, u, scores, bench.wide, sigma, bench)
+    per_square = mean_k(bench, bench.wide) * (1.0 + 2.0 / sigma**2) ** (-d_y / 2)
+    reach = float(ndtri(0.5 + LEVEL / 2)) * sums.error
+    ends = [max(value, 0.0) for value in (sums.mean - reach, sums.mean + reach)]
+    discrepancy = Interval(sums.mean, ends[0], ends[1], LEVEL)
+    shift = [float(np.sqrt(max(value, 0.0) / per_square)) for value in (sums.mean, *ends)]
+    words = f"as large as a constant shift of {shift[0]:.2f} {unit} ({span(shift[1], shift[2])})"
+    return Effect(Interval(shift[0], shift[1], shift[2], LEVEL), unit, discrepancy, words)

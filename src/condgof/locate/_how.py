@@ -1,0 +1,253 @@
+"""How y differs from the model near a location, with intervals: shift, width, skew, tails, correlation.
+
+Every estimate is a function of means weighted by a_i = w_i/Σw, and its standard error is the root of the
+sum of squares of its influence a_i ψ(r_i); the rows are not those that chose the location.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from condgof._typing import FloatArray
+from condgof.locate._record import Finding, Interval
+from condgof.locate._words import interval as span
+
+LEVEL = 0.95
+#: As many rows' worth of belief that the kurtosis is that of a normal.
+PRIOR = 20.0
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An estimate on the scale on which it is about normal.
+
+    Parameters
+    ----------
+    kind : str
+        As in `Finding`.
+    columns : tuple of str
+        The columns of y.
+    value, error : float
+        The estimate and its standard error, on that scale; the model says 0.
+    back : callable
+        From that scale to the one that is reported.
+    freedom : float
+        Degrees of freedom of the error.
+    """
+
+    kind: str
+    columns: tuple[str, ...]
+    value: float
+    error: float
+    back: Callable[[float], float]
+    freedom: float
+
+    @property
+    def size(self) -> float:
+        """How telling it is: in standard errors."""
+        return abs(self.value) / self.error if self.error > 0 else 0.0
+
+    def ends(self, level: float) -> tuple[float, float]:
+        """Return the ends of the interval of some level."""
+        from scipy.special import stdtrit
+
+        reach = float(stdtrit(self.freedom, 0.5 + level / 2)) * self.error
+        return self.back(self.value - reach), self.back(self.value + reach)
+
+    def excludes_model(self, level: float) -> bool:
+        """Whether the interval of some level leaves out what the model says."""
+        low, high = self.ends(level)
+        return not low <= self.back(0.0) <= high
+
+    def finding(self, looked_at: int, evidence: bool, unit: str, several: bool) -> Finding:
+        """Put it in words; `looked_at`: how many findings share the error that is allowed."""
+        named = evidence and self.excludes_model(1.0 - (1.0 - LEVEL) / looked_at)
+        found = Interval(self.back(self.value), *self.ends(LEVEL), level=LEVEL)
+        words = _WORDS[self.kind](found, self.columns, unit)
+        if several and self.kind != "correlation":
+            words = f"{self.columns[0]}: {words}"
+        return Finding(self.kind, self.columns, found, named, words)
+
+
+def same(value: float) -> float:
+    """Return the value itself."""
+    return value
+
+
+def weighted_estimates(
+    residuals: FloatArray, weights: FloatArray, columns: tuple[str, ...], *, shape: bool
+) -> list[Estimate]:
+    """Estimate shift and width, and where `shape` skew and tails, of residuals that are standardised.
+
+    Parameters
+    ----------
+    residuals : ndarray of shape (n, d_y)
+        Of mean 0 and variance 1 under the model; standard normal for `shape`.
+    weights : ndarray of shape (n,)
+        How near each row is.
+    columns : tuple of str
+        Names of the columns of y.
+    shape : bool
+        Whether to look at skew and tails.
+    """
+    share = weights / weights.sum()
+    effective = 1.0 / float(np.square(share).sum())
+    grow = np.sqrt(effective / (effective - 1.0))  # as n/(n − 1) for equal weights
+    estimates = []
+    for r, name in zip(residuals.T, columns, strict=True):
+
+        def error(influence: FloatArray) -> float:
+            return float(grow * np.sqrt(np.square(share * influence).sum()))
+
+        mean = float(share @ r)
+        variance = float(share @ np.square(r - mean))
+        if variance <= 0:
+            continue
+        z = (r - mean) / np.sqrt(variance)
+        of = (name,)
+        freedom = effective - 1.0
+        estimates.append(Estimate("shift", of, mean, error(r - mean), same, freedom))
+        log_width = 0.5 * float(np.log(variance * grow**2))
+        # Few rows tell their own kurtosis badly: it is drawn to that of the normal.
+        drawn = PRIOR / (PRIOR + effective)
+        width_error = error(0.5 * (np.square(z) - 1.0)) ** 2
+        width_error = float(np.sqrt((1 - drawn) * width_error + drawn / (2.0 * (effective - 1.0))))
+        estimates.append(Estimate("width", of, log_width, width_error, _exp, freedom))
+        if shape:
+            skew, kurtosis = float(share @ z**3), float(share @ z**4)
+            by_skew = error(z**3 - 3.0 * z - skew - 1.5 * skew * (z**2 - 1.0))
+            by_tails = error(z**4 - kurtosis - 4.0 * skew * z - 2.0 * kurtosis * (z**2 - 1.0))
+            # Rows without an outlier say little about outliers: no less than a normal sample would.
+            by_skew = max(by_skew, float(np.sqrt(6.0 / effective)))
+            by_tails = max(by_tails, float(np.sqrt(24.0 / effective)))
+            estimates.append(Estimate("skew", of, skew, by_skew, same, freedom))
+            estimates.append(Estimate("tails", of, kurtosis - 3.0, by_tails, same, freedom))
+    return estimates
+
+
+def correlations(u: FloatArray, weights: FloatArray, columns: tuple[str, ...]) -> list[Estimate]:
+    """Estimate correlations of residuals that are uncorrelated under the model, on Fisher's scale."""
+    share = weights / weights.sum()
+    effective = 1.0 / float(np.square(share).sum())
+    centred = u - share @ u
+    spread = np.sqrt(share @ np.square(centred))
+    if not (spread > 0).all():
+        return []
+    z, estimates = centred / spread, []
+    for a in range(u.shape[1]):
+        for b in range(a):
+            rho = float(np.clip(share @ (z[:, a] * z[:, b]), -1 + 1e-9, 1 - 1e-9))
+            influence = z[:, a] * z[:, b] - 0.5 * rho * (z[:, a] ** 2 + z[:, b] ** 2)
+            error = float(np.sqrt(np.square(share * influence).sum())) / (1.0 - rho**2)
+            pair = (columns[b], columns[a])
+            value = float(np.arctanh(rho))
+            estimates.append(Estimate("correlation", pair, value, error, _tanh, effective - 1.0))
+    return estimates
+
+
+def stein_estimates(
+    y: FloatArray, scores: FloatArray, weights: FloatArray, columns: tuple[str, ...]
+) -> list[Estimate]:
+    """Estimate shift and width from scores alone: E[s] = 0 and E[s(y − c)] = −1 under the model.
+
+    The model's standard deviation near the location is taken as τ = (m₂ / E[s²])^½, m₂ = −E[s(y − c)],
+    which is exact for a Gaussian; the shift is −τ E[s] and the ratio of widths √m₂.
+    """
+    share = weights / weights.sum()
+    effective = 1.0 / float(np.square(share).sum())
+    grow, estimates = np.sqrt(effective / (effective - 1.0)), []
+    for s, v, name in zip(scores.T, y.T, columns, strict=True):
+        first = float(share @ s)
+        second = -float(share @ (s * (v - share @ v)))
+        square = float(share @ (s * s))
+        if second <= 0 or square <= 0:  # not like a Gaussian at all
+            continue
+        tau = np.sqrt(second / square)
+        of_first = s - first
+        of_second = -(s - first) * (v - share @ v) - second
+        of_log_tau = 0.5 * (of_second / second - (s * s - square) / square)
+        by_shift = -tau * (of_first + first * of_log_tau)
+        error = float(grow * np.sqrt(np.square(share * by_shift).sum()))
+        freedom = effective - 1.0
+        estimates.append(Estimate("shift", (name,), -tau * first, error, same, freedom))
+        error = float(grow * np.sqrt(np.square(share * of_second).sum())) / (2.0 * second)
+        estimates.append(Estimate("width", (name,), 0.5 * float(np.log(second)), error, _exp, freedom))
+    return estimates
+
+
+def stein_correlations(
+    u: FloatArray, scores: FloatArray, weights: FloatArray, columns: tuple[str, ...]
+) -> list[Estimate]:
+    """Estimate −E[s_a u_b + s_b u_a]/2, which is 0 under the model, in units of the columns' own widths.
+
+    For a standard normal model it is the correlation of the data.
+    """
+    share = weights / weights.sum()
+    effective = 1.0 / float(np.square(share).sum())
+    centred = u - share @ u
+    units = np.sqrt(np.abs(share @ (scores * centred)))
+    estimates = []
+    for a in range(u.shape[1]):
+        for b in range(a):
+            unit = units[a] * units[b]
+            if unit <= 0:
+                continue
+            terms = -(scores[:, a] * centred[:, b] + scores[:, b] * centred[:, a]) / (2.0 * unit)
+            value = float(share @ terms)
+            error = float(np.sqrt(np.square(share * (terms - value)).sum()))
+            pair = (columns[b], columns[a])
+            estimates.append(Estimate("correlation", pair, value, error, same, effective - 1.0))
+    return estimates
+
+
+def _exp(value: float) -> float:
+    return float(np.exp(value))
+
+
+def _tanh(value: float) -> float:
+    return float(np.tanh(value))
+
+
+def _shift(found: Interval, columns: tuple[str, ...], unit: str) -> str:
+    side = ("low", "above") if found.estimate > 0 else ("high", "below")
+    low, high = sorted((abs(found.low), abs(found.high)))
+    ends = span(low, high) if found.low * found.high > 0 else span(found.low, found.high)
+    return f"the model is too {side[0]}: y lies {abs(found.estimate):.2f} {unit} {side[1]} it ({ends})"
+
+
+def _width(found: Interval, columns: tuple[str, ...], unit: str) -> str:
+    side = "narrow" if found.estimate > 1 else "wide"
+    size = f"{found.estimate:.2f} times as much as it says ({span(found.low, found.high)})"
+    return f"the model is too {side}: the data spread {size}"
+
+
+def _skew(found: Interval, columns: tuple[str, ...], unit: str) -> str:
+    side = "high" if found.estimate > 0 else "low"
+    ends = span(found.low, found.high)
+    return f"y leans to {side} values more than the model says: skewness {found.estimate:.2f} ({ends})"
+
+
+def _tails(found: Interval, columns: tuple[str, ...], unit: str) -> str:
+    side = "heavier" if found.estimate > 0 else "lighter"
+    ends = span(found.low, found.high)
+    return f"the tails of y are {side} than the model's: excess kurtosis {found.estimate:.2f} ({ends})"
+
+
+def _correlation(found: Interval, columns: tuple[str, ...], unit: str) -> str:
+    ends = span(found.low, found.high)
+    return (
+        f"{columns[0]} and {columns[1]} go together in another way than the model says: its residuals "
+        f"have correlation {found.estimate:.2f} ({ends})"
+    )
+
+
+_WORDS = {
+    "shift": _shift,
+    "width": _width,
+    "skew": _skew,
+    "tails": _tails,
+    "correlation": _correlation,
+}

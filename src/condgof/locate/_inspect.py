@@ -1,0 +1,130 @@
+"""The parts of a check, put together on a sample that is scored."""
+
+from __future__ import annotations
+
+import importlib
+import platform
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from condgof.errors import InputError
+from condgof.locate._bench import LEAST_NEAR, Bench
+from condgof.locate._detectable import detectable_of
+from condgof.locate._effect import effect_of, score_spread
+from condgof.locate._landscape import blank_landscape, landscape_of
+from condgof.locate._locations import locations_of
+from condgof.locate._record import Check, Landscape, Location
+from condgof.locate._search import Search, choose
+from condgof.locate._verdict import verdict
+from condgof.locate._where import examine
+from condgof.methods import Options, Scored, Stream, check_count, run_adaptive
+from condgof.models import ConditionalModel
+from condgof.result import GofResult
+from condgof.sample import Seed
+
+#: Candidates for locations, which are also the points of the map.
+CANDIDATES = 1500
+#: Fewer rows than this are not split to look for places.
+LEAST_ROWS = 4 * LEAST_NEAR
+
+
+@dataclass(frozen=True)
+class Aims:
+    """What a check is asked for.
+
+    Parameters
+    ----------
+    alpha : float
+        Its level.
+    n_locations : int
+        How many places to look at, at most.
+    """
+
+    alpha: float
+    n_locations: int
+
+    @classmethod
+    def of(cls, alpha: Any, n_locations: Any) -> Aims:
+        """Check what a user passed."""
+        number = isinstance(alpha, (int, float, np.floating)) and not isinstance(alpha, bool)
+        if not number or not 0 < alpha < 1:
+            raise InputError(f"alpha must be between 0 and 1, got {alpha!r}.")
+        count = 0 if isinstance(n_locations, int) and n_locations == 0 else n_locations
+        return cls(float(alpha), count and check_count(count, "n_locations"))
+
+
+def inspect(
+    model: ConditionalModel, scored: Scored | Stream, aims: Aims, options: Options, seed: Seed
+) -> Check:
+    """Check a model on a sample that is scored.
+
+    Parameters
+    ----------
+    model : ConditionalModel
+        The model, of these rows where it is bound to rows.
+    scored : Scored or Stream
+        The sample.
+    aims : Aims
+        What is asked for.
+    options : Options
+        How to solve.
+    seed : Seed
+        The source of randomness.
+    """
+    adapted = run_adaptive(scored, options, seed)
+    result, rows, design = adapted.result, scored.subsample, adapted.design
+    bench = Bench.of(model, scored, design.kernel_x, design.y_unit, seed, options.engine)
+    rejects = result.pvalue <= aims.alpha
+    locations, landscape, said = _look(bench, aims, rejects, options.n_boot)
+    effect = effect_of(bench)
+    tau = float(np.exp(np.log(score_spread(rows)).mean())) if rows.by == "none" else None
+    detectable = detectable_of(adapted, rows, scored.n, aims.alpha, tau, seed)
+    found = Check(
+        result=result,
+        effect=effect,
+        locations=locations,
+        detectable=detectable,
+        landscape=landscape,
+        alpha=aims.alpha,
+        x_columns=tuple(column.name for column in rows.sample.x_columns),
+        y_columns=tuple(column.name for column in rows.sample.y_columns),
+        words="",
+        details=_details(bench, result, said),
+    )
+    return verdict(found)
+
+
+def _look(
+    bench: Bench, aims: Aims, rejects: bool, n_boot: int
+) -> tuple[tuple[Location, ...], Landscape, tuple[str, ...]]:
+    """Look for places and describe them; the last is what could not be done."""
+    if bench.rows.n < LEAST_ROWS or not bench.columns:
+        few = f"{bench.rows.n} rows are too few to tell where (that takes {LEAST_ROWS})"
+        why = few if bench.columns else "no column of x can tell where"
+        return (), blank_landscape(bench, bench.points(CANDIDATES)), (why,)
+    search, points = Search.of(bench), bench.points(CANDIDATES)
+    values, _, near = search.at(bench.near, bench.rows.x[points])
+    chosen = choose(search, bench.rows.x[points], values, near, aims.n_locations)
+    places = examine(search, chosen, n_boot)
+    said = () if places or not aims.n_locations else ("no place has enough rows near it",)
+    return locations_of(bench, places, aims.alpha, rejects), landscape_of(search, points, values), said
+
+
+def _details(bench: Bench, result: GofResult, said: tuple[str, ...]) -> dict[str, Any]:
+    import scipy
+
+    return {
+        "choosing_rows": len(bench.choosing),
+        "testing_rows": len(bench.testing),
+        "correction": "step-down max-T over the places, on rows that did not choose them",
+        "kernel_where": str(bench.near.shown(bench.rows.sample.d_x)),
+        "versions": {
+            "condgof": importlib.import_module("condgof").__version__,
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+            "python": platform.python_version(),
+        },
+        "notes": (*result.details.get("notes", ()), *bench.notes, *said),
+    }

@@ -1,0 +1,63 @@
+"""The misfit over x, for maps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from condgof._typing import FloatArray, IntArray
+from condgof.locate._bench import Bench
+from condgof.locate._record import Landscape
+from condgof.locate._search import Search
+from condgof.models import STANDARDIZED_BY
+
+#: Points of a curve, and of each side of a map.
+CURVE, SIDE = 201, 41
+#: A map is blank where fewer effective rows than this are near.
+BLANK = 5.0
+#: The share of rows beyond each end of a map.
+BEYOND = 0.002
+
+
+def landscape_of(search: Search, points: IntArray, values: FloatArray) -> Landscape:
+    """Make the map: rows of x with their criterion, and a grid for one or two numeric columns."""
+    bench, at = search.bench, _grid(search.bench)
+    blank = blank_landscape(bench, points)
+    if at is None:
+        return replace(blank, values=values)
+    found, total, effective = search.at(bench.near, at)
+    crowded = (effective >= BLANK) & (total >= 1.0)
+    grid_values = np.where(crowded, found, np.nan)
+    return replace(blank, values=values, grid=at * bench.rows.scales, grid_values=grid_values)
+
+
+def blank_landscape(bench: Bench, points: IntArray) -> Landscape:
+    """Make a map of the data alone: the criterion is NaN."""
+    rows = bench.rows
+    columns = rows.sample.x_columns
+    return Landscape(
+        columns=tuple(column.name for column in columns),
+        levels={c.name: c.levels for c in columns if c.levels is not None},
+        points=np.array(rows.sample.x[points]),
+        values=np.full(len(points), np.nan),
+        residuals=None if rows.by == "none" else np.array(rows.y[points]),
+        residual_kind="" if rows.by == "none" else STANDARDIZED_BY[rows.by],
+    )
+
+
+def _grid(bench: Bench) -> FloatArray | None:
+    """Return a regular grid (g, d_x) in the kernel's units, for one or two columns that vary, all numeric."""
+    rows = bench.rows
+    columns = rows.sample.x_columns
+    varying = [i for i, column in enumerate(columns) if not column.constant]
+    if len(varying) > 2 or any(columns[i].categorical for i in varying):
+        return None
+    size = CURVE if len(varying) == 1 else SIDE
+    ends = np.quantile(rows.x[:, varying], [BEYOND, 1.0 - BEYOND], axis=0)
+    axes = list(np.linspace(ends[0], ends[1], size).T)
+    mesh = np.meshgrid(*axes, indexing="ij")
+    grid = np.tile(rows.x[0], (mesh[0].size, 1))
+    for i, axis in zip(varying, mesh, strict=True):
+        grid[:, i] = axis.ravel()
+    return grid

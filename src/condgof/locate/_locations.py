@@ -1,0 +1,84 @@
+"""Places that were tested, with what is wrong there and in words."""
+
+from __future__ import annotations
+
+from condgof.kernels import Categorical
+from condgof.locate._bench import Bench, gaussian_reach
+from condgof.locate._how import Estimate
+from condgof.locate._panel import panel_of
+from condgof.locate._record import Finding, Location
+from condgof.locate._residuals import Residuals
+from condgof.locate._where import Place
+from condgof.locate._words import EVERYWHERE, probability, reaches
+from condgof.locate._words import place as place_words
+
+
+def locations_of(
+    bench: Bench, places: tuple[Place, ...], alpha: float, rejects: bool
+) -> tuple[Location, ...]:
+    """Describe the places."""
+    if not places:
+        return ()
+    residuals = Residuals.of(bench)
+    estimates = [residuals.estimates(place) for place in places]
+    names = [rejects and place.pvalue <= alpha for place in places]
+    return tuple(
+        _location(bench, place, number, _findings(found, named, residuals.unit), named)
+        for number, (place, found, named) in enumerate(zip(places, estimates, names, strict=True))
+    )
+
+
+def _findings(found: list[Estimate], named: bool, unit: str) -> tuple[Finding, ...]:
+    """Turn estimates into findings, most telling first."""
+    several = len({estimate.columns for estimate in found}) > 1
+    ordered = sorted(found, key=lambda estimate: -estimate.size)
+    return tuple(estimate.finding(len(found), named, unit, several) for estimate in ordered)
+
+
+def _location(
+    bench: Bench, place: Place, number: int, findings: tuple[Finding, ...], named: bool
+) -> Location:
+    rows = bench.rows
+    sample = rows.sample
+    x = rows.to_user(place.point)
+    half = {i: reach * rows.scales[i] for i, reach in gaussian_reach(place.kernel).items()}
+    reach = reaches(sample, x, half)
+    label = {
+        c.name: float(v) if c.levels is None else c.levels[int(v)]
+        for c, v in zip(sample.x_columns, x, strict=True)
+    }
+    levels = {
+        i: str(label[sample.x_columns[i].name])
+        for factor in place.kernel.factors
+        if isinstance(factor.kernel, Categorical)
+        for i in factor.indices()
+    }
+    where = place_words(sample, x, reach, levels)
+    return Location(
+        x=x,
+        label=label,
+        where=where,
+        reach=reach,
+        pvalue=place.pvalue,
+        raw_pvalue=place.raw_pvalue,
+        named=named,
+        rows=place.rows,
+        strength=place.strength,
+        findings=findings,
+        words=location_words(where, place.pvalue, findings, named),
+        panel=panel_of(bench, place, number),
+    )
+
+
+def location_words(where: str, pvalue: float, findings: tuple[Finding, ...], named: bool) -> str:
+    """Say where and what in a sentence or two."""
+    # A column keeps its name, capital or not.
+    place = where[0].upper() + where[1:] if where == EVERYWHERE else f"At {where}"
+    p = probability(pvalue)
+    said = [finding.words for finding in findings if finding.named]
+    if not named:
+        return f"{place}: where to look, no evidence ({p})."
+    if not said:
+        likely = f"; most telling, though not certain: {findings[0].words}" if findings else ""
+        return f"{place}: the model does not fit ({p}){likely}."
+    return f"{place}: {'; '.join(said)} ({p})."

@@ -1,0 +1,111 @@
+"""What to draw of y near a location: the data, with the model's density or samples if there are any."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.errors import CondgofError
+from condgof.locate._bench import SAMPLES, Bench
+from condgof.locate._record import Panel
+from condgof.locate._where import Place
+from condgof.models import ConditionalModel, sample_rows
+from condgof.sample import Use, take_rows
+
+#: Rows that are drawn, rows that the model's density is averaged over, and points of its curve.
+MOST_VALUES, DENSITY_ROWS, GRID = 400, 60, 161
+#: Rows of a smaller weight are not near.
+FAR = 0.1
+
+
+def panel_of(bench: Bench, place: Place, number: int) -> Panel:
+    """Collect what a picture of y near a location needs."""
+    rng = bench.seed.stream(Use.CHECK, SAMPLES, number)
+    near = np.flatnonzero(place.weights >= FAR * place.weights.max())
+    if len(near) > MOST_VALUES:
+        near = np.sort(rng.choice(near, MOST_VALUES, replace=False))
+    weights = place.weights[near]
+    rows = bench.testing[near]
+    sample = bench.rows.sample
+    values = sample.y[rows].copy()
+    names = tuple(column.name for column in sample.y_columns)
+    by_weight = weights / weights.sum()
+    some = np.sort(rng.choice(len(near), min(DENSITY_ROWS, len(near)), replace=False, p=by_weight))
+    density = _density(bench, rows[some], values)
+    if density is not None:
+        return Panel("density", names, values, weights, grid=density[0], density=density[1])
+    if bench.model.can("sample"):
+        drawn = sample_rows(bench.model, sample, rows, rng)
+        keep = rng.random(len(rows)) < weights / weights.max()
+        return Panel("samples", names, values, weights, samples=drawn[keep])
+    shown = bench.rows.y if bench.rows.by != "none" else -bench.rows.scores
+    kind = tuple(
+        f"residual of {name}" if bench.rows.by != "none" else f"−score of {name}" for name in names
+    )
+    return Panel("residuals", kind, shown[rows].copy(), weights)
+
+
+def _density(bench: Bench, rows: IntArray, values: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+    """Return points (g, d_y) and the model's marginal densities there, averaged over some rows."""
+    model, d_y = bench.model, values.shape[1]
+    low, high = values.min(axis=0), values.max(axis=0)
+    room = 0.25 * (high - low)
+    grid = np.linspace(low - room, high + room, GRID)
+    if not ((d_y == 1 and model.can("log_prob")) or model.can("marginals")):
+        return None
+    pairs = _Pairs.of(bench, rows, grid)
+    try:
+        by_log = d_y == 1 and model.can("log_prob")
+        density = _from_log_prob(pairs, model) if by_log else _from_marginals(pairs)
+    except CondgofError:
+        return None  # a picture is not worth an error: samples or residuals will do
+    mean: FloatArray = np.where(pairs.inside, density, 0.0).mean(axis=0)
+    return (grid, mean) if np.isfinite(mean).all() else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Each of r rows with each of g points: the model, y and x of all r·g pairs.
+
+    Points outside a row's support are not `inside` (r, g, d_y), and have the row's own y for theirs.
+    """
+
+    model: ConditionalModel
+    y: FloatArray
+    x: Any
+    inside: AnyArray
+    grid: FloatArray
+
+    @classmethod
+    def of(cls, bench: Bench, rows: IntArray, grid: FloatArray) -> _Pairs:
+        sample, (g, d_y) = bench.rows.sample, grid.shape
+        bounds = bench.model.take(rows).support(take_rows(sample.x_given, rows), len(rows), d_y)
+        low, high = (np.broadcast_to(end, (len(rows), d_y))[:, None] for end in bounds)
+        inside = (grid > low) & (grid < high)
+        y = np.where(inside, grid, sample.y[rows][:, None]).reshape(-1, d_y)
+        each = np.repeat(rows, g)
+        y = y[:, 0] if sample.y_given.ndim == 1 else y
+        return cls(bench.model.take(each), y, take_rows(sample.x_given, each), inside, grid)
+
+
+def _from_log_prob(pairs: _Pairs, model: ConditionalModel) -> FloatArray:
+    density: FloatArray
+    with np.errstate(all="ignore"):
+        logs = np.asarray(pairs.model.log_prob(pairs.y, pairs.x), dtype=np.float64)
+        logs = np.where(pairs.inside[:, :, 0], logs.reshape(pairs.inside.shape[:2]), -np.inf)
+        top = logs.max(axis=1, keepdims=True)
+        density = np.exp(logs - top)
+        if model.can("cdf"):
+            density = density * np.exp(top)
+        else:  # perhaps not normalised: each row's area over the grid becomes 1
+            density = density / np.trapezoid(density, pairs.grid[:, 0], axis=1)[:, None]
+    return density[:, :, None]
+
+
+def _from_marginals(pairs: _Pairs) -> FloatArray:
+    u, slope, _ = pairs.model.marginals(pairs.y, pairs.x)
+    density: FloatArray = np.exp(-0.5 * np.square(u)) / np.sqrt(2.0 * np.pi) * slope
+    return density.reshape(pairs.inside.shape)

@@ -1,0 +1,114 @@
+"""What "how" is measured on: residuals whose law under the model is known, or else scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray
+from condgof.locate._bench import Bench
+from condgof.locate._how import (
+    Estimate,
+    correlations,
+    stein_correlations,
+    stein_estimates,
+    weighted_estimates,
+)
+from condgof.locate._where import Place
+from condgof.models import choose_coordinates, coordinates_of
+
+SD = "model standard deviations"
+ON_SCORES = f"{SD} (on its normal-score scale)"
+BY_SCORES = f"{SD} (as its scores suggest)"
+#: Fewer effective rows than this tell nothing about how.
+LEAST_HOW = 8.0
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """Residuals of the rows that test.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, d_y) or None
+        Of mean 0 and variance 1 under the model, column by column; None where only scores are known.
+    normal : bool
+        Whether they are standard normal under the model, so that skew and tails can be told.
+    independent : ndarray of shape (n, d_y) or None
+        Residuals that are uncorrelated under the model.
+    u, scores : ndarrays of shape (n, d_y)
+        y and scores in the coordinates of the test.
+    columns : tuple of str
+        What the columns are called.
+    unit : str
+        The unit of a shift.
+    """
+
+    values: FloatArray | None
+    normal: bool
+    independent: FloatArray | None
+    u: FloatArray
+    scores: FloatArray
+    columns: tuple[str, ...]
+    unit: str
+
+    @classmethod
+    def of(cls, bench: Bench) -> Residuals:
+        """Ask the model for the best that it has."""
+        some = bench.testing
+        sample, model = bench.rows.sample.take(some), bench.model.take(some)
+        names = tuple(column.name for column in sample.y_columns)
+        by, u, scores = bench.rows.by, bench.rows.y[some], bench.rows.scores[some]
+        best = choose_coordinates(model, sample.d_y, "auto")
+        own = u if best == by else coordinates_of(model, sample, best).u
+        plain = _plain_residuals(model, sample.y, sample.x_given) if model.can("mean_std") else None
+        if sample.d_y == 1:
+            if best in ("cdf", "marginals"):
+                same = plain is not None and np.allclose(plain, own, rtol=1e-6, atol=1e-6)
+                return cls(own, True, None, u, scores, names, SD if same else ON_SCORES)
+            unit = BY_SCORES if plain is None else SD
+            return cls(plain, False, None, u, scores, names, unit)
+        independent = own if best == "cdf" else None
+        if model.can("marginals"):
+            marginal = np.asarray(model.marginals(sample.y_given, sample.x_given)[0])
+            same = plain is not None and np.allclose(plain, marginal, rtol=1e-6, atol=1e-6)
+            return cls(marginal, True, independent, u, scores, names, SD if same else ON_SCORES)
+        if plain is not None:
+            return cls(plain, False, independent, u, scores, names, SD)
+        if best == "cdf":  # each column given those before it
+            given = tuple(name if i == 0 else f"{name} given {names[0]}{'…' * (i > 1)}"
+                          for i, name in enumerate(names))  # fmt: skip
+            return cls(own, True, independent, u, scores, given, ON_SCORES)
+        return cls(None, False, None, u, scores, names, BY_SCORES)
+
+    def estimates(self, place: Place) -> list[Estimate]:
+        """Estimate what is wrong near a place."""
+        if place.rows < LEAST_HOW:
+            return []
+        near = place.weights > 0
+        w = place.weights[near]
+        if self.values is None:
+            found = stein_estimates(self.u[near], self.scores[near], w, self.columns)
+        else:
+            found = weighted_estimates(self.values[near], w, self.columns, shape=self.normal)
+        if len(self.columns) > 1:
+            if self.independent is not None:
+                found += correlations(self.independent[near], w, self.columns)
+            else:
+                found += stein_correlations(self.u[near], self.scores[near], w, self.columns)
+        return found
+
+
+def _plain_residuals(model: object, y: FloatArray, x: object) -> FloatArray | None:
+    """Return (y − mean)/std, or None where the model has no finite standard deviation."""
+    mean, std = (_columns(part, y.shape) for part in model.mean_std(x, len(y)))  # type: ignore[attr-defined]
+    if not (np.isfinite(mean).all() and np.isfinite(std).all() and (std > 0).all()):
+        return None
+    values: FloatArray = (y - mean) / std
+    return values
+
+
+def _columns(part: AnyArray, shape: tuple[int, ...]) -> FloatArray:
+    values = np.asarray(part, dtype=np.float64)
+    return np.broadcast_to(values[:, None] if values.ndim == 1 else values, shape)

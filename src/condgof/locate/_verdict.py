@@ -1,0 +1,39 @@
+"""The verdict of a check in words, and what becomes of it when groups are corrected for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from condgof.locate._locations import location_words
+from condgof.locate._record import Check, Location
+from condgof.locate._words import probability
+
+
+def verdict(check: Check) -> Check:
+    """Return the check with its verdict in a sentence or two."""
+    p = probability(check.pvalue)
+    said = p if check.corrected_pvalue is None else f"{p}, corrected for all groups"
+    if not check.rejects:
+        return replace(check, words=f"No evidence against the model ({said}). {check.detectable.words}")
+    words = f"Evidence against the model ({said}): the misfit is {check.effect.words}."
+    named = [location for location in check.locations if location.named]
+    if named:
+        return replace(check, words=f"{words} {named[0].words}")
+    return replace(check, words=f"{words} No single place stands out.")
+
+
+def corrected(check: Check, pvalue: float, group: str) -> Check:
+    """Return the check of a group, its p-value corrected for all groups.
+
+    Where the corrected p-value no longer rejects, no location is named any more.
+    """
+    graded = replace(check, corrected_pvalue=pvalue, group=group)
+    if not graded.rejects:
+        graded = replace(graded, locations=tuple(map(_unnamed, graded.locations)))
+    return verdict(graded)
+
+
+def _unnamed(location: Location) -> Location:
+    findings = tuple(replace(finding, named=False) for finding in location.findings)
+    words = location_words(location.where, location.pvalue, findings, named=False)
+    return replace(location, named=False, findings=findings, words=words)

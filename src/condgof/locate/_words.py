@@ -1,0 +1,143 @@
+"""Numbers and places in words that need no kernel theory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from condgof._typing import FloatArray
+from condgof.sample import Sample
+
+#: A range that holds this share of the rows says nothing about where.
+NEARLY_ALL = 0.9
+EVERYWHERE = "over most of the data"
+
+
+def number(value: float, step: float = 0.0) -> str:
+    """Write a number as a person would.
+
+    Parameters
+    ----------
+    value : float
+        The number.
+    step : float
+        What difference matters: digits below it are left out; 0 for three significant digits.
+
+    Examples
+    --------
+    >>> number(2103.4, 10), number(0.12345), number(-0.0), number(1234567.0), number(3.2e-7)
+    ('2,100', '0.123', '0', '1,230,000', '3.2e-07')
+    """
+    if not math.isfinite(value):
+        return str(value)
+    if step <= 0:
+        step = abs(value) / 100 or 1.0
+    digits = -math.floor(math.log10(step))
+    rounded = round(value, digits) + 0.0  # no negative zero
+    if rounded and (abs(rounded) < 1e-4 or abs(rounded) >= 1e9):
+        return f"{rounded:.3g}"
+    return f"{rounded:,.{max(0, digits)}f}"
+
+
+def between(low: float, high: float) -> tuple[str, str]:
+    """Write the two ends of a range, with as many digits as its width asks for.
+
+    Examples
+    --------
+    >>> between(2103.4, 2896.1), between(-0.0213, 0.0178)
+    (('2,100', '2,900'), ('-0.02', '0.018'))
+    """
+    width = high - low
+    step = 10.0 ** math.floor(math.log10(width / 20)) if width > 0 else 0.0
+    ends = number(low, step), number(high, step)
+    return _trimmed(ends[0]), _trimmed(ends[1])
+
+
+def _trimmed(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
+
+
+def interval(low: float, high: float, digits: int = 2) -> str:
+    """Write an interval as "0.17 to 0.25"."""
+    return f"{low:.{digits}f} to {high:.{digits}f}"
+
+
+def probability(pvalue: float) -> str:
+    """Write a p-value: "p = 0.41", "p = 0.001".
+
+    Examples
+    --------
+    >>> probability(0.4123), probability(0.000999), probability(2e-7)
+    ('p = 0.41', 'p = 0.001', 'p = 2e-07')
+    """
+    return f"p = {pvalue:.1g}" if pvalue < 0.01 else f"p = {pvalue:.2g}"
+
+
+def listed(parts: list[str]) -> str:
+    """Join parts by commas and "and".
+
+    Examples
+    --------
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def reaches(
+    sample: Sample, point: FloatArray, half: Mapping[int, float]
+) -> dict[str, tuple[float, float]]:
+    """Return the range of each numeric column in which rows count at least half, within the data.
+
+    Parameters
+    ----------
+    sample : Sample
+        The data.
+    point : ndarray of shape (d_x,)
+        The location, in the user's units.
+    half : mapping
+        Column number to half the length of the range, in the user's units.
+
+    Returns
+    -------
+    dict
+        Column name to (low, high), for columns of which the range leaves some rows out.
+    """
+    found = {}
+    for column, reach in half.items():
+        values = sample.x[:, column]
+        low, high = point[column] - reach, point[column] + reach
+        inside = np.count_nonzero((values >= low) & (values <= high)) / len(values)
+        if inside < NEARLY_ALL:
+            ends = max(low, float(values.min())), min(high, float(values.max()))
+            found[sample.x_columns[column].name] = (float(ends[0]), float(ends[1]))
+    return found
+
+
+def place(
+    sample: Sample,
+    point: FloatArray,
+    reach: Mapping[str, tuple[float, float]],
+    levels: Mapping[int, str],
+) -> str:
+    """Say where: "income between 2,100 and 2,900 and city = Oslo"."""
+    parts = []
+    for i, column in enumerate(sample.x_columns):
+        if i in levels:
+            parts.append(f"{column.name} = {levels[i]}")
+        elif column.name in reach:
+            parts.append(_range(sample, i, column.name, reach[column.name]))
+    return listed(parts) if parts else EVERYWHERE
+
+
+def _range(sample: Sample, column: int, name: str, ends: tuple[float, float]) -> str:
+    """A range, open where the data end."""
+    values = sample.x[:, column]
+    low, high = between(*ends)
+    if ends[1] >= values.max():
+        return f"{name} above {low}"
+    if ends[0] <= values.min():
+        return f"{name} below {high}"
+    return f"{name} between {low} and {high}"

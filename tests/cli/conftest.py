@@ -1,0 +1,61 @@
+"""Tables of predictions, and a check that takes no time."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from made_checks import make_check
+
+
+@pytest.fixture
+def columns():
+    """Columns of a table of predictions, true ones, with text and groups."""
+    rng = np.random.default_rng(5)
+    n = 90
+    income = rng.uniform(0.0, 4.0, n)
+    age = rng.uniform(20.0, 60.0, n)
+    town = np.where(rng.uniform(size=n) < 0.5, "Oslo", "Bergen")
+    mu = 2.0 * income
+    return {
+        "income": income,
+        "age": age,
+        "town": town,
+        "food": mu + rng.standard_normal(n),
+        "drink": -mu + rng.standard_normal(n),
+        "mu": mu,
+        "sd": np.ones(n),
+        "mu2": -mu,
+        "sd2": np.ones(n),
+        "score": np.zeros(n),
+    }
+
+
+@pytest.fixture
+def table(columns, tmp_path, monkeypatch):
+    """Write the columns as CSV, after some changes, and go where they are."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(name="t.csv", **changes):
+        from pyarrow import csv, feather, parquet
+
+        data = pa.table({**columns, **changes})
+        {"csv": csv.write_csv, "parquet": parquet.write_table}.get(
+            name.rpartition(".")[2], feather.write_feather
+        )(data, name)
+        return name
+
+    return write
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Have checks give a made one at once; returns what they were called with."""
+    calls = []
+
+    def check(model, x, y=None, **options):
+        calls.append({"model": model, "x": x, "y": y, **options})
+        return make_check(bad=quick.bad)
+
+    quick.bad, quick.calls = True, calls
+    monkeypatch.setattr("condgof.cli.check._run.check", check)
+    return quick

@@ -1,0 +1,130 @@
+"""Large tables stream: the same result as read whole, with nulls counted and left out."""
+
+import json
+
+import numpy as np
+import pytest
+
+from condgof.cli import main
+from condgof.sample import Source
+
+ROLES = ["--x", "income,age", "--y", "food", "--mean", "mu", "--std", "sd"]
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Take every table for a large one."""
+    monkeypatch.setattr("condgof.cli.check._load.STREAM_BYTES", 0)
+
+
+def result(capsys, *words):
+    assert main(["check", *words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.feather"])
+def test_streamed_is_as_read_whole(name, table, capsys, monkeypatch):
+    table(name)
+    whole = result(capsys, name, *ROLES)
+    monkeypatch.setattr("condgof.cli.check._load.STREAM_BYTES", 0)
+    streamed = result(capsys, name, *ROLES)
+    assert (whole["data"]["streamed"], streamed["data"]["streamed"]) == (False, True)
+    assert streamed["check"]["result"]["pvalue"] == whole["check"]["result"]["pvalue"]
+    np.testing.assert_allclose(
+        streamed["check"]["result"]["statistic"], whole["check"]["result"]["statistic"], rtol=1e-8
+    )
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.feather"])
+def test_nulls_in_a_stream(name, table, columns, small, quick, capsys):
+    income, sd = columns["income"].tolist(), columns["sd"].tolist()
+    income[3] = sd[60] = None
+    table(name, income=income, sd=sd)
+    assert main(["check", name, *ROLES]) == 2
+    assert f"{name} has missing values in 2 rows (income 1, sd 1) of 90" in capsys.readouterr().err
+    seen = []
+
+    def look(model, x, y=None, **options):
+        block = x.with_extra(model.names).block_range(0, x.n)
+        seen.append((x, block))
+        return quick_check(model, x, y, **options)
+
+    from condgof.cli.check import _run
+
+    quick_check = _run.check
+    _run.check = look
+    try:
+        assert main(["check", name, *ROLES, "--drop-nulls"]) == 0
+    finally:
+        _run.check = quick_check
+    source, block = seen[0]
+    keep = np.setdiff1d(np.arange(90), [3, 60])
+    assert isinstance(source, Source)
+    np.testing.assert_allclose(block.y[:, 0], columns["food"][keep])
+    np.testing.assert_allclose(block.extra["mu"], columns["mu"][keep])
+    assert "88 rows; 2 rows (income 1, sd 1) with missing values left out; streamed" in " ".join(
+        capsys.readouterr().out.split()
+    )
+    assert not any("condgof-" in path and _exists(path) for path in source.paths), "temporary file"
+
+
+def _exists(path):
+    from pathlib import Path
+
+    return Path(path).exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"sd": np.r_[np.ones(89), 0.0]}, "it is not in 1 of 90 rows, the first 0 in row 89"),
+        ({"mu": np.r_[np.ones(89), np.inf]}, "Column 'mu' of t.parquet is infinite in 1 of 90 rows"),
+    ],
+)
+def test_what_cannot_be(changes, message, table, small, capsys):
+    table("t.parquet", **changes)
+    assert main(["check", "t.parquet", *ROLES]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_text_in_a_number_column_of_a_stream(table, columns, small, capsys):
+    food = [str(value) for value in columns["food"]]
+    food[70] = "many"
+    table(food=food)
+    assert main(["check", "t.csv", *ROLES]) == 2
+    error = capsys.readouterr().err
+    assert "'food'" in error
+    assert error.count("\n") == 1
+
+
+def test_scores_and_models_stream(table, columns, small, quick, tmp_path, monkeypatch):
+    import sys
+
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    (tmp_path / "mine_streamed.py").write_text(
+        "import condgof as cg\nimport numpy as np\n"
+        "line = cg.models.Normal(mean=lambda x: 2.0 * x['income'], std=1.0)\nbound = np.zeros(90)\n"
+    )
+    table("t.parquet")
+    words = ["check", "t.parquet", "--x", "income", "--y", "food"]
+    assert main([*words, "--score", "score"]) == 0
+    assert quick.calls[0]["model"].names == ("score",)
+    assert main([*words, "--model", "mine_streamed:line"]) == 0
+    call = quick.calls[1]
+    block = call["x"].block_range(0, 90)
+    np.testing.assert_allclose(
+        np.ravel(call["model"].score(block.y, block.x)), columns["mu"] - columns["food"]
+    )
+    assert main([*words, "--model", "mine_streamed:bound"]) == 0
+    income = columns["income"].tolist()
+    income[2] = None
+    table("t.parquet", income=income)
+    assert main([*words, "--model", "mine_streamed:bound", "--drop-nulls"]) == 0
+    assert quick.calls[3]["model"].rows == 89
+
+
+def test_text_is_read_into_memory_and_said(table, small, quick, capsys):
+    assert main(["check", table(), *ROLES, "--x", "town"]) == 0
+    assert "because text columns such as town cannot be streamed" in capsys.readouterr().err
+    assert main(["check", table(), *ROLES, "--x", "town", "--quiet"]) == 0
+    assert capsys.readouterr().err == ""

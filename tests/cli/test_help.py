@@ -1,0 +1,80 @@
+"""Help: every command has it, the page in docs/ is made from it, and every option of it is tested."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from condgof.cli import main
+from condgof.cli._app import command
+from condgof.cli._help import _commands, examples, help_page
+
+ROOT = Path(__file__).parent.parent.parent
+COMMANDS = dict(_commands("condgof", command()))
+
+
+def options(name):
+    return [p for p in COMMANDS[name].params if p.param_type_name == "option"]
+
+
+def test_the_page_is_up_to_date():
+    assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == help_page(), "run: make docs"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_on_the_terminal_has_every_option_and_example(name, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main([*name.split()[1:], "--help"]) == 0
+    text = " ".join(re.sub("[│╭╮╰╯─]", " ", capsys.readouterr().out).split())
+    for option in options(name):
+        assert option.opts[0] in text
+        if option.help:
+            assert " ".join(option.help.split())[:30] in text
+    for example in examples(COMMANDS[name]):
+        assert example in text
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_examples_are_there_and_parse(name):
+    shown = examples(COMMANDS[name])
+    assert shown
+    for example in shown:
+        words = shlex.split(example)
+        assert " ".join(words[: len(name.split())]) == name
+        known = {flag for option in options(name) for flag in option.opts}
+        assert {word for word in words if word.startswith("--")} <= known
+        COMMANDS[name].make_context("condgof", words[len(name.split()) :])  # raises where it cannot
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_options_say_what_they_take(name):
+    for option in options(name):
+        assert option.help, option.opts
+        assert option.is_flag or option.metavar, option.opts
+
+
+def test_every_option_of_check_is_tested():
+    folder = Path(__file__).parent
+    text = "".join(
+        path.read_text() for path in (*folder.glob("test_check*.py"), folder / "test_groups.py")
+    )
+    for option in options("condgof check"):
+        for flag in option.opts:
+            assert f'"{flag}"' in text, flag
+
+
+def test_model_says_that_it_runs_code(capsys):
+    assert main(["check", "--help"]) == 0
+    text = " ".join(re.sub("[│╭╮╰╯─]", " ", capsys.readouterr().out).split())
+    assert "This runs the code in there" in text
+    assert "Pickle files are never opened" in text
+
+
+def test_the_module_writes_the_page(tmp_path):
+    import subprocess
+    import sys
+
+    path = tmp_path / "cli.md"
+    subprocess.run([sys.executable, "-m", "condgof.cli._help", str(path)], check=True)
+    assert path.read_text(encoding="utf-8") == help_page()
