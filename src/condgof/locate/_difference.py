@@ -195,7 +195,8 @@ def compare_map(
     >>> rng = np.random.default_rng(0)
     >>> x = rng.uniform(-2, 2, 1000)
     >>> y = rng.standard_normal(1000)
-    >>> left, right = (np.where(x < 0, 0.6, 0.0), np.ones(1000)), (np.where(x > 0, 0.6, 0.0), np.ones(1000))
+    >>> left = (np.where(x < 0, 0.6, 0.0), np.ones(1000))
+    >>> right = (np.where(x > 0, 0.6, 0.0), np.ones(1000))
     >>> found = cg.compare_map(left, right, x, y, at=[-1.0, 1.0], names=("left", "right"), rng=0)
     >>> found.ratio[0] > 2, found.ratio[1] < -2
     (np.True_, np.True_)

@@ -55,6 +55,17 @@ class Comparison(GofResult):
             return None
         return self.names[0] if self.difference > 0 else self.names[1]
 
+    def words(self, alpha: float = 0.05) -> str:
+        """Say in a sentence, without a full stop, what came out at level `alpha`."""
+        p, q = self.names
+        level = f"at the {100 * alpha:g}% level"
+        if self.reject(alpha):
+            return f"{self.worse} fits worse than {q if self.worse == p else p} {level}"
+        if self.alternative == "two-sided":
+            return f"no evidence {level} that one fits worse than the other"
+        first, second = (p, q) if self.alternative == "greater" else (q, p)
+        return f"no evidence {level} that {first} fits worse than {second}"
+
     def confidence_interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return the interval of the difference at another level."""
         error = self.details.get("standard_error")
@@ -70,18 +81,11 @@ class Comparison(GofResult):
 
     def __str__(self) -> str:
         p, q = self.names
-        if self.reject():
-            verdict = f"{self.worse} fits worse than {q if self.worse == p else p} at the 5% level"
-        elif self.alternative == "two-sided":
-            verdict = "no evidence at the 5% level that one fits worse than the other"
-        else:
-            first, second = (p, q) if self.alternative == "greater" else (q, p)
-            verdict = f"no evidence at the 5% level that {first} fits worse than {second}"
         low, high = self.interval
         wide = max(len(p), len(q), 8)
         lines = [
             f"comparison of {p} and {q}, n = {self.n:,}",
-            f"  {'verdict':{wide + 2}} {verdict}",
+            f"  {'verdict':{wide + 2}} {self.words()}",
             f"  {'p-value':{wide + 2}} {self.pvalue:.4g} ({self.alternative})",
             f"  {'difference':{wide + 2}} {self.difference:.4g} (95% interval {low:.4g} to {high:.4g})",
             *(
