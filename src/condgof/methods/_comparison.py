@@ -82,21 +82,21 @@ class Comparison(GofResult):
     def __str__(self) -> str:
         p, q = self.names
         low, high = self.interval
-        wide = max(len(p), len(q), 8)
+        wide = max(len(p) + 5, len(q) + 5, 10)
         lines = [
             f"comparison of {p} and {q}, n = {self.n:,}",
-            f"  {'verdict':{wide + 2}} {self.words()}",
-            f"  {'p-value':{wide + 2}} {self.pvalue:.4g} ({self.alternative})",
-            f"  {'difference':{wide + 2}} {self.difference:.4g} (95% interval {low:.4g} to {high:.4g})",
+            f"  {'verdict':{wide}} {self.words()}",
+            f"  {'p-value':{wide}} {self.pvalue:.4g} ({self.alternative})",
+            f"  {'difference':{wide}} {self.difference:.4g} (95% interval {low:.4g} to {high:.4g})",
             *(
-                f"  {'D of ' + name:{wide + 2}} {value:.4g}"
+                f"  {'D of ' + name:{wide}} {value:.4g}"
                 for name, value in zip(self.names, self.discrepancies, strict=True)
             ),
         ]
         if self.kernel_x is not None:
-            lines.append(f"  {'kernel x':{wide + 2}} {self.kernel_x}")
-            lines.append(f"  {'kernel y':{wide + 2}} {self.kernel_y}")
-        lines += [f"  {'note':{wide + 2}} {note}" for note in self.details.get("notes", ())]
+            lines.append(f"  {'kernel x':{wide}} {self.kernel_x}")
+            lines.append(f"  {'kernel y':{wide}} {self.kernel_y}")
+        lines += [f"  {'note':{wide}} {note}" for note in self.details.get("notes", ())]
         return "\n".join(lines)
 
 
