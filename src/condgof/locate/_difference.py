@@ -92,6 +92,14 @@ class DifferenceMap:
         Passing it as ``rng=`` gives this very map.
     details : mapping
         Notes.
+
+    Examples
+    --------
+    >>> at, value = np.array([[0.5]]), np.array([0.2])
+    >>> place = Place({"age": 0.5}, "p", 0.2, 4.0)
+    >>> found = DifferenceMap(("p", "q"), ("age",), at, value, value / 4, 4 * value, (place,), n=100)
+    >>> print(found.worse("p")[0])
+    age = 0.5: p is worse (4.0 times the noise)
     """
 
     names: tuple[str, str]

@@ -155,6 +155,12 @@ class Ranking:
         Notes, and what is special to the solver.
     method : str
         "rank".
+
+    Examples
+    --------
+    >>> found = Ranking(("a", "b"), (0.0, 0.3), (Pair("a", "b", 0.3, 0.1, 0.003, 0.003),), n=100)
+    >>> found.best(), found.best(alpha=0.001)
+    (('a',), ('a', 'b'))
     """
 
     names: tuple[str, ...]
