@@ -171,6 +171,28 @@ def task_million(test, n):
     return lambda: getattr(cg, test)(model, x, y, rng=0)
 
 
+def two_models(n):
+    """The truth in two dimensions, and a model with a mean too high in the first column."""
+    import numpy as np
+
+    x, y, s = large(n)
+    return s + np.array([0.2, 0.0]), s, x, y
+
+
+def task_compare(n):
+    import condgof as cg
+
+    p, q, x, y = two_models(n)
+    return lambda: cg.compare(p, q, x, y, rng=0)
+
+
+def task_compare_dense(n):
+    from textbook import dense_compare
+
+    p, q, x, y = two_models(n)
+    return lambda: dense_compare(x, y, p, q, 1.7, 2.4)
+
+
 ADAPTIVE = {
     f"{test}-{n}": (task_one if n < 10_000 else task_million, test, n)
     for n in (300, 1500, 5000, 100_000, 1_000_000)
@@ -234,6 +256,8 @@ TASKS = {
         name: lambda task=task, test=test, n=n: task(test, n)
         for name, (task, test, n) in ADAPTIVE.items()
     },
+    "compare-dense": lambda: task_compare_dense(5000),
+    **{f"compare-{n}": lambda n=n: task_compare(n) for n in (5000, 100_000, 1_000_000)},
     "torch-batch": lambda: network_scores(8192, "closed"),
     "torch-scores": lambda: network_scores(10**6, "closed"),
     "torch-autograd-batch": lambda: network_scores(8192, "autograd"),
@@ -260,6 +284,9 @@ PARTS = {"lbfgs": 3, "map": 2000, "map-one-by-one": 100}
 
 #: Tasks too long to be repeated five times.
 REPEATS = {
+    "compare-dense": 2,
+    "compare-1000000": 1,
+    "compare-100000": 2,
     "adaptive-1000000": 2,
     **{name: 2 for name, (_, n, _) in DEPENDENT.items() if n > 10_000},
     "kcsd-1000000": 3,
@@ -488,6 +515,19 @@ def bench_dependence():
         print(f"| {test} | {n:,} | {shown} |", flush=True)
 
 
+def bench_compare():
+    show(
+        "compare: two models, d_x = d_y = 2",
+        {
+            "compare-dense": "textbook: two dense float32 matrices, n = 5000",
+            "compare-5000": "condgof.compare, exact, n = 5000",
+            "compare-100000": "condgof.compare, low rank, n = 1e5",
+            "compare-1000000": "condgof.compare, low rank, n = 1e6",
+        },
+        "compare-dense",
+    )
+
+
 def bench_torch_scores():
     """Memory of scoring 1e6 rows with a network: the arrays, one batch, and little else."""
     arrays = 3 * 16e6 / 2**20  # x, y and scores: two columns of doubles each
@@ -535,6 +575,7 @@ BENCHES = {
     "adaptive": bench_adaptive,
     "check": bench_check,
     "dependence": bench_dependence,
+    "compare": bench_compare,
     "power": bench_power,
 }
 

@@ -7,8 +7,29 @@ from typing import TYPE_CHECKING, Any
 
 from condgof import errors, models
 from condgof.kernels import IMQ, Categorical, Gaussian, Kernel, Laplace, Matern52, Radial
-from condgof.locate import Check, GroupedChecks, check, check_groups, power_criterion, witness
-from condgof.methods import adaptive, fscd, fssd, kcsd, ksd, mmd, zheng
+from condgof.locate import (
+    Check,
+    DifferenceMap,
+    GroupedChecks,
+    check,
+    check_groups,
+    compare_map,
+    power_criterion,
+    witness,
+)
+from condgof.methods import (
+    Comparison,
+    Ranking,
+    adaptive,
+    compare,
+    fscd,
+    fssd,
+    kcsd,
+    ksd,
+    mmd,
+    rank,
+    zheng,
+)
 from condgof.models import (
     as_model,
     columns,
@@ -33,6 +54,8 @@ __all__ = [
     "IMQ",
     "Categorical",
     "Check",
+    "Comparison",
+    "DifferenceMap",
     "Gaussian",
     "GofResult",
     "GroupedChecks",
@@ -40,12 +63,15 @@ __all__ = [
     "Laplace",
     "Matern52",
     "Radial",
+    "Ranking",
     "Source",
     "adaptive",
     "as_model",
     "check",
     "check_groups",
     "columns",
+    "compare",
+    "compare_map",
     "errors",
     "from_jax",
     "from_log_prob",
@@ -61,6 +87,7 @@ __all__ = [
     "normal",
     "plot_power",
     "power_criterion",
+    "rank",
     "scan",
     "scores",
     "study",

@@ -9,6 +9,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from comparisons import compare_cells
 
 import condgof as cg
 from condgof.study import problem
@@ -76,7 +77,7 @@ class Cell:
         return {**METHODS, **LOWRANK, **ADAPTIVE}[self.method](case.p, x, y, **options).pvalue
 
 
-def all_cells() -> list[Cell]:
+def all_cells() -> list[Any]:
     level = [
         Cell("level", name, n, method, null, 1000)
         for name, n, method, null in itertools.product(TRUE_MODELS, (100, 300), METHODS, NULLS)
@@ -101,4 +102,4 @@ def all_cells() -> list[Cell]:
     ]
     from dependence import dependent_cells  # whose cells are made of this file's
 
-    return power + lowrank + level + dependent_cells()
+    return [*power, *lowrank, *level, *dependent_cells(), *compare_cells()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from comparisons import compare_lines
 from dependence import dependence_lines
 from scipy.stats import binom
 
@@ -74,6 +75,9 @@ def table(
     dependent = [c for c in cells if c.kind == "dependence"]
     if dependent:
         lines += dependence_lines(dependent, results, bounds, failures)
+    compared = [c for c in cells if c.kind == "compare"]
+    if compared:
+        lines += compare_lines(compared, results, failures)
     lines.append("All claims hold." if not failures else "Claims that fail:\n")
     lines += [f"- {failure}" for failure in failures]
     return "\n".join(lines) + "\n"

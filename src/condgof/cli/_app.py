@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from condgof.cli import _check
+from condgof.cli import _check, _compare
 from condgof.study import METHODS, MISFITS, PAPER_TRIALS, PROBLEMS
 
 SETTINGS = {"help_option_names": ["-h", "--help"]}
@@ -54,6 +54,7 @@ def _condgof() -> None:
 
 
 app.command(help=_check.HELP, epilog=_check.EXAMPLES)(_check.check)
+app.command(help=_compare.HELP, epilog=_compare.EXAMPLES)(_compare.compare)
 
 
 @app.command(epilog="Example: condgof demo --out demo-output")

@@ -2,6 +2,7 @@
 
 from condgof.locate._check import check
 from condgof.locate._check_groups import check_groups
+from condgof.locate._difference import DifferenceMap, Place, compare_map
 from condgof.locate._grouped import GroupedChecks
 from condgof.locate._maps import power_criterion, witness
 from condgof.locate._record import (
@@ -20,6 +21,7 @@ __all__ = [
     "SCHEMA",
     "Check",
     "Detectable",
+    "DifferenceMap",
     "Effect",
     "Finding",
     "GroupedChecks",
@@ -27,8 +29,10 @@ __all__ = [
     "Landscape",
     "Location",
     "Panel",
+    "Place",
     "check",
     "check_groups",
+    "compare_map",
     "power_criterion",
     "witness",
 ]

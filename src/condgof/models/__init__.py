@@ -9,6 +9,7 @@ from condgof.models._answers import cdf_rows, check_cdf, sample_rows
 from condgof.models._as_model import as_model, scores
 from condgof.models._base import ConditionalModel
 from condgof.models._columns import ColumnsModel, columns
+from condgof.models._common import Common, common_coordinates, outside_support
 from condgof.models._coordinates import (
     BLIND,
     STANDARDIZED_BY,
@@ -46,6 +47,7 @@ __all__ = [
     "STANDARDIZED_BY",
     "Beta",
     "ColumnsModel",
+    "Common",
     "ConditionalModel",
     "Coordinates",
     "Exponential",
@@ -69,6 +71,7 @@ __all__ = [
     "check_cdf",
     "choose_coordinates",
     "columns",
+    "common_coordinates",
     "coordinates_of",
     "from_jax",
     "from_log_prob",
@@ -78,6 +81,7 @@ __all__ = [
     "from_torch",
     "mdn",
     "normal",
+    "outside_support",
     "residual_scale_by_cv",
     "sample_rows",
     "scores",

@@ -4,6 +4,7 @@ from condgof.null._combine import Evidence, Family, combine
 from condgof.null._dependent import Dependence, Parcels, group_weights, stretch_weights
 from condgof.null._named import NULLS, bootstrap_weights, check_n_boot, check_null
 from condgof.null._pvalue import normal_pvalue, pvalue, settle_ties
+from condgof.null._skewed import ALTERNATIVES, Difference, check_alternative
 from condgof.null._spectral import spectral_draws
 from condgof.null._weights import (
     RowWeights,
@@ -13,13 +14,16 @@ from condgof.null._weights import (
 )
 
 __all__ = [
+    "ALTERNATIVES",
     "NULLS",
     "Dependence",
+    "Difference",
     "Evidence",
     "Family",
     "Parcels",
     "RowWeights",
     "bootstrap_weights",
+    "check_alternative",
     "check_n_boot",
     "check_null",
     "combine",

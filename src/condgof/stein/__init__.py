@@ -9,6 +9,7 @@ from condgof.stein._criterion import (
 )
 from condgof.stein._features import sweep_features
 from condgof.stein._finite_set import finite_set_features, finite_set_gradient
+from condgof.stein._joint_sweep import JointSums, joint_sweep
 from condgof.stein._kernel import SteinKernel, SteinRows
 from condgof.stein._landmarks import Landmarks, choose_landmarks
 from condgof.stein._local import LocalKernel, local_forms, local_totals
@@ -25,6 +26,8 @@ from condgof.stein._scale_landmarks import (
 )
 from condgof.stein._scale_sweep import ScaleSums, scale_sweep
 from condgof.stein._scales import ScaleKernel, ScaleRows
+from condgof.stein._shared import SharedFeatures, choose_shared
+from condgof.stein._shared_pass import shared_moments, shared_spread, shared_sums, totals_of
 from condgof.stein._sweep import (
     DEFAULT_MEMORY,
     ArrayWeights,
@@ -42,6 +45,7 @@ __all__ = [
     "ArrayRows",
     "ArrayWeights",
     "Gradient",
+    "JointSums",
     "Landmarks",
     "LocalKernel",
     "Moments",
@@ -53,6 +57,7 @@ __all__ = [
     "ScaleLandmarks",
     "ScaleRows",
     "ScaleSums",
+    "SharedFeatures",
     "SteinKernel",
     "SteinOperator",
     "SteinRows",
@@ -61,6 +66,7 @@ __all__ = [
     "check_memory",
     "choose_landmarks",
     "choose_scale_landmarks",
+    "choose_shared",
     "criterion_gradient",
     "criterion_of_means",
     "criterion_slopes",
@@ -68,6 +74,7 @@ __all__ = [
     "finite_set_features",
     "finite_set_gradient",
     "forms",
+    "joint_sweep",
     "local_forms",
     "local_parcels",
     "local_totals",
@@ -81,6 +88,10 @@ __all__ = [
     "scale_parcels",
     "scale_sweep",
     "scale_totals",
+    "shared_moments",
+    "shared_spread",
+    "shared_sums",
     "sweep",
     "sweep_features",
+    "totals_of",
 ]

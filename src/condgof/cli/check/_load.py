@@ -97,24 +97,26 @@ def _whole(table: Table, roles: Roles, model: ConditionalModel | None, drop_null
     if dropped.rows:
         data = {name: values[complete] for name, values in data.items()}
     x = Frame({name: data[name] for name in roles.x})
-    y = _y_of(data, roles)
+    y = y_of(data, roles)
     groups = None if roles.by is None else Series(roles.by, data[roles.by])
     found = model
     if model is None:
-        found = _predicted(data, roles)
+        found = predicted(data, roles)
     elif model.rows is not None:
         found = bound_to(model, survey.rows, np.flatnonzero(complete))
     return Loaded(found, x, y, groups, len(x), dropped)
 
 
-def _y_of(data: dict[str, AnyArray], roles: Roles) -> Frame | Series:
+def y_of(data: dict[str, AnyArray], roles: Roles) -> Frame | Series:
     """Return one column of y as a series, which models get as (n,), several as a frame."""
     if len(roles.y) == 1:
         return Series(roles.y[0], data[roles.y[0]])
     return Frame({name: data[name] for name in roles.y})
 
 
-def _predicted(data: dict[str, AnyArray], roles: Roles) -> Any:
+def predicted(data: dict[str, AnyArray], roles: Roles) -> Any:
+    """Return the model whose predictions are in columns."""
+
     def stack(names: tuple[str, ...]) -> AnyArray:
         return np.column_stack([data[name] for name in names])
 

@@ -77,7 +77,7 @@ def run_check(options: Options) -> int:
         raise InputError(f"--model-x must be one of {', '.join(FORMS)}, got {options.model_x!r}.")
     if options.report is not None:
         check_place(options.report, "--report")
-    say = _silence if options.quiet else _tell
+    say = silence if options.quiet else tell
     # Whatever users' models print must not get between the results.
     with redirect_stdout(sys.stderr), _status(options):
         table = Table.of(options.data)
@@ -152,9 +152,10 @@ def _status(options: Options) -> Iterator[None]:
         yield
 
 
-def _tell(text: str) -> None:
+def tell(text: str) -> None:
+    """Say something on standard error."""
     print(f"condgof: {terminal(text)}", file=sys.stderr)
 
 
-def _silence(text: str) -> None:
-    pass
+def silence(text: str) -> None:
+    """Say nothing."""

@@ -1,0 +1,179 @@
+"""`condgof compare`: options, forms of output, exit codes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import condgof as cg
+from condgof.cli import main
+
+A = ["--a-mean", "mu", "--a-std", "sd"]
+B = ["--b-mean", "mu2", "--b-std", "sd2"]
+BASE = ["--x", "income", "--y", "food"]
+
+
+def run(*words):
+    return main(["compare", *words])
+
+
+def test_text(table, columns, capsys):
+    assert run(table(), *BASE, *A, *B, "--a-name", "good", "--b-name", "bad") == 0
+    shown = capsys.readouterr().out
+    assert "t.csv: 90 rows" in shown
+    assert "bad fits worse than good at the 5% level" in shown.lower()
+    assert "mean in mu2; standard deviation in sd2" in shown
+    assert "Where good and bad differ in fit" in shown
+    assert "income = " in shown
+
+
+def test_json_is_the_functions_own_result(table, columns, capsys):
+    words = (*BASE, *A, *B, "--seed", "3", "--alternative", "less", "--alpha", "0.01", "--json")
+    assert run(table("t.parquet"), *words) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["rejected"] is True
+    assert found["models"]["a"] == "mean in mu; standard deviation in sd"
+    own = cg.compare(
+        (columns["mu"], columns["sd"]), (columns["mu2"], columns["sd2"]), columns["income"],
+        columns["food"], names=("a", "b"), alternative="less", rng=3,
+    )  # fmt: skip
+    assert found["comparison"]["pvalue"] == pytest.approx(own.pvalue)
+    assert found["comparison"]["difference"] == pytest.approx(own.difference)
+    assert found["places"][0]["worse"] == "b"
+    assert "compare t.parquet" in found["command"]
+
+
+def test_exit_codes_and_quiet(table, capsys):
+    name = table()
+    assert run(name, *BASE, *A, *B, "--quiet", "--fail-on-reject") == 1
+    assert capsys.readouterr().out.count("\n") == 1
+    assert run(name, *BASE, *A, *B, "-q", "--fail-on-reject", "--alternative", "greater") == 0
+    same = ["--b-mean", "mu", "--b-std", "sd"]
+    assert run(name, *BASE, *A, *same, "-q", "--fail-on-reject") == 0
+    assert "(p = 1)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([*BASE, *A], "no model"),
+        ([*BASE, *A, "--b-mean", "mu2"], "--b-mean without --b-std"),
+        ([*BASE, *A, *B, "--b-score", "score"], "--b-mean and --b-std with --b-score"),
+        ([*BASE, *A, "--b-mean", "mu22", "--b-std", "sd"], "Did you mean"),
+        ([*BASE, *A, *B, "--alternative", "worse"], "alternative must be one of"),
+        ([*BASE, *A, *B, "--alpha", "5"], "--alpha must be between"),
+        ([*BASE, *A, *B, "--b-name", "a"], "different names"),
+        ([*BASE, *A, *B, "--model-x", "matrix"], "--model-x must be one of"),
+        ([*BASE, *A, "--b-mean", "town", "--b-std", "sd"], "Column 'town' of t.csv holds"),
+    ],
+)
+def test_wrong_use_is_code_2(table, capsys, words, message):
+    assert run(table(), *words) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error
+
+
+def test_a_pattern_for_x_leaves_out_the_columns_of_both_models(table, capsys):
+    words = ("--x", "*", "--y", "food,drink", "--a-mean", "mu,mu2", "--a-std", "sd,sd2")
+    name = table(s1=np.zeros(90), s2=np.ones(90))
+    assert run(name, *words, "--b-score", "s1,s2", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert set(found["places"][0]["x"]) == {"income", "age", "town", "score"}
+
+
+def test_rows_with_nulls(table, columns, capsys):
+    mu2 = columns["mu2"].copy()
+    mu2[4] = np.nan
+    name = table(mu2=mu2)
+    assert run(name, *BASE, *A, *B) == 2
+    assert "--drop-nulls" in capsys.readouterr().err
+    assert run(name, *BASE, *A, *B, "--drop-nulls") == 0
+    assert "1 row (mu2 1) with missing values left out" in capsys.readouterr().out
+
+
+MODULE = """
+import numpy as np
+import condgof as cg
+flat = cg.models.Normal(mean=lambda x: np.zeros(len(x)), std=2.0)
+right = cg.models.Normal(mean=lambda x: 2.0 * np.asarray(x)[:, 0], std=1.0)
+bound = np.zeros(90)
+positive = cg.models.Exponential(1.0)
+def broken():
+    return cg.from_score(lambda y, x: 1 / 0)
+"""
+
+
+@pytest.fixture
+def module(table):
+    name = table()
+    Path("mine.py").write_text(MODULE)
+    return name
+
+
+def test_imported_models_in_any_mixture(module, capsys):
+    words = (*BASE, *A, "--b-model", "mine.py:flat", "--json")
+    assert run(module, *words) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["comparison"]["difference"] < 0
+    assert found["models"]["b"] == "mine.py:flat"
+    assert run(module, *BASE, *A, "--b-model", "mine.py:right", "-q") == 0
+    assert "(p = 1)" in capsys.readouterr().out
+    assert run(module, *BASE, "--a-model", "mine.py:bound", "--b-model", "mine.py:flat", "-q") == 0
+
+
+def test_a_refuted_model(module, capsys):
+    words = (*BASE, *A, "--b-model", "mine.py:positive")
+    assert run(module, *words, "--fail-on-reject") == 1
+    assert "b is refuted" in capsys.readouterr().out
+    assert run(module, *words, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["comparison"]["difference"] is None
+
+
+def test_a_model_that_fails_is_named(module, capsys):
+    assert run(module, *BASE, *A, "--b-model", "mine.py:broken") == 2
+    assert "mine.py:broken" in capsys.readouterr().err
+
+
+def test_large_tables_are_streamed(table, columns, capsys, monkeypatch):
+    n = 5000
+    rng = np.random.default_rng(0)
+    income = rng.uniform(0, 4, n)
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    data = {
+        "income": income,
+        "food": 2 * income + rng.normal(size=n),
+        "mu": 2.1 * income,
+        "sd": np.ones(n),
+    }
+    data["score"] = 1.9 * income - data["food"]
+    data["mu2"] = np.where(np.arange(n) == 7, np.nan, 1.0)
+    table()
+    parquet.write_table(pa.table(data), "big.parquet")
+    words = (*BASE, *A, "--b-score", "score", "--json")
+    assert run("big.parquet", *words) == 0
+    whole = json.loads(capsys.readouterr().out)
+    monkeypatch.setattr("condgof.cli.compare._sides.STREAM_BYTES", 1000)
+    assert run("big.parquet", *words) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["data"]["streamed"] is True
+    assert found["comparison"]["solver"] == "lowrank"
+    assert whole["data"]["streamed"] is False
+    assert found["comparison"]["difference"] == pytest.approx(
+        whole["comparison"]["difference"], abs=2 * whole["comparison"]["details"]["standard_error"]
+    )
+    other = ("--b-mean", "mu2", "--b-std", "sd", "--drop-nulls", "--json")
+    assert run("big.parquet", *BASE, *A, *other) == 0
+    assert json.loads(capsys.readouterr().out)["data"]["dropped_rows"] == 1
+
+
+def test_as_a_program(table):
+    command = [sys.executable, "-m", "condgof", "compare", table(), *BASE, *A, *B, "--quiet"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "B fits worse than a" in done.stdout

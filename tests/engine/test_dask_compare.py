@@ -1,0 +1,51 @@
+"""compare and compare_map on a cluster: the same as on threads, from arrays, files and Dask arrays."""
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+
+import condgof as cg
+
+N = 9000
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=N)
+    return pd.DataFrame(
+        {"a": a, "y": a + rng.normal(size=N), "m": a + 0.1, "k": 0.9 * a, "s": np.ones(N)}
+    )
+
+
+def assert_same(result, other):
+    assert result.statistic == pytest.approx(other.statistic, rel=1e-8)
+    assert result.pvalue == pytest.approx(other.pvalue, rel=1e-6)
+
+
+def test_arrays(client, table):
+    p, q = (
+        (table["m"].to_numpy(), table["s"].to_numpy()),
+        cg.models.Normal(mean=lambda x: 0.9 * np.asarray(x)[:, 0], std=1.0),
+    )
+    x, y = table[["a"]].to_numpy(), table["y"].to_numpy()
+    assert_same(cg.compare(p, q, x, y, rng=1, engine=client), cg.compare(p, q, x, y, rng=1, engine=1))
+
+
+def test_files_and_maps(client, table, tmp_path):
+    table.to_parquet(tmp_path / "t.parquet")
+    source = cg.scan(tmp_path / "t.parquet", x="a", y="y")
+    p, q = cg.columns(mean="m", std="s"), (table["k"].to_numpy(), table["s"].to_numpy())
+    assert_same(cg.compare(p, q, source, rng=1, engine=client), cg.compare(p, q, source, rng=1))
+    one, other = (cg.compare_map(p, q, source, rng=1, engine=e, at=[-1.0, 1.0]) for e in (client, 1))
+    np.testing.assert_allclose(one.values, other.values, rtol=1e-8)
+    np.testing.assert_allclose(one.noise, other.noise, rtol=1e-8)
+
+
+def test_dask_arrays(client, table):
+    results = []
+    for chunks, engine in ((N, 1), (2500, client)):
+        x, y, m, k, s = (da.from_array(table[c].to_numpy(), chunks=chunks) for c in "aymks")
+        results.append(cg.compare((m, s), k - y, x, y, rng=1, engine=engine))
+    assert_same(*results)

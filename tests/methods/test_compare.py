@@ -1,0 +1,508 @@
+"""compare and rank: values against the dense formula, laws, degenerate cases, refuted models."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom, norm
+
+import condgof as cg
+import oracle
+from condgof.engine import Threads
+from condgof.errors import InputError, InputTypeError, NonFiniteError, ShapeError
+from condgof.kernels import CovariateKernel, OnColumns
+from condgof.stein import SteinOperator, joint_sweep
+
+Normal = cg.models.Normal
+
+
+def sample(n=40, d_x=2, d_y=1, seed=0):
+    rng = np.random.default_rng(seed)
+    x, y = rng.normal(size=(n, d_x)), rng.normal(size=(n, d_y)) @ np.triu(np.full((d_y, d_y), 0.7))
+    return x, y, 0.4 - y, -1.5 * y
+
+
+def slow_compare(x, y, scores, sigma_x, sigma_y, kernel=oracle.gaussian):
+    """Everything of a comparison from dense matrices, in the words of the docstring."""
+    n = len(y)
+    root = np.linalg.cholesky(np.cov(y.T, ddof=1).reshape(y.shape[1], -1))
+    u = np.linalg.solve(root, (y - y.mean(axis=0)).T).T
+    x = x / x.std(axis=0, ddof=1)
+    k = oracle.gram(x, x, oracle.gaussian, sigma_x)
+    p, q = (k * oracle.stein_h(u, s @ root, kernel, sigma_y) for s in scores)
+    m = p - q
+    np.fill_diagonal(m, 0.0)
+    value = oracle.u_statistic(m)
+    g = m.sum(axis=1) / (n - 1) - value
+    variance = max(4 * g @ g / (n * (n - 1)), 2 * (m**2).sum() / (n * (n - 1)) ** 2)
+    rest = m - g[:, None] - g - value
+    np.fill_diagonal(rest, 0.0)
+    unit = (n * variance / 4) ** 1.5 * np.sqrt(n)
+    cube, cross = (g**3).mean() / unit, g @ rest @ g / (n * (n - 1)) / unit
+    t = value / np.sqrt(variance)
+    a, b = (2 * cube + 3 * cross) / 6, (cube + 3 * cross) / 6
+    z = t + a * t**2 + a**2 * t**3 / 3 + b
+    return value, np.sqrt(variance), z, (oracle.u_statistic(p), oracle.u_statistic(q))
+
+
+@pytest.mark.parametrize("solver", ["exact", "lowrank"])
+@pytest.mark.parametrize("d_y", [1, 2])
+@pytest.mark.parametrize("kernel_y", [cg.Gaussian(0.8), cg.IMQ(1.3), cg.Matern52(1.1)])
+def test_values_of_the_dense_formula(solver, d_y, kernel_y):
+    """With every row a landmark the low-rank solver gives the very same difference, too."""
+    x, y, p, q = sample(d_y=d_y)
+    options = {} if solver == "exact" else {"rank": 40, "tolerance": 1e-13}
+    result = cg.compare(
+        p, q, x, y, kernel_x=cg.Gaussian(1.5), kernel_y=kernel_y, solver=solver, rng=0, **options
+    )
+    kernel = oracle.KERNELS[type(kernel_y).__name__]
+    value, error, z, both = slow_compare(x, y, (p, q), 1.5, kernel_y.sigma, kernel)
+    tolerance = 1e-9 if solver == "exact" else 1e-6
+    assert result.solver == solver
+    assert result.difference == pytest.approx(value, rel=tolerance)
+    assert result.details["standard_error"] == pytest.approx(error, rel=tolerance)
+    assert result.statistic == pytest.approx(z, rel=10 * tolerance)
+    if solver == "exact":
+        assert result.discrepancies == pytest.approx(both, rel=1e-9)
+        assert result.pvalue == pytest.approx(2 * norm.sf(abs(z)), rel=1e-7)
+
+
+def test_lowrank_discrepancies_are_those_of_functions_that_the_models_share():
+    """Derivatives are seen through the span of K(S, ·): G K⁻¹ Gᵀ in place of their own product."""
+    x, y, p, q = sample(d_y=2)
+    result = cg.compare(
+        p, q, x, y, kernel_x=cg.Gaussian(1.5), kernel_y=cg.Gaussian(0.8), rng=0,
+        solver="lowrank", rank=40, tolerance=1e-13,
+    )  # fmt: skip
+    n, root = len(y), np.linalg.cholesky(np.cov(y.T, ddof=1))
+    u = np.linalg.solve(root, (y - y.mean(axis=0)).T).T
+    k = oracle.gram(x / x.std(axis=0, ddof=1), x / x.std(axis=0, ddof=1), oracle.gaussian, 1.5)
+    pairs = [[oracle.gaussian(u[i], u[j], 0.8) for j in range(n)] for i in range(n)]
+    values = k * np.array([[pair[0] for pair in row] for row in pairs])
+    slopes = k[:, :, None] * np.array([[pair[1] for pair in row] for row in pairs])
+    for scores, found in ((p @ root, result.discrepancies[0]), (q @ root, result.discrepancies[1])):
+        matrix = (scores @ scores.T) * values
+        for c in range(2):
+            cross = slopes[:, :, c] * scores[:, c]
+            matrix += cross + cross.T + slopes[:, :, c] @ np.linalg.solve(values, slopes[:, :, c].T)
+        assert found == pytest.approx(oracle.u_statistic(matrix), rel=1e-6)
+
+
+def test_the_interval_ends_where_the_test_changes_its_mind():
+    x, y, p, q = sample(60)
+    result = cg.compare(p, q, x, y, rng=0)
+    cube, cross = result.details["skewness"]
+    a, b = (2 * cube + 3 * cross) / 6, (cube + 3 * cross) / 6
+    for end, z in zip(result.interval, (norm.isf(0.025), norm.ppf(0.025)), strict=True):
+        t = (result.difference - end) / result.details["standard_error"]
+        assert t + a * t**2 + a**2 * t**3 / 3 + b == pytest.approx(z, rel=1e-6)
+
+
+def test_lowrank_agrees_with_exact():
+    case = cg.study.problem("hgm")
+    x, y = case.draw(1500, np.random.default_rng(0))
+    exact, low = (cg.compare(case.p, case.r, x, y, solver=s, rng=1) for s in ("exact", "lowrank"))
+    assert low.difference == pytest.approx(exact.difference, rel=2e-3)
+    assert low.statistic == pytest.approx(exact.statistic, rel=2e-3)
+    assert low.details["residual"] < 2e-3
+    assert low.details["rank"] < 500
+
+
+def test_auto_is_exact_for_few_rows_and_says_so():
+    x, y, p, q = sample()
+    assert cg.compare(p, q, x, y).solver == "exact"
+    assert cg.compare(p, q, x, y, rank=20).solver == "lowrank"
+
+
+@pytest.mark.parametrize("solver", ["exact", "lowrank"])
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+def test_a_model_against_itself(solver, alternative):
+    x, y, p, _ = sample()
+    result = cg.compare(p, p.copy(), x, y, solver=solver, alternative=alternative, rng=0)
+    assert result.pvalue == 1
+    assert (result.statistic, result.difference, result.interval) == (0, 0, (0, 0))
+    assert result.worse is None
+
+
+def test_the_same_model_in_other_arithmetic_is_the_same():
+    x, y, _, _ = sample(200)
+    same = Normal(mean=lambda x: x @ [1.0, 0.5], std=1 / 3.0)
+    scores = (x @ [1.0, 0.5] - y[:, 0]) * 9.0
+    assert cg.compare(same, scores, x, y, rng=0).pvalue == 1
+
+
+def test_a_difference_far_below_the_scores_is_still_seen():
+    """Ten digits below: the variance must not come from differences of large sums."""
+    x, y, p, _ = sample(200)
+    near, far = (cg.compare(p, p + e * y, x, y, rng=0) for e in (1e-9, 1e-3))
+    assert near.statistic == pytest.approx(far.statistic, rel=0.02)
+
+
+@st.composite
+def comparisons(draw):
+    n, d_y = draw(st.integers(5, 40)), draw(st.integers(1, 3))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    x, y = rng.normal(size=(n, draw(st.integers(1, 3)))), rng.normal(size=(n, d_y))
+    if draw(st.booleans()):
+        x, y = np.round(x, 1), np.round(y, 1)
+        x[0] += 1.0
+        y[0] += 1.0
+    heavy = draw(st.sampled_from([1.0, 30.0]))
+    return x, y, rng.normal(size=(n, d_y)) * heavy, rng.normal(size=(n, d_y)) - y
+
+
+def same(a, b, tolerance=1e-7):
+    size = max(abs(a.discrepancies[0]), abs(a.discrepancies[1]), a.details["standard_error"])
+    assert b.difference == pytest.approx(a.difference, rel=tolerance, abs=tolerance * size)
+    assert b.pvalue == pytest.approx(a.pvalue, rel=1e-4, abs=1e-6)
+
+
+@given(comparisons())
+def test_swapping_the_models_changes_signs_only(case):
+    x, y, p, q = case
+    one, other = cg.compare(p, q, x, y, rng=0), cg.compare(q, p, x, y, rng=0)
+    assert other.statistic == pytest.approx(-one.statistic, rel=1e-9, abs=1e-9)
+    assert other.pvalue == pytest.approx(one.pvalue, rel=1e-8)
+    assert other.interval == pytest.approx((-one.interval[1], -one.interval[0]), rel=1e-7, abs=1e-12)
+    greater = cg.compare(p, q, x, y, alternative="greater", rng=0).pvalue
+    assert cg.compare(q, p, x, y, alternative="less", rng=0).pvalue == pytest.approx(greater, rel=1e-8)
+    assert cg.compare(p, q, x, y, alternative="less", rng=0).pvalue == pytest.approx(1 - greater)
+    assert one.pvalue == pytest.approx(2 * min(greater, 1 - greater), rel=1e-8)
+
+
+@given(comparisons(), st.randoms(use_true_random=False))
+def test_the_order_of_the_rows_does_not_matter(case, random):
+    order = list(range(len(case[0])))
+    random.shuffle(order)
+    same(
+        cg.compare(case[2], case[3], case[0], case[1], rng=0),
+        cg.compare(case[2][order], case[3][order], case[0][order], case[1][order], rng=0),
+    )
+
+
+@given(comparisons(), st.integers(0, 2**32))
+def test_any_affine_units_of_y_and_units_of_x_give_the_same(case, seed):
+    """y → By + c takes scores to B⁻ᵀs; x → ax + b in each column. Nothing changes."""
+    x, y, p, q = case
+    rng = np.random.default_rng(seed)
+    d = y.shape[1]
+    b = np.linalg.qr(rng.normal(size=(d, d)))[0] * rng.uniform(0.2, 5.0, d)
+    back = np.linalg.inv(b)
+    a = rng.uniform(0.1, 10.0, x.shape[1])
+    same(
+        cg.compare(p, q, x, y, rng=0),
+        cg.compare(p @ back, q @ back, a * x - 3.0, y @ b.T + 7.0, rng=0),
+        1e-6,
+    )
+
+
+@given(comparisons(), st.integers(1, 50), st.integers(1, 4))
+def test_tiles_and_threads(case, tile, threads):
+    x, y, p, q = case
+    kernel = CovariateKernel((OnColumns(cg.Gaussian(1.0), tuple(range(x.shape[1]))),))
+    operators = [SteinOperator.of(x, y, s, kernel, cg.Gaussian(1.0)) for s in (p, q)]
+    whole = joint_sweep(operators, engine=Threads(1))
+    cut = joint_sweep(operators, engine=Threads(threads), tile=tile)
+    for name in ("rows", "squares", "apart"):
+        size = np.abs(getattr(whole, name)).max()
+        np.testing.assert_allclose(
+            getattr(cut, name), getattr(whole, name), rtol=1e-9, atol=1e-11 * size
+        )
+    dense = [o.block(slice(0, o.n), slice(0, o.n)) * (1 - np.eye(o.n)) for o in operators]
+    np.testing.assert_allclose(whole.rows[0], dense[0].sum(axis=1), atol=1e-10 * np.abs(dense[0]).sum())
+    assert whole.apart[0] == pytest.approx(((dense[0] - dense[1]) ** 2).sum())
+
+
+@pytest.mark.parametrize("solver", ["exact", "lowrank"])
+def test_any_number_of_threads_gives_the_very_same(solver):
+    x, y, p, q = sample(300)
+    results = [cg.compare(p, q, x, y, rng=3, engine=k, solver=solver) for k in (1, 3)]
+    assert results[0].statistic == pytest.approx(results[1].statistic, rel=1e-12)
+    assert results[0].pvalue == results[1].pvalue
+
+
+def test_level_of_equally_wrong_models():
+    """The small version of `make calibrate ONLY=compare`: tails of 1e-4."""
+    trials, rejected = 200, {"two-sided": 0, "less": 0}
+    for trial in range(trials):
+        rng = np.random.default_rng([trial, 77])
+        x, y = rng.normal(size=(100, 1)), rng.normal(size=100)
+        for alternative in rejected:
+            rejected[alternative] += cg.compare(
+                0.3 - y, -0.3 - y, x, y, alternative=alternative, rng=0, engine=1
+            ).reject()
+    low, high = binom.ppf(5e-5, trials, 0.05), binom.isf(5e-5, trials, 0.05)
+    assert all(low <= count <= high for count in rejected.values()), rejected
+
+
+def test_a_degenerate_difference_does_not_reject():
+    rejected = 0
+    for trial in range(100):
+        rng = np.random.default_rng([trial, 78])
+        x, y = rng.normal(size=(100, 1)), rng.normal(size=100)
+        rejected += cg.compare(-y, -y * (1 + 0.3 * rng.normal(size=100)), x, y, rng=0, engine=1).reject()
+    assert rejected <= binom.isf(1e-4, 100, 0.05)
+
+
+def test_the_truth_is_preferred():
+    for name, n in (("hgm", 1000), ("qgm-1d", 300)):
+        case = cg.study.problem(name)
+        x, y = case.draw(n, np.random.default_rng(5))
+        assert cg.compare(case.p, case.r, x, y, alternative="greater", rng=0).pvalue < 0.01
+        assert cg.compare(case.p, case.r, x, y, alternative="less", rng=0).pvalue > 0.99
+
+
+# Bounded supports and refuted models.
+
+
+def positive(n=200, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, 1)), np.exp(0.5 * rng.standard_normal(n))
+
+
+def test_bounded_models_are_compared_on_one_line():
+    x, y = positive()
+    p, q = cg.models.LogNormal(0.2, 0.5), cg.models.LogNormal(-0.1, 0.6)
+    result = cg.compare(p, q, x, y, rng=0)
+    plain = cg.compare(Normal(mean=0.2, std=0.5), Normal(mean=-0.1, std=0.6), x, np.log(y), rng=0)
+    assert result.statistic == pytest.approx(plain.statistic, rel=1e-9)
+    assert result.details["reparametrized"] == "log(y - low)"
+
+
+def test_supports_that_differ_are_compared_where_both_live():
+    x, y = positive()
+    p, q = Normal(mean=1.0, std=0.6), cg.models.LogNormal(0.0, 0.5)
+    result = cg.compare(p, q, x, y, rng=0)
+    declared = cg.compare(cg.models.with_support(p, low=0.0), q, x, y, rng=0)
+    assert result.statistic == pytest.approx(declared.statistic, rel=1e-12)
+    assert any("supports differ" in note for note in result.details["notes"])
+    assert not any("supports differ" in note for note in declared.details["notes"])
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_model_outside_its_support_is_refuted(streamed, tmp_path):
+    x, y = positive(6000 if streamed else 200)
+    y[77] = -0.5
+    fine, refuted = Normal(mean=1.0, std=1.0), cg.models.Exponential(1.0)
+    data = (x, y)
+    if streamed:
+        pd = pytest.importorskip("pandas")
+        pd.DataFrame({"x": x[:, 0], "y": y}).to_csv(tmp_path / "a.csv", index=False)
+        data = (cg.scan(tmp_path / "a.csv", x="x", y="y"), None)
+    for alternative in ("two-sided", "greater"):
+        result = cg.compare(refuted, fine, *data, alternative=alternative, rng=0)
+        assert 0 < result.pvalue < 1e-300
+        assert result.worse == "p"
+        assert "row 77" in str(result)
+        assert result.discrepancies[0] == np.inf
+        assert np.isfinite(result.discrepancies[1])
+    assert cg.compare(refuted, fine, *data, alternative="less", rng=0).pvalue == 1
+    assert cg.compare(fine, refuted, *data, alternative="less", rng=0).pvalue < 1e-300
+    json.dumps(result.to_dict(), allow_nan=False)
+    both = cg.compare(refuted, cg.models.Gamma(2.0, 1.0), *data, rng=0)
+    assert both.pvalue == 1
+    assert both.worse is None
+    found = cg.rank({"no": refuted, "b": fine, "c": Normal(mean=1.5, std=2.0)}, *data, rng=0)
+    assert found.names[-1] == "no"
+    assert "no" not in found.best()
+    assert found.discrepancies[-1] == np.inf
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+# Where the rows are.
+
+
+def table(tmp_path, n=6000):
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(9)
+    a = rng.normal(size=n)
+    frame = pd.DataFrame({"a": a, "y": a + rng.normal(size=n), "m": a + 0.2, "k": 0.8 * a, "s": 1.0})
+    return frame
+
+
+def test_sources_bound_and_functional_models_give_the_same(tmp_path):
+    frame = table(tmp_path)
+    frame.to_parquet(tmp_path / "one.parquet")
+    frame[:2500].to_csv(tmp_path / "a.csv", index=False)
+    frame[2500:].to_csv(tmp_path / "b.csv", index=False)
+    p, q = cg.columns(mean="m", std="s"), cg.columns(mean="k", std="s")
+    one = cg.scan(tmp_path / "one.parquet", x="a", y="y")
+    two = cg.scan([tmp_path / "a.csv", tmp_path / "b.csv"], x="a", y="y")
+    first = cg.compare(p, q, one, rng=0)
+    assert first.solver == "lowrank"
+    bound = (frame["m"].to_numpy(), np.ones(len(frame)))
+    functional = Normal(mean=lambda x: 0.8 * x[:, 0], std=1.0)
+    for other in (
+        cg.compare(p, q, two, rng=0),
+        cg.compare(bound, functional, one, rng=0, engine=1),
+        cg.compare(p, functional, two, rng=0, engine=2),
+    ):
+        assert other.statistic == pytest.approx(first.statistic, rel=1e-8)
+        assert other.pvalue == pytest.approx(first.pvalue, rel=1e-6)
+    memory = cg.compare(bound, functional, frame[["a"]].to_numpy(), frame["y"].to_numpy(), rng=0)
+    assert memory.statistic == pytest.approx(first.statistic, rel=0.1)
+
+
+def test_a_small_source_is_compared_exactly(tmp_path):
+    frame = table(tmp_path, 300)
+    frame.to_parquet(tmp_path / "t.parquet")
+    source = cg.scan(tmp_path / "t.parquet", x="a", y="y")
+    p, q = cg.columns(mean="m", std="s"), cg.columns(mean="k", std="s")
+    result = cg.compare(p, q, source, rng=0)
+    memory = cg.compare((frame.m, frame.s), (frame.k, frame.s), frame[["a"]], frame[["y"]], rng=0)
+    assert (result.solver, result.statistic) == ("exact", pytest.approx(memory.statistic, rel=1e-12))
+
+
+def test_dask_arrays(tmp_path):
+    da = pytest.importorskip("dask.array")
+    frame = table(tmp_path)
+    x, y, m, k, s = (frame[c].to_numpy() for c in ("a", "y", "m", "k", "s"))
+    frame.to_parquet(tmp_path / "t.parquet")
+    source = cg.scan(tmp_path / "t.parquet", x="a", y="y")
+    lazy = [da.from_array(v, chunks=1700) for v in (x, y, m, s, k - y)]
+    result = cg.compare((lazy[2], lazy[3]), lazy[4], lazy[0], lazy[1], rng=0)
+    plain = cg.compare((m, s), k - y, source, rng=0)
+    assert result.statistic == pytest.approx(plain.statistic, rel=1e-8)
+
+
+# What comes back, and what is refused.
+
+
+def test_a_result_reads_pickles_and_goes_to_json():
+    x, y, p, q = sample(200)
+    result = cg.compare(p, q, x, y, names=("old", "new"), rng=4)
+    assert isinstance(result, cg.Comparison | cg.GofResult)
+    text = str(result)
+    assert "comparison of old and new, n = 200" in text
+    assert "D of new" in text
+    again = pickle.loads(pickle.dumps(result))
+    assert again.to_dict() == result.to_dict()
+    plain = json.loads(json.dumps(result.to_dict()))
+    assert plain["method"] == "compare"
+    assert plain["names"] == ["old", "new"]
+    assert plain["interval"] == list(result.interval)
+    assert result.confidence_interval(0.95) == pytest.approx(result.interval)
+    assert result.confidence_interval(0.5)[0] > result.interval[0]
+    assert cg.compare(p, q, x, y, rng=result.seed).pvalue == result.pvalue
+    with pytest.raises(AttributeError):
+        result.pvalue = 0.5
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"alternative": "worse"}, InputError, "alternative must be one of"),
+        ({"names": ("a", "a")}, InputError, "different names"),
+        ({"names": "ab"}, InputTypeError, "pair of strings"),
+        ({"names": ("a", "b", "c")}, InputError, "2 names"),
+        ({"solver": "fast"}, InputError, "solver must be one of"),
+        ({"scale_x": "max"}, InputError, "scale_x must be"),
+        ({"rank": 0}, InputError, "rank must be at least 1"),
+    ],
+)
+def test_wrong_options(options, error, words):
+    x, y, p, q = sample()
+    with pytest.raises(error, match=words):
+        cg.compare(p, q, x, y, **options)
+
+
+def test_an_error_says_which_model_it_is_about():
+    x, y, p, q = sample()
+    bad = q.copy()
+    bad[3] = np.nan
+    with pytest.raises(NonFiniteError, match=r"Model 'new': .* 1 of 40 rows"):
+        cg.compare(p, bad, x, y, names=("old", "new"))
+    with pytest.raises(InputTypeError, match="Model 'q': Cannot make a model of str"):
+        cg.compare(p, "model", x, y)
+    with pytest.raises(ShapeError, match=r"Model 'p': .*bound to 3 rows"):
+        cg.compare(p[:3], q, x, y)
+
+
+# Several models.
+
+
+def many(n=300):
+    rng = np.random.default_rng(2)
+    x = rng.uniform(-2, 2, (n, 1))
+    y = x[:, 0] + rng.normal(size=n)
+    ones = np.ones(n)
+    return {
+        "bent": (x[:, 0] + 0.4 * x[:, 0] ** 2, ones), "truth": (x[:, 0], ones),
+        "wide": (x[:, 0], 1.15 * ones), "flat": (0 * x[:, 0], ones),
+    }, x, y  # fmt: skip
+
+
+@pytest.mark.parametrize("solver", ["exact", "lowrank"])
+def test_rank_is_compare_for_every_pair(solver):
+    models, x, y = many()
+    found = cg.rank(models, x, y, rng=0, solver=solver)
+    assert list(found.discrepancies) == sorted(found.discrepancies)
+    assert len(found.pairs) == 6
+    for pair in found.pairs:
+        one = cg.compare(models[pair.worse], models[pair.better], x, y, rng=0, solver=solver)
+        assert pair.difference == pytest.approx(one.difference, rel=1e-6)
+        assert pair.standard_error == pytest.approx(one.details["standard_error"], rel=1e-6)
+        assert pair.pvalue == pytest.approx(one.pvalue, rel=1e-4)
+        assert pair.adjusted >= pair.pvalue
+    assert "truth" in found.best()
+    assert not {"bent", "flat"} & set(found.best())
+    adjusted = [pair.adjusted for pair in found.pairs]
+    assert adjusted == sorted(adjusted)
+
+
+def test_rank_corrects_by_the_largest_of_joint_draws():
+    """The first pair against the largest |z| of all six, drawn from the rows' own correlation."""
+    models, x, y = many(200)
+    models["bent"] = (x[:, 0] + 0.05 * x[:, 0] ** 2, np.ones(200))
+    models["flat"] = (0.95 * x[:, 0], np.ones(200))
+    found = cg.rank(models, x, y, rng=0, kernel_x=cg.Gaussian(1.0), kernel_y=cg.Gaussian(1.0))
+    u, unit = y / y.std(ddof=1), y.std(ddof=1)
+    k = oracle.gram(x / x.std(ddof=1), x / x.std(ddof=1), oracle.gaussian, 1.0)
+    rows = []
+    for mean, std in models.values():
+        h = k * oracle.stein_h(u[:, None], (unit * (mean - y) / std**2)[:, None], oracle.gaussian, 1.0)
+        np.fill_diagonal(h, 0.0)
+        rows.append(h.mean(axis=1))
+    rows = np.array(rows)
+    pairs = [(a, b) for a in range(4) for b in range(a)]
+    correlation = np.corrcoef(np.array([rows[a] - rows[b] for a, b in pairs]))
+    draws = np.random.default_rng(0).multivariate_normal(np.zeros(6), correlation, 100_000)
+    strongest = found.pairs[0]
+    z = norm.isf(strongest.pvalue / 2)
+    expected = float((np.abs(draws).max(axis=1) >= z).mean())
+    assert strongest.adjusted == pytest.approx(expected, abs=4 * np.sqrt(expected / 9999) + 1e-3)
+
+
+def test_rank_of_models_that_are_the_same():
+    models, x, y = many(100)
+    found = cg.rank({"a": models["truth"], "b": models["truth"], "c": models["flat"]}, x, y, rng=0)
+    pair = next(p for p in found.pairs if {p.better, p.worse} == {"a", "b"})
+    assert (pair.pvalue, pair.adjusted) == (1, 1)
+    assert set(found.best()) == {"a", "b"}
+
+
+def test_a_ranking_reads_pickles_and_goes_to_json():
+    models, x, y = many()
+    found = cg.rank(models, x, y, rng=0)
+    text = str(found)
+    assert "rank of 4 models by fit, n = 300" in text
+    assert "truth" in text.splitlines()[2] or "wide" in text.splitlines()[2]
+    plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert plain["best"] == list(found.best())
+    assert pickle.loads(pickle.dumps(found)).to_dict() == found.to_dict()
+    assert len(found.different(0.9)) >= len(found.different(1e-6))
+    with pytest.raises(InputError, match="alpha"):
+        found.best(2.0)
+
+
+def test_rank_refuses():
+    models, x, y = many(50)
+    with pytest.raises(InputTypeError, match="mapping"):
+        cg.rank([models["truth"], models["flat"]], x, y)
+    with pytest.raises(InputError, match="two models or more"):
+        cg.rank({"one": models["truth"]}, x, y)
+    with pytest.raises(InputTypeError, match="strings"):
+        cg.rank({1: models["truth"], 2: models["flat"]}, x, y)
