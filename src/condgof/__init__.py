@@ -6,18 +6,20 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from condgof import errors, models
-from condgof.kernels import IMQ, Categorical, Gaussian, Kernel, Laplace, Matern52, Radial
+from condgof.kernels import IMQ, Categorical, Gaussian, Kernel, Laplace, Matern52, Ordinal, Radial
 from condgof.locate import power_criterion, witness
-from condgof.methods import adaptive, fscd, fssd, kcsd, ksd, mmd, zheng
+from condgof.methods import adaptive, calibration, fscd, fssd, kcsd, ksd, mmd, zheng
 from condgof.models import (
     as_model,
     columns,
     from_jax,
     from_log_prob,
+    from_ratio,
     from_scipy,
     from_score,
     from_torch,
     normal,
+    probabilities,
     scores,
 )
 from condgof.result import GofResult
@@ -36,14 +38,17 @@ __all__ = [
     "Kernel",
     "Laplace",
     "Matern52",
+    "Ordinal",
     "Radial",
     "Source",
     "adaptive",
     "as_model",
+    "calibration",
     "columns",
     "errors",
     "from_jax",
     "from_log_prob",
+    "from_ratio",
     "from_scipy",
     "from_score",
     "from_torch",
@@ -55,6 +60,7 @@ __all__ = [
     "models",
     "normal",
     "power_criterion",
+    "probabilities",
     "scan",
     "scores",
     "study",

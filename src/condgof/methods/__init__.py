@@ -1,6 +1,7 @@
 """One file a test."""
 
 from condgof.methods._adaptive import adaptive
+from condgof.methods._calibration import calibration
 from condgof.methods._fscd import fscd
 from condgof.methods._fssd import fssd
 from condgof.methods._kcsd import kcsd
@@ -18,6 +19,7 @@ __all__ = [
     "Stream",
     "Units",
     "adaptive",
+    "calibration",
     "check_reg",
     "check_source_call",
     "find_landmarks",
