@@ -11,11 +11,11 @@ from condgof._typing import AnyArray, FloatArray
 from condgof.errors import InputError, InputTypeError, NumericalError
 from condgof.kernels import Cells
 from condgof.models._base import as_rows
-from condgof.models._discrete import DiscreteModel, flat, whole_numbers
+from condgof.models._discrete import DiscreteModel, Residuals, flat, whole_numbers
 from condgof.models._lattice import COUNT, COUNTS, cell_of, cell_probabilities, standardised
 from condgof.models._parameters import Parameter, check_positive
 from condgof.models._parametric import Parametric, Values
-from condgof.models._residuals import one_hot_less
+from condgof.models._residuals import CellLaw, one_hot_less
 
 #: The smallest standard deviation that counts are measured in: a model may be certain of one value.
 LEAST_SCALE = 1e-6
@@ -43,8 +43,8 @@ class CountModel(DiscreteModel):
         """Return the cells of a standardised count."""
         return COUNTS
 
-    def residuals(self, y: AnyArray, x: Any, by: str) -> tuple[FloatArray, FloatArray]:
-        """Return y in standard deviations, (n, 1), and the residuals over its cells."""
+    def residuals(self, y: AnyArray, x: Any, by: str) -> Residuals:
+        """Return y in standard deviations, and the residuals over its cells."""
         y = self.numbers(y, x)
         location, scale = (part[:, 0] for part in self.location_scale(x, len(y)))
         scale = np.maximum(scale, LEAST_SCALE)
@@ -56,7 +56,9 @@ class CountModel(DiscreteModel):
                 f"{self._name} has no finite mean, standard deviation or CDF in {len(bad)} of {len(y)} "
                 f"rows, the first in row {bad[0]} (counted from 0). Check the model there."
             )
-        return u[:, None], one_hot_less(p, cell_of(u))
+        codes = cell_of(u)
+        law = CellLaw(p, one_hot_less, COUNT, codes)
+        return Residuals(u[:, None], law.of(codes), law)
 
     def support(self, x: Any, n: int, d_y: int) -> tuple[AnyArray, AnyArray]:
         """Return the open interval around the counts that can be."""

@@ -6,6 +6,7 @@ under the model for every x, exactly; kernels of a discrete y (`condgof.kernels`
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,10 +21,30 @@ from condgof.errors import (
 )
 from condgof.kernels import Cells
 from condgof.models._base import ConditionalModel
+from condgof.models._residuals import CellLaw
 from condgof.sample import as_numbers
 
 #: Which residuals a test may ask for: those of y itself, or with them all that the model can be held to.
 PLAIN, FULL = "plain", "full"
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """What kernels see of a discrete y.
+
+    Parameters
+    ----------
+    u : ndarray of shape (n, 1)
+        y as they compare it.
+    values : ndarray of shape (n, cells)
+        The residuals, of mean 0 given x under the model.
+    law : CellLaw, optional
+        From which y can be drawn anew, for the null distribution.
+    """
+
+    u: FloatArray
+    values: FloatArray
+    law: CellLaw | None = None
 
 
 class DiscreteModel(ConditionalModel):
@@ -46,8 +67,8 @@ class DiscreteModel(ConditionalModel):
         """Return what the columns of the residuals are of."""
         raise NotImplementedError
 
-    def residuals(self, y: AnyArray, x: Any, by: str) -> tuple[FloatArray, FloatArray]:
-        """Return y as kernels compare it, (n, 1), and the residuals, (n, cells)."""
+    def residuals(self, y: AnyArray, x: Any, by: str) -> Residuals:
+        """Return y as kernels compare it, with its residuals."""
         raise NotImplementedError
 
     def _lacks(self, ability: str) -> NoReturn:

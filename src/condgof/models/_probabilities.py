@@ -10,9 +10,9 @@ import numpy as np
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import InputError, NonFiniteError, ShapeError, UnsupportedModelError
 from condgof.kernels import Block, Cells
-from condgof.models._discrete import FULL, DiscreteModel
+from condgof.models._discrete import FULL, DiscreteModel, Residuals
 from condgof.models._labels import Classes
-from condgof.models._residuals import normalised, one_hot_less, residuals_of
+from condgof.models._residuals import CellLaw, normalised, one_hot_less
 from condgof.sample import as_numbers
 
 #: Rows that are looked at together: what is made of them stays small beside the probabilities.
@@ -89,11 +89,11 @@ class Probabilities(DiscreteModel):
             return Cells(tuple(blocks), "labels, their ranks and their log-probabilities in the model")
         return Cells(tuple(blocks), "labels")
 
-    def residuals(self, y: AnyArray, x: Any, by: str) -> tuple[FloatArray, FloatArray]:
-        """Return the classes as positions, (n, 1), and the residuals."""
+    def residuals(self, y: AnyArray, x: Any, by: str) -> Residuals:
+        """Return the classes as positions, and the residuals."""
         codes, make = self.classes.find(y), full if by == FULL else one_hot_less
-        found = residuals_of(self.values, codes, make, self.cells(by).width)
-        return codes[:, None].astype(np.float64), found
+        law = CellLaw(self.values, make, self.cells(by).width, codes)
+        return Residuals(codes[:, None].astype(np.float64), law.of(codes), law)
 
     def remarks(self, y: AnyArray, x: Any) -> tuple[str, ...]:
         """Tell of observations that the model gives no probability."""

@@ -25,7 +25,7 @@ from condgof.errors import InputError, InputTypeError, NonFiniteError, Numerical
 from condgof.kernels import Cells
 from condgof.models._base import ConditionalModel, row_count
 from condgof.models._call import call_density
-from condgof.models._discrete import DiscreteModel, whole_numbers
+from condgof.models._discrete import DiscreteModel, Residuals, whole_numbers
 from condgof.models._lattice import COUNT, COUNTS, FINENESS, REACH, standardised
 from condgof.sample import as_numbers, fresh
 
@@ -60,8 +60,8 @@ class RatioModel(DiscreteModel):
         """Return the open interval around the counts that can be."""
         return np.array(self.low - 1.0), np.array(np.inf)
 
-    def residuals(self, y: AnyArray, x: Any, by: str) -> tuple[FloatArray, FloatArray]:
-        """Return y in units of the model's width, (n, 1), and A applied to each cell.
+    def residuals(self, y: AnyArray, x: Any, by: str) -> Residuals:
+        """Return y in units of the model's width, and A applied to each cell.
 
         Functions of the standardised count are linear between the middles of cells, so that large counts
         have derivatives too; they are weighted by the model's width.
@@ -82,7 +82,7 @@ class RatioModel(DiscreteModel):
         out = np.zeros((len(y), COUNT))
         _add_hats(out, standardised(y + 1.0, location, scale), ahead)
         _add_hats(out, u, -behind)
-        return u[:, None], out
+        return Residuals(u[:, None], out)
 
     def location_scale(self, x: Any, n: int | None = None) -> tuple[FloatArray, FloatArray]:
         """Return the mode and the half-width of the model at x, (n, 1) each, found from ratios.

@@ -53,13 +53,43 @@ class LazyResiduals:
         return made if dtype is None else made.astype(dtype, copy=False)
 
 
-def residuals_of(probabilities: AnyArray, codes: IntArray, make: Make, width: int) -> FloatArray:
-    """Return residuals, (n, width), as an array where that is not large."""
-    lazy = LazyResiduals(probabilities, codes, make, width)
-    if len(codes) * width <= HELD:
-        return np.asarray(lazy)
-    # It is taken by rows and turned into an array like any other, and so passes for one.
-    return cast(FloatArray, lazy)
+@dataclass(frozen=True, eq=False)
+class CellLaw:
+    """What a model says of the cells of each row: enough to draw them anew, and to have their residuals.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n, K)
+        Of the cells, row by row.
+    make : callable
+        Makes residuals.
+    width : int
+        How many columns they have.
+    observed : ndarray of int, shape (n,)
+        The cells that were observed.
+    """
+
+    probabilities: AnyArray
+    make: Make
+    width: int
+    observed: IntArray
+
+    @property
+    def linear(self) -> bool:
+        """Whether residuals are e_y − p and nothing else."""
+        return self.make is one_hot_less
+
+    def take(self, rows: IntArray) -> CellLaw:
+        """Return the law of some rows."""
+        return replace(self, probabilities=self.probabilities[rows], observed=self.observed[rows])
+
+    def of(self, codes: IntArray) -> FloatArray:
+        """Return the residuals of observed cells (n,), (n, width), as an array where that is not large."""
+        lazy = LazyResiduals(self.probabilities, codes, self.make, self.width)
+        if len(codes) * self.width <= HELD:
+            return np.asarray(lazy)
+        # It is taken by rows and turned into an array like any other, and so passes for one.
+        return cast(FloatArray, lazy)
 
 
 def normalised(probabilities: AnyArray) -> FloatArray:
