@@ -124,9 +124,7 @@ def adaptive(
     scored = prepare(model, x, y, Units(scale_x, standardize), options, seed)
     rows = scored.subsample
     own_unit = rows.by != "none" and rows.cells is None
-    kernel_x, kernel_y = rows.kernels(
-        Gaussian("median"), Gaussian(1.0 if own_unit else "median"), seed
-    )
+    kernel_x, kernel_y = rows.kernels(Gaussian("median"), Gaussian(1.0 if own_unit else "median"), seed)
     unit = kernel_y.sigma if isinstance(kernel_y, Radial) else 1.0
     design = Design(kernel_x, x_scales, y_scales, unit, count)
     parts = solve_adaptive(scored, design, options, seed)
@@ -169,7 +167,11 @@ def _result(n: int, rows: Scored, design: Design, parts: Parts, seed: Seed) -> G
     if rows.score_error is not None:
         details["score_error"] = rows.score_error
     multiple, bandwidth = kernel.scales[best]
-    on_y = kernel.kernels[int(bandwidth)].shown if isinstance(kernel, CentredScales) else Gaussian(bandwidth)
+    on_y = (
+        kernel.kernels[int(bandwidth)].shown
+        if isinstance(kernel, CentredScales)
+        else Gaussian(bandwidth)
+    )
     return GofResult(
         statistic=statistic,
         pvalue=pvalue(statistic, draws),

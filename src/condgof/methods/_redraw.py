@@ -22,14 +22,17 @@ SMALLEST, SCALES_SMALLEST = 1e-12, 1e-6
 
 
 def law_is_known(scored: Scored | Stream, null: str, solver: str) -> bool:
-    """Whether y can be drawn anew for the null distribution; refuse where it was asked for and cannot."""
+    """Tell whether to draw y anew for the null; refuse where that was asked for and cannot be."""
     known = isinstance(scored, Scored) and scored.law is not None
     if null == "model" and not known:
         raise UnsupportedModelError(
-            "null='model' draws y anew from a model of a discrete y with known probabilities, for a sample in "
+            "null='model' draws y anew from a model of a discrete y with known probabilities, for a "
+            "sample in "
             "memory. Use null='wild'."
         )
-    return known and (null == "model" or (null == "wild" and solver == "exact" and scored.n <= MODEL_ROWS))
+    return known and (
+        null == "model" or (null == "wild" and solver == "exact" and scored.n <= MODEL_ROWS)
+    )
 
 
 def redraw(
@@ -65,7 +68,7 @@ def redraw_scales(
     assert scored.law is not None
     alone = np.empty((scored.n, 0)) if single is None else single
     smallest = SMALLEST if single is None and len(kernels) == 1 else SCALES_SMALLEST
-    plan = Redraw(scored.law, scored.law.observed, kernels, blocks, alone, smallest)
+    plan = Redraw(scored.law, kernels, blocks, alone, smallest)
     if null != "model" and plan.work * draws > MODEL_WORK:
         return None
     return plan.run(draws, seed, engine)

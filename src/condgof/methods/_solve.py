@@ -151,9 +151,7 @@ def solve(
     """
     n = scored.n
     if law_is_known(scored, options.null, options.chosen(n)) and isinstance(scored, Scored):
-        found = redraw(
-            scored, kernel_x, kernel_y, options.null, options.n_boot, seed, options.engine
-        )
+        found = redraw(scored, kernel_x, kernel_y, options.null, options.n_boot, seed, options.engine)
         if found is not None:
             return Solution(found[0], found[1] / (n - 1), "exact", NULLS["model"], {"null": "model"})
     if isinstance(scored, Scored) and options.chosen(n) == "exact":

@@ -18,7 +18,7 @@ from condgof.errors import InputError, NumericalError, ShapeError, UnsupportedMo
 from condgof.kernels import Cells
 from condgof.models._base import ConditionalModel, check_rows, check_scores
 from condgof.models._discrete import FULL, PLAIN, DiscreteModel, refuse_standardizing
-from condgof.models._residuals import CellLaw
+from condgof.models._residuals import Law
 from condgof.models._support import Line
 from condgof.sample import Sample
 
@@ -57,7 +57,7 @@ class Coordinates:
         Where y is discrete: `scores` are residuals, and these say what of.
     notes : tuple of str
         What a reader should know of the observations.
-    law : CellLaw, optional
+    law : Law, optional
         From which a discrete y can be drawn anew.
     """
 
@@ -67,7 +67,7 @@ class Coordinates:
     reparametrized: str | None = None
     cells: Cells | None = None
     notes: tuple[str, ...] = ()
-    law: CellLaw | None = None
+    law: Law | None = None
 
 
 def choose_coordinates(model: ConditionalModel, d_y: int, standardize: Any) -> str:

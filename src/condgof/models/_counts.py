@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
-from condgof.errors import InputError, InputTypeError, NumericalError
+from condgof.errors import InputError, NumericalError
 from condgof.kernels import Cells
 from condgof.models._base import as_rows
 from condgof.models._discrete import DiscreteModel, Residuals, flat, whole_numbers
@@ -93,7 +93,9 @@ class CountFamily(Parametric, CountModel):
                 check_positive(value, name)
             if name in self.SHARES and not ((value >= 0) & (value <= 1)).all():
                 row = int(np.flatnonzero(~((value >= 0) & (value <= 1)))[0])
-                raise InputError(f"{name} must lie between 0 and 1, and is {value[row, 0]} in row {row}.")
+                raise InputError(
+                    f"{name} must lie between 0 and 1, and is {value[row, 0]} in row {row}."
+                )
             values.append(value)
         return tuple(values)
 
@@ -193,7 +195,8 @@ class NegativeBinomial(CountFamily):
     mean : float or callable
         μ: a constant, or a function x → (n,).
     dispersion : float or callable
-        As `mean`; what statsmodels calls alpha, and 1/size. The nearer to 0, the nearer to a Poisson model.
+        As `mean`; what statsmodels calls alpha, and 1/size. The nearer to 0, the nearer to a Poisson
+        model.
 
     Examples
     --------

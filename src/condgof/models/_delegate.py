@@ -141,7 +141,9 @@ class DiscreteDelegate(Delegate, DiscreteModel):
 
 def _discrete(model: ConditionalModel) -> DiscreteModel:
     if not isinstance(model, DiscreteModel):
-        raise UnsupportedModelError(f"{model._name} is continuous for some rows and discrete for others.")
+        raise UnsupportedModelError(
+            f"{model._name} is continuous for some rows and discrete for others."
+        )
     return model
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -53,6 +53,33 @@ class LazyResiduals:
         return made if dtype is None else made.astype(dtype, copy=False)
 
 
+class Law(Protocol):
+    """What a model says of the cells of each row: enough to draw them anew."""
+
+    @property
+    def probabilities(self) -> AnyArray:
+        """Probabilities of the cells, (n, K)."""
+        ...
+
+    @property
+    def observed(self) -> IntArray:
+        """The cells that were observed, (n,)."""
+        ...
+
+    @property
+    def linear(self) -> bool:
+        """Whether residuals are e_y − p and nothing else."""
+        ...
+
+    def take(self, rows: IntArray) -> Law:
+        """Return the law of some rows."""
+        ...
+
+    def of(self, codes: IntArray) -> FloatArray:
+        """Return the residuals of cells (n,), (n, width)."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class CellLaw:
     """What a model says of the cells of each row: enough to draw them anew, and to have their residuals.
@@ -84,7 +111,7 @@ class CellLaw:
         return replace(self, probabilities=self.probabilities[rows], observed=self.observed[rows])
 
     def of(self, codes: IntArray) -> FloatArray:
-        """Return the residuals of observed cells (n,), (n, width), as an array where that is not large."""
+        """Return the residuals of cells (n,), (n, width): an array, where that is not large."""
         lazy = LazyResiduals(self.probabilities, codes, self.make, self.width)
         if len(codes) * self.width <= HELD:
             return np.asarray(lazy)

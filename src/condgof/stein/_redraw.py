@@ -1,25 +1,27 @@
 """The null distribution of a discrete y: the statistic of y drawn anew from the model, given x.
 
-With features F (n, r) of x, k(x_i, x_j) = F_i·F_j, and C the centred features of y (n, m), a statistic is
+With features F (n, r) of x, k(x_i, x_j) = F_i·F_j, and C the centred features of y (n, m), a statistic
+is
 
     Σ_{i≠j} k(x_i, x_j)⟨c_i, c_j⟩ = ‖FᵀC‖² − Σ_i ‖F_i‖²‖c_i‖².
 
-Drawing y from the model and computing it again gives its exact distribution under the null hypothesis, for
-any n and any F that depends on x alone. Random signs are not exact here: where the model is nearly certain,
-residuals are tiny but for rare large ones, and a sample without those looks as if it hardly varied.
+Drawing y from the model and computing it again gives its exact distribution under the null hypothesis,
+for any n and any F that depends on x alone. Random signs are not exact here: where the model is nearly
+certain, residuals are tiny but for rare large ones, and a sample without those looks as if it hardly
+varied.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
-from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof._typing import FloatArray, IntArray
 from condgof.engine import Engine, single_threaded_blas
 from condgof.kernels import CellKernel, CovariateKernel
+from condgof.models import Law
 from condgof.sample import Seed, Use
 from condgof.stein._features import settle
 from condgof.stein._kernel import Rows
@@ -31,24 +33,6 @@ from condgof.stein._sweep import check_overflow
 CHUNK = 8
 #: Features of all cells of all rows are held up to this many numbers.
 TABLE = 2**24
-
-
-class Law(Protocol):
-    """What a model says of the cells of each row."""
-
-    @property
-    def probabilities(self) -> AnyArray:
-        """Probabilities of the cells, (n, K)."""
-        ...
-
-    @property
-    def linear(self) -> bool:
-        """Whether residuals are e_y − p and nothing else."""
-        ...
-
-    def of(self, codes: IntArray) -> FloatArray:
-        """Return the residuals of observed cells (n,)."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +76,6 @@ class Redraw:
     ----------
     law : Law
         What the model says of y, (n, cells).
-    codes : ndarray of int, shape (n,)
-        The cells that were observed.
     kernels : sequence of CellKernel
         The kernels on y.
     blocks : sequence of ndarrays of shape (n, r)
@@ -105,7 +87,6 @@ class Redraw:
     """
 
     law: Law
-    codes: IntArray
     kernels: Sequence[CellKernel]
     blocks: Sequence[FloatArray]
     single: FloatArray
@@ -116,7 +97,7 @@ class Redraw:
         """Multiplications for each draw, at most."""
         width = sum(block.shape[1] for block in self.blocks) + self.single.shape[1]
         size = sum(min(kernel.size, self.law.probabilities.shape[1]) for kernel in self.kernels)
-        return float(len(self.codes) * width * size)
+        return float(len(self.law.observed) * width * size)
 
     def run(self, draws: int, seed: Seed, engine: Engine) -> tuple[ScaleSums, ScaleSums]:
         """Return sums over pairs of different rows: of the blocks, and of the single features.
@@ -126,7 +107,9 @@ class Redraw:
         with single_threaded_blas():
             features = [features_by_cell(self.law, kernel, self.smallest) for kernel in self.kernels]
             stacked = np.ascontiguousarray(np.concatenate([*self.blocks, self.single], axis=1).T)
-            squares = np.stack([*(np.square(b).sum(axis=1) for b in self.blocks), *np.square(self.single).T])
+            squares = np.stack(
+                [*(np.square(b).sum(axis=1) for b in self.blocks), *np.square(self.single).T]
+            )
         cuts = np.cumsum([0, *(b.shape[1] for b in self.blocks), *([1] * self.single.shape[1])])[:-1]
         sums = np.cumsum(np.asarray(self.law.probabilities, dtype=np.float64), axis=1)
         sums /= sums[:, -1:]
@@ -149,7 +132,7 @@ class Redraw:
             return np.stack(found, axis=1)
 
         with single_threaded_blas():
-            observed = statistics(self.codes)
+            observed = statistics(self.law.observed)
         forms = np.concatenate(list(engine.local.map(chunk, range(0, draws, CHUNK))), axis=1)
         check_overflow(observed, forms)
         return self._sorted(observed, forms)
@@ -168,8 +151,8 @@ class Redraw:
 def features_by_cell(law: Law, kernel: CellKernel, smallest: float) -> Callable[[IntArray], FloatArray]:
     """Return the function from observed cells (n,) to their centred features (n, m).
 
-    The features are rotated to the directions that vary under the model, which the law of the rows tells,
-    and so x alone; inner products stay as they are.
+    The features are rotated to the directions that vary under the model, which the law of the rows
+    tells, and so x alone; inner products stay as they are.
     """
     n, count = law.probabilities.shape
     rows = np.arange(n)
@@ -184,7 +167,9 @@ def features_by_cell(law: Law, kernel: CellKernel, smallest: float) -> Callable[
         return lambda codes: whole[codes] - mean[rows]
     if n * count * kernel.size > TABLE:
         return lambda codes: kernel.features(np.asarray(law.of(codes)))
-    table = np.stack([kernel.features(np.asarray(law.of(np.full(n, cell)))) for cell in range(count)], axis=1)
+    table = np.stack(
+        [kernel.features(np.asarray(law.of(np.full(n, cell)))) for cell in range(count)], axis=1
+    )
     turn = _turn(np.einsum("ik,ikm,ikl->ml", p, table, table, optimize=True), smallest)
     turned: FloatArray = table @ turn
     return lambda codes: turned[rows, codes]
