@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from condgof import errors, models
-from condgof.kernels import IMQ, Categorical, Gaussian, Kernel, Laplace, Matern52, Radial
+from condgof.kernels import IMQ, Categorical, Gaussian, Kernel, Laplace, Matern52, Ordinal, Radial
 from condgof.locate import (
     Check,
     DifferenceMap,
@@ -21,6 +21,7 @@ from condgof.methods import (
     Comparison,
     Ranking,
     adaptive,
+    calibration,
     compare,
     fscd,
     fssd,
@@ -35,10 +36,12 @@ from condgof.models import (
     columns,
     from_jax,
     from_log_prob,
+    from_ratio,
     from_scipy,
     from_score,
     from_torch,
     normal,
+    probabilities,
     scores,
 )
 from condgof.result import GofResult
@@ -62,11 +65,13 @@ __all__ = [
     "Kernel",
     "Laplace",
     "Matern52",
+    "Ordinal",
     "Radial",
     "Ranking",
     "Source",
     "adaptive",
     "as_model",
+    "calibration",
     "check",
     "check_groups",
     "columns",
@@ -75,6 +80,7 @@ __all__ = [
     "errors",
     "from_jax",
     "from_log_prob",
+    "from_ratio",
     "from_scipy",
     "from_score",
     "from_torch",
@@ -87,6 +93,7 @@ __all__ = [
     "normal",
     "plot_power",
     "power_criterion",
+    "probabilities",
     "rank",
     "scan",
     "scores",

@@ -19,7 +19,7 @@ from condgof.models import BLIND, STANDARDIZED_BY
 from condgof.null import Dependence, Evidence, Family, combine, pvalue
 from condgof.result import GofResult
 from condgof.sample import RngLike, Seed
-from condgof.stein import DEFAULT_MEMORY
+from condgof.stein import DEFAULT_MEMORY, CentredScales, ScaleKernel
 
 #: How much the scales count, beside the locations, in the combined statistic.
 SCALES_SHARE = 0.7
@@ -154,10 +154,10 @@ def run_adaptive(
 ) -> Adapted:
     """Run the adaptive test on a sample that is scored already."""
     rows = scored.subsample
-    kernel_x, kernel_y = rows.kernels(
-        Gaussian("median"), Gaussian("median" if rows.by == "none" else 1.0), seed
-    )
-    design = Design(kernel_x, x_scales, y_scales, kernel_y.sigma, count)
+    own_unit = rows.by != "none" and rows.cells is None
+    kernel_x, kernel_y = rows.kernels(Gaussian("median"), Gaussian(1.0 if own_unit else "median"), seed)
+    unit = kernel_y.sigma if isinstance(kernel_y, Radial) else 1.0
+    design = Design(kernel_x, x_scales, y_scales, unit, count)
     parts = solve_adaptive(scored, design, options, seed)
     return Adapted(_result(scored.n, rows, design, parts, seed, options.rows), design, parts)
 
@@ -185,7 +185,7 @@ def _result(
     shares = [1.0 / count] * count
     details: dict[str, Any] = {"standardized_by": STANDARDIZED_BY[rows.by], **rows.details()}
     details |= dependence.details()
-    table = _table(kernel.scales, design, parts.scales.statistics, scales.pvalues)
+    table = _table(kernel, design, parts.scales.statistics, scales.pvalues)
     best = int(np.argmax(scales.values))
     together = pvalue(*combine(evidence, shares))
     details |= {"scales": table, "strongest_scale": table[best], "scales_pvalue": together}
@@ -201,6 +201,11 @@ def _result(
     if rows.score_error is not None:
         details["score_error"] = rows.score_error
     multiple, bandwidth = kernel.scales[best]
+    on_y = (
+        kernel.kernels[int(bandwidth)].shown
+        if isinstance(kernel, CentredScales)
+        else Gaussian(bandwidth)
+    )
     return GofResult(
         statistic=statistic,
         pvalue=pvalue(statistic, draws),
@@ -209,7 +214,7 @@ def _result(
         null_distribution=draws,
         null=parts.null,
         kernel_x=narrowed(design.kernel_x, multiple).shown(rows.sample.d_x),
-        kernel_y=Gaussian(bandwidth),
+        kernel_y=on_y,
         solver=parts.solver,
         seed=seed.value,
         details=details,
@@ -223,19 +228,26 @@ def _family(part: Part, dependence: Dependence) -> Family:
 
 
 def _table(
-    scales: list[tuple[float, float]], design: Design, statistics: FloatArray, pvalues: FloatArray
-) -> list[dict[str, float | None]]:
-    """Return what each scale says, as plain numbers."""
+    kernel: ScaleKernel, design: Design, statistics: FloatArray, pvalues: FloatArray
+) -> list[dict[str, Any]]:
+    """Return what each scale says, as plain numbers; a kernel of a discrete y also has a name."""
     radial = [f.kernel.sigma for f in design.kernel_x.factors if isinstance(f.kernel, Radial)]
     return [
         {
             "bandwidth_x": multiple * radial[0] if radial else None,
-            "bandwidth_y": bandwidth,
+            **_named_scale(kernel, bandwidth),
             "statistic": float(statistic),
             "pvalue": float(p),
         }
-        for (multiple, bandwidth), statistic, p in zip(scales, statistics, pvalues, strict=True)
+        for (multiple, bandwidth), statistic, p in zip(kernel.scales, statistics, pvalues, strict=True)
     ]
+
+
+def _named_scale(kernel: ScaleKernel, bandwidth: float) -> dict[str, Any]:
+    if not isinstance(kernel, CentredScales):
+        return {"bandwidth_y": bandwidth}
+    on_y = kernel.kernels[int(bandwidth)]
+    return {"bandwidth_y": getattr(on_y.shown, "bandwidth", None), "y": on_y.name}
 
 
 def _where(rows: Scored, locations: FloatArray, local: Family, evidence: Evidence) -> dict[str, Any]:

@@ -9,15 +9,24 @@ import numpy as np
 
 from condgof._typing import FloatArray, IntArray
 from condgof.engine import single_threaded_blas
-from condgof.kernels import CovariateKernel, Gaussian, OnColumns
+from condgof.kernels import (
+    CellKernel,
+    CovariateKernel,
+    Gaussian,
+    OnColumns,
+    ResponseKernel,
+    cell_scales,
+)
 from condgof.methods._prepare import Scored
 from condgof.methods._random import row_locations
+from condgof.methods._redraw import law_is_known, redraw_scales, scale_features
 from condgof.methods._solve import Options
 from condgof.methods._stream import SUBSAMPLE, Stream
-from condgof.null import bootstrap_weights, sign_weights
+from condgof.null import NULLS, bootstrap_weights, sign_weights
 from condgof.sample import Seed, Use
 from condgof.stein import (
     ArrayRows,
+    CentredScales,
     LocalKernel,
     ParcelSums,
     ScaleKernel,
@@ -111,8 +120,25 @@ class Design:
 
     def scale_kernel(self, rows: Scored) -> ScaleKernel:
         """Return the Stein kernels of all scales."""
+        if rows.cells is not None:
+            kernels = self.cell_kernels(rows, self.y_scales)
+            return CentredScales.of(rows.x, self.kernel_x, self.x_scales, kernels)
         bandwidths = tuple(self.y_unit * scale for scale in self.y_scales)
         return ScaleKernel.amid(rows.x, rows.y, self.kernel_x, self.x_scales, bandwidths)
+
+    def cell_kernels(self, rows: Scored, scales: tuple[float, ...]) -> tuple[CellKernel, ...]:
+        """Return the kernels on a discrete y; one that says nothing of any row is left out."""
+        assert rows.cells is not None
+        some = np.asarray(rows.scores[: min(rows.n, SUBSAMPLE)])
+        kernels = cell_scales(rows.cells, tuple(self.y_unit * scale for scale in scales))
+        telling = tuple(kernel for kernel in kernels if kernel.features(some).any())
+        return telling or kernels[:1]
+
+    def local_kernels_on_y(self, rows: Scored) -> tuple[ResponseKernel, ...]:
+        """Return the kernels on y at single locations."""
+        if rows.cells is not None:
+            return self.cell_kernels(rows, self.y_scales)
+        return tuple(Gaussian(scale * self.y_unit) for scale in LOCAL_Y)
 
     def local_kernel(self, rows: Scored, seed: Seed) -> LocalKernel:
         """Choose rows of x as locations (y is not looked at), and factor the kernels on y."""
@@ -120,7 +146,7 @@ class Design:
         count = min(self.n_locations, rows.n)
         locations = row_locations(rows.x, count, rng)
         factors = []
-        for number, scale in enumerate(LOCAL_Y):
+        for number, kernel_y in enumerate(self.local_kernels_on_y(rows)):
             pivots = seed.stream(Use.LANDMARKS, 2, number)
             some = np.arange(rows.n)
             if rows.n > SUBSAMPLE:
@@ -130,7 +156,7 @@ class Design:
                 rows.y[some],
                 rows.scores[some],
                 CovariateKernel(()),
-                Gaussian(scale * self.y_unit),
+                kernel_y,
             )
             factors.append(choose_landmarks(operator, pivots, tolerance=LOCAL_TOLERANCE, cap=LOCAL_RANK))
         return LocalKernel(narrowed(self.kernel_x, LOCAL_X), locations, tuple(factors))
@@ -152,6 +178,16 @@ def solve_adaptive(scored: Scored | Stream, design: Design, options: Options, se
     # One BLAS thread: the last bits decide which pivots are drawn, and must not depend on cores.
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
         local = design.local_kernel(scored.subsample, seed) if design.n_locations else None
+    if law_is_known(scored, options.null, options.chosen(scored.n), options.rows) and isinstance(
+        scored, Scored
+    ):
+        parts = _redrawn(scored, design, local, options, seed)
+        if parts is not None:
+            return parts
+    if scored.subsample.cells is not None:
+        # Signs see the spread of the residuals near a location, which is next to nothing where a model
+        # that is nearly certain happened to be right in all of them: the test would reject.
+        local = None
     if isinstance(scored, Scored) and options.chosen(scored.n) == "exact":
         return _exact(scored, design, local, options, seed)
     return _lowrank(scored, design, local, options, seed)
@@ -175,6 +211,38 @@ def _exact(
         "exact",
         options.rows.named(options.null),
         {},
+    )
+
+
+def _redrawn(
+    scored: Scored, design: Design, local: LocalKernel | None, options: Options, seed: Seed
+) -> Parts | None:
+    """Draw a discrete y anew from the model; None where that is too much work."""
+    kernel = design.scale_kernel(scored)
+    assert isinstance(kernel, CentredScales)
+    narrow = tuple(narrowed(design.kernel_x, scale) for scale in kernel.x_scales)
+    single = None if local is None else local.kernel_x(scored.x, local.locations)
+    found = redraw_scales(
+        scored,
+        kernel.kernels,
+        scale_features(narrow, scored.x, seed),
+        single,
+        options.null,
+        options.n_boot,
+        seed,
+        options.engine,
+    )
+    if found is None:
+        return None
+    n, factor = scored.n, 1.0 / (scored.n - 1)
+    scales, at = found
+    return Parts(
+        _part(scales.totals, scales, n, factor),
+        None if local is None else _part(at.totals, at, n, factor),
+        np.empty((0, scored.x.shape[1])) if local is None else local.locations,
+        "exact",
+        NULLS["model"],
+        {"null": "model"},
     )
 
 

@@ -10,10 +10,11 @@ import numpy as np
 from condgof._typing import FloatArray
 from condgof.engine import Engine, as_engine, single_threaded_blas
 from condgof.errors import InputError
-from condgof.kernels import CovariateKernel, FiniteLocations, Radial
+from condgof.kernels import CovariateKernel, FiniteLocations, ResponseKernel
 from condgof.methods._dependence import INDEPENDENT, Asked, dependence_of
 from condgof.methods._lazy import lay_out
 from condgof.methods._prepare import Scored, Units, check_count
+from condgof.methods._redraw import law_is_known, redraw
 from condgof.methods._stream import SUBSAMPLE, Stream, check_source_call, in_memory
 from condgof.models import ConditionalModel, as_model
 from condgof.null import NULLS, Dependence, check_null, spectral_draws
@@ -134,7 +135,7 @@ def prepare_with_model(
     model, x, y = lay_out(model, x, y)
     model = as_model(model)
     if not check_source_call(x, y, options.solver):
-        return model, Scored.of(model, Sample.of(x, y), units)
+        return model, Scored.of(model, Sample.of(x, y, discrete=model.discrete), units)
     if options.chosen(x.n) == "exact":
         return in_memory(model, x, units)
     stream = Stream.of(model, x, seed, options.engine, units)
@@ -155,7 +156,7 @@ class Solution:
 def solve(
     scored: Scored | Stream,
     kernel_x: CovariateKernel | FiniteLocations,
-    kernel_y: Radial,
+    kernel_y: ResponseKernel,
     options: Options,
     seed: Seed,
 ) -> Solution:
@@ -165,7 +166,7 @@ def solve(
     ----------
     scored : Scored or Stream
         The sample with its scores, in memory or in files.
-    kernel_x, kernel_y : CovariateKernel or FiniteLocations, Radial
+    kernel_x, kernel_y : CovariateKernel or FiniteLocations, ResponseKernel
         Kernels that are ready.
     options : Options
         How.
@@ -173,6 +174,12 @@ def solve(
         The source of randomness.
     """
     n = scored.n
+    if law_is_known(scored, options.null, options.chosen(n), options.rows) and isinstance(
+        scored, Scored
+    ):
+        found = redraw(scored, kernel_x, kernel_y, options.null, options.n_boot, seed, options.engine)
+        if found is not None:
+            return Solution(found[0], found[1] / (n - 1), "exact", NULLS["model"], {"null": "model"})
     if isinstance(scored, Scored) and options.chosen(n) == "exact":
         keep = options.memory // 8  # of the budget, what tiles leave
         weights = options.rows.weights(options.null, n, options.n_boot, seed, keep)
@@ -186,7 +193,7 @@ def solve(
 def _solve_lowrank(
     scored: Scored | Stream,
     kernel_x: CovariateKernel | FiniteLocations,
-    kernel_y: Radial,
+    kernel_y: ResponseKernel,
     options: Options,
     seed: Seed,
 ) -> Solution:
@@ -219,7 +226,7 @@ def _solve_lowrank(
 def find_landmarks(
     scored: Scored,
     kernel_x: CovariateKernel | FiniteLocations,
-    kernel_y: Radial,
+    kernel_y: ResponseKernel,
     seed: Seed,
     *,
     cap: int,

@@ -16,7 +16,7 @@ from condgof.kernels import Categorical, CovariateKernel, Gaussian, Gram, OnColu
 from condgof.methods._cdf_sums import CdfSums, cdf_sums
 from condgof.methods._dependence import Asked, given_dependence
 from condgof.methods._stream import refuse_source
-from condgof.models import ConditionalModel, as_model, cdf_rows, check_cdf
+from condgof.models import ConditionalModel, as_model, cdf_rows, check_cdf, numbered
 from condgof.null import Dependence, check_null, normal_pvalue, pvalue, settle_ties
 from condgof.result import GofResult
 from condgof.sample import RngLike, Sample, Seed
@@ -105,13 +105,14 @@ def zheng(
     asked = Asked.of(dependence, groups, null)
     memory, threads = check_memory(memory), as_engine(engine)
     seed = Seed.of(rng)
-    sample = Sample.of(x, y)
+    sample = Sample.of(x, y, discrete=as_model(model).discrete)
     if sample.d_y != 1:
         raise ShapeError(
             f"zheng is for one column of y, and y has {sample.d_y}: it compares distribution functions. "
             "Use kcsd, fscd or mmd, or test the columns of y one at a time."
         )
     checked = as_model(model).probe(sample.y_given, sample.x_given)
+    sample = numbered(checked, sample)
     check_cdf(checked, sample)
     depend = given_dependence(asked, sample.n, x, int(n_boot))
     weights = None

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from condgof.models._answers import cdf_rows, check_cdf, sample_rows
 from condgof.models._as_model import as_model, scores
+from condgof.models._at_rows import AtRows
 from condgof.models._base import ConditionalModel
+from condgof.models._classifier import Classifier
 from condgof.models._columns import ColumnsModel, columns
 from condgof.models._common import Common, common_coordinates, outside_support
 from condgof.models._coordinates import (
@@ -16,8 +18,11 @@ from condgof.models._coordinates import (
     Coordinates,
     choose_coordinates,
     coordinates_of,
+    numbered,
     scores_of,
 )
+from condgof.models._counts import Binomial, NegativeBinomial, Poisson
+from condgof.models._discrete import DiscreteModel
 from condgof.models._functions import (
     LogProbModel,
     ScoreArray,
@@ -32,7 +37,10 @@ from condgof.models._laplace import Laplace
 from condgof.models._mixture import NormalMixture
 from condgof.models._normal import Normal, normal
 from condgof.models._positive import Exponential, Gamma, LogNormal
+from condgof.models._probabilities import Probabilities, probabilities
+from condgof.models._ratio import RatioModel, from_ratio
 from condgof.models._residual import ResidualScale, residual_scale_by_cv, with_residual_scale
+from condgof.models._residuals import Law
 from condgof.models._scipy import from_scipy
 from condgof.models._statsmodels import from_statsmodels
 from condgof.models._student import StudentT
@@ -45,20 +53,29 @@ if TYPE_CHECKING:
 __all__ = [
     "BLIND",
     "STANDARDIZED_BY",
+    "AtRows",
     "Beta",
+    "Binomial",
+    "Classifier",
     "ColumnsModel",
     "Common",
     "ConditionalModel",
     "Coordinates",
+    "DiscreteModel",
     "Exponential",
     "Gamma",
     "InverseGaussian",
     "JaxModel",
     "Laplace",
+    "Law",
     "LogNormal",
     "LogProbModel",
+    "NegativeBinomial",
     "Normal",
     "NormalMixture",
+    "Poisson",
+    "Probabilities",
+    "RatioModel",
     "ResidualScale",
     "ScoreArray",
     "ScoreModel",
@@ -75,13 +92,16 @@ __all__ = [
     "coordinates_of",
     "from_jax",
     "from_log_prob",
+    "from_ratio",
     "from_scipy",
     "from_score",
     "from_statsmodels",
     "from_torch",
     "mdn",
     "normal",
+    "numbered",
     "outside_support",
+    "probabilities",
     "residual_scale_by_cv",
     "sample_rows",
     "scores",

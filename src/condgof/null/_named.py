@@ -11,7 +11,12 @@ from condgof.null._weights import RowWeights, multinomial_weights, sign_weights
 from condgof.sample import Seed
 
 #: Names of the nulls, and what results call them.
-NULLS = {"wild": "wild bootstrap", "multinomial": "multinomial bootstrap", "spectral": "spectral"}
+NULLS = {
+    "wild": "wild bootstrap",
+    "multinomial": "multinomial bootstrap",
+    "spectral": "spectral",
+    "model": "model",
+}
 _MAKERS = {"wild": sign_weights, "multinomial": multinomial_weights}
 
 

@@ -1,6 +1,8 @@
 """The Stein matrix: a lazy operator, sums over it, the power criterion."""
 
+from condgof.stein._centred import CentredKernel, CentredRows, CentredScales
 from condgof.stein._criterion import (
+    CentredTerms,
     Gradient,
     PairwiseTerms,
     criterion_gradient,
@@ -17,6 +19,7 @@ from condgof.stein._map_pass import map_spread, map_sums
 from condgof.stein._operator import SteinOperator
 from condgof.stein._parcels import ParcelSums, local_parcels, parcel_forms, scale_parcels
 from condgof.stein._pass import Moments, forms, moments
+from condgof.stein._redraw import Redraw, x_features
 from condgof.stein._rows import PIECE, ArrayRows, Piece, Rows, even_cuts
 from condgof.stein._scale_landmarks import (
     ScaleLandmarks,
@@ -44,6 +47,10 @@ __all__ = [
     "PIECE",
     "ArrayRows",
     "ArrayWeights",
+    "CentredKernel",
+    "CentredRows",
+    "CentredScales",
+    "CentredTerms",
     "Gradient",
     "JointSums",
     "Landmarks",
@@ -52,6 +59,7 @@ __all__ = [
     "PairwiseTerms",
     "ParcelSums",
     "Piece",
+    "Redraw",
     "Rows",
     "ScaleKernel",
     "ScaleLandmarks",
@@ -94,4 +102,5 @@ __all__ = [
     "sweep",
     "sweep_features",
     "totals_of",
+    "x_features",
 ]
