@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from condgof import errors, models
 from condgof.kernels import IMQ, Categorical, Gaussian, Kernel, Laplace, Matern52, Radial
 from condgof.locate import power_criterion, witness
-from condgof.methods import adaptive, fscd, fssd, kcsd, ksd, mmd, zheng
+from condgof.methods import adaptive, composite, fscd, fssd, kcsd, ksd, mmd, zheng
 from condgof.models import (
     as_model,
     columns,
+    fits,
     from_jax,
     from_log_prob,
     from_scipy,
@@ -41,7 +42,9 @@ __all__ = [
     "adaptive",
     "as_model",
     "columns",
+    "composite",
     "errors",
+    "fits",
     "from_jax",
     "from_log_prob",
     "from_scipy",

@@ -1,6 +1,7 @@
 """One file a test."""
 
 from condgof.methods._adaptive import adaptive
+from condgof.methods._composite import composite
 from condgof.methods._fscd import fscd
 from condgof.methods._fssd import fssd
 from condgof.methods._kcsd import kcsd
@@ -20,6 +21,7 @@ __all__ = [
     "adaptive",
     "check_reg",
     "check_source_call",
+    "composite",
     "find_landmarks",
     "fscd",
     "fssd",

@@ -31,6 +31,7 @@ class Use(IntEnum):
     SPECTRAL = 7
     MODEL_SAMPLE = 8
     PERMUTATION = 9
+    REPLICATE = 20
 
 
 @dataclass(frozen=True)

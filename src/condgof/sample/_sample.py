@@ -110,6 +110,13 @@ class Sample:
             y_given=self.y_given[rows],
         )
 
+    def with_y(self, y: AnyArray) -> Sample:
+        """Return the sample with other responses, (n,) or (n, d_y), for the same x."""
+        values = np.array(y, dtype=np.float64).reshape(self.y.shape)
+        check_finite(values, "y", "Check where it comes from.")
+        _check_varies(values, self.y_columns)
+        return replace(self, y=_frozen(values), y_given=values.reshape(self.y_given.shape).copy())
+
     def renamed(self, x_names: tuple[str, ...], y_names: tuple[str, ...]) -> Sample:
         """Return the sample with other names for its columns."""
         return replace(
@@ -234,6 +241,11 @@ def _check_constant_y(columns: tuple[Column, ...]) -> None:
             f"y is constant (column {_names(constant)}), and a density of a constant cannot be "
             "tested. Pass a y that varies."
         )
+
+
+def _check_varies(values: FloatArray, columns: tuple[Column, ...]) -> None:
+    same = (values == values[0]).all(axis=0)
+    _check_constant_y(tuple(replace(c, constant=bool(s)) for c, s in zip(columns, same, strict=True)))
 
 
 def _rename(column: Column, name: str) -> Column:

@@ -1,0 +1,136 @@
+"""The statistics of `adaptive`, evaluated without draws and combined by those of the replicates.
+
+`adaptive` measures each of its statistics by the spread of its own bootstrap draws. Here the replicates
+take the place of those draws: nothing is drawn inside a replicate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray
+from condgof.engine import Threads, single_threaded_blas
+from condgof.kernels import Gaussian
+from condgof.methods._adaptive import SCALES_SHARE, _scales, _table, _where
+from condgof.methods._adaptive_solve import Design, narrowed, solve_adaptive
+from condgof.methods._composite_base import Combined
+from condgof.methods._prepare import Scored, Units, check_count
+from condgof.methods._solve import Options
+from condgof.models import ConditionalModel
+from condgof.null import Family, combine, pvalue
+from condgof.sample import Sample, Seed
+from condgof.stein import DEFAULT_MEMORY, LocalKernel, local_totals, scale_sums
+
+
+@dataclass(frozen=True, eq=False)
+class AdaptiveStatistic:
+    """All scales and locations of `adaptive`.
+
+    Parameters
+    ----------
+    reference : Scored
+        Responses drawn from the fitted model for the same x. Whatever must be chosen by looking at y
+        (what h is factored by at single locations; the unit of y where it is not standardised) is
+        chosen on them, and then the same for the observed sample and every replicate.
+    design : Design
+        Kernel on x, scales, number of locations.
+    local : LocalKernel, optional
+        The locations.
+    options : Options
+        The solver.
+    seed : Seed
+        Of the call.
+    """
+
+    reference: Scored
+    design: Design
+    local: LocalKernel | None
+    options: Options
+    seed: Seed
+    name: str = "adaptive"
+
+    @classmethod
+    def of(
+        cls, reference: Sample, model: ConditionalModel, options: Mapping[str, Any], seed: Seed
+    ) -> AdaptiveStatistic:
+        """Make ready scales and locations for one x; the options are those of `adaptive`, checked."""
+        units = Units(options.get("scale_x", "std"), options.get("standardize", "auto"))
+        scored = Scored.of(model, reference, units)
+        unit = Gaussian("median" if scored.by == "none" else 1.0)
+        kernel_x, kernel_y = scored.kernels(Gaussian("median"), unit, seed)
+        asked = options.get("n_locations", 80)
+        design = Design(
+            kernel_x,
+            _scales(options.get("scales_x", (1.0, 0.5, 0.25)), "scales_x"),
+            _scales(options.get("scales_y", (4.0, 2.0, 1.0, 0.5)), "scales_y"),
+            kernel_y.sigma,
+            0 if asked == 0 else check_count(asked, "n_locations"),
+        )
+        solving = Options.of(
+            solver=options["solver"],
+            null="wild",
+            n_boot=1,
+            rank=options.get("rank"),
+            tolerance=options.get("tolerance"),
+            engine=1,
+            memory=options.get("memory", DEFAULT_MEMORY),
+        )
+        with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
+            local = design.local_kernel(scored, seed) if design.n_locations else None
+        return cls(scored, design, local, solving, seed)
+
+    def values(self, model: ConditionalModel, y: AnyArray) -> FloatArray:
+        """Return n·D̂ at each scale, then at each location."""
+        units = Units(self._scale_x, self.reference.by)
+        scored = Scored.of(model, self.reference.sample.with_y(y), units)
+        n = scored.n
+        if self.options.solver == "lowrank":
+            parts = solve_adaptive(scored, self.design, self.options, self.seed)
+            own = () if parts.local is None else (parts.local.statistics,)
+            return np.concatenate([parts.scales.statistics, *own])
+        kernel = self.design.scale_kernel(scored)
+        found = [scale_sums(kernel, kernel.rows(scored.x, scored.y, scored.scores))]
+        if self.local is not None:
+            found.append(local_totals(self.local, scored.rows(), Threads(1)))
+        values: FloatArray = np.concatenate(found) / (n - 1)
+        return values
+
+    @property
+    def _scale_x(self) -> str:
+        return "none" if (self.reference.scales == 1.0).all() else "std"
+
+    def combined(self, values: FloatArray, draws: FloatArray) -> Combined:
+        """Combine as `adaptive` does, with the replicates for draws.
+
+        Each statistic is centred and divided by its standard deviation over the observed value and
+        all replicates together (refits pull some scales down more than others): where these are
+        exchangeable, so is everything made of them.
+        """
+        both = np.column_stack([values, draws])
+        spread = both.std(axis=1, keepdims=True)
+        centred = both - both.mean(axis=1, keepdims=True)
+        z = np.divide(centred, spread, out=np.zeros(both.shape), where=spread > 0)
+        kernel = self.design.scale_kernel(self.reference)
+        count, wide = len(kernel.scales), len(kernel.x_scales)
+        scales = Family(z[:count, 0], z[:count, 1:])
+        evidence = [scales.some(slice(a, None, wide)).log_mean_exp() for a in range(wide)]
+        shares = [1.0 / wide] * wide
+        table = _table(kernel.scales, self.design, values[:count], scales.pvalues)
+        best = int(np.argmax(scales.values))
+        details: dict[str, Any] = {
+            "scales": table,
+            "strongest_scale": table[best],
+            "scales_pvalue": pvalue(*combine(evidence, shares)),
+        }
+        if self.local is not None:
+            at = Family(z[count:, 0], z[count:, 1:])
+            evidence.append(at.log_mean_exp())
+            shares = [*(SCALES_SHARE * share for share in shares), 1.0 - SCALES_SHARE]
+            details |= _where(self.reference, self.local.locations, at, evidence[-1])
+        multiple, bandwidth = kernel.scales[best]
+        shown = narrowed(self.design.kernel_x, multiple).shown(self.reference.sample.d_x)
+        return Combined(*combine(evidence, shares), details, shown, Gaussian(bandwidth))
