@@ -19,6 +19,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one process a core is para
 
 sys.path.insert(0, str(Path(__file__).parent))
 from cells import Cell, all_cells
+from composite_cells import COMPOSITE
 from report import table
 from studies import CLAIMS
 
@@ -62,10 +63,10 @@ def main() -> int:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     cells = [cell for cell in all_cells() if options.only in cell.name]
-    claims = {name: claim for name, claim in CLAIMS.items() if options.only in name}
+    claims = {name: claim for name, claim in {**CLAIMS, **COMPOSITE}.items() if options.only in name}
     if not cells and not claims:
         print(f"nothing is named like {options.only!r}; there are:")
-        print("\n".join([*CLAIMS, *(cell.name for cell in all_cells())]))
+        print("\n".join([*CLAIMS, *COMPOSITE, *(cell.name for cell in all_cells())]))
         return 2
     results: dict[str, dict[int, float]] = {}
     with ProcessPoolExecutor(os.cpu_count()) as pool:

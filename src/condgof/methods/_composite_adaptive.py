@@ -23,7 +23,10 @@ from condgof.methods._solve import Options
 from condgof.models import ConditionalModel
 from condgof.null import Family, combine, pvalue
 from condgof.sample import Sample, Seed
-from condgof.stein import DEFAULT_MEMORY, LocalKernel, local_totals, scale_sums
+from condgof.stein import DEFAULT_MEMORY, LocalKernel, ScaleTiles, local_totals
+
+#: Bytes that each worker may spend on keeping the kernel on x: 2,300 rows at three scales.
+KEPT = 2**26
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +47,8 @@ class AdaptiveStatistic:
         The solver.
     seed : Seed
         Of the call.
+    tiles : ScaleTiles
+        The kernel on x between all rows, at all scales, where that fits into memory.
     """
 
     reference: Scored
@@ -51,7 +56,29 @@ class AdaptiveStatistic:
     local: LocalKernel | None
     options: Options
     seed: Seed
+    tiles: ScaleTiles
     name: str = "adaptive"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Tiles can be made again by the worker: they are not sent.
+        parts = (self.reference, self.design, self.local, self.options, self.seed)
+        return type(self).with_tiles, parts
+
+    @classmethod
+    def with_tiles(
+        cls,
+        reference: Scored,
+        design: Design,
+        local: LocalKernel | None,
+        options: Options,
+        seed: Seed,
+    ) -> AdaptiveStatistic:
+        """Compare the rows of x with each other, once."""
+        kernel = design.scale_kernel(reference)
+        rows = kernel.rows(reference.x, reference.y, reference.scores)
+        keep = min(options.memory // 4, KEPT) if options.solver == "exact" else 0
+        tiles = ScaleTiles.of(kernel, rows, keep)
+        return cls(reference, design, local, options, seed, tiles)
 
     @classmethod
     def of(
@@ -81,7 +108,7 @@ class AdaptiveStatistic:
         )
         with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
             local = design.local_kernel(scored, seed) if design.n_locations else None
-        return cls(scored, design, local, solving, seed)
+        return cls.with_tiles(scored, design, local, solving, seed)
 
     def values(self, model: ConditionalModel, y: AnyArray) -> FloatArray:
         """Return n·D̂ at each scale, then at each location."""
@@ -93,7 +120,7 @@ class AdaptiveStatistic:
             own = () if parts.local is None else (parts.local.statistics,)
             return np.concatenate([parts.scales.statistics, *own])
         kernel = self.design.scale_kernel(scored)
-        found = [scale_sums(kernel, kernel.rows(scored.x, scored.y, scored.scores))]
+        found = [self.tiles.sums(kernel, kernel.rows(scored.x, scored.y, scored.scores))]
         if self.local is not None:
             found.append(local_totals(self.local, scored.rows(), Threads(1)))
         values: FloatArray = np.concatenate(found) / (n - 1)

@@ -22,7 +22,8 @@ from condgof.stein._scale_landmarks import (
     scale_forms,
     scale_totals,
 )
-from condgof.stein._scale_sweep import ScaleSums, scale_sums, scale_sweep
+from condgof.stein._scale_sums import ScaleTiles
+from condgof.stein._scale_sweep import ScaleSums, scale_sweep
 from condgof.stein._scales import ScaleKernel, ScaleRows
 from condgof.stein._sweep import (
     DEFAULT_MEMORY,
@@ -51,6 +52,7 @@ __all__ = [
     "ScaleLandmarks",
     "ScaleRows",
     "ScaleSums",
+    "ScaleTiles",
     "SteinKernel",
     "SteinOperator",
     "SteinRows",
@@ -74,7 +76,6 @@ __all__ = [
     "moments",
     "plan",
     "scale_forms",
-    "scale_sums",
     "scale_sweep",
     "scale_totals",
     "sweep",

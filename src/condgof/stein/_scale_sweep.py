@@ -74,28 +74,6 @@ def scale_sweep(
     return ScaleSums(totals * units, forms * units[:, None])
 
 
-def scale_sums(kernel: ScaleKernel, rows: ScaleRows) -> FloatArray:
-    """Sum the off-diagonal Stein matrices of all scales, plainly and on this thread, (K,)."""
-    n, count = len(rows), len(kernel.scales)
-    wide = len(kernel.x_scales)
-    totals = np.zeros((count // wide, wide))
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):  # the sums are checked below
-        for start in range(0, n, STRIP):
-            stop = min(start + STRIP, n)
-            own = rows.take(slice(start, stop))
-            cuts = [start, *range(stop, n, TILE), n] if stop < n else [start, n]
-            for left, right in pairwise(cuts):
-                on_x, on_y = kernel.factors(own, rows.take(slice(left, right)))
-                mirror = 1.0 if left == start else 2.0
-                if left == start:
-                    for k in on_x:
-                        np.fill_diagonal(k, 0.0)
-                for number, h in enumerate(on_y):
-                    totals[number] += [mirror * float(np.vdot(k, h)) for k in on_x]
-    check_overflow(totals)
-    return totals.ravel()
-
-
 def _strip(
     kernel: ScaleKernel, rows: ScaleRows, weights: SingleArray, units: FloatArray
 ) -> Callable[[int], tuple[FloatArray, FloatArray]]:
