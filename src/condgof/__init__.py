@@ -6,19 +6,21 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from condgof import errors, models
-from condgof.kernels import IMQ, Categorical, Gaussian, Kernel, Laplace, Matern52, Radial
+from condgof.kernels import IMQ, Categorical, Gaussian, Kernel, Laplace, Matern52, Ordinal, Radial
 from condgof.locate import power_criterion, witness
-from condgof.methods import adaptive, composite, fscd, fssd, kcsd, ksd, mmd, zheng
+from condgof.methods import adaptive, calibration, composite, fscd, fssd, kcsd, ksd, mmd, zheng
 from condgof.models import (
     as_model,
     columns,
     fits,
     from_jax,
     from_log_prob,
+    from_ratio,
     from_scipy,
     from_score,
     from_torch,
     normal,
+    probabilities,
     scores,
 )
 from condgof.result import GofResult
@@ -37,16 +39,19 @@ __all__ = [
     "Kernel",
     "Laplace",
     "Matern52",
+    "Ordinal",
     "Radial",
     "Source",
     "adaptive",
     "as_model",
+    "calibration",
     "columns",
     "composite",
     "errors",
     "fits",
     "from_jax",
     "from_log_prob",
+    "from_ratio",
     "from_scipy",
     "from_score",
     "from_torch",
@@ -58,6 +63,7 @@ __all__ = [
     "models",
     "normal",
     "power_criterion",
+    "probabilities",
     "scan",
     "scores",
     "study",

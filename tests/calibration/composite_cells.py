@@ -43,6 +43,11 @@ SPREAD = _problem(
     "Linear, log-linear variance",
     cg.models.Normal(mean=lambda x: 1.0 + x[:, 0], std=lambda x: np.exp(0.3 + 0.4 * x[:, 0])),
 )
+COUNTS = _problem(
+    "true-poisson",
+    "Poisson, log-linear mean",
+    cg.models.Poisson(mean=lambda x: np.exp(0.7 + 0.5 * x[:, 0] - 0.3 * x[:, 1])),
+)
 
 
 def methods(fit, statistics=("adaptive",)):
@@ -113,6 +118,15 @@ COMPOSITE = {
         (SPREAD,),
         methods(cg.fits.heteroscedastic()),
         {SPREAD.name: (150,)},
+        1000,
+        check_level,
+    ),
+    "composite.poisson": Claim(
+        "Level of `composite`: a Poisson GLM",
+        TEXT,
+        (COUNTS,),
+        methods(cg.fits.glm("poisson")),
+        {COUNTS.name: (100,)},
         1000,
         check_level,
     ),

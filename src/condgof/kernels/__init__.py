@@ -3,6 +3,15 @@
 from condgof.kernels._bandwidth import median_distance
 from condgof.kernels._base import Kernel, Radial
 from condgof.kernels._categorical import Categorical
+from condgof.kernels._cells import (
+    Block,
+    CellKernel,
+    Cells,
+    Ordinal,
+    ResponseKernel,
+    cell_scales,
+    resolve_cells,
+)
 from condgof.kernels._distance import direct_sqdist, product_is_exact, sqdist
 from condgof.kernels._gram import Gram
 from condgof.kernels._product import OnColumns, Product
@@ -11,7 +20,10 @@ from condgof.kernels._resolve import CovariateKernel, FiniteLocations, resolve_x
 
 __all__ = [
     "IMQ",
+    "Block",
     "Categorical",
+    "CellKernel",
+    "Cells",
     "CovariateKernel",
     "FiniteLocations",
     "Gaussian",
@@ -20,11 +32,15 @@ __all__ = [
     "Laplace",
     "Matern52",
     "OnColumns",
+    "Ordinal",
     "Product",
     "Radial",
+    "ResponseKernel",
+    "cell_scales",
     "direct_sqdist",
     "median_distance",
     "product_is_exact",
+    "resolve_cells",
     "resolve_x",
     "resolve_y",
     "sqdist",

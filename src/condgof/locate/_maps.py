@@ -15,7 +15,7 @@ import numpy as np
 from condgof._typing import FloatArray
 from condgof.engine import Engine, as_engine
 from condgof.errors import InputError
-from condgof.kernels import CovariateKernel, Gaussian, Kernel, Radial
+from condgof.kernels import CovariateKernel, Gaussian, Kernel, ResponseKernel
 from condgof.methods import (
     SOLVERS,
     Scored,
@@ -26,6 +26,7 @@ from condgof.methods import (
     find_landmarks,
     lay_out,
 )
+from condgof.models import as_model
 from condgof.sample import RngLike, Sample, Seed
 from condgof.stein import (
     DEFAULT_MEMORY,
@@ -203,7 +204,7 @@ class _View:
     scored: Scored
     stream: Stream | None
     kernel_x: CovariateKernel
-    kernel_y: Radial
+    kernel_y: ResponseKernel
     landmarks: Landmarks | None
     engine: Engine
     memory: int
@@ -250,7 +251,8 @@ class _View:
             stream = Stream.of(model, x, seed, threads, Units(scale_x))
             scored = stream.subsample
         else:
-            scored = Scored.of(model, Sample.of(x, y), Units(scale_x))
+            sample = Sample.of(x, y, discrete=as_model(model).discrete)
+            scored = Scored.of(model, sample, Units(scale_x))
         ready_x, ready_y = scored.kernels(kernel_x, kernel_y, seed)
         landmarks = None
         if stream or solver == "lowrank" or (solver == "auto" and scored.n > EXACT_ROWS):

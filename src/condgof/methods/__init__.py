@@ -1,6 +1,7 @@
 """One file a test."""
 
 from condgof.methods._adaptive import adaptive
+from condgof.methods._calibration import calibration
 from condgof.methods._composite import composite
 from condgof.methods._fscd import fscd
 from condgof.methods._fssd import fssd
@@ -19,6 +20,7 @@ __all__ = [
     "Stream",
     "Units",
     "adaptive",
+    "calibration",
     "check_reg",
     "check_source_call",
     "composite",

@@ -9,7 +9,7 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.errors import InputError
-from condgof.kernels import Gaussian, Radial
+from condgof.kernels import Gaussian, Kernel, Radial
 from condgof.methods._adaptive_solve import Design, Parts, narrowed, solve_adaptive
 from condgof.methods._prepare import Scored, Units, check_count
 from condgof.methods._solve import Options, prepare
@@ -17,7 +17,7 @@ from condgof.models import BLIND, STANDARDIZED_BY
 from condgof.null import Evidence, Family, combine, pvalue
 from condgof.result import GofResult
 from condgof.sample import RngLike, Seed
-from condgof.stein import DEFAULT_MEMORY
+from condgof.stein import DEFAULT_MEMORY, CentredScales, ScaleKernel
 
 #: How much the scales count, beside the locations, in the combined statistic.
 SCALES_SHARE = 0.7
@@ -123,12 +123,21 @@ def adaptive(
     seed = Seed.of(rng)
     scored = prepare(model, x, y, Units(scale_x, standardize), options, seed)
     rows = scored.subsample
-    kernel_x, kernel_y = rows.kernels(
-        Gaussian("median"), Gaussian("median" if rows.by == "none" else 1.0), seed
-    )
-    design = Design(kernel_x, x_scales, y_scales, kernel_y.sigma, count)
+    design = make_design(rows, x_scales, y_scales, count, seed)
     parts = solve_adaptive(scored, design, options, seed)
     return _result(scored.n, rows, design, parts, seed)
+
+
+def make_design(
+    rows: Scored, x_scales: tuple[float, ...], y_scales: tuple[float, ...], count: int, seed: Seed
+) -> Design:
+    """Choose the bandwidth on x and the unit of y."""
+    own_unit = rows.by != "none" and rows.cells is None
+    kernel_x, kernel_y = rows.kernels(
+        Gaussian("median"), Gaussian(1.0 if own_unit else "median"), seed
+    )
+    unit = kernel_y.sigma if isinstance(kernel_y, Radial) else 1.0
+    return Design(kernel_x, x_scales, y_scales, unit, count)
 
 
 def _scales(scales: Any, name: str) -> tuple[float, ...]:
@@ -151,7 +160,7 @@ def _result(n: int, rows: Scored, design: Design, parts: Parts, seed: Seed) -> G
     evidence = [scales.some(slice(a, None, count)).log_mean_exp() for a in range(count)]
     shares = [1.0 / count] * count
     details: dict[str, Any] = {"standardized_by": STANDARDIZED_BY[rows.by], **rows.details()}
-    table = _table(kernel.scales, design, parts.scales.statistics, scales.pvalues)
+    table = _table(kernel, design, parts.scales.statistics, scales.pvalues)
     best = int(np.argmax(scales.values))
     together = pvalue(*combine(evidence, shares))
     details |= {"scales": table, "strongest_scale": table[best], "scales_pvalue": together}
@@ -167,6 +176,7 @@ def _result(n: int, rows: Scored, design: Design, parts: Parts, seed: Seed) -> G
     if rows.score_error is not None:
         details["score_error"] = rows.score_error
     multiple, bandwidth = kernel.scales[best]
+    on_y = kernel_on_y(kernel, bandwidth)
     return GofResult(
         statistic=statistic,
         pvalue=pvalue(statistic, draws),
@@ -175,7 +185,7 @@ def _result(n: int, rows: Scored, design: Design, parts: Parts, seed: Seed) -> G
         null_distribution=draws,
         null=parts.null,
         kernel_x=narrowed(design.kernel_x, multiple).shown(rows.sample.d_x),
-        kernel_y=Gaussian(bandwidth),
+        kernel_y=on_y,
         solver=parts.solver,
         seed=seed.value,
         details=details,
@@ -183,19 +193,33 @@ def _result(n: int, rows: Scored, design: Design, parts: Parts, seed: Seed) -> G
 
 
 def _table(
-    scales: list[tuple[float, float]], design: Design, statistics: FloatArray, pvalues: FloatArray
-) -> list[dict[str, float | None]]:
-    """Return what each scale says, as plain numbers."""
+    kernel: ScaleKernel, design: Design, statistics: FloatArray, pvalues: FloatArray
+) -> list[dict[str, Any]]:
+    """Return what each scale says, as plain numbers; a kernel of a discrete y also has a name."""
     radial = [f.kernel.sigma for f in design.kernel_x.factors if isinstance(f.kernel, Radial)]
     return [
         {
             "bandwidth_x": multiple * radial[0] if radial else None,
-            "bandwidth_y": bandwidth,
+            **_named_scale(kernel, bandwidth),
             "statistic": float(statistic),
             "pvalue": float(p),
         }
-        for (multiple, bandwidth), statistic, p in zip(scales, statistics, pvalues, strict=True)
+        for (multiple, bandwidth), statistic, p in zip(kernel.scales, statistics, pvalues, strict=True)
     ]
+
+
+def kernel_on_y(kernel: ScaleKernel, bandwidth: float) -> Kernel:
+    """Return the kernel on y of one scale, for results and their readers."""
+    if isinstance(kernel, CentredScales):
+        return kernel.kernels[int(bandwidth)].shown
+    return Gaussian(bandwidth)
+
+
+def _named_scale(kernel: ScaleKernel, bandwidth: float) -> dict[str, Any]:
+    if not isinstance(kernel, CentredScales):
+        return {"bandwidth_y": bandwidth}
+    on_y = kernel.kernels[int(bandwidth)]
+    return {"bandwidth_y": getattr(on_y.shown, "bandwidth", None), "y": on_y.name}
 
 
 def _where(rows: Scored, locations: FloatArray, local: Family, evidence: Evidence) -> dict[str, Any]:

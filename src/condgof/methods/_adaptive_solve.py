@@ -9,7 +9,14 @@ import numpy as np
 
 from condgof._typing import FloatArray, IntArray
 from condgof.engine import single_threaded_blas
-from condgof.kernels import CovariateKernel, Gaussian, OnColumns
+from condgof.kernels import (
+    CellKernel,
+    CovariateKernel,
+    Gaussian,
+    OnColumns,
+    ResponseKernel,
+    cell_scales,
+)
 from condgof.methods._prepare import Scored
 from condgof.methods._random import row_locations
 from condgof.methods._solve import Options
@@ -18,6 +25,7 @@ from condgof.null import NULLS, bootstrap_weights
 from condgof.sample import Seed, Use
 from condgof.stein import (
     ArrayRows,
+    CentredScales,
     LocalKernel,
     ScaleKernel,
     ScaleLandmarks,
@@ -104,8 +112,25 @@ class Design:
 
     def scale_kernel(self, rows: Scored) -> ScaleKernel:
         """Return the Stein kernels of all scales."""
+        if rows.cells is not None:
+            kernels = self.cell_kernels(rows, self.y_scales)
+            return CentredScales.of(rows.x, self.kernel_x, self.x_scales, kernels)
         bandwidths = tuple(self.y_unit * scale for scale in self.y_scales)
         return ScaleKernel.amid(rows.x, rows.y, self.kernel_x, self.x_scales, bandwidths)
+
+    def cell_kernels(self, rows: Scored, scales: tuple[float, ...]) -> tuple[CellKernel, ...]:
+        """Return the kernels on a discrete y; one that says nothing of any row is left out."""
+        assert rows.cells is not None
+        some = np.asarray(rows.scores[: min(rows.n, SUBSAMPLE)])
+        kernels = cell_scales(rows.cells, tuple(self.y_unit * scale for scale in scales))
+        telling = tuple(kernel for kernel in kernels if kernel.features(some).any())
+        return telling or kernels[:1]
+
+    def local_kernels_on_y(self, rows: Scored) -> tuple[ResponseKernel, ...]:
+        """Return the kernels on y at single locations."""
+        if rows.cells is not None:
+            return self.cell_kernels(rows, LOCAL_Y)
+        return tuple(Gaussian(scale * self.y_unit) for scale in LOCAL_Y)
 
     def local_kernel(self, rows: Scored, seed: Seed) -> LocalKernel:
         """Choose rows of x as locations (y is not looked at), and factor the kernels on y."""
@@ -113,7 +138,7 @@ class Design:
         count = min(self.n_locations, rows.n)
         locations = row_locations(rows.x, count, rng)
         factors = []
-        for number, scale in enumerate(LOCAL_Y):
+        for number, kernel_y in enumerate(self.local_kernels_on_y(rows)):
             pivots = seed.stream(Use.LANDMARKS, 2, number)
             some = np.arange(rows.n)
             if rows.n > SUBSAMPLE:
@@ -123,7 +148,7 @@ class Design:
                 rows.y[some],
                 rows.scores[some],
                 CovariateKernel(()),
-                Gaussian(scale * self.y_unit),
+                kernel_y,
             )
             factors.append(choose_landmarks(operator, pivots, tolerance=LOCAL_TOLERANCE, cap=LOCAL_RANK))
         return LocalKernel(narrowed(self.kernel_x, LOCAL_X), locations, tuple(factors))

@@ -18,6 +18,7 @@ from condgof.methods._composite_run import (
     check_workers,
     failures,
     fit_stream,
+    labelled,
     run,
 )
 from condgof.methods._composite_statistics import check_statistic, make_statistic
@@ -128,7 +129,8 @@ def composite(
         shown = _described(raw)
         model = as_model(raw)
         drawing = _drawing(model, sample)
-        reference = draw_rows(drawing, sample, seed.stream(Use.REPLICATE, 0, 0))
+        drawn = draw_rows(drawing, sample, seed.stream(Use.REPLICATE, 0, 0))
+        reference = labelled(drawing, drawn, sample)
         ready, described = make_statistic(statistic, options, sample, model, reference, seed)
         observed = ready.values(model, sample.y_given)
         check_finite(observed[None], "The statistic of the sample", "Check the model that fit returns.")

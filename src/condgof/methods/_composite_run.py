@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from condgof._typing import FloatArray
+from condgof._typing import AnyArray, FloatArray
 from condgof.engine import Cluster, Crew, Processes, as_engine, can_send, with_progress
 from condgof.errors import (
     InputError,
@@ -97,11 +97,11 @@ class Replicates:
         start = time.perf_counter()
         try:
             drawn = self.draw(number)
+            y = labelled(self.model, drawn, self.sample)
             # A copy of x each time, so that a fit that writes into it changes nothing.
-            model = self.fit(fresh(self.x), refill(self.y, drawn), fit_stream(self.seed, number))
+            model = self.fit(fresh(self.x), refill(self.y, y), fit_stream(self.seed, number))
             fitted = time.perf_counter()
-            y = drawn.reshape(self.sample.y_given.shape)
-            values = self.statistic.values(as_model(model), y)
+            values = self.statistic.values(as_model(model), y.reshape(self.sample.y_given.shape))
             if not np.isfinite(values).all():
                 raise NumericalError(f"The statistic is {values[~np.isfinite(values)][0]}.")
         except (MissingPackageError, MemoryError):
@@ -110,6 +110,14 @@ class Replicates:
             seconds = time.perf_counter() - start
             return Outcome(None, f"{type(error).__name__}: {error}", seconds, seconds)
         return Outcome(values, None, fitted - start, time.perf_counter() - start)
+
+
+def labelled(model: ConditionalModel, drawn: FloatArray, sample: Sample) -> AnyArray:
+    """Return what was drawn as y has it: a model of classes whose labels are text draws their positions."""
+    if sample.y_given.dtype.kind not in "OUS":
+        return drawn
+    labels: AnyArray = model.classes.labels  # type: ignore[attr-defined]
+    return labels[drawn.astype(np.int64)]
 
 
 def fit_stream(seed: Seed, number: int) -> np.random.Generator:

@@ -17,7 +17,7 @@ import numpy as np
 from condgof._typing import AnyArray, FloatArray
 from condgof.engine import Threads
 from condgof.errors import InputError, InputTypeError
-from condgof.kernels import CovariateKernel, Gaussian, Kernel, resolve_y
+from condgof.kernels import CovariateKernel, Gaussian, Kernel
 from condgof.methods._adaptive import adaptive
 from condgof.methods._composite_adaptive import AdaptiveStatistic
 from condgof.methods._composite_base import Combined, Statistic
@@ -96,7 +96,7 @@ class KcsdStatistic(Single):
     def values(self, model: ConditionalModel, y: AnyArray) -> FloatArray:
         """Sum over the Stein matrix."""
         scored = Scored.of(model, self.sample.with_y(y), self.units)
-        operator = scored.operator(self.kernel_x, resolve_y(self.kernel_y, scored.y, self.seed))
+        operator = scored.operator(self.kernel_x, scored.kernel_on_y(self.kernel_y, self.seed))
         none = ArrayWeights(np.empty((scored.n, 0)))
         sums = sweep(operator, none, engine=Threads(1), tile=TILE)
         return np.array([sums.total / (scored.n - 1)])

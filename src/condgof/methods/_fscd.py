@@ -10,7 +10,7 @@ import numpy as np
 from condgof._typing import FloatArray
 from condgof.engine import Engine
 from condgof.errors import InputError
-from condgof.kernels import CovariateKernel, FiniteLocations, Gaussian, Kernel, Radial
+from condgof.kernels import CellKernel, CovariateKernel, FiniteLocations, Gaussian, Kernel, Radial, ResponseKernel
 from condgof.methods._optimize import Training, optimize_locations
 from condgof.methods._prepare import Scored, Units, check_count, check_reg, split, train_size
 from condgof.methods._random import gaussian_locations, row_locations
@@ -142,7 +142,7 @@ class Chosen:
 
     locations: FloatArray
     kernel_x: CovariateKernel
-    kernel_y: Radial
+    kernel_y: ResponseKernel
     details: dict[str, Any]
 
 
@@ -192,11 +192,11 @@ def _optimized(
     training = Training(
         x=part.x - centre,
         y=part.y,
-        scores=part.scores,
+        scores=_centred(part, ready_y) if isinstance(ready_y, CellKernel) else part.scores,
         kernel_x=ready_x,
         kernel_y=ready_y,
         free_x=ready_x.asked_for_median,
-        free_y=getattr(kernel_y, "bandwidth", None) == "median",
+        free_y=isinstance(ready_y, Radial) and getattr(kernel_y, "bandwidth", None) == "median",
         move=not ready_x.compares_levels,
         reg=reg,
     )
@@ -207,6 +207,12 @@ def _optimized(
         "criterion_after": best.after,
         "n_train": part.sample.n,
         "bandwidth_x": sigmas[0] if len(sigmas) == 1 else tuple(sigmas),
-        "bandwidth_y": best.kernel_y.sigma,
     }
+    if isinstance(best.kernel_y, Radial):
+        details["bandwidth_y"] = best.kernel_y.sigma
     return Chosen(best.locations + centre, best.kernel_x, best.kernel_y, details)
+
+
+def _centred(part: Scored, kernel: CellKernel) -> FloatArray:
+    """Return the centred features of a discrete y."""
+    return kernel.features(np.asarray(part.scores))

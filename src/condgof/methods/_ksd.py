@@ -75,6 +75,9 @@ def ksd(
     else:
         scored = Scored.of(model, Sample.unconditional(y))
     rows = scored.subsample
-    ready = resolve_y(kernel_y, rows.sample.y, seed)
+    if rows.cells is not None:
+        ready = rows.kernel_on_y(kernel_y, seed)
+    else:
+        ready = resolve_y(kernel_y, rows.sample.y, seed)
     solution = solve(scored, CovariateKernel(()), ready, options, seed)
     return make_result("ksd", scored, solution, seed=seed, kernel_x=None, kernel_y=ready)

@@ -21,7 +21,7 @@ from condgof.kernels import (
     resolve_y,
 )
 from condgof.methods._stream import refuse_source
-from condgof.models import as_model, sample_rows
+from condgof.models import as_model, numbered, sample_rows
 from condgof.null import check_n_boot, permutation_weights, pvalue, settle_ties
 from condgof.result import GofResult
 from condgof.sample import RngLike, Sample, Seed, Use
@@ -103,10 +103,11 @@ def mmd(
     refuse_source("mmd", x, y)
     n_boot, memory, threads = check_n_boot(n_boot), check_memory(memory), as_engine(engine)
     seed = Seed.of(rng)
-    sample = Sample.of(x, y)
+    sample = Sample.of(x, y, discrete=as_model(model).discrete)
     scales = sample.scales(scale_x)
     first, second = halves(sample.n, seed)
     checked = as_model(model).probe(sample.y_given, sample.x_given)
+    sample = numbered(checked, sample)
     drawn = sample_rows(checked, sample, second, seed.stream(Use.MODEL_SAMPLE))
     pooled_x = (sample.x / scales)[np.concatenate([first, second])]
     pooled_y = np.concatenate([sample.y[first], drawn])

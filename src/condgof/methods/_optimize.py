@@ -13,9 +13,9 @@ import numpy as np
 
 from condgof._typing import FloatArray, IntArray
 from condgof.engine import Engine, single_threaded_blas
-from condgof.kernels import CovariateKernel, OnColumns, Radial
+from condgof.kernels import CellKernel, CovariateKernel, OnColumns, Radial, ResponseKernel
 from condgof.methods._climb import climb, log_range
-from condgof.stein import PairwiseTerms, criterion_gradient, criterion_of_means
+from condgof.stein import CentredTerms, PairwiseTerms, criterion_gradient, criterion_of_means
 
 #: Starts take the best rows of which no two are closer than this many bandwidths.
 SPACINGS = (0.0, 0.5, 1.0)
@@ -28,8 +28,8 @@ class Training:
     Parameters
     ----------
     x, y, scores : ndarrays of shape (n, d_x), (n, d_y), (n, d_y)
-        The sample, x as the kernel sees it.
-    kernel_x, kernel_y : CovariateKernel, Radial
+        The sample, x as the kernel sees it; for a discrete y, its centred features as scores.
+    kernel_x, kernel_y : CovariateKernel, ResponseKernel
         Kernels at the median heuristic (or at the user's fixed bandwidths).
     free_x : tuple of bool
         For each factor of k, whether its bandwidth may move.
@@ -45,11 +45,24 @@ class Training:
     y: FloatArray
     scores: FloatArray
     kernel_x: CovariateKernel
-    kernel_y: Radial
+    kernel_y: ResponseKernel
     free_x: tuple[bool, ...]
     free_y: bool
     move: bool = True
     reg: float = 0.0
+
+    def terms(self, *, climbing: bool) -> PairwiseTerms | CentredTerms:
+        """Return the y-side of all pairs.
+
+        The climb is in single precision, twice as fast, in units that leave room for large scores.
+        """
+        if isinstance(self.kernel_y, CellKernel):
+            return CentredTerms.of(self.scores, single=climbing)
+        if not climbing:
+            return PairwiseTerms.of(self.y, self.scores)
+        unit = self.kernel_y.sigma
+        single = float(np.abs(self.scores).max()) * unit < 1e6
+        return PairwiseTerms.of(self.y, self.scores, unit=unit, single=single)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +71,7 @@ class Optimum:
 
     locations: FloatArray
     kernel_x: CovariateKernel
-    kernel_y: Radial
+    kernel_y: ResponseKernel
     before: float
     after: float
 
@@ -80,11 +93,8 @@ def optimize_locations(training: Training, count: int, engine: Engine) -> Optimu
 
 
 def _optimize(training: Training, count: int, engine: Engine) -> Optimum:
-    unit = training.kernel_y.sigma
-    # The climb is in single precision, twice as fast, in units that leave room for large scores;
-    # the criterion of where it began and ended is then computed in double precision.
-    single = float(np.abs(training.scores).max()) * unit < 1e6
-    terms = PairwiseTerms.of(training.y, training.scores, unit=unit, single=single)
+    # The criterion of where the climb began and ended is then computed in double precision.
+    terms = training.terms(climbing=True)
     ranking = row_criteria(training, terms)
 
     def from_rows(rows: IntArray) -> Optimum:
@@ -97,10 +107,10 @@ def _optimize(training: Training, count: int, engine: Engine) -> Optimum:
     ends = list(engine.local.map(from_rows, [np.array(rows) for rows in starts], most=most))
     number = max(range(len(ends)), key=lambda i: ends[i].after)
     best, start = ends[number], training.x[np.array(list(starts)[number])]
-    exact = PairwiseTerms.of(training.y, training.scores)
+    exact = training.terms(climbing=False)
     d_y, reg = training.y.shape[1], training.reg
 
-    def criterion(v: FloatArray, kernel_x: CovariateKernel, kernel_y: Radial) -> float:
+    def criterion(v: FloatArray, kernel_x: CovariateKernel, kernel_y: ResponseKernel) -> float:
         return criterion_gradient(training.x, exact, d_y, v, kernel_x, kernel_y, reg).value
 
     before = criterion(start, training.kernel_x, training.kernel_y)
@@ -108,7 +118,7 @@ def _optimize(training: Training, count: int, engine: Engine) -> Optimum:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # overflow is checked for, and said
-def row_criteria(training: Training, terms: PairwiseTerms) -> FloatArray:
+def row_criteria(training: Training, terms: PairwiseTerms | CentredTerms) -> FloatArray:
     """Criterion of each single training row as a location, (n,)."""
     features = training.kernel_x(training.x, training.x)
     thin = features.astype(terms.products.dtype, copy=False)
@@ -146,7 +156,7 @@ def _with_bandwidths(training: Training, logs: FloatArray) -> CovariateKernel:
     return CovariateKernel(tuple(factors), training.free_x)
 
 
-def _climb_from(training: Training, terms: PairwiseTerms, start: FloatArray) -> Optimum:
+def _climb_from(training: Training, terms: PairwiseTerms | CentredTerms, start: FloatArray) -> Optimum:
     """Climb from one set of locations.
 
     The optimiser sees a flat vector: locations in units of the median bandwidth of their columns, and
@@ -162,11 +172,11 @@ def _climb_from(training: Training, terms: PairwiseTerms, start: FloatArray) -> 
     size, free = len(start) * len(units), np.array(training.free_x, dtype=bool)
     work = np.empty_like(terms.products)
 
-    def unpack(flat: FloatArray) -> tuple[FloatArray, CovariateKernel, Radial]:
+    def unpack(flat: FloatArray) -> tuple[FloatArray, CovariateKernel, ResponseKernel]:
         locations = start.copy()
         locations[:, moving] = flat[:size].reshape(len(start), -1) * units
         logs, kernel_y = flat[size:], training.kernel_y
-        if training.free_y:
+        if training.free_y and isinstance(kernel_y, Radial):
             logs, last = logs[:-1], float(logs[-1])
             kernel_y = kernel_y.with_bandwidth(kernel_y.sigma * float(np.exp(last)))
         return locations, _with_bandwidths(training, logs), kernel_y

@@ -10,8 +10,16 @@ import numpy as np
 
 from condgof._typing import FloatArray, IntArray
 from condgof.errors import InputError
-from condgof.kernels import CovariateKernel, FiniteLocations, Radial, resolve_x, resolve_y
-from condgof.models import STANDARDIZED_BY, as_model, choose_coordinates, coordinates_of
+from condgof.kernels import (
+    Cells,
+    CovariateKernel,
+    FiniteLocations,
+    ResponseKernel,
+    resolve_cells,
+    resolve_x,
+    resolve_y,
+)
+from condgof.models import STANDARDIZED_BY, as_model, choose_coordinates, coordinates_of, numbered
 from condgof.sample import Sample, Seed
 from condgof.stein import ArrayRows, SteinOperator
 
@@ -41,7 +49,8 @@ class Scored:
     sample : Sample
         The checked sample.
     y, scores : ndarrays of shape (n, d_y)
-        Responses as the kernel sees them, and the scores in those coordinates.
+        Responses as the kernel sees them, and the scores in those coordinates; for a discrete y its
+        residuals (n, cells), which may be made only when rows are taken.
     x : ndarray of shape (n, d_x)
         Covariates as the kernel sees them: each column divided by its scale.
     scales : ndarray of shape (d_x,)
@@ -54,6 +63,8 @@ class Scored:
         How y was brought from a bounded support to the whole line.
     model_notes : tuple of str
         What the model says of itself.
+    cells : Cells, optional
+        What the residuals are of, where y is discrete.
     """
 
     sample: Sample
@@ -65,6 +76,7 @@ class Scored:
     score_error: float | None = None
     reparametrized: str | None = None
     model_notes: tuple[str, ...] = ()
+    cells: Cells | None = None
 
     @classmethod
     def of(cls, model: Any, sample: Sample, units: Units = Units()) -> Scored:
@@ -72,7 +84,9 @@ class Scored:
         scales = sample.scales(units.scale_x)
         model = as_model(model).probe(sample.y_given, sample.x_given)
         by = choose_coordinates(model, sample.d_y, units.standardize)
-        seen = coordinates_of(model, sample, by)
+        own = model.given(sample.x_given) if model.discrete else model
+        sample = numbered(own, sample)
+        seen = coordinates_of(own, sample, by)
         return cls(
             sample=sample,
             y=seen.u,
@@ -82,7 +96,8 @@ class Scored:
             by=by,
             score_error=seen.error,
             reparametrized=seen.reparametrized,
-            model_notes=model.notes,
+            model_notes=(*model.notes, *seen.notes),
+            cells=seen.cells,
         )
 
     def take(self, rows: IntArray) -> Scored:
@@ -95,11 +110,17 @@ class Scored:
             x=self.x[rows],
         )
 
-    def kernels(self, kernel_x: Any, kernel_y: Any, seed: Seed) -> tuple[CovariateKernel, Radial]:
+    def kernels(self, kernel_x: Any, kernel_y: Any, seed: Seed) -> tuple[CovariateKernel, ResponseKernel]:
         """Make the kernels ready for this sample."""
         # y first: asking for Laplace on y is refused before any distance is computed.
-        ready_y = resolve_y(kernel_y, self.y, seed)
+        ready_y = self.kernel_on_y(kernel_y, seed)
         return resolve_x(kernel_x, self.x, self.sample.x_columns, seed), ready_y
+
+    def kernel_on_y(self, kernel_y: Any, seed: Seed) -> ResponseKernel:
+        """Make the kernel on y ready for this sample."""
+        if self.cells is not None:
+            return resolve_cells(kernel_y, self.cells, self.y, seed)
+        return resolve_y(kernel_y, self.y, seed)
 
     @property
     def n(self) -> int:
@@ -115,12 +136,16 @@ class Scored:
         """Return the rows, for sums over them."""
         return ArrayRows(self.x, self.y, self.scores)
 
-    def operator(self, kernel_x: CovariateKernel | FiniteLocations, kernel_y: Radial) -> SteinOperator:
+    def operator(
+        self, kernel_x: CovariateKernel | FiniteLocations, kernel_y: ResponseKernel
+    ) -> SteinOperator:
         """Return the Stein matrix as a lazy operator."""
         return SteinOperator.of(self.x, self.y, self.scores, kernel_x, kernel_y)
 
     def details(self) -> dict[str, Any]:
         """What a result says of the coordinates of y, where they are not y itself."""
+        if self.cells is not None:
+            return {"standardized_by": self.cells.words}
         details = {} if self.by == "none" else {"standardized_by": STANDARDIZED_BY[self.by]}
         if self.reparametrized is not None:
             details["reparametrized"] = self.reparametrized

@@ -10,10 +10,11 @@ import numpy as np
 from condgof._typing import FloatArray
 from condgof.engine import Engine, as_engine, single_threaded_blas
 from condgof.errors import InputError
-from condgof.kernels import CovariateKernel, FiniteLocations, Radial
+from condgof.kernels import CovariateKernel, FiniteLocations, ResponseKernel
 from condgof.methods._lazy import lay_out
 from condgof.methods._prepare import Scored, Units, check_count
 from condgof.methods._stream import SUBSAMPLE, Stream, check_source_call, in_memory
+from condgof.models import as_model
 from condgof.null import NULLS, bootstrap_weights, check_null, spectral_draws
 from condgof.sample import Sample, Seed, Use
 from condgof.stein import (
@@ -110,7 +111,7 @@ def prepare(model: Any, x: Any, y: Any, units: Units, options: Options, seed: Se
     """Check and score a sample: arrays or a small source in memory, a large one as a stream."""
     model, x, y = lay_out(model, x, y)
     if not check_source_call(x, y, options.solver):
-        return Scored.of(model, Sample.of(x, y), units)
+        return Scored.of(model, Sample.of(x, y, discrete=as_model(model).discrete), units)
     if options.chosen(x.n) == "exact":
         return in_memory(model, x, units)
     return Stream.of(model, x, seed, options.engine, units)
@@ -130,7 +131,7 @@ class Solution:
 def solve(
     scored: Scored | Stream,
     kernel_x: CovariateKernel | FiniteLocations,
-    kernel_y: Radial,
+    kernel_y: ResponseKernel,
     options: Options,
     seed: Seed,
 ) -> Solution:
@@ -140,7 +141,7 @@ def solve(
     ----------
     scored : Scored or Stream
         The sample with its scores, in memory or in files.
-    kernel_x, kernel_y : CovariateKernel or FiniteLocations, Radial
+    kernel_x, kernel_y : CovariateKernel or FiniteLocations, ResponseKernel
         Kernels that are ready.
     options : Options
         How.
@@ -161,7 +162,7 @@ def solve(
 def _solve_lowrank(
     scored: Scored | Stream,
     kernel_x: CovariateKernel | FiniteLocations,
-    kernel_y: Radial,
+    kernel_y: ResponseKernel,
     options: Options,
     seed: Seed,
 ) -> Solution:
@@ -192,7 +193,7 @@ def _solve_lowrank(
 def find_landmarks(
     scored: Scored,
     kernel_x: CovariateKernel | FiniteLocations,
-    kernel_y: Radial,
+    kernel_y: ResponseKernel,
     seed: Seed,
     *,
     cap: int,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from condgof._typing import FloatArray
-from condgof.kernels import CovariateKernel, Radial
+from condgof.kernels import CovariateKernel, ResponseKernel
 from condgof.methods._prepare import Scored
 from condgof.methods._solve import Solution
 from condgof.methods._stream import Stream
@@ -21,7 +21,7 @@ def make_result(
     *,
     seed: Seed,
     kernel_x: CovariateKernel | None,
-    kernel_y: Radial,
+    kernel_y: ResponseKernel,
     locations: FloatArray | None = None,
     details: dict[str, Any] | None = None,
     share: float = 1.0,
@@ -57,7 +57,7 @@ def make_result(
         null_distribution=draws,
         null=solution.null,
         kernel_x=None if kernel_x is None else kernel_x.shown(rows.sample.d_x),
-        kernel_y=kernel_y,
+        kernel_y=getattr(kernel_y, "shown", kernel_y),  # of a discrete y, what a reader knows it by
         solver=solution.solver,
         locations=locations,
         seed=seed.value,

@@ -15,7 +15,7 @@ from condgof.errors import NumericalError, ShapeError
 from condgof.kernels import Categorical, CovariateKernel, Gaussian, Gram, OnColumns
 from condgof.methods._cdf_sums import CdfSums, cdf_sums
 from condgof.methods._stream import refuse_source
-from condgof.models import ConditionalModel, as_model, cdf_rows, check_cdf
+from condgof.models import ConditionalModel, as_model, cdf_rows, check_cdf, numbered
 from condgof.null import NULLS, check_null, normal_pvalue, pvalue, settle_ties, sign_weights
 from condgof.result import GofResult
 from condgof.sample import RngLike, Sample, Seed
@@ -98,13 +98,14 @@ def zheng(
     check_null(null, n_boot, ("normal", "wild"))
     memory, threads = check_memory(memory), as_engine(engine)
     seed = Seed.of(rng)
-    sample = Sample.of(x, y)
+    sample = Sample.of(x, y, discrete=as_model(model).discrete)
     if sample.d_y != 1:
         raise ShapeError(
             f"zheng is for one column of y, and y has {sample.d_y}: it compares distribution functions. "
             "Use kcsd, fscd or mmd, or test the columns of y one at a time."
         )
     checked = as_model(model).probe(sample.y_given, sample.x_given)
+    sample = numbered(checked, sample)
     check_cdf(checked, sample)
     weights = None
     if null == "wild":

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from condgof.models import fits
 from condgof.models._answers import cdf_rows, check_cdf, draw_rows, sample_rows
 from condgof.models._as_model import as_model, scores
+from condgof.models._at_rows import AtRows
 from condgof.models._base import ConditionalModel, check_rows
+from condgof.models._classifier import Classifier
 from condgof.models._columns import ColumnsModel, columns
 from condgof.models._coordinates import (
     BLIND,
@@ -16,8 +18,11 @@ from condgof.models._coordinates import (
     Coordinates,
     choose_coordinates,
     coordinates_of,
+    numbered,
     scores_of,
 )
+from condgof.models._counts import Binomial, NegativeBinomial, Poisson
+from condgof.models._discrete import DiscreteModel
 from condgof.models._functions import (
     LogProbModel,
     ScoreArray,
@@ -32,6 +37,8 @@ from condgof.models._laplace import Laplace
 from condgof.models._mixture import NormalMixture
 from condgof.models._normal import Normal, normal
 from condgof.models._positive import Exponential, Gamma, LogNormal
+from condgof.models._probabilities import Probabilities, probabilities
+from condgof.models._ratio import RatioModel, from_ratio
 from condgof.models._residual import ResidualScale, residual_scale_by_cv, with_residual_scale
 from condgof.models._scipy import from_scipy
 from condgof.models._statsmodels import from_statsmodels
@@ -45,10 +52,14 @@ if TYPE_CHECKING:
 __all__ = [
     "BLIND",
     "STANDARDIZED_BY",
+    "AtRows",
     "Beta",
+    "Binomial",
+    "Classifier",
     "ColumnsModel",
     "ConditionalModel",
     "Coordinates",
+    "DiscreteModel",
     "Exponential",
     "Gamma",
     "InverseGaussian",
@@ -56,8 +67,12 @@ __all__ = [
     "Laplace",
     "LogNormal",
     "LogProbModel",
+    "NegativeBinomial",
     "Normal",
     "NormalMixture",
+    "Poisson",
+    "Probabilities",
+    "RatioModel",
     "ResidualScale",
     "ScoreArray",
     "ScoreModel",
@@ -76,12 +91,15 @@ __all__ = [
     "fits",
     "from_jax",
     "from_log_prob",
+    "from_ratio",
     "from_scipy",
     "from_score",
     "from_statsmodels",
     "from_torch",
     "mdn",
     "normal",
+    "numbered",
+    "probabilities",
     "residual_scale_by_cv",
     "sample_rows",
     "scores",

@@ -8,15 +8,15 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import ShapeError, UnsupportedModelError
+from condgof.errors import InputTypeError, ShapeError, UnsupportedModelError
 from condgof.sample import Sample, as_numbers, take_rows
 
 #: What each test asks of a model: one of these.
 NEEDS = {
-    "adaptive": ("score", "cdf", "normal_scores"),
-    "kcsd": ("score",),
-    "fscd": ("score",),
-    "ksd": ("score",),
+    "adaptive": ("score", "cdf", "normal_scores", "residuals"),
+    "kcsd": ("score", "residuals"),
+    "fscd": ("score", "residuals"),
+    "ksd": ("score", "residuals"),
     "fssd": ("score",),
     "mmd": ("sample",),
     "zheng": ("cdf",),
@@ -47,6 +47,11 @@ class ConditionalModel:
         """What a reader of a result should know of the model, a sentence each."""
         return ()
 
+    @property
+    def discrete(self) -> bool:
+        """Whether y is discrete: the model then has `residuals` in place of a `score`."""
+        return False
+
     def take(self, rows: IntArray) -> ConditionalModel:
         """Return the model of some rows; a functional model is the same for any."""
         return self
@@ -54,6 +59,10 @@ class ConditionalModel:
     def score(self, y: AnyArray, x: Any) -> AnyArray:
         """Return ∇_y log p(y|x), (n, d_y) or (n,)."""
         self._lacks("score")
+
+    def residuals(self, y: AnyArray, x: Any, by: str) -> tuple[FloatArray, FloatArray]:
+        """Return a discrete y as kernels compare it, (n, 1), and its residuals, of mean 0 given x."""
+        self._lacks("residuals")
 
     def score_and_error(self, y: AnyArray, x: Any) -> tuple[AnyArray, AnyArray | None]:
         """Return the scores and, where they are approximate, their estimated absolute errors."""
@@ -211,7 +220,13 @@ def as_rows(y: AnyArray) -> FloatArray:
 
 
 def check_rows(model: ConditionalModel, sample: Sample) -> None:
-    """Check that a model that is bound to rows has those of the sample."""
+    """Check that a model that is bound to rows has those of the sample, and that its y can be text."""
+    text = [column.name for column in sample.y_columns if column.categorical]
+    if text and not model.discrete:
+        raise InputTypeError(
+            f"y column {text[0]!r} holds text or categories, and y must be numeric for this model. "
+            "Pass numbers, or a model of classes (condgof.probabilities, a classifier)."
+        )
     if model.rows is not None and model.rows != sample.n:
         raise ShapeError(
             f"The model is bound to {model.rows} rows and the sample has {sample.n}. "

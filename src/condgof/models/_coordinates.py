@@ -15,7 +15,9 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
 from condgof.errors import InputError, NumericalError, ShapeError, UnsupportedModelError, check_finite
+from condgof.kernels import Cells
 from condgof.models._base import ConditionalModel, check_rows, check_scores
+from condgof.models._discrete import FULL, PLAIN, DiscreteModel, refuse_standardizing
 from condgof.models._support import Line
 from condgof.sample import Sample
 
@@ -27,6 +29,8 @@ STANDARDIZED_BY = {
     "marginals": "normal scores of the model's marginal CDFs",
     "mean_std": "location and scale of the model",
     "none": "it is",
+    PLAIN: "it is",
+    FULL: "the model has it",
 }
 BLIND = (
     "y was not standardised by a CDF of the model: modes of y that lie far apart are compared by shape "
@@ -48,12 +52,18 @@ class Coordinates:
         Largest estimated error of scores that were differentiated numerically.
     reparametrized : str, optional
         How y was brought from a bounded support to the whole line.
+    cells : Cells, optional
+        Where y is discrete: `scores` are residuals, and these say what of.
+    notes : tuple of str
+        What a reader should know of the observations.
     """
 
     u: FloatArray
     scores: FloatArray
     error: float | None = None
     reparametrized: str | None = None
+    cells: Cells | None = None
+    notes: tuple[str, ...] = ()
 
 
 def choose_coordinates(model: ConditionalModel, d_y: int, standardize: Any) -> str:
@@ -71,6 +81,10 @@ def choose_coordinates(model: ConditionalModel, d_y: int, standardize: Any) -> s
     if not isinstance(standardize, str) or standardize not in STANDARDIZE:
         names = ", ".join(map(repr, STANDARDIZE))
         raise InputError(f"standardize must be one of {names}, got {standardize!r}.")
+    if model.discrete:
+        if standardize not in ("auto", "none"):
+            refuse_standardizing(standardize)
+        return FULL if standardize == "auto" else PLAIN
     able = {
         "cdf": model.can("normal_scores") or (model.can("cdf") and d_y == 1),
         "marginals": model.can("marginals") and model.can("score"),
@@ -96,6 +110,8 @@ def coordinates_of(model: ConditionalModel, sample: Sample, by: str) -> Coordina
     """
     check_rows(model, sample)
     model = model.given(sample.x_given)
+    if by in (PLAIN, FULL):
+        return _discrete(model, sample, by)
     line = _line(model, sample)
     if by == "cdf":
         u = _checked(model.normal_scores(sample.y_given, sample.x_given), sample)
@@ -117,6 +133,24 @@ def coordinates_of(model: ConditionalModel, sample: Sample, by: str) -> Coordina
             location, scale = line.place(location, scale)
         u, scores = _affine(u, scores, location, scale, sample)
     return Coordinates(u, scores, _largest(errors), words)
+
+
+def _discrete(model: ConditionalModel, sample: Sample, by: str) -> Coordinates:
+    """Return the residuals of a discrete y."""
+    assert isinstance(model, DiscreteModel)
+    u, residuals = model.residuals(sample.y_given, sample.x_given, by)
+    notes = model.remarks(sample.y_given, sample.x_given)
+    return Coordinates(u, residuals, cells=model.cells(by), notes=notes)
+
+
+def numbered(model: ConditionalModel, sample: Sample) -> Sample:
+    """Return the sample with a discrete y as the numbers that its model has for it."""
+    if not model.discrete:
+        return sample
+    check_rows(model, sample)
+    own = model.given(sample.x_given)
+    assert isinstance(own, DiscreteModel)
+    return sample.with_numbers(own.numbers(sample.y_given, sample.x_given))
 
 
 def scores_of(model: ConditionalModel, sample: Sample) -> FloatArray:

@@ -22,54 +22,58 @@ class Delegate(ConditionalModel):
         """Return the model that answers for these rows of x."""
         raise NotImplementedError
 
+    def _x(self, x: Any) -> Any:
+        """Return the x that it is asked about."""
+        return x
+
     def support(self, x: Any, n: int, d_y: int) -> tuple[AnyArray, AnyArray]:
         """Return the open interval that each coordinate of each row lives in."""
-        return self._model(x).support(x, n, d_y)
+        return self._model(x).support(self._x(x), n, d_y)
 
     def score(self, y: AnyArray, x: Any) -> AnyArray:
         """Return ∇_y log p(y|x)."""
-        return self._model(x).score(y, x)
+        return self._model(x).score(y, self._x(x))
 
     def score_and_error(self, y: AnyArray, x: Any) -> tuple[AnyArray, AnyArray | None]:
         """Return the scores and, where they are approximate, their estimated absolute errors."""
-        return self._model(x).score_and_error(y, x)
+        return self._model(x).score_and_error(y, self._x(x))
 
     def log_prob(self, y: AnyArray, x: Any) -> FloatArray:
         """Return log p(y|x)."""
-        return self._model(x).log_prob(y, x)
+        return self._model(x).log_prob(y, self._x(x))
 
     def cdf(self, y: AnyArray, x: Any) -> FloatArray:
         """Return P(Y ≤ y | x)."""
-        return self._model(x).cdf(y, x)
+        return self._model(x).cdf(y, self._x(x))
 
     def sf(self, y: AnyArray, x: Any) -> FloatArray:
         """Return P(Y > y | x)."""
-        return self._model(x).sf(y, x)
+        return self._model(x).sf(y, self._x(x))
 
     def cdf_grid(self, values: AnyArray, x: Any, n: int | None = None) -> FloatArray:
         """Return P(Y ≤ v | x) for each row of x and each of m values."""
         model = self._model(x)
-        return grid_of(model)(model, values, x, n)
+        return grid_of(model)(model, values, self._x(x), n)
 
     def normal_scores(self, y: AnyArray, x: Any) -> FloatArray:
         """Return Φ⁻¹(F(y|x))."""
-        return self._model(x).normal_scores(y, x)
+        return self._model(x).normal_scores(y, self._x(x))
 
     def marginals(self, y: AnyArray, x: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return normal scores of the marginals, their slopes and marginal scores."""
-        return self._model(x).marginals(y, x)
+        return self._model(x).marginals(y, self._x(x))
 
     def location_scale(self, x: Any, n: int | None = None) -> tuple[FloatArray, FloatArray]:
         """Return where y lies and how wide."""
-        return self._model(x).location_scale(x, n)
+        return self._model(x).location_scale(self._x(x), n)
 
     def sample(self, x: Any, rng: np.random.Generator, n: int | None = None) -> FloatArray:
         """Draw one y for each row of x."""
-        return self._model(x).sample(x, rng, n)
+        return self._model(x).sample(self._x(x), rng, n)
 
     def mean_std(self, x: Any, n: int | None = None) -> tuple[FloatArray, FloatArray]:
         """Return mean and standard deviation of y given x."""
-        return self._model(x).mean_std(x, n)
+        return self._model(x).mean_std(self._x(x), n)
 
 
 @dataclass(frozen=True, eq=False)

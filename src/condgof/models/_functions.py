@@ -14,6 +14,7 @@ from condgof.models._base import ConditionalModel
 from condgof.models._call import call_density
 from condgof.models._jax import from_jax_density
 from condgof.models._numerical import NumericalScore
+from condgof.models._ratio import counts_from_log_prob
 from condgof.models._support import Bounds
 from condgof.models._supported import Supported
 from condgof.models._torch import from_torch_density
@@ -123,9 +124,11 @@ def from_log_prob(
         function may also be that of a single row).
     tolerance : float
         The largest relative error of the derivative that is accepted ("numpy" only).
-    support : pair, optional
+    support : pair or "counts", optional
         The open interval (low, high) that y lives in, as in `from_score`; `function` is never
-        called outside it.
+        called outside it. ``"counts"``: y is one of 0, 1, 2, …, and `function` the log of its
+        probability, perhaps unnormalised, −inf beyond the largest count if there is one; see
+        `from_ratio` for how it is tested.
 
     Returns
     -------
@@ -143,8 +146,10 @@ def from_log_prob(
         raise InputError(f"backend must be 'numpy', 'torch' or 'jax', got {backend!r}.")
     if not tolerance > 0:
         raise InputError(f"tolerance must be positive, got {tolerance!r}.")
-    bounds = None if support is None else Bounds.of(support)
     checked = _check_callable(function, "from_log_prob")
+    if isinstance(support, str) and support == "counts":
+        return counts_from_log_prob(from_log_prob(function, backend=backend, tolerance=tolerance))
+    bounds = None if support is None else Bounds.of(support)
     if backend == "numpy":
         return LogProbModel(checked, tolerance, bounds)
     model = from_torch_density(checked) if backend == "torch" else from_jax_density(checked)

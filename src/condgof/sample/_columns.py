@@ -164,7 +164,7 @@ def _frame_column(
                 f"{what} column {name!r} holds text or categories, and {what} must be numeric. "
                 "Pass numbers."
             )
-        return _encode(raw, missing, f"{what} column {name!r}")
+        return encode(raw, missing, f"{what} column {name!r}")
     if raw.dtype.kind not in "biuf":
         raise InputTypeError(
             f"{what} column {name!r} is of type {series.dtype}, neither numeric nor text. "
@@ -175,7 +175,8 @@ def _frame_column(
     return values, None
 
 
-def _encode(raw: AnyArray, missing: NDArray[np.bool_], label: str) -> tuple[FloatArray, tuple[str, ...]]:
+def encode(raw: AnyArray, missing: NDArray[np.bool_], label: str) -> tuple[FloatArray, tuple[str, ...]]:
+    """Turn text (n,) into positions among its levels, and return both; refuse what is missing."""
     if missing.any():
         rows = np.flatnonzero(missing)
         raise NonFiniteError(

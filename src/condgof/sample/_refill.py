@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from condgof._typing import AnyArray, FloatArray
+from condgof._typing import AnyArray
 from condgof.sample._columns import fresh, is_frame
 
 
@@ -16,7 +16,7 @@ def held(data: Any) -> Any:
     return fresh(data if known else np.asarray(data))
 
 
-def refill(data: Any, values: FloatArray) -> Any:
+def refill(data: Any, values: AnyArray) -> Any:
     """Put other numbers into a container like the user's: kind, shape, names, index and type of number.
 
     Whole numbers stay whole numbers where the new ones are whole.
@@ -26,7 +26,7 @@ def refill(data: Any, values: FloatArray) -> Any:
     data : array, Series, frame or tensor of shape (n,) or (n, d)
         What the user passed.
     values : ndarray of shape (n, d)
-        The new numbers.
+        The new numbers, or labels.
 
     Examples
     --------
@@ -56,8 +56,12 @@ def _column(frame: Any, i: int) -> Any:
     return frame.iloc[:, i] if hasattr(frame, "iloc") else frame.to_series(i)
 
 
-def _typed(values: FloatArray, like: Any) -> AnyArray:
-    """Return the numbers in the type of the user's, where that holds them."""
+def _typed(values: AnyArray, like: Any) -> Any:
+    """Return the numbers in the type of the user's, where that holds them; labels in theirs."""
+    if values.dtype.kind in "OUS":
+        if hasattr(like, "cat"):  # the categories of a column of pandas or polars
+            return type(like)(values.tolist(), dtype=like.dtype).array if hasattr(like, "iloc") else values
+        return values.astype(np.asarray(like).dtype, copy=False)
     # A nullable type of pandas has one of NumPy's beneath.
     dtype = getattr(getattr(like, "dtype", None), "numpy_dtype", None) or np.asarray(like).dtype
     if dtype.kind == "f":

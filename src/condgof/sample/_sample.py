@@ -10,6 +10,7 @@ import numpy as np
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import InputError, InputTypeError, NumericalError, ShapeError, check_finite
 from condgof.sample._columns import Column, encode_levels, is_frame, read, take_rows
+from condgof.sample._labels import read_labels
 from condgof.sample._numbers import as_numbers
 
 MIN_ROWS = 3
@@ -42,8 +43,10 @@ class Sample:
     y_columns: tuple[Column, ...]
 
     @classmethod
-    def of(cls, x: Any, y: Any, *, to_test: bool = True) -> Sample:
+    def of(cls, x: Any, y: Any, *, to_test: bool = True, discrete: bool = False) -> Sample:
         """Check x and y and freeze them; `to_test` asks for enough rows that vary.
+
+        A `discrete` y may be the same in all rows.
 
         Examples
         --------
@@ -72,7 +75,8 @@ class Sample:
                 f"Every column of x is constant ({_names(x_columns)}), so there is no x to "
                 "condition on. Pass a column that varies, or use ksd for an unconditional test."
             )
-        _check_constant_y(y_columns)
+        if not discrete:
+            _check_constant_y(y_columns)
         return sample
 
     @classmethod
@@ -112,10 +116,16 @@ class Sample:
 
     def with_y(self, y: AnyArray) -> Sample:
         """Return the sample with other responses, (n,) or (n, d_y), for the same x."""
+        y = np.asarray(y)
+        if y.dtype.kind in "OUS":  # labels, whose numbers are the model's to say
+            return replace(self, y_given=y.reshape(self.y_given.shape))
         values = np.array(y, dtype=np.float64).reshape(self.y.shape)
         check_finite(values, "y", "Check where it comes from.")
-        _check_varies(values, self.y_columns)
         return replace(self, y=_frozen(values), y_given=values.reshape(self.y_given.shape).copy())
+
+    def with_numbers(self, y: FloatArray) -> Sample:
+        """Return the sample with other numbers for its labels; models still get those as they are."""
+        return replace(self, y=_frozen(np.array(y, dtype=np.float64).reshape(len(self.y), -1)))
 
     def renamed(self, x_names: tuple[str, ...], y_names: tuple[str, ...]) -> Sample:
         """Return the sample with other names for its columns."""
@@ -223,6 +233,9 @@ class Sample:
 
 
 def _read_y(y: Any) -> tuple[AnyArray, FloatArray, tuple[Column, ...]]:
+    labels = read_labels(y)
+    if labels is not None:
+        return labels.given, labels.codes, (labels.column,)
     given, values, columns = read(y, "y", text=False)
     # Models get y as plain numbers, in the user's own shape: (n,) stays (n,).
     shape = (len(values),) if len(getattr(given, "shape", (0, 0))) == 1 else values.shape
@@ -241,11 +254,6 @@ def _check_constant_y(columns: tuple[Column, ...]) -> None:
             f"y is constant (column {_names(constant)}), and a density of a constant cannot be "
             "tested. Pass a y that varies."
         )
-
-
-def _check_varies(values: FloatArray, columns: tuple[Column, ...]) -> None:
-    same = (values == values[0]).all(axis=0)
-    _check_constant_y(tuple(replace(c, constant=bool(s)) for c, s in zip(columns, same, strict=True)))
 
 
 def _rename(column: Column, name: str) -> Column:

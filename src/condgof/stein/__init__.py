@@ -1,6 +1,8 @@
 """The Stein matrix: a lazy operator, sums over it, the power criterion."""
 
+from condgof.stein._centred import CentredKernel, CentredRows, CentredScales
 from condgof.stein._criterion import (
+    CentredTerms,
     Gradient,
     PairwiseTerms,
     criterion_gradient,
@@ -41,6 +43,10 @@ __all__ = [
     "PIECE",
     "ArrayRows",
     "ArrayWeights",
+    "CentredKernel",
+    "CentredRows",
+    "CentredScales",
+    "CentredTerms",
     "Gradient",
     "Landmarks",
     "LocalKernel",

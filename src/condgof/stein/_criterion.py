@@ -8,6 +8,7 @@ twice their standard deviation.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -143,6 +144,34 @@ class PairwiseTerms:
         return product
 
 
+@dataclass(frozen=True, eq=False)
+class CentredTerms:
+    """The same for a discrete y: ⟨c_i, c_j⟩ of all pairs, which no bandwidth of y moves.
+
+    Parameters
+    ----------
+    products : ndarray of shape (n, n)
+        ⟨c_i, c_j⟩, 0 on the diagonal.
+    unit : float
+        Always 1.
+    """
+
+    products: AnyArray
+    unit: float = 1.0
+
+    @classmethod
+    def of(cls, features: FloatArray, *, single: bool = False) -> CentredTerms:
+        """Compute the products of the features c (n, m)."""
+        products = features @ features.T
+        np.fill_diagonal(products, 0.0)
+        return cls(products.astype(np.float32 if single else np.float64, copy=False))
+
+    def h(self, kernel: object, features: AnyArray, out: AnyArray) -> AnyArray:
+        """Write h without its diagonal to `out`; return its slope times features, which is 0."""
+        out[:] = self.products
+        return np.zeros(features.shape, dtype=features.dtype)
+
+
 def _radial_h(
     kernel: Radial, t: AnyArray, crosses: AnyArray, products: AnyArray, precision: float
 ) -> tuple[AnyArray, AnyArray]:
@@ -198,11 +227,11 @@ class Gradient:
 @np.errstate(over="ignore", invalid="ignore")  # overflow is checked for, and said
 def criterion_gradient(
     x: FloatArray,
-    terms: PairwiseTerms,
+    terms: PairwiseTerms | CentredTerms,
     d_y: int,
     locations: FloatArray,
     kernel_x: CovariateKernel,
-    kernel_y: Radial,
+    kernel_y: Any,
     reg: float = 0.0,
     work: AnyArray | None = None,
 ) -> Gradient:
@@ -212,7 +241,7 @@ def criterion_gradient(
     ----------
     x : ndarray of shape (n, d_x)
         Covariates of the training sample.
-    terms : PairwiseTerms
+    terms : PairwiseTerms or CentredTerms
         Its y-side.
     d_y : int
         Number of columns of y.

@@ -12,7 +12,7 @@ exponential; that is the fast way through a block.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -28,6 +28,32 @@ from condgof.kernels import (
 )
 
 Rows: TypeAlias = slice | IntArray
+
+
+class Prepared(Protocol):
+    """Rows of a sample, prepared for comparison by a `PairKernel`."""
+
+    def take(self, rows: Rows) -> Prepared:
+        """Return some of the rows."""
+        ...
+
+    def __len__(self) -> int: ...
+
+
+class PairKernel(Protocol):
+    """How rows are compared: a `SteinKernel`, or a `CentredKernel` where y is discrete."""
+
+    def rows(self, x: FloatArray, y: FloatArray, scores: FloatArray) -> Prepared:
+        """Prepare rows."""
+        ...
+
+    def diag(self, a: Any) -> FloatArray:
+        """Return H(z, z) for each row, (n,)."""
+        ...
+
+    def block(self, a: Any, b: Any) -> FloatArray:
+        """Return H between two sets of rows, (len(a), len(b))."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ import numpy as np
 
 from condgof._typing import FloatArray, IntArray
 from condgof.stein._kernel import Rows as Index
-from condgof.stein._kernel import SteinKernel, SteinRows
+from condgof.stein._kernel import PairKernel, Prepared
 from condgof.stein._operator import SteinOperator
 from condgof.stein._sweep import check_overflow
 
@@ -33,9 +33,9 @@ class Landmarks:
 
     Parameters
     ----------
-    kernel : SteinKernel
+    kernel : SteinKernel or CentredKernel
         How rows are compared.
-    rows : SteinRows
+    rows : SteinRows or CentredRows
         The r landmark rows.
     inverse : ndarray of shape (r, r)
         L⁻¹, lower triangular, with LLᵀ = H(S, S).
@@ -45,8 +45,8 @@ class Landmarks:
         Whether the rank stopped at its cap, above the tolerance.
     """
 
-    kernel: SteinKernel
-    rows: SteinRows
+    kernel: PairKernel
+    rows: Prepared
     inverse: FloatArray
     residual: float
     capped: bool
@@ -56,7 +56,7 @@ class Landmarks:
         """Number of landmarks."""
         return len(self.inverse)
 
-    def compare(self, rows: SteinRows) -> FloatArray:
+    def compare(self, rows: Prepared) -> FloatArray:
         """Return H(S, z) for rows z, (r, len(rows))."""
         return self.kernel.block(self.rows, rows)
 

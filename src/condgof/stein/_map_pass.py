@@ -12,7 +12,7 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.engine import Engine
-from condgof.stein._kernel import SteinRows
+from condgof.stein._kernel import Prepared
 from condgof.stein._landmarks import Landmarks
 from condgof.stein._pass import tile_of, tiles_of
 from condgof.stein._rows import Piece, Rows
@@ -49,7 +49,7 @@ def map_sums(
         Σ_i F_iv² ‖φ_i‖², what the diagonal contributes to ‖A_v‖².
     """
 
-    def task(piece: Piece, rows: SteinRows) -> Arrays:
+    def task(piece: Piece, rows: Prepared) -> Arrays:
         product, diagonal = np.zeros((landmarks.rank, m)), np.zeros(m)
         for part in tiles_of(len(rows)):
             phi = landmarks.whiten(tile_of(landmarks, piece, rows, part))
@@ -89,7 +89,7 @@ def map_spread(
     ndarray of shape (m,)
     """
 
-    def task(piece: Piece, rows: SteinRows) -> Arrays:
+    def task(piece: Piece, rows: Prepared) -> Arrays:
         total = np.zeros(len(centres))
         for part in tiles_of(len(rows)):
             phi = landmarks.whiten(tile_of(landmarks, piece, rows, part))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from condgof._typing import FloatArray, IntArray
-from condgof.kernels import CovariateKernel, FiniteLocations, Radial
-from condgof.stein._kernel import Rows, SteinKernel, SteinRows
+from condgof.kernels import CellKernel, CovariateKernel, FiniteLocations, ResponseKernel
+from condgof.stein._centred import CentredKernel
+from condgof.stein._kernel import PairKernel, Prepared, Rows, SteinKernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,14 +16,14 @@ class SteinOperator:
 
     Parameters
     ----------
-    kernel : SteinKernel
+    kernel : SteinKernel or CentredKernel
         How rows are compared.
-    sample : SteinRows
+    sample : SteinRows or CentredRows
         All rows, prepared.
     """
 
-    kernel: SteinKernel
-    sample: SteinRows
+    kernel: PairKernel
+    sample: Prepared
 
     @classmethod
     def of(
@@ -31,10 +32,16 @@ class SteinOperator:
         y: FloatArray,
         scores: FloatArray,
         kernel_x: CovariateKernel | FiniteLocations,
-        kernel_y: Radial,
+        kernel_y: ResponseKernel,
     ) -> SteinOperator:
-        """Prepare the rows x (n, d_x), y and scores (n, d_y) for kernels that are ready."""
-        kernel = SteinKernel.amid(x, y, kernel_x, kernel_y)
+        """Prepare the rows x (n, d_x), y and scores (n, d_y) for kernels that are ready.
+
+        With a kernel of a discrete y the scores are residuals (n, cells).
+        """
+        if isinstance(kernel_y, CellKernel):
+            kernel: PairKernel = CentredKernel(kernel_x, kernel_y)
+        else:
+            kernel = SteinKernel.amid(x, y, kernel_x, kernel_y)
         return cls(kernel, kernel.rows(x, y, scores))
 
     @property

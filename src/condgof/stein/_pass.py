@@ -14,7 +14,7 @@ import numpy as np
 from condgof._typing import FloatArray
 from condgof.engine import Engine
 from condgof.stein._features import settle
-from condgof.stein._kernel import SteinRows
+from condgof.stein._kernel import Prepared
 from condgof.stein._landmarks import Landmarks
 from condgof.stein._rows import Piece, Rows
 from condgof.stein._sum import Arrays, sum_over
@@ -33,7 +33,7 @@ class Moments:
     eigenvalues: FloatArray
 
 
-def tile_of(landmarks: Landmarks, piece: Piece, rows: SteinRows, part: slice) -> FloatArray:
+def tile_of(landmarks: Landmarks, piece: Piece, rows: Prepared, part: slice) -> FloatArray:
     """Compare a tile of a piece with the landmarks, (r, b); rows that do not count are 0."""
     tile = landmarks.compare(rows.take(part))
     if piece.keep is not None:
@@ -54,7 +54,7 @@ def moments(landmarks: Landmarks, rows: Rows, engine: Engine) -> Moments:
         Where the work runs.
     """
 
-    def task(piece: Piece, rows: SteinRows) -> Arrays:
+    def task(piece: Piece, rows: Prepared) -> Arrays:
         one, two = np.zeros(landmarks.rank), np.zeros((landmarks.rank, landmarks.rank))
         for part in tiles_of(len(rows)):
             tile = tile_of(landmarks, piece, rows, part)
@@ -88,7 +88,7 @@ def forms(landmarks: Landmarks, rows: Rows, weights: Weights, engine: Engine) ->
         Where the work runs.
     """
 
-    def task(piece: Piece, rows: SteinRows) -> Arrays:
+    def task(piece: Piece, rows: Prepared) -> Arrays:
         w = weights.block(piece.start, piece.stop)
         one, square = np.zeros(landmarks.rank), 0.0
         product, product_square = np.zeros((landmarks.rank, weights.m)), np.zeros(weights.m)

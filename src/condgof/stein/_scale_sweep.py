@@ -64,6 +64,7 @@ def scale_sweep(
         # No entry is larger than the largest on the diagonal: in units of it, none overflows single.
         units = kernel.diag(rows).max(axis=1)  # the same for all scales of x
     check_overflow(units)
+    units = np.where(units > 0, units, 1.0)  # nothing but zeros, where a discrete y is foretold
     strip = _strip(kernel, rows, single, units)
     totals, forms = np.zeros(count), np.zeros((count, weights.m))
     threads = max(1, memory // (4 * count * STRIP * (n + 3 * weights.m) + 1))

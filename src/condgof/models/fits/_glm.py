@@ -10,7 +10,11 @@ import numpy as np
 from condgof.errors import InputError, NumericalError, require
 from condgof.models._as_model import as_model
 from condgof.models._base import ConditionalModel
-from condgof.models._library import Fitted
+from condgof.models._classifier import DiscreteFitted
+from condgof.models._counts import NegativeBinomial, Poisson
+from condgof.models._discrete import DiscreteModel
+from condgof.models._library import Fitted, prediction
+from condgof.models._probabilities import bernoulli
 from condgof.models.fits._design import Design
 from condgof.sample import as_numbers
 
@@ -19,6 +23,8 @@ FAMILIES = {
     "gaussian": ("Gaussian", "Identity"),
     "gamma": ("Gamma", "Log"),
     "inverse_gaussian": ("InverseGaussian", "Log"),
+    "poisson": ("Poisson", "Log"),
+    "binomial": ("Binomial", "Logit"),
 }
 
 
@@ -48,6 +54,24 @@ class LinearGlm(Fitted):
         return f"LinearGlm({family}: {shown}; dispersion: {float(self.results.scale):.4g})"
 
 
+class DiscreteGlm(DiscreteFitted, LinearGlm):
+    """The same where y is discrete."""
+
+    def at(self, x: Any, n: int) -> DiscreteModel:
+        """Return the model at the n rows of x."""
+        mean = prediction(self.results.predict(self.design.at(x)), n, "The prediction")
+        family = self.results.model.family
+        if type(family).__name__ == "Binomial":
+            return bernoulli(mean)
+        if type(family).__name__ == "NegativeBinomial":
+            return NegativeBinomial.bound(mean=mean, dispersion=np.full(n, float(family.alpha)))
+        return Poisson.bound(mean=mean)
+
+
+#: Families of statsmodels whose y is discrete.
+DISCRETE = ("Poisson", "NegativeBinomial", "Binomial")
+
+
 @dataclass(frozen=True)
 class Glm:
     """A generalised linear model; see `glm`."""
@@ -71,7 +95,8 @@ class Glm:
         results = sm.GLM(targets, X, family=family).fit()
         if not results.converged:
             raise NumericalError("The GLM has not converged.")
-        return LinearGlm(design, results)
+        discrete = type(family).__name__ in DISCRETE
+        return (DiscreteGlm if discrete else LinearGlm)(design, results)
 
 
 def glm(family: Any, *, intercept: bool = True) -> Glm:
@@ -82,7 +107,8 @@ def glm(family: Any, *, intercept: bool = True) -> Glm:
     Parameters
     ----------
     family : str or statsmodels family
-        "gaussian" (identity link), "gamma" or "inverse_gaussian" (logarithmic link), or an object such as
+        "gaussian" (identity link), "gamma", "inverse_gaussian" or "poisson" (logarithmic link), "binomial" (y
+        is 0 or 1; logistic link), or an object such as ``sm.families.NegativeBinomial(alpha=0.5)`` or
         ``sm.families.Gamma(sm.families.links.InversePower())``.
     intercept : bool
         Whether to add a constant.

@@ -1,0 +1,227 @@
+"""Kernels of a discrete y: on the cells of a finite set, and exactly centred under the model.
+
+A model with known probabilities has, for each row, residuals r = e_y − p over the cells, whose mean given
+x is 0. Whatever the kernel l on the cells, with L = ΨΨᵀ its matrix there,
+
+    l(y, y') − E l(Y, y') − E l(y, Y') + E l(Y, Y') = r·L·r' = ⟨Ψᵀr, Ψᵀr'⟩,
+
+so that a kernel is a linear map of residuals to features, and the feature's mean is 0 exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from condgof._typing import FloatArray
+from condgof.errors import InputError, InputTypeError
+from condgof.kernels._bandwidth import median_distance
+from condgof.kernels._base import Kernel, Radial
+from condgof.kernels._categorical import Categorical
+from condgof.kernels._profiles import Gaussian
+from condgof.sample import Seed, Use
+
+#: Directions of the matrix of a kernel below this share of the largest are left out.
+SMALLEST = 1e-12
+#: How residuals become features: as they are, summed up from the first cell on, or by a matrix.
+Map: TypeAlias = Literal["same", "sums"] | FloatArray
+
+
+@dataclass(frozen=True)
+class Ordinal(Kernel):
+    """Kernel on ordered categories: −|a − b|/2, counted in steps from one category to the next.
+
+    Its features are the indicators of y ≤ t, for all t but the last category: two categories are the more
+    alike, the fewer lie between them. It is positive definite once centred, which is all that is needed.
+    For models of a discrete y, as `kernel_y`.
+
+    Examples
+    --------
+    >>> Ordinal()(np.array([[0.0]]), np.array([[0.0], [3.0]]))
+    array([[-0. , -1.5]])
+    """
+
+    def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """Evaluate the kernel between the rows of `a` (n, d) and of `b` (m, d): (n, m)."""
+        values: FloatArray = -0.5 * np.abs(a[:, None, :] - b).sum(axis=2)
+        return values
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the kernel as plain Python objects, ready for JSON."""
+        return {"kernel": "Ordinal"}
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some columns of the residuals, and what they are of.
+
+    Parameters
+    ----------
+    name : str
+        What a result calls them.
+    start, stop : int
+        Which columns.
+    positions : ndarray of shape (stop − start,), optional
+        Where the cells lie, in increasing order; None for cells without an order, and for columns that are
+        features already.
+    distances : bool
+        Whether a distance between positions means something: it does for counts, and is a number of
+        steps for ordered categories.
+    """
+
+    name: str
+    start: int
+    stop: int
+    positions: FloatArray | None = None
+    distances: bool = False
+
+    @property
+    def columns(self) -> slice:
+        """The columns of the residuals."""
+        return slice(self.start, self.stop)
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """What the columns of a model's residuals are.
+
+    Parameters
+    ----------
+    blocks : tuple of Block
+        The first one tells all distributions apart by itself.
+    words : str
+        What results say y was seen as.
+    """
+
+    blocks: tuple[Block, ...]
+    words: str
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return self.blocks[-1].stop
+
+
+@dataclass(frozen=True, eq=False)
+class CellKernel(Kernel):
+    """A kernel on a discrete y that is ready: a linear map of residuals to features.
+
+    Parameters
+    ----------
+    parts : tuple of (Block, map)
+        What becomes of each block; a matrix Ψ has shape (columns of the block, m).
+    shown : Kernel
+        The kernel, for results and their readers.
+    """
+
+    parts: tuple[tuple[Block, Map], ...]
+    shown: Kernel
+
+    @property
+    def name(self) -> str:
+        """What a table of several kernels calls it."""
+        return " and ".join(block.name for block, _ in self.parts)
+
+    @property
+    def size(self) -> int:
+        """Number of features."""
+        sizes = {"same": 0, "sums": -1}
+        return sum(
+            int(how.shape[1]) if isinstance(how, np.ndarray) else block.stop - block.start + sizes[how]
+            for block, how in self.parts
+        )
+
+    def features(self, residuals: FloatArray) -> FloatArray:
+        """Return the centred features of rows, (n, m), from their residuals (n, width)."""
+        found: list[FloatArray] = []
+        for block, how in self.parts:
+            part = residuals[:, block.columns]
+            if isinstance(how, np.ndarray):
+                found.append(part @ how)
+            else:
+                found.append(part if how == "same" else np.cumsum(part, axis=1)[:, :-1])
+        return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
+
+    def __repr__(self) -> str:
+        return repr(self.shown)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the kernel as plain Python objects, ready for JSON."""
+        return self.shown.to_dict()
+
+
+#: A kernel on y that is ready, of a continuous or of a discrete y.
+ResponseKernel: TypeAlias = Radial | CellKernel
+
+
+def resolve_cells(kernel: Any, cells: Cells, y: FloatArray, seed: Seed) -> CellKernel:
+    """Make a kernel on a discrete y ready.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        What the user asked for. ``Gaussian("median")``, the default of the tests, stands for what suits
+        the cells: `Categorical` for classes, `Ordinal` for ordered ones, itself for counts.
+    cells : Cells
+        What the residuals are of.
+    y : ndarray of shape (n, 1)
+        y as it is compared, for the median heuristic.
+    seed : Seed
+        For the rows of the median heuristic.
+    """
+    main, *others = cells.blocks
+    ready = _main(kernel, main, y, seed)
+    return CellKernel((*ready.parts, *((block, "same") for block in others)), ready.shown)
+
+
+def _main(kernel: Any, block: Block, y: FloatArray, seed: Seed) -> CellKernel:
+    default = kernel == Gaussian("median")
+    if not isinstance(kernel, (Radial, Categorical, Ordinal)):
+        raise InputTypeError(
+            "kernel_y of a discrete y must be condgof.Categorical(), condgof.Ordinal() or a radial kernel, "
+            f"got {kernel!r}."
+        )
+    if isinstance(kernel, Categorical) or (default and block.positions is None):
+        # Whatever its similarity s, the centred kernel is 1 − s times that of s = 0.
+        return CellKernel(((block, "same"),), Categorical(0.0))
+    if block.positions is None:
+        raise InputError(
+            f"{kernel!r} compares distances, and classes without an order have none. Use "
+            "condgof.Categorical() for kernel_y, or say that the classes are ordered: "
+            "condgof.probabilities(P, classes, ordered=True)."
+        )
+    if isinstance(kernel, Ordinal) or (default and not block.distances):
+        return CellKernel(((block, "sums"),), Ordinal())
+    if kernel.bandwidth == "median":
+        kernel = kernel.with_bandwidth(median_distance(y, seed.stream(Use.BANDWIDTH_Y), "y"))
+    return on_positions(kernel, block)
+
+
+def on_positions(kernel: Radial, block: Block) -> CellKernel:
+    """Return a radial kernel on cells that have positions, through a root of its matrix there."""
+    assert block.positions is not None
+    points = block.positions[:, None]
+    values, axes = np.linalg.eigh(kernel(points, points))
+    kept = values > SMALLEST * values[-1]
+    return CellKernel(((block, axes[:, kept] * np.sqrt(values[kept])),), kernel)
+
+
+def cell_scales(cells: Cells, bandwidths: tuple[float, ...]) -> tuple[CellKernel, ...]:
+    """Return the kernels on y that the adaptive test combines: those of `bandwidths` where y has a scale.
+
+    Examples
+    --------
+    >>> cells = Cells((Block("labels", 0, 3), Block("ranks", 3, 5)), "labels and ranks")
+    >>> [kernel.name for kernel in cell_scales(cells, (2.0, 1.0))]
+    ['labels', 'ranks']
+    """
+    main, *others = cells.blocks
+    if main.positions is not None and main.distances:
+        return tuple(on_positions(Gaussian(sigma), main) for sigma in bandwidths)
+    kernels = [CellKernel(((main, "same"),), Categorical(0.0))]
+    if main.positions is not None:
+        kernels.insert(0, CellKernel(((main, "sums"),), Ordinal()))
+    kernels += [CellKernel(((block, "same"),), Categorical(0.0)) for block in others]
+    return tuple(kernels)

@@ -1,0 +1,82 @@
+"""Residuals of a discrete y: one row for each observation, each with mean 0 given x under the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray, IntArray
+
+#: Above this many numbers residuals are made only when rows are taken.
+HELD = 2**23
+#: The residuals of rows with such probabilities (b, K) and observed cells (b,).
+Make = Callable[[FloatArray, IntArray], FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class LazyResiduals:
+    """Residuals that are made when an array of them is asked for: some rows at a time.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n, K)
+        The user's own array, or some of its rows; never copied as a whole.
+    codes : ndarray of int, shape (n,)
+        The observed cells.
+    make : callable
+        Makes the residuals of some rows.
+    width : int
+        How many columns they have.
+    """
+
+    probabilities: AnyArray
+    codes: IntArray
+    make: Make
+    width: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of the array that they would be."""
+        return len(self.codes), self.width
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, rows: Any) -> LazyResiduals:
+        return replace(self, probabilities=self.probabilities[rows], codes=self.codes[rows])
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> FloatArray:
+        made = self.make(normalised(self.probabilities), self.codes)
+        return made if dtype is None else made.astype(dtype, copy=False)
+
+
+def residuals_of(probabilities: AnyArray, codes: IntArray, make: Make, width: int) -> FloatArray:
+    """Return residuals, (n, width), as an array where that is not large."""
+    lazy = LazyResiduals(probabilities, codes, make, width)
+    if len(codes) * width <= HELD:
+        return np.asarray(lazy)
+    # It is taken by rows and turned into an array like any other, and so passes for one.
+    return cast(FloatArray, lazy)
+
+
+def normalised(probabilities: AnyArray) -> FloatArray:
+    """Return probabilities as doubles that sum to 1 in each row, as a new array."""
+    values: FloatArray = np.array(probabilities, dtype=np.float64)
+    values /= values.sum(axis=1, keepdims=True)
+    return values
+
+
+def one_hot_less(probabilities: FloatArray, codes: IntArray) -> FloatArray:
+    """Return e_y − p, (n, K); the probabilities are written over.
+
+    Examples
+    --------
+    >>> one_hot_less(np.array([[0.25, 0.75]]), np.array([1]))
+    array([[-0.25,  0.25]])
+    """
+    np.negative(probabilities, out=probabilities)
+    probabilities[np.arange(len(codes)), codes] += 1.0
+    return probabilities
