@@ -1,5 +1,5 @@
-"""The claims about `composite`: its level where the family is true, beside the test that takes the fitted
-model for the truth, and its power.
+"""The claims about `composite`: its level where the family is true, beside the test that takes the
+fitted model for the truth, and its power.
 
 A trial fits the family on its own sample; what a problem calls its model is not looked at.
 """
@@ -98,9 +98,9 @@ def check_power(study: Study) -> tuple[str, list[str]]:
 
 
 TEXT = (
-    f"1,000 samples, {N_BOOT} refits each; `composite` must be inside the exact binomial bounds, 25 to 79 at α = "
-    "0.05 and 1 to 24 at\nα = 0.01. `naive` tests the fitted model on its own training rows as if it were given, "
-    "and must be below\nthem at 0.05."
+    f"1,000 samples, {N_BOOT} refits each; `composite` must be inside the exact binomial bounds, "
+    "25 to 79 at α = 0.05 and 1 to 24\nat α = 0.01. `naive` tests the fitted model on its own training "
+    "rows as if it were given, and must be below\nthem at 0.05."
 )
 COMPOSITE = {
     "composite.ols": Claim(

@@ -75,7 +75,9 @@ def test_adaptive_is_the_same_combination_of_all_replicates(curve):
     """Each scale's n·D̂ by `kcsd` itself, in normal scores; combined by the definition."""
     x, y = curve
     options = {"scales_x": (1.0, 0.5), "scales_y": (2.0, 1.0), "n_locations": 0}
-    result = cg.composite(line_fit, x, y, statistic="adaptive", n_boot=N_BOOT, rng=3, engine=1, **options)
+    result = cg.composite(
+        line_fit, x, y, statistic="adaptive", n_boot=N_BOOT, rng=3, engine=1, **options
+    )
     z = (x - x.mean()) / x.std(ddof=1)
     median = np.median([abs(a - b) for i, a in enumerate(z) for b in z[:i]])
 
@@ -410,7 +412,7 @@ def test_a_fit_that_returns_one_object_again_and_again_is_refused(curve):
     ],
 )
 def test_a_model_without_a_sampler_is_refused(curve, model):
-    with pytest.raises(UnsupportedModelError, match="has no sampler. Those that have one: closed forms"):
+    with pytest.raises(UnsupportedModelError, match=r"no sampler\. Those that have one: closed"):
         cg.composite(model, *curve, rng=0)
 
 
@@ -438,7 +440,7 @@ def test_wrong_fits_are_told(curve):
     for fit in (LinearRegression, LinearRegression(), "ols"):
         with pytest.raises(InputTypeError, match="fit must be a function"):
             cg.composite(fit, *curve)
-    with pytest.raises(InputTypeError, match="statistic .* must return a number"):
+    with pytest.raises(InputTypeError, match=r"statistic .* must return a number"):
         cg.composite(line_fit, *curve, statistic=lambda model, x, y: "large", rng=0)
 
 

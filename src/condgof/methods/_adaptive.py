@@ -133,9 +133,7 @@ def make_design(
 ) -> Design:
     """Choose the bandwidth on x and the unit of y."""
     own_unit = rows.by != "none" and rows.cells is None
-    kernel_x, kernel_y = rows.kernels(
-        Gaussian("median"), Gaussian(1.0 if own_unit else "median"), seed
-    )
+    kernel_x, kernel_y = rows.kernels(Gaussian("median"), Gaussian(1.0 if own_unit else "median"), seed)
     unit = kernel_y.sigma if isinstance(kernel_y, Radial) else 1.0
     return Design(kernel_x, x_scales, y_scales, unit, count)
 

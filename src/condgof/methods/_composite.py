@@ -31,9 +31,10 @@ from condgof.sample import RngLike, Sample, Seed, Use, fresh, held
 #: Characters of a fitted model that a result keeps.
 SHOWN = 160
 SAMPLERS = (
-    "Those that have one: closed forms (condgof.models.Normal, Gamma, ...), tuples (mean, std), regressors of "
-    "scikit-learn, statsmodels and NGBoost, torch and JAX distributions, mixture density networks. Those "
-    "that have none: arrays of scores, condgof.from_score, condgof.from_log_prob."
+    "Those that have one: closed forms (condgof.models.Normal, Gamma, Poisson, ...), tuples (mean, std), "
+    "class probabilities, models of scikit-learn, statsmodels and NGBoost, torch and JAX distributions, "
+    "mixture density networks. Those that have none: arrays of scores, condgof.from_score, "
+    "condgof.from_log_prob."
 )
 
 
@@ -52,29 +53,29 @@ def composite(
 ) -> GofResult:
     """Test a family of models whose parameters are estimated on this very sample.
 
-    H0: the true conditional density is *some* member p_θ(y|x) of the family that `fit` chooses from. The
-    tests of a fixed model are wrong here: the fitted model follows the noise of its own sample, so that
-    they reject a true family far too seldom, and miss misfit. Here the null distribution comes from a
-    parametric bootstrap with refitting. With p̂ = fit(x, y) and T its statistic,
+    H0: the true conditional density is *some* member p_θ(y|x) of the family that `fit` chooses from.
+    The tests of a fixed model are wrong here: the fitted model follows the noise of its own sample, so
+    that they reject a true family far too seldom, and miss misfit. Here the null distribution comes from
+    a parametric bootstrap with refitting. With p̂ = fit(x, y) and T its statistic,
 
         y*_b ~ p̂(· | x),   p̂*_b = fit(x, y*_b),   T*_b = T(p̂*_b, x, y*_b),   b = 1, …, n_boot,
         p-value = (1 + #{T*_b ≥ T}) / (n_boot + 1).
 
     T is one and the same function of the data in all of them: x stays, and with it the kernel on x; a
-    median distance on y is taken anew from each y; whatever is random inside of T (a split, locations) is
-    drawn once. No draws are made inside of T. The statistics that `adaptive` combines are measured, in
-    place of its own draws, by their values over all replicates.
+    median distance on y is taken anew from each y; whatever is random inside of T (a split, locations)
+    is drawn once. No draws are made inside of T. The statistics that `adaptive` combines are measured,
+    in place of its own draws, by their values over all replicates.
 
-    Do not use it when the model was fitted on other data (`adaptive` tests it as it is, exactly and
-    200 times faster), when rows are dependent, or when `fit` is so flexible that it follows the noise: a
-    bootstrap from an overfitted model says little.
+    Do not use it when the model was fitted on other data (`adaptive` tests it as it is, without any
+    refit), when rows are dependent, or when `fit` is so flexible that it follows the noise: a bootstrap
+    from an overfitted model says little.
 
     Parameters
     ----------
     fit : callable
-        (x, y) → the fitted model, anything that `as_model` takes and that can be sampled. It gets x as you
-        passed it, and y in the same container. Parameters named x and y are passed by name; one named
-        rng gets a `numpy.random.Generator`. It must return a new object each time.
+        (x, y) → the fitted model, anything that `as_model` takes and that can be sampled. It gets x as
+        you passed it, and y in the same container. Parameters named x and y are passed by name; one
+        named rng gets a `numpy.random.Generator`. It must return a new object each time.
         `condgof.fits` has some: ``ols()``, ``heteroscedastic()``, ``glm(family)``,
         ``sklearn(estimator)``.
     x, y : array_like or frame of shape (n,) or (n, d)
@@ -100,10 +101,10 @@ def composite(
     Returns
     -------
     GofResult
-        Named after the statistic, such as ``"composite(kcsd)"``. ``details``: ``fitted`` (the fitted model
-        in words), ``failures`` and ``first_failure`` (refits that failed are left out; more than a tenth
-        of them are an error), ``seconds_per_refit``, ``seconds_per_replicate``, ``workers``, and what
-        the statistic says of itself.
+        Named after the statistic, such as ``"composite(kcsd)"``. ``details``: ``fitted`` (the fitted
+        model in words), ``failures`` and ``first_failure`` (refits that failed are left out; more than a
+        tenth of them are an error), ``seconds_per_refit``, ``seconds_per_replicate``, ``workers``, and
+        what the statistic says of itself.
 
     Examples
     --------

@@ -33,10 +33,10 @@ WORTH_SECONDS = 3.0
 #: One failed refit is not fatal; more than this share of them are.
 MOST_FAILURES = 0.1
 NOT_FRESH = (
-    "Two draws of one replicate from the fitted model differ. Either fit works on one object and returns "
-    "it again and again, so that a refit changed the fitted model (return a new one: for scikit-learn "
-    "condgof.fits.sklearn(estimator), or sklearn.base.clone(estimator).fit(x, y)), or the model's sampler "
-    "does not draw from the rng that it is given."
+    "Two draws of one replicate from the fitted model differ. Either fit works on one object and "
+    "returns it again and again, so that a refit changed the fitted model (return a new one: for "
+    "scikit-learn condgof.fits.sklearn(estimator), or sklearn.base.clone(estimator).fit(x, y)), or the "
+    "model's sampler does not draw from the rng that it is given."
 )
 
 
@@ -113,7 +113,7 @@ class Replicates:
 
 
 def labelled(model: ConditionalModel, drawn: FloatArray, sample: Sample) -> AnyArray:
-    """Return what was drawn as y has it: a model of classes whose labels are text draws their positions."""
+    """Return what was drawn as y has it: of labels that are text, models draw the positions."""
     if sample.y_given.dtype.kind not in "OUS":
         return drawn
     labels: AnyArray = model.classes.labels  # type: ignore[attr-defined]
@@ -153,9 +153,9 @@ def choose_workers(engine: Any, kind: str | None, task: Replicates, seconds: flo
     if kind == "processes":
         if not can_send(task):
             raise InputTypeError(
-                "fit, its model or the statistic cannot be sent to another process. Define fit at the top "
-                "of a module, install cloudpickle, or pass workers='threads' (if fit can run in several "
-                "threads at once) or engine=1."
+                "fit, its model or the statistic cannot be sent to another process. Define fit at the "
+                "top of a module, install cloudpickle, or pass workers='threads' (if fit can run in "
+                "several threads at once) or engine=1."
             )
         return Processes(chosen.count)
     return Processes(chosen.count) if seconds > WORTH_SECONDS and can_send(task) else Crew(1)

@@ -60,7 +60,9 @@ def _typed(values: AnyArray, like: Any) -> Any:
     """Return the numbers in the type of the user's, where that holds them; labels in theirs."""
     if values.dtype.kind in "OUS":
         if hasattr(like, "cat"):  # the categories of a column of pandas or polars
-            return type(like)(values.tolist(), dtype=like.dtype).array if hasattr(like, "iloc") else values
+            return (
+                type(like)(values.tolist(), dtype=like.dtype).array if hasattr(like, "iloc") else values
+            )
         return values.astype(np.asarray(like).dtype, copy=False)
     # A nullable type of pandas has one of NumPy's beneath.
     dtype = getattr(getattr(like, "dtype", None), "numpy_dtype", None) or np.asarray(like).dtype

@@ -143,7 +143,9 @@ class ScaleKernel:
     def factors_x(self, a: ScaleRows, b: ScaleRows) -> list[FloatArray]:
         """Return k alone at each scale of x."""
         near = self._near_x(a, b)
-        return self._on_x(a, b, _sqdist(a.z, b.z, a.z_norms, b.z_norms) if near else direct_sqdist(a.z, b.z))
+        return self._on_x(
+            a, b, _sqdist(a.z, b.z, a.z_norms, b.z_norms) if near else direct_sqdist(a.z, b.z)
+        )
 
     def factors_y(self, a: ScaleRows, b: ScaleRows) -> Iterator[FloatArray]:
         """Return h alone at each scale of y, which is written over in each step."""

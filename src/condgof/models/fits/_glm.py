@@ -107,9 +107,9 @@ def glm(family: Any, *, intercept: bool = True) -> Glm:
     Parameters
     ----------
     family : str or statsmodels family
-        "gaussian" (identity link), "gamma", "inverse_gaussian" or "poisson" (logarithmic link), "binomial" (y
-        is 0 or 1; logistic link), or an object such as ``sm.families.NegativeBinomial(alpha=0.5)`` or
-        ``sm.families.Gamma(sm.families.links.InversePower())``.
+        "gaussian" (identity link), "gamma", "inverse_gaussian" or "poisson" (logarithmic link),
+        "binomial" (y is 0 or 1; logistic link), or an object such as
+        ``sm.families.NegativeBinomial(alpha=0.5)``.
     intercept : bool
         Whether to add a constant.
 
@@ -135,6 +135,7 @@ def glm(family: Any, *, intercept: bool = True) -> Glm:
         )
     if not isinstance(family, str) and not hasattr(family, "link"):
         raise InputError(
-            f"family must be a name such as 'gamma', or an object of a family of statsmodels, got {family!r}."
+            "family must be a name such as 'gamma', or an object of a family of statsmodels, "
+            f"got {family!r}."
         )
     return Glm(family, intercept)

@@ -187,7 +187,7 @@ def _weighted(X: FloatArray, y: FloatArray, gamma: FloatArray) -> tuple[FloatArr
             return np.zeros(X.shape[1]), -np.inf
         beta = np.linalg.lstsq(X * weights[:, None], y * weights, rcond=None)[0]
         value = -0.5 * float((log_variance + np.square((y - X @ beta) * weights)).sum())
-    return beta, value if np.isfinite(value) else -np.inf
+    return np.asarray(beta, dtype=np.float64), value if np.isfinite(value) else -np.inf
 
 
 def _least_squares(X: FloatArray, y: FloatArray) -> tuple[FloatArray, int]:
@@ -199,7 +199,7 @@ def _least_squares(X: FloatArray, y: FloatArray) -> tuple[FloatArray, int]:
             f"{len(X)} rows cannot tell {X.shape[1]} coefficients and a variance. "
             "Pass more rows or fewer columns."
         )
-    return coefficients, left
+    return np.asarray(coefficients, dtype=np.float64), left
 
 
 def _targets(y: Any, n: int) -> FloatArray:
