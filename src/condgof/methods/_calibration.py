@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,8 @@ from condgof.result import GofResult
 from condgof.sample import RngLike, Sample
 from condgof.stein import DEFAULT_MEMORY
 
-TESTS = {"adaptive": adaptive, "kcsd": kcsd}
+#: What may be run.
+TESTS: dict[str, Callable[..., GofResult]] = {"adaptive": adaptive, "kcsd": kcsd}
 
 
 def calibration(

@@ -8,6 +8,7 @@ criterion, and starts at rows of the data where the criterion of a single locati
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 
@@ -123,7 +124,7 @@ def row_criteria(training: Training, terms: PairwiseTerms | CentredTerms) -> Flo
     features = training.kernel_x(training.x, training.x)
     thin = features.astype(terms.products.dtype, copy=False)
     h = np.empty_like(terms.products)
-    terms.h(training.kernel_y, thin[:, :1], h)
+    terms.h(cast(Any, training.kernel_y), thin[:, :1], h)  # of the kind that the terms are of
     share = 1.0 / (training.y.shape[1] * (len(training.x) - 1))
     return criterion_of_means(share * features * (h @ thin), training.reg * terms.unit**2)
 

@@ -65,7 +65,10 @@ class Stream:
         if source.n > SUBSAMPLE:
             rng = seed.stream(Use.LANDMARKS, 1)
             rows = np.sort(rng.choice(source.n, SUBSAMPLE, replace=False))
-        scored = score_block(model, source, _take(source, rows, engine), rows, units)
+        block = _take(source, rows, engine)
+        scored = score_block(model, source, block, rows, units)
+        if scored.cells is not None and not model.discrete:  # which it learned of at these rows
+            model = model.probe(block.y, block.x)
         return cls(source, model, scored, np.empty(0, dtype=np.int64), rows)
 
     @property

@@ -10,6 +10,7 @@ from condgof._typing import FloatArray
 from condgof.errors import InputTypeError
 from condgof.models._adapters import adapt, supported
 from condgof.models._base import ConditionalModel
+from condgof.models._classifier import Classifier
 from condgof.models._coordinates import scores_of
 from condgof.models._functions import ScoreArray
 from condgof.models._normal import Normal, normal
@@ -20,7 +21,8 @@ SUPPORTED = """\
   a tuple (mean, std) of arrays, or condgof.normal(mean=..., std=...)
   condgof.from_score(f) or condgof.from_log_prob(f) for a function f(y, x)
   condgof.models.Normal, NormalMixture, StudentT, Laplace, Gamma, Exponential, LogNormal, Beta,
-  Uniform, and their bound(...) for arrays of parameters"""
+  Uniform, Poisson, NegativeBinomial, Binomial, and their bound(...) for arrays of parameters
+  condgof.probabilities(P) for class probabilities, an object with predict_proba, condgof.from_ratio(f)"""
 
 
 def as_model(obj: Any) -> ConditionalModel:
@@ -62,6 +64,8 @@ def as_model(obj: Any) -> ConditionalModel:
     adapted = adapt(obj)
     if adapted is not None:
         return adapted
+    if hasattr(obj, "predict_proba") and not isinstance(obj, type):
+        return Classifier(obj.predict_proba, getattr(obj, "classes_", None), type(obj).__name__)
     if isinstance(obj, type):
         raise InputTypeError(f"{obj.__name__} is a class. Pass an object of it, fitted.")
     if callable(obj):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof._typing import IntArray
 from condgof.errors import ShapeError
 from condgof.kernels import Cells
 from condgof.models._base import ConditionalModel
-from condgof.models._delegate import Delegate
+from condgof.models._delegate import Delegate, DiscreteDelegate
 from condgof.models._discrete import DiscreteModel
 from condgof.sample import take_rows
 
@@ -72,26 +72,10 @@ class AtRows(Delegate):
         return self.x
 
 
-class DiscreteAtRows(AtRows, DiscreteModel):
+class DiscreteAtRows(AtRows, DiscreteDelegate):
     """The same for a discrete y."""
-
-    @property
-    def _discrete(self) -> DiscreteModel:
-        assert isinstance(self.model, DiscreteModel)
-        return self.model
-
-    def numbers(self, y: AnyArray, x: Any) -> FloatArray:
-        """Return y as numbers, checked, (n,)."""
-        return self._discrete.numbers(y, self.x)
 
     def cells(self, by: str) -> Cells:
         """Return what the columns of the residuals are of."""
-        return self._discrete.cells(by)
-
-    def residuals(self, y: AnyArray, x: Any, by: str) -> tuple[FloatArray, FloatArray]:
-        """Return y as kernels compare it, and the residuals."""
-        return self._discrete.residuals(y, self.x, by)
-
-    def remarks(self, y: AnyArray, x: Any) -> tuple[str, ...]:
-        """What a reader of a result should know of these observations."""
-        return self._discrete.remarks(y, self.x)
+        assert isinstance(self.model, DiscreteModel)
+        return self.model.cells(by)

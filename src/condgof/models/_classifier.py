@@ -10,12 +10,12 @@ import numpy as np
 
 from condgof._typing import AnyArray
 from condgof.errors import InputError, ShapeError
-from condgof.models._discrete import DiscreteModel
+from condgof.models._delegate import DiscreteDelegate
 from condgof.models._library import Fitted, as_table, predicting
 from condgof.models._probabilities import Probabilities, probabilities
 
 
-class DiscreteFitted(Fitted, DiscreteModel):
+class DiscreteFitted(Fitted, DiscreteDelegate):
     """A fitted object of another library whose y is discrete; a subclass writes `at`."""
 
     #: What such models lack.

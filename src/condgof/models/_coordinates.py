@@ -78,6 +78,8 @@ def choose_coordinates(model: ConditionalModel, d_y: int, standardize: Any) -> s
     standardize : str
         One of `STANDARDIZE`.
     """
+    if model.discrete and standardize in (PLAIN, FULL):  # chosen before, for other rows
+        return str(standardize)
     if not isinstance(standardize, str) or standardize not in STANDARDIZE:
         names = ", ".join(map(repr, STANDARDIZE))
         raise InputError(f"standardize must be one of {names}, got {standardize!r}.")

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
-from condgof.errors import ShapeError
+from condgof.errors import ShapeError, UnsupportedModelError
 from condgof.models._answers import grid_of
 from condgof.models._base import ConditionalModel
-from condgof.sample import fresh
+from condgof.models._discrete import DiscreteModel
+from condgof.sample import fresh, take_rows
 
 
 class Delegate(ConditionalModel):
@@ -108,8 +109,41 @@ class Predicted(Delegate):
         """Predict once."""
         return self._model(x)
 
+    def probe(self, y: AnyArray, x: Any) -> ConditionalModel:
+        """Return the model knowing whether y is discrete, from its prediction at two rows."""
+        few = None if x is None else take_rows(x, np.arange(min(2, len(x))))
+        if self.discrete or not self._model(few).discrete:
+            return self
+        return DiscretePredicted(self.predict, self.label, ("score", "normal_scores", "marginals"))
+
     def _model(self, x: Any) -> ConditionalModel:
         model = self.predict(fresh(x))
         if model.rows is not None and x is not None and model.rows != len(x):
             raise ShapeError(f"{self.label} has {model.rows} rows for {len(x)} rows of x.")
         return model
+
+
+class DiscreteDelegate(Delegate, DiscreteModel):
+    """The same for a discrete y."""
+
+    def numbers(self, y: AnyArray, x: Any) -> FloatArray:
+        """Return y as numbers, checked, (n,)."""
+        return _discrete(self._model(x)).numbers(y, self._x(x))
+
+    def residuals(self, y: AnyArray, x: Any, by: str) -> tuple[FloatArray, FloatArray]:
+        """Return y as kernels compare it, and the residuals."""
+        return _discrete(self._model(x)).residuals(y, self._x(x), by)
+
+    def remarks(self, y: AnyArray, x: Any) -> tuple[str, ...]:
+        """What a reader of a result should know of these observations."""
+        return _discrete(self._model(x)).remarks(y, self._x(x))
+
+
+def _discrete(model: ConditionalModel) -> DiscreteModel:
+    if not isinstance(model, DiscreteModel):
+        raise UnsupportedModelError(f"{model._name} is continuous for some rows and discrete for others.")
+    return model
+
+
+class DiscretePredicted(Predicted, DiscreteDelegate):
+    """A function that predicts distributions of a discrete y."""

@@ -11,7 +11,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
-from condgof.errors import InputError, InputTypeError, ShapeError, SupportError
+from condgof.errors import (
+    InputError,
+    InputTypeError,
+    ShapeError,
+    SupportError,
+    UnsupportedModelError,
+)
 from condgof.kernels import Cells
 from condgof.models._base import ConditionalModel
 from condgof.sample import as_numbers
@@ -26,8 +32,6 @@ class DiscreteModel(ConditionalModel):
     A subclass writes `numbers`, `cells` and `residuals`, and what else it has (`log_prob`, `cdf`,
     `sample`, `mean_std`).
     """
-
-    WHY_NOT = "y is discrete; the tests see residuals in its place"
 
     @property
     def discrete(self) -> bool:
@@ -45,6 +49,14 @@ class DiscreteModel(ConditionalModel):
     def residuals(self, y: AnyArray, x: Any, by: str) -> tuple[FloatArray, FloatArray]:
         """Return y as kernels compare it, (n, 1), and the residuals, (n, cells)."""
         raise NotImplementedError
+
+    def _lacks(self, ability: str) -> NoReturn:
+        if ability == "score":
+            raise UnsupportedModelError(
+                f"{self._name} is a model of a discrete y, which has no score ∇_y log p(y|x). The tests see "
+                "its residuals instead: adaptive, kcsd, fscd and calibration take it as it is."
+            )
+        super()._lacks(ability)
 
     def remarks(self, y: AnyArray, x: Any) -> tuple[str, ...]:
         """What a reader of a result should know of these observations, a sentence each."""

@@ -13,7 +13,9 @@ import numpy as np
 from condgof._typing import AnyArray, FloatArray
 from condgof.errors import ShapeError, UnsupportedModelError
 from condgof.models._base import ConditionalModel, as_rows, tail_scores
+from condgof.models._discrete import DiscreteModel
 from condgof.models._families import Layout, Numbers, closed_form, family, mixture_weights, unwrapped
+from condgof.models._native_discrete import discrete_form
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +58,36 @@ class Rows:
         return None
 
     @cached_property
+    def discrete(self) -> bool:
+        """Whether y is discrete."""
+        support = _constraint(self.dist)
+        return support is not None and _is_discrete(support)
+
+    @cached_property
     def closed(self) -> ConditionalModel | None:
-        """The closed form, where there is one."""
+        """The closed form, where there is one; a discrete y has one, or is refused."""
+        if self.discrete:
+            return self._discrete_form()
         return None if self.layout is None else closed_form(self.dist, self.layout, self.numbers)
+
+    def _discrete_form(self) -> DiscreteModel:
+        part, layout = unwrapped(self.dist), self.layout
+        if layout is None:
+            raise UnsupportedModelError(f"{type(part).__name__} does not tell its shape (batch_shape).")
+
+        def probs() -> FloatArray:
+            values = self.numbers(part.probs)
+            return layout.spread(values, (values.shape[-1],), (values.shape[-1],))
+
+        def read(key: str) -> FloatArray:
+            return layout.spread(self.numbers(getattr(part, key)), layout.event, (1,))[:, 0]
+
+        return discrete_form(family(part), part, self.rows, probs, read)
 
     def log_prob(self, y: Any) -> Any:
         """Return log p(y|x) of a tensor (rows, d_y) or (rows,), as a tensor (rows,)."""
+        if self.discrete and hasattr(y, "astype"):  # JAX looks classes up by whole numbers
+            y = y.astype(int)
         if self.layout is None:
             return self.checked(self.dist.log_prob(y))
         values = self.dist.log_prob(y.reshape(self.layout.shape))
@@ -192,19 +218,14 @@ def check_rowwise(values: Any, rows: int) -> Any:
 
 
 def check_distribution(dist: Any) -> None:
-    """Refuse what has no log-density, and what is discrete."""
+    """Refuse what has no log-density."""
     if not callable(getattr(dist, "log_prob", None)):
         shape = f" of shape {tuple(dist.shape)}" if hasattr(dist, "shape") else ""
         raise UnsupportedModelError(
             f"The model returned {type(dist).__name__}{shape}, and a distribution with log_prob(y) is "
-            "needed. Return one, such as Normal(mean, std); for a function that returns the log-density "
-            "itself use condgof.from_log_prob(f, backend=...)."
-        )
-    support = _constraint(dist)
-    if support is not None and _is_discrete(support):
-        raise UnsupportedModelError(
-            f"{type(unwrapped(dist)).__name__} is discrete, and has no score ∇_y log p(y|x). Models of "
-            "a discrete y are not supported yet."
+            "needed. Return one, such as Normal(mean, std), or Categorical(logits=...) of a classifier's "
+            "logits; for a function that returns the log-density itself use "
+            "condgof.from_log_prob(f, backend=...)."
         )
 
 

@@ -36,6 +36,8 @@ def row_log_prob(dist: Any, y: Any) -> Any:
     if not hasattr(dist, "batch_shape"):
         return dist.log_prob(y).reshape(())
     shape = tuple(dist.batch_shape) + tuple(dist.event_shape)
+    if getattr(dist.support, "is_discrete", False):  # classes are looked up by whole numbers
+        y = y.astype(int)
     if sum(size != 1 for size in shape) > 1 or int(np.prod(shape)) != y.size:
         raise ShapeError(
             f"The model returned {type(dist).__name__} with batch shape {tuple(dist.batch_shape)} and "

@@ -15,7 +15,9 @@ from condgof._typing import AnyArray, FloatArray
 from condgof.errors import InputError, UnsupportedModelError
 from condgof.models._answers import grid_of
 from condgof.models._base import ConditionalModel, as_rows, row_count
+from condgof.models._discrete import DiscreteModel
 from condgof.models._distribution import Rows
+from condgof.models._native_discrete import DiscreteNative, joined
 from condgof.models._native_input import one_column, or_none, plain, refuse_flat
 from condgof.sample import as_numbers
 
@@ -84,6 +86,8 @@ class NativeModel(ConditionalModel):
             rows = self._rows(x, part, 1 if y.ndim == 1 else y.shape[1])
             if rows is None:
                 return replace(self, abilities=DENSITY)
+            if rows.discrete:
+                return DiscreteNative(self)
             abilities = set(DENSITY)
             try:
                 if rows.normal_scores(y) is not None:
@@ -102,6 +106,11 @@ class NativeModel(ConditionalModel):
             if hasattr(rows.dist, "sample"):
                 abilities.add("sample")
         return replace(self, abilities=frozenset(abilities))
+
+    def discrete_at(self, x: Any, n: int) -> DiscreteModel:
+        """Return the model of a discrete y at n rows, one batch after the other."""
+        found = self._over(x, n, 1, lambda rows, part: rows.closed, "model")
+        return joined([model for model in found if isinstance(model, DiscreteModel)])
 
     def score(self, y: AnyArray, x: Any) -> FloatArray:
         """Return ∇_y log p(y|x), in closed form or by automatic differentiation, (n, d_y)."""

@@ -8,13 +8,15 @@ from typing import Any
 from condgof.errors import InputError, ShapeError, UnsupportedModelError
 from condgof.models._adapters import comes_from
 from condgof.models._base import ConditionalModel
+from condgof.models._classifier import DiscreteFitted
 from condgof.models._library import Fitted, as_table, predicting
 from condgof.models._normal import Normal
+from condgof.models._probabilities import probabilities
 from condgof.models._scipy import adapt as adapt_scipy
 
-SUPPORTED = "a fitted NGBRegressor of NGBoost, or what its pred_dist returned"
 #: Distributions of counts.
-DISCRETE = ("Poisson", "BetaBinomial", "BetaBinomialEstN")
+COUNTS = ("Poisson", "BetaBinomial", "BetaBinomialEstN")
+SUPPORTED = "a fitted NGBRegressor or NGBClassifier of NGBoost, or what its pred_dist returned"
 
 
 def adapt(obj: Any) -> ConditionalModel | None:
@@ -24,21 +26,19 @@ def adapt(obj: Any) -> ConditionalModel | None:
     name = type(obj).__name__
     bases = {base.__name__ for base in type(obj).__mro__}
     if "Distn" in bases:  # before any hasattr, which is true of whatever one asks these
-        _refuse_discrete(type(obj))
         return _model(obj)
     if "NGBoost" not in bases:
         raise UnsupportedModelError(f"{name} of NGBoost is no regressor. Pass a fitted NGBRegressor.")
-    if "NGBClassifier" in bases:
-        raise UnsupportedModelError(f"{name} is a classifier, and discrete y is not supported yet.")
     if "NGBSurvival" in bases:
         raise UnsupportedModelError(
             f"{name} models times of which some are censored, which no test here knows how to use. "
             "Pass an NGBRegressor."
         )
-    _refuse_discrete(obj.Dist)
     if getattr(obj, "init_params", None) is None:
         raise InputError(f"{name} is not fitted yet. Call its fit method first.")
-    return NGBoostModel(obj)
+    counts = obj.Dist.__name__ in COUNTS
+    discrete = counts or any(base.__name__ == "ClassificationDistn" for base in obj.Dist.__mro__)
+    return (DiscreteNGBoost if discrete else NGBoostModel)(obj)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +64,10 @@ class NGBoostModel(Fitted):
         return model
 
 
+class DiscreteNGBoost(DiscreteFitted, NGBoostModel):
+    """The same for classes and counts."""
+
+
 def _model(predicted: Any) -> ConditionalModel:
     """Read a predicted distribution: that of SciPy which it holds, or a multivariate normal.
 
@@ -71,6 +75,8 @@ def _model(predicted: Any) -> ConditionalModel:
     """
     if type(predicted).__name__ == "MVN":
         return Normal.bound(predicted.loc, cov=predicted.cov)
+    if any(base.__name__ == "ClassificationDistn" for base in type(predicted).__mro__):
+        return probabilities(predicted.class_probs())
     model = adapt_scipy(vars(predicted).get("dist"))
     if model is None:
         name = type(predicted).__name__
@@ -79,12 +85,3 @@ def _model(predicted: Any) -> ConditionalModel:
             "condgof.from_log_prob(lambda y, x: ..., support=...)."
         )
     return model
-
-
-def _refuse_discrete(distribution: type) -> None:
-    for base in distribution.__mro__:
-        if base.__name__ in (*DISCRETE, "ClassificationDistn"):
-            raise UnsupportedModelError(
-                f"{base.__name__} of NGBoost is a discrete distribution, and discrete y is not "
-                "supported yet."
-            )

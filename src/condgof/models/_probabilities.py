@@ -130,6 +130,13 @@ class Probabilities(DiscreteModel):
             ]
         )
 
+    def cdf_grid(self, values: AnyArray, x: Any, n: int | None = None) -> FloatArray:
+        """Return P(Y ≤ v | x) for each row and each of m values, (n, m)."""
+        self._check("cdf")
+        at = np.ravel(values).astype(np.float64) if self._plain(values) else self.numbers(values, x)
+        below = (self.classes.values[:, None] <= at).astype(np.float64)
+        return np.concatenate([normalised(self.values[part]) @ below for part in _parts(len(self.values))])
+
     def _plain(self, y: AnyArray) -> bool:
         return np.asarray(y).dtype.kind in "biuf"
 
@@ -141,7 +148,8 @@ class Probabilities(DiscreteModel):
             sums = np.cumsum(normalised(self.values[part]), axis=1)
             sums[:, -1] = 1.0  # rounding must not leave a gap at the end
             drawn.append((uniform[part, None] >= sums).sum(axis=1))
-        return self.classes.values[np.concatenate(drawn)][:, None]
+        values: FloatArray = self.classes.values[np.concatenate(drawn)][:, None]
+        return values
 
     def mean_std(self, x: Any, n: int | None = None) -> tuple[FloatArray, FloatArray]:
         """Return mean and standard deviation of the classes as numbers, (n, 1) each."""

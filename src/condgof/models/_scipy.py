@@ -26,9 +26,10 @@ from condgof.models._numerical import NumericalScore
 from condgof.models._parameters import Parameter
 from condgof.models._parametric import LOG_TINY, Independent, Parametric, Values
 from condgof.models._positive import Exponential, Gamma, LogNormal
+from condgof.models._scipy_counts import discrete_model
 from condgof.models._student import StudentT
 
-SUPPORTED = "a frozen scipy.stats distribution, or condgof.from_scipy(f) for f(x) → one"
+SUPPORTED = "a frozen scipy.stats distribution, continuous or discrete, or condgof.from_scipy(f) for f(x) → one"
 
 Family: TypeAlias = tuple[type[Parametric], dict[str, Any]]
 
@@ -150,7 +151,7 @@ def adapt(obj: Any) -> ConditionalModel | None:
             "each observation."
         )
     if isinstance(getattr(obj, "dist", None), stats.rv_discrete):
-        raise UnsupportedModelError(_discrete(obj.dist.name))
+        return _old_discrete(obj, stats)
     if isinstance(getattr(obj, "dist", None), stats.rv_continuous):
         return _old_style(obj, stats)
     if isinstance(obj, type(stats.multivariate_normal([0.0]))):
@@ -215,10 +216,21 @@ def _old_style(obj: Any, stats: Any) -> ConditionalModel:
     return kind(dist, _parameters(named))
 
 
+def _old_discrete(obj: Any, stats: Any) -> ConditionalModel:
+    """Read poisson(mu) and its like."""
+    dist = obj.dist
+    shapes, loc, _ = dist._parse_args(*obj.args, **obj.kwds)
+    known = type(getattr(stats, dist.name, None)) is type(dist)
+    return discrete_model(dist, tuple(map(_number_or_rows, shapes)), _number_or_rows(loc), known)
+
+
 def _new_style(obj: Any, stats: Any) -> ConditionalModel:
     """Read Normal(mu=..., sigma=...) and what make_distribution makes."""
     if any(base.__name__ == "DiscreteDistribution" for base in type(obj).__mro__):
-        raise UnsupportedModelError(_discrete(type(obj).__name__))
+        raise UnsupportedModelError(
+            f"{type(obj).__name__} is a discrete distribution of SciPy's new kind, which is not taken yet. "
+            "Those of the old kind are: scipy.stats.poisson(mu), binom(n, p), nbinom(n, p) and others."
+        )
     values = {name: _number_or_rows(v) for name, v in obj._original_parameters.items()}
     if isinstance(obj, stats.Normal):
         return _closed(Normal, {"mean": values.get("mu", 0.0), "std": values.get("sigma", 1.0)})
@@ -232,13 +244,6 @@ def _new_style(obj: Any, stats: Any) -> ConditionalModel:
             "condgof.from_log_prob(lambda y, x: distribution.logpdf(y), support=...)."
         ) from error
     return ScipyModel(type(obj), _parameters(values))
-
-
-def _discrete(name: str) -> str:
-    return (
-        f"scipy.stats.{name} is discrete, and a discrete y is not supported yet. Continuous "
-        "distributions are."
-    )
 
 
 def _number_or_rows(value: Any) -> FloatArray:

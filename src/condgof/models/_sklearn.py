@@ -1,4 +1,4 @@
-"""scikit-learn regressors that predict a mean and a standard deviation."""
+"""scikit-learn regressors that predict a mean and a standard deviation, and its classifiers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ import numpy as np
 from condgof._typing import FloatArray
 from condgof.errors import InputError, UnsupportedModelError
 from condgof.models._adapters import comes_from
+from condgof.models._base import ConditionalModel
+from condgof.models._classifier import Classifier, classifier
 from condgof.models._library import Fitted, as_pandas, as_table, predicting, prediction
 from condgof.models._normal import Normal
 
 SUPPORTED = (
     "fitted scikit-learn regressors with predict(X, return_std=True), also in a Pipeline or a search; "
-    "condgof.models.with_residual_scale for any other regressor"
+    "condgof.models.with_residual_scale for any other regressor; fitted classifiers with predict_proba"
 )
 #: Maps of y that keep a Gaussian Gaussian.
 AFFINE = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler")
@@ -26,10 +28,14 @@ LATENT = (
 )
 
 
-def adapt(obj: Any) -> SklearnModel | None:
-    """Make a model of a fitted regressor, or return None for an object of another library."""
+def adapt(obj: Any) -> ConditionalModel | None:
+    """Make a model of a fitted regressor or classifier, or return None for an object of another library."""
     if not comes_from(obj, "sklearn"):
         return None
+    from sklearn.base import is_classifier
+
+    if is_classifier(obj):
+        return _classifier(obj)
     check_regressor(obj)
     _check_std(obj)
     return SklearnModel(obj)
@@ -67,24 +73,40 @@ class SklearnModel(Fitted):
 def check_regressor(obj: Any) -> None:
     """Refuse what is not a fitted regressor."""
     from sklearn.base import is_classifier
-    from sklearn.exceptions import NotFittedError
-    from sklearn.utils.validation import check_is_fitted
 
     name = type(obj).__name__
     if is_classifier(obj):
         raise UnsupportedModelError(
-            f"{name} is a classifier: its y is a class, and discrete y is not supported yet. "
-            "Pass a regressor."
+            f"{name} is a classifier, which has no residual scale: it goes straight to the tests. "
+            "Pass a regressor here."
         )
     if not hasattr(obj, "predict"):
         raise UnsupportedModelError(
             f"{name} has no predict method, so that it says nothing of y given x. "
             "Pass a fitted regressor (for a search, with refit=True)."
         )
+    _check_fitted(obj)
+
+
+def _check_fitted(obj: Any) -> None:
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
     try:
         check_is_fitted(obj)
     except NotFittedError as error:
-        raise InputError(f"{name} is not fitted yet. Call its fit method first.") from error
+        raise InputError(f"{type(obj).__name__} is not fitted yet. Call its fit method first.") from error
+
+
+def _classifier(obj: Any) -> Classifier:
+    """Make a model of a fitted classifier, alone, in a pipeline or in a search."""
+    _check_fitted(obj)
+    if not hasattr(obj, "predict_proba"):
+        raise UnsupportedModelError(
+            f"{type(obj).__name__} predicts no probabilities (predict_proba). Wrap it in scikit-learn's "
+            "CalibratedClassifierCV, or choose an option of it that does."
+        )
+    return classifier(obj, "scikit-learn")
 
 
 def _parts(obj: Any) -> Any:

@@ -9,10 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from condgof._typing import FloatArray
+from condgof._typing import AnyArray, FloatArray
 from condgof.errors import InputError, ShapeError, UnsupportedModelError
 from condgof.models._adapters import comes_from
 from condgof.models._base import ConditionalModel
+from condgof.models._classifier import DiscreteFitted
+from condgof.models._counts import Binomial, NegativeBinomial, Poisson
+from condgof.models._discrete import DiscreteModel
 from condgof.models._interval import Beta, Uniform
 from condgof.models._inverse_gaussian import InverseGaussian
 from condgof.models._laplace import Laplace
@@ -21,8 +24,9 @@ from condgof.models._mixture import NormalMixture
 from condgof.models._mixture_rows import MixtureRows
 from condgof.models._normal import Normal
 from condgof.models._positive import Exponential, Gamma, LogNormal
-from condgof.models._skpro_rows import FlatRows, SkproRows
+from condgof.models._skpro_rows import FlatRows, SkproCounts, SkproRows
 from condgof.models._student import StudentT
+from condgof.sample import take_rows
 
 SUPPORTED = "fitted probabilistic regressors of skpro, and its distributions (one row an observation)"
 #: The closed form of a distribution, from its parameters by name, (n, d_y) each.
@@ -38,6 +42,14 @@ FAMILIES: dict[str, Callable[..., ConditionalModel]] = {
     "Beta": lambda alpha, beta: Beta.bound(alpha, beta),
     "Uniform": lambda lower, upper: Uniform.bound(lower, upper),
 }
+#: The same for counts.
+COUNTS: dict[str, Callable[..., DiscreteModel]] = {
+    "Poisson": lambda mu: Poisson.bound(mu),
+    "NegativeBinomial": lambda mu, alpha: NegativeBinomial.bound(mu, 1.0 / alpha),
+    "Binomial": lambda n, p: Binomial.bound(n, p),
+}
+#: Distributions of a sample, whose atoms are where the sample was and not where y may be.
+ATOMS = ("Empirical", "QPD_Empirical", "Delta")
 #: Densities that are constant between jumps.
 FLAT = ("Histogram", "QPD_Histogram")
 #: Distributions made of another, under these names.
@@ -85,10 +97,23 @@ class SkproModel(Fitted):
             raise ShapeError(f"skpro predicted a shape of {predicted.shape}, and x has {n} rows.")
         return closed_form(predicted)
 
+    def probe(self, y: AnyArray, x: Any) -> ConditionalModel:
+        """Return the model knowing whether y is discrete, from its prediction at two rows."""
+        if self.discrete or x is None:
+            return self
+        found = self.at(take_rows(x, np.arange(min(2, len(x)))), min(2, len(x)))
+        return DiscreteSkpro(self.regressor) if found.discrete else self
+
+
+class DiscreteSkpro(DiscreteFitted, SkproModel):
+    """The same for counts."""
+
 
 def closed_form(distribution: Any) -> ConditionalModel:
     """Return the model of a distribution's rows: a closed form, or what skpro computes."""
     name = type(distribution).__name__
+    if _kind(distribution) == "discrete" and name not in ATOMS:
+        return _counts(distribution)
     _refuse_atoms(distribution)
     if name in FAMILIES:
         return FAMILIES[name](**_parameters(distribution))
@@ -104,6 +129,20 @@ def closed_form(distribution: Any) -> ConditionalModel:
         weights = np.asarray(distribution._weights, dtype=np.float64)
         return MixtureRows(parts, weights, len(distribution))
     return (FlatRows if name in FLAT else SkproRows)(distribution)
+
+
+def _kind(distribution: Any) -> Any:
+    return distribution.get_tag("distr:measuretype", None, raise_error=False)
+
+
+def _counts(distribution: Any) -> DiscreteModel:
+    """Return the model of counts of a distribution's rows."""
+    name = type(distribution).__name__
+    if distribution.shape[1] != 1:
+        raise UnsupportedModelError(f"{name} of skpro is for one column of y, got {distribution.shape[1]}.")
+    if name in COUNTS:
+        return COUNTS[name](**_parameters(distribution))
+    return SkproCounts(distribution)
 
 
 def _parameters(distribution: Any) -> dict[str, FloatArray]:
@@ -140,8 +179,8 @@ def _refuse_atoms(distribution: Any) -> None:
     if kind != "continuous":
         raise UnsupportedModelError(
             f"{name} of skpro is a {kind} distribution: it gives single values of y a positive "
-            "probability and has no density there. Discrete y is not supported yet; pass a regressor "
-            "whose distribution is continuous."
+            "probability and has no density there, and those values are no counts. Pass a regressor whose "
+            "distribution is continuous, or one of counts."
         )
 
 

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import UnsupportedModelError
+from condgof.errors import SupportError, UnsupportedModelError
 from condgof.models._base import ConditionalModel, as_rows
+from condgof.models._counts import CountModel
+from condgof.models._discrete import whole_numbers
 from condgof.models._numerical import NumericalScore
 
 
@@ -107,3 +109,30 @@ class FlatRows(_Rows):
         """Return log p(y|x), (n,)."""
         with np.errstate(divide="ignore"):
             return np.log(self._ask("pdf", as_rows(y)))
+
+
+class SkproCounts(_Rows, CountModel):
+    """A distribution of counts without a closed form here."""
+
+    def numbers(self, y: AnyArray, x: Any) -> FloatArray:
+        """Return y as numbers, checked, (n,)."""
+        values = whole_numbers(y, np.array(-np.inf), np.array(np.inf), self._name)
+        bad = np.flatnonzero(~(self._ask("pmf", values[:, None]) > 0))
+        if len(bad):
+            raise SupportError(self._name, len(bad), len(values), int(bad[0]))
+        return values
+
+    def _cdf(self, y: FloatArray, x: Any) -> FloatArray:
+        return np.column_stack([self._ask("cdf", column[:, None]) for column in y.T])
+
+    def cdf(self, y: AnyArray, x: Any) -> FloatArray:
+        """Return P(Y ≤ y | x), (n,)."""
+        return self._ask("cdf", as_rows(y))
+
+    def log_prob(self, y: AnyArray, x: Any) -> FloatArray:
+        """Return log p(y|x), (n,)."""
+        return self._ask("log_pmf", as_rows(y))
+
+    def support(self, x: Any, n: int, d_y: int) -> tuple[AnyArray, AnyArray]:
+        """Return the whole line: only the probabilities tell where the counts are."""
+        return np.array(-np.inf), np.array(np.inf)

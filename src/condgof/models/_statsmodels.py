@@ -1,4 +1,4 @@
-"""Results of statsmodels: least squares and generalised linear models with a continuous y."""
+"""Results of statsmodels: least squares, generalised linear models, and models of a discrete y."""
 
 from __future__ import annotations
 
@@ -12,15 +12,19 @@ from condgof._typing import FloatArray, IntArray
 from condgof.errors import InputError, InputTypeError, UnsupportedModelError
 from condgof.models._adapters import comes_from
 from condgof.models._base import ConditionalModel
+from condgof.models._classifier import DiscreteFitted
+from condgof.models._discrete import DiscreteModel
 from condgof.models._inverse_gaussian import InverseGaussian
 from condgof.models._library import Fitted, as_pandas, predicting, prediction
 from condgof.models._normal import Normal
 from condgof.models._parameters import Parameter, check_positive
 from condgof.models._positive import Gamma
+from condgof.models._statsmodels_discrete import GLM_FAMILIES, is_discrete, needs_trials, predicted
 
 SUPPORTED = (
-    "results of statsmodels: OLS, WLS and GLM (Gaussian, Gamma, InverseGaussian), by arrays or formula; "
-    "condgof.models.from_statsmodels for those with weights, an offset or an exposure"
+    "results of statsmodels: OLS, WLS and GLM (Gaussian, Gamma, InverseGaussian, Poisson, NegativeBinomial, "
+    "Binomial), Poisson and its kin, Logit, Probit, MNLogit, OrderedModel, by arrays or formula; "
+    "condgof.models.from_statsmodels for those with weights, an offset, an exposure or trials"
 )
 #: The closed form of a family, from its mean μ and dispersion φ, (n,) each.
 FAMILIES: dict[str, Callable[[FloatArray, FloatArray], ConditionalModel]] = {
@@ -28,8 +32,8 @@ FAMILIES: dict[str, Callable[[FloatArray, FloatArray], ConditionalModel]] = {
     "Gamma": lambda mu, phi: Gamma.bound(shape=1.0 / phi, scale=check_positive(mu, "The mean") * phi),
     "InverseGaussian": lambda mu, phi: InverseGaussian.bound(mean=mu, shape=1.0 / phi),
 }
-#: Families and models whose y is discrete.
-DISCRETE = ("Poisson", "Binomial", "NegativeBinomial")
+#: What a fit may have had besides x.
+BESIDES = ("weights", "offset", "exposure", "trials")
 
 
 def adapt(obj: Any) -> StatsmodelsModel | None:
@@ -46,8 +50,8 @@ class StatsmodelsModel(Fitted):
     results : Results
         Fitted results; used as they are and never changed.
     family : str
-        A key of `FAMILIES`.
-    weights, offset, exposure : Parameter, optional
+        A key of `FAMILIES`; "discrete" where y is.
+    weights, offset, exposure, trials : Parameter, optional
         What the fit had besides x, for the rows that are predicted.
     """
 
@@ -56,16 +60,18 @@ class StatsmodelsModel(Fitted):
     weights: Parameter | None = None
     offset: Parameter | None = None
     exposure: Parameter | None = None
+    trials: Parameter | None = None
 
     @property
     def rows(self) -> int | None:
-        """Number of rows that weights, offset or exposure were given for, or None."""
-        given = (p for p in (self.weights, self.offset, self.exposure) if p is not None and p.bound)
+        """Number of rows that weights, offset, exposure or trials were given for, or None."""
+        besides = (getattr(self, name) for name in BESIDES)
+        given = (p for p in besides if p is not None and p.bound)
         return next((len(p.value) for p in given), None)
 
     def take(self, rows: IntArray) -> StatsmodelsModel:
         """Return the model of some rows."""
-        given = {name: getattr(self, name) for name in ("weights", "offset", "exposure")}
+        given = {name: getattr(self, name) for name in BESIDES}
         return replace(self, **{name: p and p.take(rows) for name, p in given.items()})
 
     @property
@@ -76,8 +82,8 @@ class StatsmodelsModel(Fitted):
             return (f"statsmodels fitted the response {name!r} of the formula: y must be that",)
         return ()
 
-    def at(self, x: Any, n: int) -> ConditionalModel:
-        """Return the closed form at the n rows of x."""
+    def _table(self, x: Any, n: int) -> tuple[Any, dict[str, FloatArray]]:
+        """Return x as statsmodels takes it, with offset and exposure."""
         table = as_pandas(x)
         _check_columns(self.results, table)
         given = {
@@ -85,6 +91,11 @@ class StatsmodelsModel(Fitted):
             for name in ("offset", "exposure")
             if (parameter := getattr(self, name)) is not None
         }
+        return table, given
+
+    def at(self, x: Any, n: int) -> ConditionalModel:
+        """Return the closed form at the n rows of x."""
+        table, given = self._table(x, n)
         with predicting("statsmodels", n):
             mean = prediction(self.results.predict(table, **given), n, "The prediction")
         dispersion = np.full(n, float(self.results.scale))
@@ -94,8 +105,19 @@ class StatsmodelsModel(Fitted):
         return FAMILIES[self.family](mean, dispersion)
 
 
+class DiscreteStatsmodels(DiscreteFitted, StatsmodelsModel):
+    """The same where y is discrete."""
+
+    def at(self, x: Any, n: int) -> DiscreteModel:
+        """Return the model of y at the n rows of x."""
+        table, given = self._table(x, n)
+        trials = None if self.trials is None else np.asarray(self.trials.at(x, n, (1,)))[:, 0]
+        with predicting("statsmodels", n):
+            return predicted(self.results, table, n, given, trials)
+
+
 def from_statsmodels(
-    results: Any, *, weights: Any = None, offset: Any = None, exposure: Any = None
+    results: Any, *, weights: Any = None, offset: Any = None, exposure: Any = None, trials: Any = None
 ) -> StatsmodelsModel:
     """Model from results of statsmodels.
 
@@ -105,15 +127,18 @@ def from_statsmodels(
     Parameters
     ----------
     results : Results
-        What ``fit()`` of an OLS, a WLS or a GLM (Gaussian, Gamma or InverseGaussian) returned. For a
-        formula x must be a frame with its columns; otherwise x has the columns of the fitted exog, the
+        What ``fit()`` of an OLS, a WLS, a GLM (Gaussian, Gamma, InverseGaussian, Poisson,
+        NegativeBinomial or Binomial) or a discrete model (Poisson, NegativeBinomial, GeneralizedPoisson,
+        zero-inflated ones, Logit, Probit, MNLogit, OrderedModel) returned. For a formula x must be a frame with its columns; otherwise x has the columns of the fitted exog, the
         constant included.
     weights : number, array of shape (n,), callable or str
         For the rows that are tested: the weights of a WLS (variance = scale/weight) or the variance
         weights of a GLM. An array binds the model to rows; a callable is a function of x; a str is a
         column of x.
     offset, exposure : as `weights`
-        Those of a GLM, for the rows that are tested.
+        Those of a GLM or a count model, for the rows that are tested.
+    trials : as `weights`
+        How many trials a binomial GLM has in each row; y is then the number of successes.
 
     Returns
     -------
@@ -131,7 +156,7 @@ def from_statsmodels(
     True
     """
     family = _family(results)
-    given = {"weights": weights, "offset": offset, "exposure": exposure}
+    given = {"weights": weights, "offset": offset, "exposure": exposure, "trials": trials}
     for name, was_fitted in _fitted_with(results).items():
         if was_fitted and given[name] is None:
             raise InputError(
@@ -141,7 +166,8 @@ def from_statsmodels(
             )
         if not was_fitted and given[name] is not None and name != "weights":
             raise InputError(f"The model was fitted without {name}, so that {name}= has no meaning.")
-    return StatsmodelsModel(results, family, **{name: _parameter(name, g) for name, g in given.items()})
+    parameters = {name: _parameter(name, g) for name, g in given.items()}
+    return (DiscreteStatsmodels if family == "discrete" else StatsmodelsModel)(results, family, **parameters)
 
 
 def _parameter(name: str, given: Any) -> Parameter | None:
@@ -160,6 +186,8 @@ def _family(results: Any) -> str:
     if not hasattr(results, "params") or not hasattr(results, "predict"):
         advice = " Call its fit method, and pass what that returns." if hasattr(results, "fit") else ""
         raise InputTypeError(f"{name} of statsmodels holds no fitted regression.{advice}")
+    if comes_from(results.model, "statsmodels") and is_discrete(results):
+        return "discrete"
     if not hasattr(results, "scale"):
         raise UnsupportedModelError(
             f"These results of {name} have no estimate of the noise. Give one: "
@@ -170,13 +198,10 @@ def _family(results: Any) -> str:
     family = type(results.model.family).__name__ if name == "GLM" else None
     if family in FAMILIES:
         return family
-    if family in DISCRETE or ".discrete." in type(results.model).__module__:
-        raise UnsupportedModelError(
-            f"{family or name} of statsmodels is a model of a discrete y, which is not supported yet."
-        )
     what = f"A GLM of the family {family}" if family else f"{name} of statsmodels"
     raise UnsupportedModelError(
-        f"{what} is not supported. What works: OLS, WLS and GLM of the families {', '.join(FAMILIES)}; "
+        f"{what} is not supported. What works: OLS, WLS and GLM of the families "
+        f"{', '.join((*FAMILIES, *GLM_FAMILIES))}, and models of a discrete y; "
         "or your own log-density with condgof.from_log_prob."
     )
 
@@ -184,12 +209,16 @@ def _family(results: Any) -> str:
 def _fitted_with(results: Any) -> dict[str, bool]:
     """Say what a fit had besides x that a prediction at other rows needs."""
     model = results.model
+    none = dict.fromkeys(BESIDES, False)
     if type(model).__name__ == "GLM":
         # An exposure is kept as its logarithm.
         has = {name: _vary(getattr(model, name, None), 0.0) for name in ("offset", "exposure")}
-        return {"weights": _vary(model.var_weights, 1.0), **has}
+        weights = _vary(model.var_weights, 1.0)
+        return {**none, "weights": weights, **has, "trials": needs_trials(results)}
+    if is_discrete(results):
+        return {**none, **{name: _vary(getattr(model, name, None), 0.0) for name in ("offset", "exposure")}}
     weights = type(model).__name__ == "WLS" and bool(np.ptp(np.asarray(model.weights)) > 0)
-    return {"weights": weights, "offset": False, "exposure": False}
+    return {**none, "weights": weights}
 
 
 def _vary(values: Any, usual: float) -> bool:

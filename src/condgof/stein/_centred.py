@@ -74,8 +74,10 @@ class CentredKernel:
         """Return H(z, z) for each row, (n,)."""
         values: FloatArray = np.einsum("ij,ij->i", a.features, a.features)
         if isinstance(self.kernel_x, FiniteLocations):
-            return values * np.einsum("ij,ij->i", a.x, a.x)
-        return values * float(self.kernel_x(a.x[:1], a.x[:1])[0, 0])
+            values *= np.einsum("ij,ij->i", a.x, a.x)
+            return values
+        values *= float(self.kernel_x(a.x[:1], a.x[:1])[0, 0])
+        return values
 
     def block(self, a: CentredRows, b: CentredRows) -> FloatArray:
         """Return H between two sets of rows, (len(a), len(b))."""
