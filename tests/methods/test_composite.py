@@ -356,6 +356,78 @@ def test_x_stays_a_frame_and_levels_get_their_kernel(curve):
     assert "Categorical" in str(result.kernel_x)
 
 
+COUNT_CONTAINERS = {
+    "int": lambda y: y,
+    "float": lambda y: y.astype(float),
+    "nullable": lambda y: pd.Series(y, dtype="Int64"),
+    "polars": lambda y: pl.Series("visits", y),
+}
+
+
+@pytest.mark.parametrize("name", COUNT_CONTAINERS)
+def test_counts_stay_counts(curve, name):
+    x, _ = curve
+    y = np.random.default_rng(0).poisson(np.exp(0.5 * x))
+    seen = []
+
+    def fit(x, y):
+        seen.append(np.asarray(y, dtype=float))
+        assert np.asarray(y).dtype.kind == np.asarray(COUNT_CONTAINERS[name](np.arange(60))).dtype.kind
+        return cg.fits.glm("poisson")(x, y)
+
+    result = cg.composite(fit, x, COUNT_CONTAINERS[name](y), n_boot=9, rng=0, engine=1)
+    assert all((one == np.floor(one)).all() for one in seen)
+    plain = cg.composite(cg.fits.glm("poisson"), x, y, n_boot=9, rng=0, engine=1)
+    np.testing.assert_allclose(result.null_distribution, plain.null_distribution)
+    assert "LinearGlm(Poisson: intercept=" in plain.details["fitted"]
+
+
+@pytest.mark.parametrize("statistic", ["kcsd", "zheng"])
+def test_a_slow_loop_gives_the_same_for_counts(curve, statistic):
+    x, _ = curve
+    y = np.random.default_rng(0).poisson(np.exp(0.5 * x))
+    fit, test = cg.fits.glm("poisson"), getattr(cg, statistic)
+    result = cg.composite(fit, x, y, statistic=statistic, n_boot=5, rng=3, engine=1)
+    fitted, expected = fit(x, y), []
+    for b in range(1, 6):
+        drawn = fitted.sample(x, Seed.of(3).stream(Use.REPLICATE, b, 0))[:, 0]
+        expected.append(test(fit(x, drawn), x, drawn, rng=3).statistic)
+    np.testing.assert_allclose(result.null_distribution, expected, rtol=1e-8, atol=1e-12)
+
+
+LABELS = {
+    "array": lambda y: y,
+    "list": list,
+    "Series": pd.Series,
+    "categories": lambda y: pd.Series(y, dtype="category"),
+    "frame": lambda y: pd.DataFrame({"answer": y}),
+    "polars": lambda y: pl.Series("answer", y),
+    "numbers": lambda y: (y == "yes").astype(int),
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_labels_stay_labels(name):
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((150, 2))
+    y = np.where(rng.random(150) < 1 / (1 + np.exp(-x[:, 0])), "yes", "no")
+    given, seen = LABELS[name](y), []
+
+    def fit(x, y):
+        seen.append(y)
+        return LogisticRegression().fit(x, np.ravel(np.asarray(y)))
+
+    result = cg.composite(fit, x, given, n_boot=9, rng=0, engine=1)
+    kind = np.ndarray if name == "list" else type(given)
+    assert {type(one) for one in seen} == {kind}
+    assert {str(getattr(one, "dtype", "")) for one in seen} == {str(getattr(seen[0], "dtype", ""))}
+    assert set(np.ravel(np.asarray(seen[3])).tolist()) == set(np.ravel(np.asarray(given)).tolist())
+    ready = cg.composite(cg.fits.sklearn(LogisticRegression()), x, y, n_boot=9, rng=0, engine=1)
+    np.testing.assert_allclose(result.null_distribution, ready.null_distribution, rtol=1e-7)
+
+
 def test_several_columns_of_y(rng):
     x = rng.standard_normal((80, 2))
     y = x @ np.array([[1.0, 0.5], [0.0, 1.0]]) + rng.multivariate_normal(

@@ -211,9 +211,28 @@ def test_random_states_come_from_the_rng(sample):
     assert fit(x, y).rows is None  # without an rng it fits too
 
 
+@pytest.mark.parametrize("text", [False, True])
+def test_classifiers_are_fitted_to_labels(sample, text):
+    x, y = sample
+    labels = np.where(y > 2, "high", "low") if text else (y > 2).astype(int)
+    model = cg.fits.sklearn(LogisticRegression())(x, labels)
+    theirs = LogisticRegression().fit(x, labels)
+    np.testing.assert_allclose(model.given(x).values, theirs.predict_proba(x))
+
+
+@pytest.mark.parametrize("family", ["poisson", "binomial", sm.families.NegativeBinomial(alpha=0.5)])
+def test_glms_of_a_discrete_y(sample, family):
+    x, y = sample
+    counts = (y > 2) * 1.0 if family == "binomial" else np.floor(np.exp(0.2 * y))
+    model = cg.fits.glm(family)(x, counts)
+    assert model.discrete
+    mean, _ = model.mean_std(x)
+    np.testing.assert_allclose(mean[:, 0], model.results.fittedvalues)
+    drawn = model.sample(x, np.random.default_rng(0))
+    np.testing.assert_array_equal(drawn, np.floor(drawn))
+
+
 def test_what_sklearn_refuses(sample):
-    with pytest.raises(InputTypeError, match="classifier"):
-        cg.fits.sklearn(LogisticRegression())
     with pytest.raises(InputTypeError, match="takes an estimator"):
         cg.fits.sklearn(LinearRegression)
     with pytest.raises(InputError, match="scale must be 'cv' or 'residuals'"):

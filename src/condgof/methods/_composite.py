@@ -31,7 +31,7 @@ from condgof.sample import RngLike, Sample, Seed, Use, fresh, held
 #: Characters of a fitted model that a result keeps.
 SHOWN = 160
 SAMPLERS = (
-    "Those that have one: closed forms (condgof.models.Normal, Gamma, Poisson, ...), tuples (mean, std), "
+    "Those that have one: closed forms (condgof.models.Normal, Poisson, ...), tuples (mean, std), "
     "class probabilities, models of scikit-learn, statsmodels and NGBoost, torch and JAX distributions, "
     "mixture density networks. Those that have none: arrays of scores, condgof.from_score, "
     "condgof.from_log_prob."

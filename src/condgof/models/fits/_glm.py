@@ -11,10 +11,8 @@ from condgof.errors import InputError, NumericalError, require
 from condgof.models._as_model import as_model
 from condgof.models._base import ConditionalModel
 from condgof.models._classifier import DiscreteFitted
-from condgof.models._counts import NegativeBinomial, Poisson
-from condgof.models._discrete import DiscreteModel
-from condgof.models._library import Fitted, prediction
-from condgof.models._probabilities import bernoulli
+from condgof.models._library import Fitted
+from condgof.models._statsmodels_discrete import is_discrete
 from condgof.models.fits._design import Design
 from condgof.sample import as_numbers
 
@@ -57,20 +55,6 @@ class LinearGlm(Fitted):
 class DiscreteGlm(DiscreteFitted, LinearGlm):
     """The same where y is discrete."""
 
-    def at(self, x: Any, n: int) -> DiscreteModel:
-        """Return the model at the n rows of x."""
-        mean = prediction(self.results.predict(self.design.at(x)), n, "The prediction")
-        family = self.results.model.family
-        if type(family).__name__ == "Binomial":
-            return bernoulli(mean)
-        if type(family).__name__ == "NegativeBinomial":
-            return NegativeBinomial.bound(mean=mean, dispersion=np.full(n, float(family.alpha)))
-        return Poisson.bound(mean=mean)
-
-
-#: Families of statsmodels whose y is discrete.
-DISCRETE = ("Poisson", "NegativeBinomial", "Binomial")
-
 
 @dataclass(frozen=True)
 class Glm:
@@ -95,8 +79,7 @@ class Glm:
         results = sm.GLM(targets, X, family=family).fit()
         if not results.converged:
             raise NumericalError("The GLM has not converged.")
-        discrete = type(family).__name__ in DISCRETE
-        return (DiscreteGlm if discrete else LinearGlm)(design, results)
+        return (DiscreteGlm if is_discrete(results) else LinearGlm)(design, results)
 
 
 def glm(family: Any, *, intercept: bool = True) -> Glm:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from condgof.errors import InputError, InputTypeError, NumericalError, UnsupportedModelError, require
+from condgof.models._as_model import as_model
 from condgof.models._base import ConditionalModel
 from condgof.models._library import as_table, prediction
 from condgof.models._residual import _seeded_clone, residual_scale_by_cv, with_residual_scale
@@ -29,7 +30,10 @@ class SklearnFit:
         from condgof.models._sklearn import SklearnModel, _check_std
 
         rng = np.random.default_rng() if rng is None else rng
-        X, targets = as_table(x), as_numbers(y, "y").astype(np.float64)
+        X = as_table(x)
+        if require("sklearn.base", "sklearn", "condgof.fits.sklearn").is_classifier(self.estimator):
+            return as_model(_seeded_clone(self.estimator, rng).fit(X, np.ravel(np.asarray(y))))
+        targets = as_numbers(y, "y").astype(np.float64)
         if targets.ndim == 2 and targets.shape[1] == 1:
             targets = targets[:, 0]  # several regressors warn of a single column
         fitted = _seeded_clone(self.estimator, rng).fit(X, targets)
@@ -50,15 +54,15 @@ class SklearnFit:
 
 
 def sklearn(estimator: Any, *, scale: str = "cv", cv: int = 5) -> SklearnFit:
-    """Return the fit of a clone of a scikit-learn regressor, for `composite`.
+    """Return the fit of a clone of a scikit-learn estimator, for `composite`.
 
-    A regressor with ``predict(X, return_std=True)`` (alone, in a pipeline or a search) is the model; any
-    other gets a constant residual scale: y | x ~ N(predict(x), s²).
+    A classifier, and a regressor with ``predict(X, return_std=True)``, alone, in a pipeline or a search,
+    is the model; any other regressor gets a constant residual scale: y | x ~ N(predict(x), s²).
 
     Parameters
     ----------
     estimator : estimator
-        A regressor, fitted or not; it is never changed. Each random_state that was left None gets a seed
+        A regressor or classifier, fitted or not; it is never changed. Each random_state that was left None gets a seed
         from the rng of `composite`.
     scale : {"cv", "residuals"}
         Where the residual scale comes from: folds that a regressor was not fitted on (which takes `cv`
@@ -84,8 +88,6 @@ def sklearn(estimator: Any, *, scale: str = "cv", cv: int = 5) -> SklearnFit:
     base = require("sklearn.base", "sklearn", "condgof.fits.sklearn")
     if isinstance(estimator, type) or not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
         raise InputTypeError(f"sklearn takes an estimator with fit and predict, got {estimator!r}.")
-    if base.is_classifier(estimator):
-        raise InputTypeError(f"{type(estimator).__name__} is a classifier. Pass a regressor.")
     if scale not in SCALES:
         raise InputError(f"scale must be 'cv' or 'residuals', got {scale!r}.")
     return SklearnFit(base.clone(estimator), scale, cv)
