@@ -91,6 +91,10 @@ class NumericalError(InputError):
     """The numbers overflow; the data or the scores need another scale."""
 
 
+class RefitError(CondgofError, RuntimeError):
+    """Too many refits of a parametric bootstrap failed to trust the rest."""
+
+
 class MissingPackageError(CondgofError, ImportError):
     """An optional package is not installed."""
 

@@ -164,6 +164,8 @@ class GofResult:
             shown = ", ".join(points[:5])
             more = ", ..." if len(self.locations) > 5 else ""
             lines.append(f"  locations  {shown}{more}")
+        if "fitted" in self.details:
+            lines.append(f"  fitted     {self.details['fitted']}")
         lines += [f"  note       {note}" for note in self.details.get("notes", ())]
         return "\n".join(lines)
 

@@ -20,6 +20,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one process a core is para
 sys.path.insert(0, str(Path(__file__).parent))
 from cells import Cell, all_cells
 from checks import CHECKS
+from composite_cells import COMPOSITE
 from report import table
 from studies import CLAIMS
 
@@ -64,11 +65,11 @@ def main() -> int:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     cells = [cell for cell in all_cells() if options.only in cell.name]
-    claims = {name: claim for name, claim in CLAIMS.items() if options.only in name}
+    claims = {name: claim for name, claim in {**CLAIMS, **COMPOSITE}.items() if options.only in name}
     checks = {name: claim for name, claim in CHECKS.items() if options.only in name}
     if not cells and not claims and not checks:
         print(f"nothing is named like {options.only!r}; there are:")
-        print("\n".join([*CLAIMS, *CHECKS, *(cell.name for cell in all_cells())]))
+        print("\n".join([*CLAIMS, *COMPOSITE, *CHECKS, *(cell.name for cell in all_cells())]))
         return 2
     results: dict[str, dict[int, float]] = {}
     with ProcessPoolExecutor(options.processes) as pool:

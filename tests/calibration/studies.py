@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.stats import binom
@@ -35,8 +36,8 @@ class Claim:
 
     title: str
     text: str
-    problems: Sequence[str]
-    methods: Sequence[str]
+    problems: Sequence[Any]
+    methods: Any
     n: dict[str, tuple[int, ...]]
     trials: int
     check: Callable[[Study], tuple[str, list[str]]]

@@ -3,12 +3,13 @@
 from condgof.engine._as_engine import Engine, as_engine, as_workers
 from condgof.engine._dask import Cluster
 from condgof.engine._deferred import Deferred
-from condgof.engine._processes import Processes, WorkerError
+from condgof.engine._processes import Crew, Processes, WorkerError, can_send
 from condgof.engine._progress import with_progress
 from condgof.engine._threads import Threads, single_threaded_blas
 
 __all__ = [
     "Cluster",
+    "Crew",
     "Deferred",
     "Engine",
     "Processes",
@@ -16,6 +17,7 @@ __all__ = [
     "WorkerError",
     "as_engine",
     "as_workers",
+    "can_send",
     "single_threaded_blas",
     "with_progress",
 ]

@@ -75,6 +75,37 @@ class Processes:
             yield from _crew([_Worker(payload) for _ in range(self.count)], items)
 
 
+@dataclass(frozen=True)
+class Crew:
+    """Run tasks in a number of threads of this process; with one, in this very thread.
+
+    For tasks that spend their time outside Python; what they share they must be able to share.
+
+    Parameters
+    ----------
+    count : int
+        How many.
+    """
+
+    count: int
+
+    def completed(
+        self, task: Callable[[Task], Value], items: Iterable[Task]
+    ) -> Iterator[tuple[Task, Value]]:
+        """Apply `task` to every item and yield each item with its value as soon as that is there."""
+        with single_threaded_blas():
+            if self.count == 1:
+                for item in items:
+                    yield item, task(item)
+            else:
+                yield from _crew([_Here(task) for _ in range(self.count)], items)
+
+
+def can_send(task: Any) -> bool:
+    """Whether a task can be sent to another process."""
+    return _pickled(task) is not None
+
+
 def _pickled(task: Any) -> bytes | None:
     """Return the task as bytes that another process can read, or None."""
     try:

@@ -5,6 +5,7 @@ from condgof.methods._adaptive_solve import LOCAL_RANK, LOCAL_TOLERANCE, LOCAL_X
 from condgof.methods._calibration import calibration
 from condgof.methods._compare import check_names, compare, joint_options, prepare_joint
 from condgof.methods._comparison import Comparison, Pair, Ranking
+from condgof.methods._composite import composite
 from condgof.methods._contrast import chosen as solver_of
 from condgof.methods._fscd import fscd
 from condgof.methods._fssd import fssd
@@ -45,6 +46,7 @@ __all__ = [
     "check_reg",
     "check_source_call",
     "compare",
+    "composite",
     "find_landmarks",
     "fscd",
     "fssd",

@@ -10,7 +10,7 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.errors import InputError
-from condgof.kernels import Gaussian, Radial
+from condgof.kernels import Gaussian, Kernel, Radial
 from condgof.methods._adaptive_solve import Design, Part, Parts, narrowed, solve_adaptive
 from condgof.methods._prepare import Scored, Units, check_count
 from condgof.methods._solve import Options, prepare
@@ -154,12 +154,19 @@ def run_adaptive(
 ) -> Adapted:
     """Run the adaptive test on a sample that is scored already."""
     rows = scored.subsample
+    design = make_design(rows, x_scales, y_scales, count, seed)
+    parts = solve_adaptive(scored, design, options, seed)
+    return Adapted(_result(scored.n, rows, design, parts, seed, options.rows), design, parts)
+
+
+def make_design(
+    rows: Scored, x_scales: tuple[float, ...], y_scales: tuple[float, ...], count: int, seed: Seed
+) -> Design:
+    """Choose the bandwidth on x and the unit of y."""
     own_unit = rows.by != "none" and rows.cells is None
     kernel_x, kernel_y = rows.kernels(Gaussian("median"), Gaussian(1.0 if own_unit else "median"), seed)
     unit = kernel_y.sigma if isinstance(kernel_y, Radial) else 1.0
-    design = Design(kernel_x, x_scales, y_scales, unit, count)
-    parts = solve_adaptive(scored, design, options, seed)
-    return Adapted(_result(scored.n, rows, design, parts, seed, options.rows), design, parts)
+    return Design(kernel_x, x_scales, y_scales, unit, count)
 
 
 def _scales(scales: Any, name: str) -> tuple[float, ...]:
@@ -201,11 +208,7 @@ def _result(
     if rows.score_error is not None:
         details["score_error"] = rows.score_error
     multiple, bandwidth = kernel.scales[best]
-    on_y = (
-        kernel.kernels[int(bandwidth)].shown
-        if isinstance(kernel, CentredScales)
-        else Gaussian(bandwidth)
-    )
+    on_y = kernel_on_y(kernel, bandwidth)
     return GofResult(
         statistic=statistic,
         pvalue=pvalue(statistic, draws),
@@ -241,6 +244,13 @@ def _table(
         }
         for (multiple, bandwidth), statistic, p in zip(kernel.scales, statistics, pvalues, strict=True)
     ]
+
+
+def kernel_on_y(kernel: ScaleKernel, bandwidth: float) -> Kernel:
+    """Return the kernel on y of one scale, for results and their readers."""
+    if isinstance(kernel, CentredScales):
+        return kernel.kernels[int(bandwidth)].shown
+    return Gaussian(bandwidth)
 
 
 def _named_scale(kernel: ScaleKernel, bandwidth: float) -> dict[str, Any]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from condgof.models._answers import cdf_rows, check_cdf, sample_rows
+from condgof.models import fits
+from condgof.models._answers import cdf_rows, check_cdf, draw_rows, sample_rows
 from condgof.models._as_model import as_model, scores
 from condgof.models._at_rows import AtRows
-from condgof.models._base import ConditionalModel
+from condgof.models._base import ConditionalModel, check_rows
 from condgof.models._classifier import Classifier
 from condgof.models._columns import ColumnsModel, columns
 from condgof.models._common import Common, common_coordinates, outside_support
@@ -86,10 +87,13 @@ __all__ = [
     "as_model",
     "cdf_rows",
     "check_cdf",
+    "check_rows",
     "choose_coordinates",
     "columns",
     "common_coordinates",
     "coordinates_of",
+    "draw_rows",
+    "fits",
     "from_jax",
     "from_log_prob",
     "from_ratio",

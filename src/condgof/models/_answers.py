@@ -28,6 +28,14 @@ def sample_rows(
     return drawn
 
 
+def draw_rows(model: ConditionalModel, sample: Sample, rng: np.random.Generator) -> FloatArray:
+    """Draw y from the model given x of all rows, (n, d_y)."""
+    raw = model.sample(sample.x_given, rng)
+    drawn = check_shape(raw, sample.n, sample.d_y, "What sample returns")
+    check_finite(drawn, "What the model samples", "Check its sampler at those rows of x.")
+    return drawn
+
+
 def check_cdf(model: ConditionalModel, sample: Sample) -> None:
     """Check that a model can be asked for its CDF at the rows of a sample."""
     check_rows(model, sample)

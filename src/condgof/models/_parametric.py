@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import lru_cache
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -18,6 +19,12 @@ Values: TypeAlias = tuple[FloatArray, ...]
 
 #: The smallest tail that is told from 0.
 LOG_TINY = float(np.log(np.finfo(np.float64).tiny))
+
+
+@lru_cache
+def _signature(cls: type) -> inspect.Signature:
+    """Return the parameters of a class; finding them takes longer than all the rest of `bound`."""
+    return inspect.signature(cls)
 
 
 class Parametric(ConditionalModel):
@@ -43,7 +50,7 @@ class Parametric(ConditionalModel):
         InputTypeError
             When all of them are single numbers, which bind the model to no rows.
         """
-        given = inspect.signature(cls).bind(*args, **kwargs).arguments
+        given = _signature(cls).bind(*args, **kwargs).arguments
         arrays = {name: as_numbers(a, name) for name, a in given.items() if a is not None}
         rows = [len(a) for a in arrays.values() if a.ndim > 0]
         if not rows:

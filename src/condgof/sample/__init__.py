@@ -1,9 +1,10 @@
 """x and y checked once and frozen; splitting; the one seed of a call."""
 
 from condgof.sample._array_source import ArraySource, is_lazy, names_of
-from condgof.sample._columns import Column, fresh, is_frame, take_rows
+from condgof.sample._columns import Column, encode_levels, fresh, is_frame, read, take_rows
 from condgof.sample._groups import read_groups
 from condgof.sample._numbers import as_numbers
+from condgof.sample._refill import held, refill
 from condgof.sample._rng import RngLike, Seed, Use
 from condgof.sample._sample import MIN_ROWS, Sample
 from condgof.sample._source import Block, Source, scan
@@ -29,13 +30,17 @@ __all__ = [
     "column_numbers",
     "data_format",
     "data_paths",
+    "encode_levels",
     "fresh",
+    "held",
     "is_frame",
     "is_lazy",
     "labels_of",
     "names_of",
+    "read",
     "read_batches",
     "read_groups",
+    "refill",
     "scan",
     "take_rows",
 ]

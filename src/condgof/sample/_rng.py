@@ -33,6 +33,7 @@ class Use(IntEnum):
     PERMUTATION = 9
     CHECK = 10
     GROUP = 11
+    REPLICATE = 20
 
 
 @dataclass(frozen=True)

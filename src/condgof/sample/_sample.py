@@ -114,6 +114,15 @@ class Sample:
             y_given=self.y_given[rows],
         )
 
+    def with_y(self, y: AnyArray) -> Sample:
+        """Return the sample with other responses, (n,) or (n, d_y), for the same x."""
+        y = np.asarray(y)
+        if y.dtype.kind in "OUS":  # labels, whose numbers are the model's to say
+            return replace(self, y_given=y.reshape(self.y_given.shape))
+        values = np.array(y, dtype=np.float64).reshape(self.y.shape)
+        check_finite(values, "y", "Check where it comes from.")
+        return replace(self, y=_frozen(values), y_given=values.reshape(self.y_given.shape).copy())
+
     def with_numbers(self, y: FloatArray) -> Sample:
         """Return the sample with other numbers for its labels; models still get those as they are."""
         return replace(self, y=_frozen(np.array(y, dtype=np.float64).reshape(len(self.y), -1)))

@@ -27,6 +27,7 @@ from condgof.stein._scale_landmarks import (
     scale_forms,
     scale_totals,
 )
+from condgof.stein._scale_sums import ScaleTiles
 from condgof.stein._scale_sweep import ScaleSums, scale_sweep
 from condgof.stein._scales import ScaleKernel, ScaleRows
 from condgof.stein._shared import SharedFeatures, choose_shared
@@ -65,6 +66,7 @@ __all__ = [
     "ScaleLandmarks",
     "ScaleRows",
     "ScaleSums",
+    "ScaleTiles",
     "SharedFeatures",
     "SteinKernel",
     "SteinOperator",

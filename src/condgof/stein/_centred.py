@@ -161,6 +161,10 @@ class CentredScales(ScaleKernel):
             t_x = direct_sqdist(a.z, b.z)
         return self._on_x(a, b, t_x), self._products_on_y(a, b)
 
+    def factors_y(self, a: ScaleRows, b: ScaleRows) -> Iterator[FloatArray]:
+        """Return ⟨c, c'⟩ alone of each kernel on y, written over in each step."""
+        return self._products_on_y(a, b)
+
     def _products_on_y(self, a: ScaleRows, b: ScaleRows) -> Iterator[FloatArray]:
         out = np.empty((len(a), len(b)))
         for cut in self._cuts:

@@ -135,13 +135,30 @@ class ScaleKernel:
 
     def factors(self, a: ScaleRows, b: ScaleRows) -> tuple[list[FloatArray], Iterator[FloatArray]]:
         """Return k at each scale of x, and h at each scale of y, which is written over in each step."""
-        least = min(self.x_scales)
-        near = product_is_exact(a.z_norms / least**2, b.z_norms / least**2)
-        least = min(self.y_scales)
-        near = near and product_is_exact(a.y_norms / least**2, b.y_norms / least**2)
+        near = self._near_x(a, b) and self._near_y(a, b)
         t_x, t, cross = self._products(a, b) if near else self._differences(a, b)
         square = a.scores @ b.scores.T
         return self._on_x(a, b, t_x), self._on_y(t, cross, square, a.y.shape[1])
+
+    def factors_x(self, a: ScaleRows, b: ScaleRows) -> list[FloatArray]:
+        """Return k alone at each scale of x."""
+        near = self._near_x(a, b)
+        return self._on_x(
+            a, b, _sqdist(a.z, b.z, a.z_norms, b.z_norms) if near else direct_sqdist(a.z, b.z)
+        )
+
+    def factors_y(self, a: ScaleRows, b: ScaleRows) -> Iterator[FloatArray]:
+        """Return h alone at each scale of y, which is written over in each step."""
+        t, cross = self._products_y(a, b) if self._near_y(a, b) else self._differences_y(a, b)
+        return self._on_y(t, cross, a.scores @ b.scores.T, a.y.shape[1])
+
+    def _near_x(self, a: ScaleRows, b: ScaleRows) -> bool:
+        least = min(self.x_scales)
+        return product_is_exact(a.z_norms / least**2, b.z_norms / least**2)
+
+    def _near_y(self, a: ScaleRows, b: ScaleRows) -> bool:
+        least = min(self.y_scales)
+        return product_is_exact(a.y_norms / least**2, b.y_norms / least**2)
 
     def _on_y(
         self, t: FloatArray, cross: FloatArray, square: FloatArray, d_y: int
@@ -171,24 +188,32 @@ class ScaleKernel:
 
     def _products(self, a: ScaleRows, b: ScaleRows) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Distances and (s' − s)·(y − y') as matrix products."""
-        t_x = a.z @ (-2.0 * b.z.T)
-        t_x += a.z_norms[:, None]
-        t_x += b.z_norms
-        t = a.y @ (-2.0 * b.y.T)
-        t += a.y_norms[:, None]
-        t += b.y_norms
+        return _sqdist(a.z, b.z, a.z_norms, b.z_norms), *self._products_y(a, b)
+
+    def _products_y(self, a: ScaleRows, b: ScaleRows) -> tuple[FloatArray, FloatArray]:
         cross = a.y @ b.scores.T
         cross += a.scores @ b.y.T
         cross -= a.products[:, None]
         cross -= b.products
-        return np.maximum(t_x, 0.0, out=t_x), np.maximum(t, 0.0, out=t), cross
+        return _sqdist(a.y, b.y, a.y_norms, b.y_norms), cross
 
     def _differences(self, a: ScaleRows, b: ScaleRows) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the same by differences, for rows far from the centre in bandwidths."""
+        return direct_sqdist(a.z, b.z), *self._differences_y(a, b)
+
+    def _differences_y(self, a: ScaleRows, b: ScaleRows) -> tuple[FloatArray, FloatArray]:
         cross = np.zeros((len(a), len(b)))
         for c in range(a.y.shape[1]):
             cross += (b.scores[:, c] - a.scores[:, c, None]) * (a.y[:, c, None] - b.y[:, c])
-        return direct_sqdist(a.z, b.z), direct_sqdist(a.y, b.y), cross
+        return direct_sqdist(a.y, b.y), cross
+
+
+def _sqdist(a: FloatArray, b: FloatArray, a_norms: FloatArray, b_norms: FloatArray) -> FloatArray:
+    """Squared distances as a matrix product."""
+    t = a @ (-2.0 * b.T)
+    t += a_norms[:, None]
+    t += b_norms
+    return np.maximum(t, 0.0, out=t)
 
 
 def _narrower(wider: FloatArray | None, before: float | None, scale: float, t: FloatArray) -> FloatArray:

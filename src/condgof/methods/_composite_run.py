@@ -1,0 +1,212 @@
+"""The replicates of a parametric bootstrap: draw, refit, evaluate; on this machine or a cluster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray
+from condgof.engine import Cluster, Crew, Processes, as_engine, can_send, with_progress
+from condgof.errors import (
+    InputError,
+    InputTypeError,
+    MissingPackageError,
+    NumericalError,
+    RefitError,
+)
+from condgof.methods._composite_base import Statistic
+from condgof.methods._composite_call import Fitter
+from condgof.models import ConditionalModel, as_model, draw_rows
+from condgof.sample import Sample, Seed, Use, fresh, refill
+
+#: Called with (replicates that are done, replicates).
+Progress: TypeAlias = Callable[[int, int], None]
+Workers: TypeAlias = Crew | Processes | Cluster
+
+#: Processes take about half a second to start: less work than this is done where we are.
+WORTH_SECONDS = 3.0
+#: One failed refit is not fatal; more than this share of them are.
+MOST_FAILURES = 0.1
+NOT_FRESH = (
+    "Two draws of one replicate from the fitted model differ. Either fit works on one object and "
+    "returns it again and again, so that a refit changed the fitted model (return a new one: for "
+    "scikit-learn condgof.fits.sklearn(estimator), or sklearn.base.clone(estimator).fit(x, y)), or the "
+    "model's sampler does not draw from the rng that it is given."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a replicate gave.
+
+    Parameters
+    ----------
+    values : ndarray of shape (K,), optional
+        The statistics; None when it failed.
+    error : str, optional
+        The message, when it failed.
+    fit_seconds, seconds : float
+        How long the refit and the whole replicate took.
+    """
+
+    values: FloatArray | None
+    error: str | None
+    fit_seconds: float
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Replicates:
+    """The task that travels to the workers: the number of a replicate → its outcome.
+
+    Parameters
+    ----------
+    fit : Fitter
+        The user's fit.
+    x, y : arrays or frames
+        The sample in the user's own containers.
+    sample : Sample
+        The same, checked.
+    model : ConditionalModel
+        The model fitted on it, which draws.
+    statistic : Statistic
+        What is evaluated.
+    seed : Seed
+        Replicate b has streams of its own, whichever worker runs it.
+    """
+
+    fit: Fitter
+    x: Any
+    y: Any
+    sample: Sample
+    model: ConditionalModel
+    statistic: Statistic
+    seed: Seed
+
+    def draw(self, number: int) -> FloatArray:
+        """Draw the responses of a replicate from the fitted model, (n, d_y)."""
+        return draw_rows(self.model, self.sample, self.seed.stream(Use.REPLICATE, number, 0))
+
+    def __call__(self, number: int) -> Outcome:
+        """Run a replicate; what goes wrong in it is its outcome."""
+        start = time.perf_counter()
+        try:
+            drawn = self.draw(number)
+            y = labelled(self.model, drawn, self.sample)
+            # A copy of x each time, so that a fit that writes into it changes nothing.
+            model = self.fit(fresh(self.x), refill(self.y, y), fit_stream(self.seed, number))
+            fitted = time.perf_counter()
+            values = self.statistic.values(as_model(model), y.reshape(self.sample.y_given.shape))
+            if not np.isfinite(values).all():
+                raise NumericalError(f"The statistic is {values[~np.isfinite(values)][0]}.")
+        except (MissingPackageError, MemoryError):
+            raise  # the machine's fault, and not this replicate's
+        except Exception as error:  # users' fits raise anything
+            seconds = time.perf_counter() - start
+            return Outcome(None, f"{type(error).__name__}: {error}", seconds, seconds)
+        return Outcome(values, None, fitted - start, time.perf_counter() - start)
+
+
+def labelled(model: ConditionalModel, drawn: FloatArray, sample: Sample) -> AnyArray:
+    """Return what was drawn as y has it: of labels that are text, models draw the positions."""
+    if sample.y_given.dtype.kind not in "OUS":
+        return drawn
+    labels: AnyArray = model.classes.labels  # type: ignore[attr-defined]
+    return labels[drawn.astype(np.int64)]
+
+
+def fit_stream(seed: Seed, number: int) -> np.random.Generator:
+    """Return the random stream of a refit that takes an rng; the fit of the data has number 0."""
+    return seed.stream(Use.REPLICATE, number, 1)
+
+
+def check_workers(workers: Any) -> None:
+    """Check what kind of workers a user asked for."""
+    if workers not in (None, "processes", "threads"):
+        raise InputError(f"workers must be None, 'processes' or 'threads', got {workers!r}.")
+
+
+def choose_workers(engine: Any, kind: str | None, task: Replicates, seconds: float) -> Workers:
+    """Choose where replicates run.
+
+    Threads only where they are asked for: a user's fit may share an object between its calls.
+
+    Parameters
+    ----------
+    engine, kind
+        As the user passed them.
+    task : Replicates
+        What will run.
+    seconds : float
+        How long all replicates would take one after the other.
+    """
+    chosen = as_engine(engine)
+    if isinstance(chosen, Cluster):
+        return chosen
+    if kind == "threads" or chosen.count == 1:
+        return Crew(chosen.count)
+    if kind == "processes":
+        if not can_send(task):
+            raise InputTypeError(
+                "fit, its model or the statistic cannot be sent to another process. Define fit at the "
+                "top of a module, install cloudpickle, or pass workers='threads' (if fit can run in "
+                "several threads at once) or engine=1."
+            )
+        return Processes(chosen.count)
+    return Processes(chosen.count) if seconds > WORTH_SECONDS and can_send(task) else Crew(1)
+
+
+def named(workers: Workers) -> str:
+    """Say where replicates run."""
+    if isinstance(workers, Cluster):
+        return "Dask"
+    if workers.count == 1:
+        return "this process"
+    return f"{workers.count} {'threads' if isinstance(workers, Crew) else 'processes'}"
+
+
+def run(
+    task: Replicates, n_boot: int, engine: Any, kind: str | None, progress: Progress | bool | None
+) -> tuple[dict[int, Outcome], str]:
+    """Run all replicates, the first of them here; return them in order, and where they ran."""
+    before = task.draw(1)
+    outcomes = {1: task(1)}
+    if not np.array_equal(before, task.draw(1)):
+        raise InputError(NOT_FRESH)
+    workers = choose_workers(engine, kind, task, n_boot * outcomes[1].seconds)
+    shown = progress if callable(progress) else None
+    if shown is not None:
+        shown(1, n_boot)
+    check_failures(outcomes, n_boot)
+    with closing(workers.completed(task, range(2, n_boot + 1))) as found:  # type: ignore[type-var]
+        results: Iterable[tuple[int, Outcome]] = found
+        if progress is None or progress is True:
+            results = with_progress(found, n_boot - 1, "refits")
+        for number, outcome in results:
+            outcomes[number] = outcome
+            if outcome.error is not None:
+                check_failures(outcomes, n_boot)
+            if shown is not None:
+                shown(len(outcomes), n_boot)
+    return dict(sorted(outcomes.items())), named(workers)
+
+
+def failures(outcomes: dict[int, Outcome]) -> list[str]:
+    """Return the messages of the replicates that failed, by their number."""
+    return [o.error for _, o in sorted(outcomes.items()) if o.error is not None]
+
+
+def check_failures(outcomes: dict[int, Outcome], n_boot: int) -> None:
+    """Stop when too many refits failed: those that did not are no fair sample of all."""
+    failed = failures(outcomes)
+    if len(failed) > max(1, int(MOST_FAILURES * n_boot)):
+        raise RefitError(
+            f"{len(failed)} of {len(outcomes)} refits failed, more than {MOST_FAILURES:.0%} of the "
+            f"{n_boot} that were asked for. The first: {failed[0]} The model was refitted on responses "
+            "drawn from the fitted model itself: check that fit works on such data."
+        )

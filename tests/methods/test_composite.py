@@ -1,0 +1,636 @@
+"""`composite` against a slow loop, on any workers, with fits that fail and in users' containers."""
+
+import inspect
+import threading
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import condgof as cg
+from condgof.errors import InputError, InputTypeError, RefitError, UnsupportedModelError
+from condgof.null import pvalue
+from condgof.sample import Seed, Use
+
+N_BOOT = 19
+
+
+@pytest.fixture
+def curve():
+    """A line with some curvature, 60 rows."""
+    rng = np.random.default_rng(5)
+    x = rng.uniform(-2, 2, 60)
+    return x, 1.0 + x + 0.3 * x**2 + rng.standard_normal(60)
+
+
+def line_fit(x, y):
+    """Least squares by a formula; a tuple (mean, std)."""
+    slope, intercept = np.polyfit(x, y, 1)
+    mean = intercept + slope * x
+    return mean, np.full(len(x), np.sqrt(np.square(y - mean).sum() / (len(x) - 2)))
+
+
+def slow_draws(x, y, statistic, seed, n_boot=N_BOOT):
+    """The definition: draw, refit, evaluate, one after the other."""
+    mean, std = line_fit(x, y)
+    found = []
+    for b in range(1, n_boot + 1):
+        rng = Seed.of(seed).stream(Use.REPLICATE, b, 0)
+        drawn = mean + std * rng.standard_normal((len(x), 1))[:, 0]
+        found.append(statistic(line_fit(x, drawn), x, drawn))
+    return np.array(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("kcsd", {}),
+        ("kcsd", {"standardize": "cdf", "scale_x": "std", "kernel_y": cg.IMQ(1.0)}),
+        ("kcsd", {"solver": "lowrank", "rank": 20}),
+        ("zheng", {}),
+        ("mmd", {}),
+        ("fscd", {"locations": "random"}),
+        ("fscd", {"locations": "optimize", "n_locations": 1}),
+    ],
+)
+def test_a_slow_loop_gives_the_same(curve, name, options):
+    x, y = curve
+
+    def statistic(model, x, y):
+        return getattr(cg, name)(model, x, y, rng=3, **options).statistic
+
+    result = cg.composite(line_fit, x, y, statistic=name, n_boot=N_BOOT, rng=3, engine=1, **options)
+    expected = slow_draws(x, y, statistic, 3)
+    observed = statistic(line_fit(x, y), x, y)
+    assert result.statistic == pytest.approx(observed, rel=1e-9)
+    np.testing.assert_allclose(result.null_distribution, expected, rtol=1e-8, atol=1e-12)
+    assert result.pvalue == (1 + np.sum(expected >= observed)) / (N_BOOT + 1)
+    assert result.method == f"composite({name})"
+    assert result.null == "parametric bootstrap"
+
+
+def test_adaptive_is_the_same_combination_of_all_replicates(curve):
+    """Each scale's n·D̂ by `kcsd` itself, in normal scores; combined by the definition."""
+    x, y = curve
+    options = {"scales_x": (1.0, 0.5), "scales_y": (2.0, 1.0), "n_locations": 0}
+    result = cg.composite(
+        line_fit, x, y, statistic="adaptive", n_boot=N_BOOT, rng=3, engine=1, **options
+    )
+    z = (x - x.mean()) / x.std(ddof=1)
+    median = np.median([abs(a - b) for i, a in enumerate(z) for b in z[:i]])
+
+    def statistics(model, x, y):
+        return np.array(
+            [
+                cg.kcsd(
+                    model, z, y, standardize="cdf", rng=0, n_boot=1,
+                    kernel_x=cg.Gaussian(a * median), kernel_y=cg.Gaussian(s),
+                ).statistic
+                for s in (2.0, 1.0)
+                for a in (1.0, 0.5)
+            ]
+        )  # fmt: skip
+
+    values = np.vstack([statistics(line_fit(x, y), x, y), slow_draws(x, y, statistics, 3)])
+    scaled = (values - values.mean(axis=0)) / values.std(axis=0)
+    parts = np.stack([np.log(np.exp(scaled[:, [a, a + 2]]).mean(axis=1)) for a in (0, 1)])
+    tails = np.array([[np.mean(part >= v) for v in part] for part in parts])
+    logs = -np.log(tails)
+    for part, log in zip(parts, logs, strict=True):
+        order = np.sort(part)
+        top = order[-2]  # the upper twentieth of 19 others is one of them, at no distance: slope 1
+        log[np.argmax(part)] += order[-1] - top
+    combined = np.log(np.exp(logs).mean(axis=0))
+    assert result.statistic == pytest.approx(combined[0], rel=1e-8)
+    np.testing.assert_allclose(result.null_distribution, combined[1:], rtol=1e-7)
+    assert result.pvalue == pvalue(combined[0], combined[1:])
+    shown = [row["statistic"] for row in result.details["scales"]]
+    np.testing.assert_allclose(shown, values[0], rtol=1e-9)
+
+
+def test_locations_are_those_of_fscd(curve):
+    """The part of the locations is `fscd` with one location, up to the error of its low-rank factor."""
+    x, y = curve
+    seen = {}
+
+    def fit(x, y):
+        seen.setdefault("model", line_fit(x, y))
+        return line_fit(x, y)
+
+    from condgof.methods._composite_adaptive import AdaptiveStatistic
+
+    found = []
+    values = AdaptiveStatistic.values
+
+    def spy(self, model, y):
+        found.append((self, values(self, model, y)))
+        return found[-1][1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AdaptiveStatistic, "values", spy)
+        cg.composite(fit, x, y, n_boot=2, rng=3, engine=1, n_locations=4)
+    statistic, observed = found[0]
+    at = statistic.reference.to_user(statistic.local.locations)
+    sigma = statistic.local.kernel_x.factors[0].kernel.sigma * statistic.reference.scales[0]
+    for j, v in enumerate(at):
+        for s, bandwidth in enumerate((1.0, 4.0)):
+            expected = cg.fscd(
+                seen["model"], x, y, locations=v[None], standardize="cdf",
+                kernel_x=cg.Gaussian(sigma), kernel_y=cg.Gaussian(bandwidth), n_boot=1, rng=0,
+            ).statistic  # fmt: skip
+            assert observed[12 + s * 4 + j] == pytest.approx(expected, rel=0.02, abs=0.02)
+
+
+def test_the_low_rank_solver_of_adaptive_runs(curve):
+    x, y = curve
+    exact, low = (
+        cg.composite(line_fit, x, y, n_boot=N_BOOT, rng=3, engine=1, n_locations=8, solver=solver)
+        for solver in ("exact", "lowrank")
+    )
+    assert low.solver == "lowrank"
+    for a, b in zip(exact.details["scales"], low.details["scales"], strict=True):
+        assert a["statistic"] == pytest.approx(b["statistic"], rel=0.05, abs=0.05)
+
+
+@pytest.mark.parametrize("workers", ["threads", "processes"])
+@pytest.mark.parametrize("statistic", ["kcsd", "adaptive"])
+def test_workers_change_nothing(curve, workers, statistic):
+    x, y = curve
+    options = {"statistic": statistic, "n_boot": N_BOOT, "rng": 3}
+    alone = cg.composite(cg.fits.ols(), x, y, engine=1, **options)
+    many = cg.composite(cg.fits.ols(), x, y, engine=2, workers=workers, **options)
+    np.testing.assert_allclose(many.null_distribution, alone.null_distribution, rtol=1e-9)
+    assert many.pvalue == alone.pvalue
+    assert many.statistic == pytest.approx(alone.statistic, rel=1e-9)
+    assert alone.details["workers"] == "this process"
+    assert many.details["workers"] == f"2 {workers}"
+
+
+def test_the_seed_of_a_result_gives_it_again(curve):
+    x, y = curve
+    one = cg.composite(line_fit, x, y, n_boot=9, engine=1)
+    two = cg.composite(line_fit, x, y, n_boot=9, engine=1, rng=one.seed)
+    np.testing.assert_array_equal(one.null_distribution, two.null_distribution)
+    three = cg.composite(line_fit, x, y, n_boot=9, engine=1, rng=one.seed + 1)
+    assert not np.array_equal(one.null_distribution, three.null_distribution)
+
+
+def test_more_replicates_keep_the_first_ones(curve):
+    x, y = curve
+    few, many = (
+        cg.composite(line_fit, x, y, statistic="kcsd", n_boot=m, rng=0, engine=1) for m in (5, 9)
+    )
+    np.testing.assert_array_equal(few.null_distribution, many.null_distribution[:5])
+
+
+def test_global_state_is_left_alone(curve):
+    x, y = curve
+    before = x.copy(), y.copy()
+    np.random.seed(1)
+    state = np.random.get_state()[1].copy()
+    cg.composite(cg.fits.ols(), x, y, n_boot=3, rng=0, engine=1)
+    np.testing.assert_array_equal(np.random.get_state()[1], state)
+    np.testing.assert_array_equal(x, before[0])
+    np.testing.assert_array_equal(y, before[1])
+
+
+def test_a_fit_that_writes_into_its_data_changes_nothing(curve):
+    x, y = curve
+
+    def rough(x, y):
+        found = line_fit(x.copy(), y.copy())
+        x *= 0.0
+        y *= 0.0
+        return found
+
+    a, b = (
+        cg.composite(f, x, y, statistic="kcsd", n_boot=4, rng=0, engine=1) for f in (line_fit, rough)
+    )
+    np.testing.assert_array_equal(a.null_distribution, b.null_distribution)
+
+
+def failing(at):
+    """A fit that fails in some of its calls; the first is that of the data."""
+    calls = [0]
+
+    def fit(x, y):
+        calls[0] += 1
+        if calls[0] - 1 in at:
+            raise ValueError(f"no convergence in call {calls[0] - 1}")
+        return line_fit(x, y)
+
+    return fit
+
+
+def test_a_failed_refit_is_reported_and_left_out(curve):
+    x, y = curve
+    options = {"statistic": "kcsd", "n_boot": N_BOOT, "rng": 3, "engine": 1}
+    whole = cg.composite(line_fit, x, y, **options)
+    result = cg.composite(failing({7}), x, y, **options)
+    np.testing.assert_array_equal(result.null_distribution, np.delete(whole.null_distribution, 6))
+    assert result.details["failures"] == 1
+    assert result.details["first_failure"] == "ValueError: no convergence in call 7"
+    assert "1 of 19 refit failed and was left out (ValueError: no convergence in call 7)" in str(result)
+    above = np.sum(result.null_distribution >= result.statistic)
+    assert result.pvalue == (1 + above) / N_BOOT
+
+
+def test_many_failed_refits_are_an_error(curve):
+    x, y = curve
+    with pytest.raises(RefitError, match=r"2 of \d+ refits failed.*call 3"):
+        cg.composite(failing({3, 4, 5}), x, y, n_boot=N_BOOT, rng=3, engine=1)
+    with pytest.raises(RefitError, match=r"3 of \d+ refits failed"):
+        cg.composite(failing(range(1, 99)), x, y, n_boot=20, rng=3, engine=1)
+
+
+def test_failing_in_processes_is_reported_too(curve):
+    x, y = curve
+    result = cg.composite(
+        FailsOnSome(), x, y, statistic="kcsd", n_boot=N_BOOT, rng=3, engine=2, workers="processes"
+    )
+    alone = cg.composite(FailsOnSome(), x, y, statistic="kcsd", n_boot=N_BOOT, rng=3, engine=1)
+    assert result.details["failures"] == alone.details["failures"] == 1
+    assert result.details["first_failure"] == alone.details["first_failure"]
+
+
+class FailsOnSome:
+    """Fails where the mean of y is unusual, wherever it runs."""
+
+    def __call__(self, x, y):
+        if y.mean() > 1.45:
+            raise RuntimeError(f"a mean of {y.mean():.6f}")
+        return cg.fits.ols()(x, y)
+
+
+def test_a_statistic_that_is_not_finite_is_a_failure(curve):
+    x, y = curve
+    calls = [0]
+
+    def statistic(model, x, y):
+        calls[0] += 1
+        return np.nan if calls[0] == 3 else 1.0
+
+    result = cg.composite(line_fit, x, y, statistic=statistic, n_boot=N_BOOT, rng=0, engine=1)
+    assert result.details["first_failure"] == "NumericalError: The statistic is nan."
+    assert result.pvalue == 1.0
+    assert result.method == "composite(statistic)"
+    with pytest.raises(InputError, match="The statistic of the sample has NaN"):
+        cg.composite(line_fit, x, y, statistic=lambda model, x, y: np.nan, rng=0)
+
+
+def test_a_callable_statistic_gets_the_models_and_its_options(curve):
+    x, y = curve
+
+    def largest(model, x, y, *, power=1.0, rng=None):
+        assert rng == 3
+        mean, std = model.mean_std(x)
+        return float(np.abs((y - mean[:, 0]) / std[:, 0]).max() ** power)
+
+    result = cg.composite(line_fit, x, y, statistic=largest, n_boot=N_BOOT, rng=3, engine=1, power=2.0)
+    expected = slow_draws(x, y, lambda m, x, y: (np.abs((y - m[0]) / m[1]).max()) ** 2, 3)
+    np.testing.assert_allclose(result.null_distribution, expected)
+    assert result.method == "composite(largest)"
+
+
+def test_a_test_itself_may_be_passed_as_the_statistic(curve):
+    x, y = curve
+    a, b = (
+        cg.composite(line_fit, x, y, statistic=s, n_boot=3, rng=0, engine=1) for s in ("kcsd", cg.kcsd)
+    )
+    assert a.statistic == b.statistic
+    assert b.method == "composite(kcsd)"
+
+
+CONTAINERS = {
+    "(n,)": lambda y: y,
+    "(n, 1)": lambda y: y[:, None],
+    "single precision": lambda y: y.astype(np.float32),
+    "list": list,
+    "Series": lambda y: pd.Series(y, index=np.arange(len(y))[::-1], name="fare"),
+    "frame": lambda y: pd.DataFrame({"fare": y}, index=[f"r{i}" for i in range(len(y))]),
+    "polars Series": lambda y: pl.Series("fare", y),
+    "polars frame": lambda y: pl.DataFrame({"fare": y}),
+}
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_y_keeps_its_container(curve, name):
+    x, y = curve
+    given, seen = CONTAINERS[name](y), []
+
+    def fit(x, y):
+        seen.append(y)
+        return line_fit(x, np.asarray(y, dtype=float).reshape(-1))
+
+    result = cg.composite(fit, x, given, statistic="kcsd", n_boot=3, rng=0, engine=1)
+    kind = np.ndarray if name == "list" else type(given)
+    for one in seen:
+        assert type(one) is kind
+        assert np.shape(one) == np.shape(given)
+        assert np.asarray(one).dtype == np.asarray(given).dtype
+        for attribute in ("name", "columns"):
+            if hasattr(given, attribute):
+                assert list(getattr(one, attribute)) == list(getattr(given, attribute))
+        if hasattr(given, "iloc"):
+            assert (one.index == given.index).all()
+    assert not np.allclose(np.asarray(seen[1]), np.asarray(seen[2]))
+    plain = cg.composite(line_fit, x, y, statistic="kcsd", n_boot=3, rng=0, engine=1)
+    np.testing.assert_allclose(result.null_distribution, plain.null_distribution, rtol=1e-4)
+
+
+def test_x_stays_a_frame_and_levels_get_their_kernel(curve):
+    x, y = curve
+    frame = pd.DataFrame({"x": x, "kind": np.where(np.arange(60) % 3 == 0, "a", "b")})
+    seen = []
+
+    def fit(x, y):
+        seen.append(type(x))
+        return cg.fits.ols()(x, y)
+
+    result = cg.composite(fit, frame, y, n_boot=3, rng=0, engine=1)
+    assert set(seen) == {pd.DataFrame}
+    assert "kind=b" in result.details["fitted"]
+    assert "label" in result.details["strongest_location"]
+    assert "Categorical" in str(result.kernel_x)
+
+
+COUNT_CONTAINERS = {
+    "int": lambda y: y,
+    "float": lambda y: y.astype(float),
+    "nullable": lambda y: pd.Series(y, dtype="Int64"),
+    "polars": lambda y: pl.Series("visits", y),
+}
+
+
+@pytest.mark.parametrize("name", COUNT_CONTAINERS)
+def test_counts_stay_counts(curve, name):
+    x, _ = curve
+    y = np.random.default_rng(0).poisson(np.exp(0.5 * x))
+    seen = []
+
+    def fit(x, y):
+        seen.append(np.asarray(y, dtype=float))
+        assert np.asarray(y).dtype.kind == np.asarray(COUNT_CONTAINERS[name](np.arange(60))).dtype.kind
+        return cg.fits.glm("poisson")(x, y)
+
+    result = cg.composite(fit, x, COUNT_CONTAINERS[name](y), n_boot=9, rng=0, engine=1)
+    assert all((one == np.floor(one)).all() for one in seen)
+    plain = cg.composite(cg.fits.glm("poisson"), x, y, n_boot=9, rng=0, engine=1)
+    np.testing.assert_allclose(result.null_distribution, plain.null_distribution)
+    assert "LinearGlm(Poisson: intercept=" in plain.details["fitted"]
+
+
+@pytest.mark.parametrize("statistic", ["kcsd", "zheng"])
+def test_a_slow_loop_gives_the_same_for_counts(curve, statistic):
+    x, _ = curve
+    y = np.random.default_rng(0).poisson(np.exp(0.5 * x))
+    fit, test = cg.fits.glm("poisson"), getattr(cg, statistic)
+    result = cg.composite(fit, x, y, statistic=statistic, n_boot=5, rng=3, engine=1)
+    fitted, expected = fit(x, y), []
+    for b in range(1, 6):
+        drawn = fitted.sample(x, Seed.of(3).stream(Use.REPLICATE, b, 0))[:, 0]
+        expected.append(test(fit(x, drawn), x, drawn, rng=3).statistic)
+    np.testing.assert_allclose(result.null_distribution, expected, rtol=1e-8, atol=1e-12)
+
+
+LABELS = {
+    "array": lambda y: y,
+    "list": list,
+    "Series": pd.Series,
+    "categories": lambda y: pd.Series(y, dtype="category"),
+    "frame": lambda y: pd.DataFrame({"answer": y}),
+    "polars": lambda y: pl.Series("answer", y),
+    "numbers": lambda y: (y == "yes").astype(int),
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_labels_stay_labels(name):
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((150, 2))
+    y = np.where(rng.random(150) < 1 / (1 + np.exp(-x[:, 0])), "yes", "no")
+    given, seen = LABELS[name](y), []
+
+    def fit(x, y):
+        seen.append(y)
+        return LogisticRegression().fit(x, np.ravel(np.asarray(y)))
+
+    result = cg.composite(fit, x, given, n_boot=9, rng=0, engine=1)
+    kind = np.ndarray if name == "list" else type(given)
+    assert {type(one) for one in seen} == {kind}
+    assert {str(getattr(one, "dtype", "")) for one in seen} == {str(getattr(seen[0], "dtype", ""))}
+    assert set(np.ravel(np.asarray(seen[3])).tolist()) == set(np.ravel(np.asarray(given)).tolist())
+    ready = cg.composite(cg.fits.sklearn(LogisticRegression()), x, y, n_boot=9, rng=0, engine=1)
+    np.testing.assert_allclose(result.null_distribution, ready.null_distribution, rtol=1e-7)
+
+
+def test_several_columns_of_y(rng):
+    x = rng.standard_normal((80, 2))
+    y = x @ np.array([[1.0, 0.5], [0.0, 1.0]]) + rng.multivariate_normal(
+        [0, 0], [[1, 0.7], [0.7, 1]], 80
+    )
+    result = cg.composite(cg.fits.ols(), x, y, n_boot=9, rng=0, engine=1)
+    assert 0.1 <= result.pvalue <= 1
+
+
+def test_fit_is_called_by_name(curve):
+    x, y = curve
+    swapped = cg.composite(lambda y, X: line_fit(X, y), x, y, n_boot=3, rng=0, engine=1)
+    named = cg.composite(line_fit, x, y, n_boot=3, rng=0, engine=1)
+    positional = cg.composite(lambda a, b: line_fit(a, b), x, y, n_boot=3, rng=0, engine=1)
+    assert swapped.statistic == named.statistic == positional.statistic
+
+
+def test_fit_may_take_an_rng(curve):
+    x, y = curve
+
+    def noisy(x, y, rng):
+        mean, std = line_fit(x, y)
+        return mean + 0.01 * rng.standard_normal(len(x)), std
+
+    one, two = (
+        cg.composite(noisy, x, y, statistic="kcsd", n_boot=5, rng=0, engine=e, workers="threads")
+        for e in (1, 2)
+    )
+    np.testing.assert_allclose(one.null_distribution, two.null_distribution)
+
+
+def test_a_fit_that_returns_one_object_again_and_again_is_refused(curve):
+    from condgof.models import Normal
+
+    x, y = curve
+
+    class Shared:
+        def __call__(self, x, y):
+            self.mean, self.std = line_fit(x, y)
+            return self.model
+
+    shared = Shared()
+    shared.model = Normal(mean=lambda x: shared.mean, std=lambda x: shared.std)
+    with pytest.raises(InputError, match="return a new one"):
+        cg.composite(shared, x, y, n_boot=3, rng=0, engine=1)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda x, y: x - y,
+        lambda x, y: cg.from_score(lambda y, x: x[:, None] - y[:, None]),
+        lambda x, y: cg.from_log_prob(lambda y, x: -0.5 * (y - x) ** 2),
+    ],
+)
+def test_a_model_without_a_sampler_is_refused(curve, model):
+    with pytest.raises(UnsupportedModelError, match=r"no sampler\. Those that have one: closed"):
+        cg.composite(model, *curve, rng=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [
+        ({"statistic": "ks"}, InputError, "statistic must be one of 'kcsd', 'adaptive'"),
+        ({"statistic": "kcsd", "null": "wild"}, InputTypeError, "takes no null="),
+        ({"statistic": "kcsd", "locations": 3}, InputTypeError, "kcsd has no option 'locations'"),
+        ({"workers": "fibres"}, InputError, "workers must be None, 'processes' or 'threads'"),
+        ({"n_boot": 0}, InputError, "n_boot must be at least 1"),
+        ({"engine": "all"}, InputTypeError, "engine must be None"),
+        ({"statistic": "kcsd", "solver": "fast"}, InputError, "solver must be one of"),
+        ({"scales_x": ()}, InputError, "scales_x must be a list of positive numbers"),
+    ],
+)
+def test_wrong_options_are_told(curve, options, error, match):
+    with pytest.raises(error, match=match):
+        cg.composite(line_fit, *curve, **{"n_boot": 2, "rng": 0, **options})
+
+
+def test_wrong_fits_are_told(curve):
+    from sklearn.linear_model import LinearRegression
+
+    for fit in (LinearRegression, LinearRegression(), "ols"):
+        with pytest.raises(InputTypeError, match="fit must be a function"):
+            cg.composite(fit, *curve)
+    with pytest.raises(InputTypeError, match=r"statistic .* must return a number"):
+        cg.composite(line_fit, *curve, statistic=lambda model, x, y: "large", rng=0)
+
+
+def test_sources_are_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n0,1\n1,2\n2,4\n")
+    with pytest.raises(InputTypeError, match="composite needs the sample in memory"):
+        cg.composite(line_fit, cg.scan(tmp_path / "a.csv", x="x", y="y"), None)
+
+
+def test_progress_is_told(curve):
+    x, y = curve
+    told = []
+    cg.composite(line_fit, x, y, n_boot=4, rng=0, engine=1, progress=lambda *at: told.append(at))
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+@pytest.mark.parametrize("workers", [None, "threads", "processes"])
+def test_an_interrupt_stops_everything(curve, workers):
+    x, y = curve
+    before = threading.active_count()
+
+    def stop(done, total):
+        if done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cg.composite(
+            cg.fits.ols(), x, y, n_boot=50, rng=0, progress=stop, workers=workers,
+            engine=2 if workers else 1,
+        )  # fmt: skip
+    assert threading.active_count() == before
+
+
+def test_what_cannot_be_sent_is_told(curve):
+    lock = threading.Lock()  # no pickle takes it
+
+    def fit(x, y):
+        with lock:
+            return line_fit(x, y)
+
+    with pytest.raises(InputTypeError, match="cannot be sent to another process"):
+        cg.composite(fit, *curve, n_boot=3, rng=0, engine=2, workers="processes")
+    assert cg.composite(fit, *curve, n_boot=3, rng=0, engine=2, workers="threads").pvalue > 0
+
+
+def test_the_result_reads_well_and_is_plain(curve):
+    import json
+    import pickle
+
+    x, y = curve
+    result = cg.composite(cg.fits.ols(), x, y, statistic="kcsd", n_boot=9, rng=0, engine=1)
+    text = str(result)
+    assert text.startswith("composite(kcsd) test of goodness of fit, n = 60")
+    assert "(9 parametric bootstrap draws)" in text
+    assert "fitted     LinearNormal(mean: intercept=" in text
+    details = result.details
+    assert details["refits"] == 9
+    assert details["failures"] == 0
+    assert 0 < details["seconds_per_refit"] <= details["seconds_per_replicate"] <= details["seconds"]
+    json.dumps(result.to_dict())
+    assert pickle.loads(pickle.dumps(result)).pvalue == result.pvalue
+
+
+def test_no_draws_are_made_inside():
+    """Cost: a replicate makes no bootstrap weights at all."""
+    from condgof.null import _weights
+
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(50)
+    calls = []
+
+    def counted(*args):
+        calls.append(args)
+        return original(*args)
+
+    original = _weights.RowWeights.block
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_weights.RowWeights, "block", counted)
+        cg.composite(line_fit, x, x + rng.standard_normal(50), n_boot=9, rng=0, engine=1)
+        first = len(calls)
+        cg.composite(line_fit, x, x + rng.standard_normal(50), n_boot=19, rng=0, engine=1)
+    assert len(calls) == 2 * first  # those of the one call that describes the statistic
+
+
+def test_every_test_has_its_options_here():
+    from condgof.methods._composite_statistics import OWN, TESTS
+
+    for test in TESTS.values():
+        names = set(inspect.signature(test).parameters)
+        assert {"rng", "engine"} <= names
+        assert names & set(OWN)
+
+
+def test_level_and_power_on_a_small_scale():
+    """60 samples each; thousands of them are in make calibrate."""
+    rejected = {"line": 0, "curve": 0, "naive": 0}
+    for trial in range(60):
+        rng = np.random.default_rng([11, trial])
+        x = rng.uniform(-2, 2, 60)
+        noise = rng.standard_normal(60)
+        options = {"n_boot": 19, "rng": trial, "engine": 1, "statistic": "kcsd"}
+        line = 1.0 + x + noise
+        rejected["line"] += cg.composite(cg.fits.ols(), x, line, **options).reject()
+        curved = line + 1.0 * x**2
+        rejected["curve"] += cg.composite(cg.fits.ols(), x, curved, **options).reject()
+        fitted = cg.fits.ols()(x, line)
+        rejected["naive"] += cg.kcsd(fitted, x, line, n_boot=200, rng=trial, engine=1).reject()
+    assert rejected["line"] <= 11  # binomial(60, 0.05): above with probability 2e-5
+    assert rejected["curve"] >= 50
+    assert rejected["naive"] == 0
+
+
+def test_warnings_of_a_fit_are_not_swallowed(curve):
+    x, y = curve
+
+    def warns(x, y):
+        warnings.warn("close to singular", RuntimeWarning, stacklevel=1)
+        return line_fit(x, y)
+
+    with pytest.warns(RuntimeWarning, match="close to singular"):
+        cg.composite(warns, x, y, statistic="kcsd", n_boot=2, rng=0, engine=1)
