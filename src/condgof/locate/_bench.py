@@ -18,8 +18,9 @@ from condgof.sample import Sample, Seed, Use
 
 #: At most this many rows are looked at closely, half of them to choose and half to test.
 MOST_ROWS = 32_768
-#: Of a discrete y with many cells fewer: at most this many numbers in the probabilities of all rows.
-MOST_NUMBERS = 2**23
+#: Of a discrete y with many cells fewer: at most so many numbers in the probabilities of all rows, and
+#: so many in what is seen of all cells of all rows.
+MOST_NUMBERS, MOST_SEEN = 2**23, 2**25
 #: A location needs this many effective rows near it, among those that choose and those that test.
 LEAST_NEAR = 15
 #: Rows from which the median distance in some of the columns comes.
@@ -165,9 +166,14 @@ class Bench:
 
 def _most_rows(rows: Scored) -> int:
     """Return how many rows are looked at: fewer, where what the model says of each is large."""
-    if rows.law is None:
+    if rows.law is None or rows.cells is None:
         return MOST_ROWS
-    return min(MOST_ROWS, max(2048, MOST_NUMBERS // rows.law.probabilities.shape[1]))
+    count, blocks = rows.law.probabilities.shape[1], rows.cells.blocks
+    most = MOST_NUMBERS // count
+    if not rows.law.linear:
+        widest = max(block.stop - block.start for block in blocks[1 if rows.law.plain else 0 :])
+        most = min(most, MOST_SEEN // (count * widest))
+    return min(MOST_ROWS, max(2048, int(most)))
 
 
 def _some(
@@ -182,9 +188,7 @@ def _some(
     return numbers, replace(dependence, length=shorter), "at even steps"
 
 
-def _halves(
-    n: int, dependence: Dependence, rng: np.random.Generator
-) -> tuple[IntArray, IntArray]:
+def _halves(n: int, dependence: Dependence, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
     """Split rows into those that choose, in random order, and those that test, sorted."""
     if dependence.independent:
         order = rng.permutation(n)

@@ -43,9 +43,9 @@ def check(
     standardize, scale_x, solver, n_boot, rng, engine, memory
         As in `adaptive`.
     dependence, groups
-        Rows that are not independent, as in `kcsd`: a block length (or "auto") for rows in order of time,
-        or the group of each row. Places are then chosen by the first half of the series, or by some
-        of the groups, and tested by the others; and intervals count groups or blocks, not rows.
+        Rows that are not independent, as in `kcsd`: a block length (or "auto") for rows in order of
+        time, or the group of each row. Places are then chosen by the first half of the series, or by
+        some of the groups, and tested by the others; and intervals count groups or blocks, not rows.
 
     Returns
     -------

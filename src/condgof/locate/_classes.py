@@ -14,7 +14,7 @@ from condgof.locate._how import Estimate, Words, same
 from condgof.locate._record import Interval
 from condgof.locate._residuals import SD
 from condgof.locate._scatter import Scatter
-from condgof.locate._words import sized
+from condgof.locate._words import decimals
 from condgof.models import DiscreteModel, normalised
 
 #: Classes that are told of at each place, and that have bars of their own.
@@ -73,10 +73,8 @@ class ClassRows:
         """The unit of a shift, of ordered classes."""
         return SD
 
-    def estimates(
-        self, near: AnyArray, w: FloatArray, scatter: Scatter
-    ) -> tuple[list[Estimate], int]:
-        """Estimate how often classes come, and how sure the model may be; and count what was looked at."""
+    def estimates(self, near: AnyArray, w: FloatArray, scatter: Scatter) -> tuple[list[Estimate], int]:
+        """Estimate how often classes come, and the most probable one; count what was looked at."""
         rows, share = self.testing[near], w / w.sum()
         p, codes = self.probabilities[rows], self.codes[rows]
         means = _Means(share, scatter)
@@ -117,7 +115,7 @@ class ClassRows:
     def bars(self, rows: IntArray, weights: FloatArray) -> Bars:
         """Return observed and predicted shares of the classes over rows (m,) of weights (m,)."""
         share = weights / weights.sum()
-        observed = np.bincount(self.codes[rows], share, len(self.names))
+        observed: FloatArray = np.bincount(self.codes[rows], share, len(self.names)).astype(np.float64)
         predicted = share @ self.probabilities[rows]
         if len(self.names) <= MOST_BARS:
             return Bars(self.names, observed, predicted)
@@ -201,7 +199,9 @@ def _often(what: str, expected: float) -> Words:
         if not named:
             return f"{what}: observed {seen} ({ends}), predicted {said}: no clear sign"
         often = "more" if found.estimate > expected else "less"
-        return f"{what} comes {often} often than the model says: observed {seen} ({ends}), predicted {said}"
+        return (
+            f"{what} comes {often} often than the model says: observed {seen} ({ends}), predicted {said}"
+        )
 
     return say
 
@@ -212,7 +212,9 @@ def confidence_words(label: str, expected: float) -> Words:
     def say(found: Interval, columns: tuple[str, ...], unit: str, named: bool) -> str:
         seen, ends, said = _figures(found, expected)
         if not named:
-            return f"most probable class right: observed {seen} ({ends}), predicted {said}: no clear sign"
+            return (
+                f"most probable class right: observed {seen} ({ends}), predicted {said}: no clear sign"
+            )
         sure = "not sure enough" if found.estimate > expected else "too sure"
         return (
             f"the model is {sure}: its most probable class is right in {seen} of the rows ({ends}), and "
@@ -223,6 +225,8 @@ def confidence_words(label: str, expected: float) -> Words:
 
 
 def _figures(found: Interval, expected: float) -> tuple[str, str, str]:
-    seen, ends = sized(found.estimate, found.low, found.high, expected)
-    digits = len(seen.partition(".")[2])
-    return seen, ends, f"{expected:.{digits}f}"
+    digits = decimals(max(found.estimate, expected))
+    seen, low, high, said = (
+        f"{value:.{digits}f}" for value in (found.estimate, found.low, found.high, expected)
+    )
+    return seen, f"{low} to {high}", said

@@ -76,11 +76,11 @@ class CountRows:
         moments = _moments(model, sample.x_given, len(y))
         if moments is None:
             return cls(y, None, None, _cdf_of(model, sample.x_given), None, bench.testing, column)
-        drawn = _drawn(model.take(bench.testing), take_rows(sample.x_given, bench.testing), rng)
-        if drawn is not None:
-            drawn = (drawn - moments[0][bench.testing]) / moments[1][bench.testing]
+        found = _drawn(model.take(bench.testing), take_rows(sample.x_given, bench.testing), rng)
+        if found is not None:
+            found = (found - moments[0][bench.testing]) / moments[1][bench.testing]
         below = _cdf_of(model, sample.x_given)
-        return cls(y, *moments, below, drawn, bench.testing, column)
+        return cls(y, *moments, below, found, bench.testing, column)
 
     @property
     def unit(self) -> str:
@@ -95,9 +95,7 @@ class CountRows:
         values: FloatArray = ((self.y - self.mean) / self.std)[:, None]
         return values
 
-    def estimates(
-        self, near: Any, w: FloatArray, scatter: Scatter
-    ) -> tuple[list[Estimate], int]:
+    def estimates(self, near: Any, w: FloatArray, scatter: Scatter) -> tuple[list[Estimate], int]:
         """Estimate shift, spread and the share of zeros; and count what was looked at."""
         rows, share = self.testing[near], w / w.sum()
         found: list[Estimate] = []
@@ -121,7 +119,7 @@ class CountRows:
         ends, labels = _ranges(self.y[rows], *self._reach(rows, share))
         place = np.searchsorted(ends, self.y[rows], side="left")
         below = share @ self.below(rows, ends)
-        observed = np.bincount(place, share, len(labels))
+        observed: FloatArray = np.bincount(place, share, len(labels)).astype(np.float64)
         return Bars(labels, observed, np.maximum(np.diff(below, prepend=0.0, append=1.0), 0.0))
 
     def _reach(self, rows: IntArray, share: FloatArray) -> tuple[float, float]:
@@ -162,17 +160,17 @@ def _spread_words(found: Interval, columns: tuple[str, ...], unit: str, named: b
 
 
 def _ranges(y: FloatArray, low: float, high: float) -> tuple[FloatArray, tuple[str, ...]]:
-    """Cut counts into ranges; return the last count of each but the last range, and what they are called."""
+    """Cut counts into ranges: the last count of each but the last range, and what they are called."""
     first = float(max(np.floor(min(low, np.quantile(y, 0.01))), min(0.0, y.min())))
     last = float(np.ceil(max(high, np.quantile(y, 0.99), first + 1.0)))
     width = float(np.ceil((last - first + 1.0) / MOST_BARS))
     count = int(np.ceil((last - first + 1.0) / width))
     starts = first + width * np.arange(count)
-    ends = starts[1:] - 1.0
+    ends: FloatArray = np.asarray(starts[1:] - 1.0, dtype=np.float64)
     labels = [f"{a:.0f}" if width == 1 else f"{a:.0f}–{a + width - 1:.0f}" for a in starts]
     if first > min(0.0, float(y.min())):
-        labels[0] = f"≤ {ends[0]:.0f}"
-    labels[-1] = f"≥ {starts[-1]:.0f}"
+        labels[0] = f"≤{ends[0]:.0f}"
+    labels[-1] = f"{starts[-1]:.0f}+"
     return ends, tuple(labels)
 
 

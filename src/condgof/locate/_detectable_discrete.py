@@ -1,10 +1,10 @@
 """What the test could have seen of a discrete y, with the same short calculation.
 
-A misfit moves the mean of the centred features c at x by a·Δ(x), where a is its size. A statistic is then
-about its null draw plus n·a²·E[k⟨Δ, Δ'⟩] plus 2√n·a·σ₁·Z, with σ₁² = E⟨c, E'[kΔ']⟩². Of classes, Δ takes
-probability from the most probable class at x and gives it to the next one. Of counts it is the first
-order of a tilt: p(u)·u for a shift of u, and p(u) times the second orthogonal polynomial of u for a wider
-spread.
+A misfit moves the mean of the centred features c at x by a·Δ(x), where a is its size. A statistic is
+then about its null draw plus n·a²·E[k⟨Δ, Δ'⟩] plus 2√n·a·σ₁·Z, with σ₁² = E⟨c, E'[kΔ']⟩². Of classes, Δ
+takes probability from the most probable class at x and gives it to the next one. Of counts it is the
+first order of a tilt: p(u)·u for a shift of u, and p(u) times the second orthogonal polynomial of u for
+a wider spread.
 """
 
 from __future__ import annotations
@@ -43,9 +43,7 @@ UNKNOWN = (
 )
 
 
-def discrete_detectable(
-    adapted: Adapted, rows: Scored, n: int, alpha: float, seed: Seed
-) -> Detectable:
+def discrete_detectable(adapted: Adapted, rows: Scored, n: int, alpha: float, seed: Seed) -> Detectable:
     """Find the smallest misfit of each kind that the test finds; see `detectable_of`."""
     assert rows.cells is not None
     counts = rows.cells.blocks[0].distances
@@ -153,9 +151,7 @@ class _Power:
                 spread.append(np.atleast_1d(np.square((c * pulled).sum(axis=1)).mean()))
             if near is not None:
                 mean = near.T @ delta / len(x)
-                local.append(
-                    (np.square(mean).sum(axis=1), np.square(near * (c @ mean.T)).mean(axis=0))
-                )
+                local.append((np.square(mean).sum(axis=1), np.square(near * (c @ mean.T)).mean(axis=0)))
         return _Moved(
             self,
             np.concatenate([*centre, *(one for one, _ in local)]),
@@ -184,6 +180,6 @@ def _class_words(size: float) -> str:
     if not math.isfinite(size):
         return HOPELESS
     return (
-        f"Predicted probabilities off by {size:.{decimals(size)}f} everywhere, the most probable class too "
-        f"sure by that much, would have been found with probability {POWER:g}."
+        f"Predicted probabilities off by {size:.{decimals(size)}f} everywhere, the most probable class "
+        f"too sure by that much, would have been found with probability {POWER:g}."
     )

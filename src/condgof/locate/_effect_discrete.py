@@ -51,7 +51,8 @@ def _of_classes(bench: Bench) -> Effect:
     mean = mean_k(bench, k)
     size = equivalent(found, lambda d: min(float(np.sqrt(d / (2.0 * mean))), 1.0))
     seen, ends = sized(size.estimate, size.low, size.high)
-    return Effect(size, PROBABILITY, found, f"as large as a {PROBABILITY} of {seen} at every x ({ends})")
+    words = f"as large as a probability of {seen} on the wrong class at every x ({ends})"
+    return Effect(size, PROBABILITY, found, words)
 
 
 def _of_counts(bench: Bench) -> Effect:

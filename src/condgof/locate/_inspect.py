@@ -174,5 +174,5 @@ def _dependence_notes(bench: Bench) -> tuple[str, ...]:
     """Say what is not said for rows that depend on each other."""
     if bench.dependence.independent:
         return ()
-    return ("what could have been found is worked out as if rows were independent, so that it is somewhat "
+    return ("what could have been found is worked out as if rows were independent, and so is somewhat "
             "too small",)  # fmt: skip

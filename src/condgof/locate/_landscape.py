@@ -25,9 +25,7 @@ BEYOND = 0.002
 PEARSON = "Pearson residuals, (y − mean)/standard deviation"
 
 
-def landscape_of(
-    search: Search, points: IntArray, values: FloatArray, view: View | None
-) -> Landscape:
+def landscape_of(search: Search, points: IntArray, values: FloatArray, view: View | None) -> Landscape:
     """Make the map: rows of x with their criterion, and a grid for one or two numeric columns."""
     bench, at = search.bench, _grid(search.bench)
     blank = blank_landscape(bench, points, view)

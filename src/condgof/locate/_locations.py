@@ -38,9 +38,7 @@ def locations_of(
     )
 
 
-def _findings(
-    found: list[Estimate], looked_at: int, named: bool, unit: str
-) -> tuple[Finding, ...]:
+def _findings(found: list[Estimate], looked_at: int, named: bool, unit: str) -> tuple[Finding, ...]:
     """Turn estimates into findings, most telling first."""
     several = len({estimate.columns for estimate in found}) > 1
     ordered = sorted(found, key=lambda estimate: -estimate.size)

@@ -47,9 +47,9 @@ class Finding(Record):
         What differs. ``"shift"``: mean of the data minus that of the model, in the model's standard
         deviations. ``"width"``: standard deviation of the data over that of the model, above 1 where the
         model is too narrow. ``"skew"``: third standardised moment. ``"tails"``: excess kurtosis.
-        ``"correlation"``: correlation of the standardised residuals of two columns of y. Of a discrete y:
-        ``"class"``: how often the class (or the count) `label` was observed. ``"confidence"``: how often
-        the most probable class was the observed one.
+        ``"correlation"``: correlation of the standardised residuals of two columns of y. Of a discrete
+        y: ``"class"``: how often the class (or the count) `label` was observed. ``"confidence"``: how
+        often the most probable class was the observed one.
     columns : tuple of str
         The column of y, or the two columns of a correlation.
     interval : Interval
@@ -83,8 +83,8 @@ class Panel(Record):
     ----------
     kind : {"density", "samples", "residuals", "classes"}
         Whether `values` are y beside the model's density, y beside draws from the model, or residuals
-        that are standard normal (or, from scores alone, merely of mean 0) under the model; ``"classes"``:
-        a discrete y, to be drawn as bars from `labels`, `observed` and `predicted`.
+        that are standard normal (or, from scores alone, merely of mean 0) under the model;
+        ``"classes"``: a discrete y, to be drawn as bars from `labels`, `observed` and `predicted`.
     columns : tuple of str
         What is in the columns of `values`, such as ``("income",)``.
     values : ndarray of shape (m, d_y)

@@ -85,9 +85,7 @@ class Residuals:
             return cls(own, True, independent, u, scores, given, ON_SCORES)
         return cls(None, False, None, u, scores, names, BY_SCORES)
 
-    def estimates(
-        self, near: AnyArray, w: FloatArray, scatter: Scatter
-    ) -> tuple[list[Estimate], int]:
+    def estimates(self, near: AnyArray, w: FloatArray, scatter: Scatter) -> tuple[list[Estimate], int]:
         """Estimate what is wrong with some rows of weights (m,); and count what was looked at."""
         if self.values is None:
             found = stein_estimates(self.u[near], self.scores[near], w, self.columns, scatter)
@@ -97,9 +95,7 @@ class Residuals:
             if self.independent is not None:
                 found += correlations(self.independent[near], w, self.columns, scatter)
             else:
-                found += stein_correlations(
-                    self.u[near], self.scores[near], w, self.columns, scatter
-                )
+                found += stein_correlations(self.u[near], self.scores[near], w, self.columns, scatter)
         return found, len(found)
 
 
@@ -111,9 +107,7 @@ class How(Protocol):
         """The unit of a shift."""
         ...
 
-    def estimates(
-        self, near: AnyArray, w: FloatArray, scatter: Scatter
-    ) -> tuple[list[Estimate], int]:
+    def estimates(self, near: AnyArray, w: FloatArray, scatter: Scatter) -> tuple[list[Estimate], int]:
         """Estimate what is wrong with some rows of weights (m,); and count what was looked at."""
         ...
 

@@ -92,7 +92,7 @@ class Search:
         return cls(bench, x, tuple(factors), tuple(features))
 
     def criterion(self, weights: FloatArray, rows: slice = slice(None)) -> FloatArray:
-        """Return the power criterion for each column of weights (n, m): the largest over kernels on y."""
+        """Return the power criterion of each column of weights (n, m): the largest over kernels on y."""
         n, d_y = len(weights), self.bench.rows.sample.d_y
         values = []
         for psi in self.features:

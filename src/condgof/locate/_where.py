@@ -1,13 +1,13 @@
 """Where the misfit is strongest: locations that one part of the rows chooses and the other part tests.
 
-At a location v the statistic is that of FSCD with J = 1, for each of some kernels on y; each is divided by
-the standard deviation of its own draws, and the largest counts. All draws share their signs, so that their
-maximum over locations corrects for looking at several (Westfall and Young's step-down max-T).
+At a location v the statistic is that of FSCD with J = 1, for each of some kernels on y; each is divided
+by the standard deviation of its own draws, and the largest counts. All draws share their signs, so that
+their maximum over locations corrects for looking at several (Westfall and Young's step-down max-T).
 
 A discrete y is drawn anew from the model instead, which is exact. Where rows depend on each other that
 would not do, and the signs of the rows' groups or blocks are used; but signs only see the residuals that
-are there, which near one location may happen to be tiny where the model is nearly certain. So their draws
-are stretched to vary at least as much as those from the model.
+are there, which near one location may happen to be tiny where the model is nearly certain. So their
+draws are stretched to vary at least as much as those from the model.
 """
 
 from __future__ import annotations
@@ -81,7 +81,10 @@ def examine(search: Search, chosen: list[Candidate], n_boot: int) -> tuple[Place
     own = OwnKernels((), kernels=tuple(one.kernel for one in chosen))
     near = own(points, bench.rows.x[bench.testing])
     seed = Seed(int(bench.stream(SIGNS).integers(2**63)))
-    family, count = _family(search, LocalKernel(own, points, search.factors), near, n_boot, seed), len(near)
+    family, count = (
+        _family(search, LocalKernel(own, points, search.factors), near, n_boot, seed),
+        len(near),
+    )
     values = family.values.reshape(-1, count).max(axis=0)
     draws = family.draws.reshape(-1, count, n_boot).max(axis=0)
     raw = (1 + np.count_nonzero(draws >= values[:, None], axis=1)) / (n_boot + 1)
@@ -92,9 +95,7 @@ def examine(search: Search, chosen: list[Candidate], n_boot: int) -> tuple[Place
     )
 
 
-def _family(
-    search: Search, local: LocalKernel, near: FloatArray, n_boot: int, seed: Seed
-) -> Family:
+def _family(search: Search, local: LocalKernel, near: FloatArray, n_boot: int, seed: Seed) -> Family:
     """Return the statistics of all kernels on y and places (L, n_test), with their null draws."""
     bench, some = search.bench, search.bench.testing
     rows, n, dependence = bench.rows, len(some), bench.dependence.take(some)
