@@ -15,6 +15,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from discrete_checks import (
+    DEPENDENT,
+    SAMPLES,
+    discrete_trial,
+    show_discrete,
+)
+from discrete_checks import DETECTABLE as DISCRETE_DETECTABLE
+from discrete_checks import (
+    detectable_trial as discrete_detectable_trial,
+)
 from scipy.stats import binom
 
 import condgof as cg
@@ -335,6 +345,24 @@ CHECKS = {
             f"{name}.{n}.{kind}": (partial(detectable_trial, name, n, kind), 200)
             for name, n in DETECTABLE.items()
             for kind in ("shift", "width")
+        },
+        show_detectable,
+    ),
+    "check.discrete": CheckClaim(
+        "What `check` names on true models of a discrete y, and where rows depend on each other",
+        "n = 300, 100 draws, α = 0.05. No column may be above the upper exact binomial bound "
+        f"({bounds(300, 0.05)[1]} of 300);\nthe last one is the share of all 95% intervals, at all places, "
+        "that leave out what the model says.",
+        {name: (partial(discrete_trial, name), 300) for name in (*SAMPLES, *DEPENDENT)},
+        show_discrete,
+    ),
+    "check.discrete-detectable": CheckClaim(
+        "What could have been seen of a discrete y: how often `adaptive` finds it (0.8 is said)",
+        "As above; probability moved from the most probable class to the next, a Poisson mean that is "
+        "higher,\nnegative binomial counts; the share must be within 0.7 and 0.9.",
+        {
+            f"{kind}, {n}": (partial(discrete_detectable_trial, kind, n), 200)
+            for kind, n in DISCRETE_DETECTABLE.items()
         },
         show_detectable,
     ),

@@ -154,7 +154,7 @@ class Combination:
         return float(np.quantile(self.combined(self.draws), 1.0 - alpha, method="higher"))
 
     def moved(self, centre: FloatArray, deviation: FloatArray, normal: FloatArray) -> FloatArray:
-        """Return the combined statistics of draws that a misfit moves, by (K,) and normal numbers (m,)."""
+        """Return the combined statistics of draws moved by a misfit (K,) and normal numbers (m,)."""
         moves = centre[:, None] + deviation[:, None] * normal
         return self.combined(self.draws + moves / self.spread[:, None])
 
