@@ -13,8 +13,9 @@ COLUMNS_PANEL, MODEL_PANEL, OUTPUT_PANEL = "Columns", "Model", "Output"
 
 HELP = (
     "Check whether a model fits: the verdict, where it fails, how, and how badly.\n\n"
-    "The model is columns of the table (--mean and --std, or --score), or an object to import "
-    "(--model). Rows must be independent, and not those that the model was fitted on.\n\n"
+    "The model is columns of the table (--mean and --std, or --score; of classes --prob, of counts "
+    "--count-mean), or an object to import (--model). Rows must not be those that the model was fitted "
+    "on, and independent unless --dependence or --groups says how they are not.\n\n"
     "A COLUMN is its name; or names with commas between; or a pattern such as 'feat_*', which leaves "
     "out columns that have another role; or a position, #0 being the first. A column of that very name "
     "goes before all else. Options with a COLUMN may be repeated.\n\n"
@@ -25,7 +26,8 @@ EXAMPLES = (
     "Examples:\n\n"
     "condgof check table.csv --x income --y food --mean mu --std sd --report out.html\n\n"
     "condgof check 'part-*.parquet' --x 'feat_*' --y y --score s --by region --json\n\n"
-    "condgof check houses.csv --x rooms --x town --y price --model mymodels.py:fitted"
+    "condgof check houses.csv --x rooms --x town --y price --model mymodels.py:fitted\n\n"
+    "condgof check pets.csv --x weight --x age --y animal --prob p_cat --prob p_dog --report out.html"
 )
 
 
@@ -80,6 +82,40 @@ def check(
             rich_help_panel=COLUMNS_PANEL,
         ),
     ] = None,
+    prob: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Of classes: predicted probability, a column for each class of y (or one, for the "
+            "second of two classes). Classes are called as the columns are, without what all of these "
+            "begin or end with; or see --classes.",
+            rich_help_panel=COLUMNS_PANEL,
+        ),
+    ] = None,
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="What y calls the classes, with commas between, in the order of --prob.",
+            rich_help_panel=COLUMNS_PANEL,
+        ),
+    ] = None,
+    ordered: Annotated[
+        bool,
+        typer.Option(
+            "--ordered",
+            help="The order of the classes means something, such as grades or stages.",
+            rich_help_panel=COLUMNS_PANEL,
+        ),
+    ] = False,
+    count_mean: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Of counts: predicted mean of a Poisson model.",
+            rich_help_panel=COLUMNS_PANEL,
+        ),
+    ] = None,
     by: Annotated[
         str | None,
         typer.Option(
@@ -94,6 +130,22 @@ def check(
             metavar="COLUMN",
             help="Columns of x to take as categories though they hold numbers, such as codes.",
             rich_help_panel=COLUMNS_PANEL,
+        ),
+    ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Rows with the same value depend on each other, such as visits of one patient.",
+            rich_help_panel=COLUMNS_PANEL,
+        ),
+    ] = None,
+    dependence: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LENGTH",
+            help="Rows are in order of time, and those up to about this many rows apart depend on each "
+            "other; or auto.",
         ),
     ] = None,
     drop_nulls: Annotated[
@@ -169,7 +221,18 @@ def check(
     """Check whether a model fits."""
     from condgof.cli.check import Asked, Options, run_check  # pyarrow and the tests: only when it runs
 
-    asked = Asked(x, y, mean or (), std or (), score or (), by, categorical or ())
+    asked = Asked(
+        x,
+        y,
+        mean or (),
+        std or (),
+        score or (),
+        by,
+        categorical or (),
+        prob or (),
+        count_mean or (),
+        groups,
+    )
     words = context.obj if isinstance(context.obj, tuple) else ("check", data)
     code = run_check(
         Options(
@@ -180,6 +243,9 @@ def check(
             alpha=alpha,
             seed=seed,
             threads=threads,
+            dependence=dependence,
+            classes=classes,
+            ordered=ordered,
             drop_nulls=drop_nulls,
             report=report,
             as_json=as_json,

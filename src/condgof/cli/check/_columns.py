@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import fnmatch
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from condgof.errors import InputError
 
@@ -27,6 +27,14 @@ class Roles:
         The column of the groups.
     categorical : tuple of str
         Those of x that hold categories, whatever they look like.
+    prob : tuple of str
+        Predicted probabilities of the classes of y, a column for each; or of the second of two.
+    count_mean : tuple of str
+        Predicted means of counts.
+    groups : str, optional
+        The column that says which rows depend on each other.
+    text_y : bool
+        Whether y may be text: the names of classes.
     """
 
     x: tuple[str, ...]
@@ -36,17 +44,26 @@ class Roles:
     score: tuple[str, ...] = ()
     by: str | None = None
     categorical: tuple[str, ...] = ()
+    prob: tuple[str, ...] = ()
+    count_mean: tuple[str, ...] = ()
+    groups: str | None = None
+    text_y: bool = False
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """The columns that must hold numbers."""
-        return tuple(dict.fromkeys((*self.y, *self.mean, *self.std, *self.score)))
+        """The columns that must hold numbers; y too, unless it may be text."""
+        held = (*self.y, *self.mean, *self.std, *self.score, *self.prob, *self.count_mean)
+        return tuple(dict.fromkeys(held))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The columns that are read as text whatever they hold: which rows are together."""
+        return tuple(name for name in (self.by, self.groups) if name is not None)
 
     @property
     def all(self) -> tuple[str, ...]:
         """Every column that is read."""
-        by = () if self.by is None else (self.by,)
-        return tuple(dict.fromkeys((*self.x, *self.numbers, *by)))
+        return tuple(dict.fromkeys((*self.x, *self.numbers, *self.labels)))
 
 
 @dataclass(frozen=True)
@@ -60,6 +77,9 @@ class Asked:
     score: Sequence[str] = ()
     by: str | None = None
     categorical: Sequence[str] = ()
+    prob: Sequence[str] = ()
+    count_mean: Sequence[str] = ()
+    groups: str | None = None
 
     def resolve(self, table: str, names: Sequence[str], model: bool) -> Roles:
         """Find the columns in a table, and check that the roles go together.
@@ -75,21 +95,29 @@ class Asked:
         """
         self._check_model(model)
         found = {
-            role: pick(getattr(self, role), names, table, f"--{role}")
-            for role in ("y", "mean", "std", "score")
+            role: pick(getattr(self, role), names, table, flag_of(role))
+            for role in ("y", "mean", "std", "score", "prob", "count_mean")
         }
-        by = None
-        if self.by is not None:
-            picked = pick([self.by], names, table, "--by")
-            if len(picked) != 1:
-                raise InputError(f"--by takes one column, and {self.by!r} stands for {len(picked)}.")
-            by = picked[0]
+        by = self._one("by", names, table)
+        groups = self._one("groups", names, table)
         taken = {*(name for group in found.values() for name in group), by}
         x = pick(self.x, names, table, "--x", without=taken)
-        roles = Roles(x, by=by, **found)
+        roles = Roles(x, by=by, groups=groups, text_y=model or bool(self.prob), **found)
         categorical = pick(self.categorical, x, "--x", "--categorical") if self.categorical else ()
         _check_roles(roles)
-        return Roles(x, by=by, categorical=categorical, **found)
+        return replace(roles, categorical=categorical)
+
+    def _one(self, role: str, names: Sequence[str], table: str) -> str | None:
+        """Find the one column that an option means."""
+        asked = getattr(self, role)
+        if asked is None:
+            return None
+        picked = pick([asked], names, table, flag_of(role))
+        if len(picked) != 1:
+            raise InputError(
+                f"{flag_of(role)} takes one column, and {asked!r} stands for {len(picked)}."
+            )
+        return picked[0]
 
     def _check_model(self, model: bool) -> None:
         if bool(self.mean) != bool(self.std):
@@ -103,6 +131,8 @@ class Asked:
             for way, given in (
                 ("--mean and --std", self.mean),
                 ("--score", self.score),
+                ("--prob", self.prob),
+                ("--count-mean", self.count_mean),
                 ("--model", model),
             )
             if given
@@ -111,25 +141,34 @@ class Asked:
             raise InputError(f"{' with '.join(ways)}: the model comes one way. Leave out the others.")
         if not ways:
             raise InputError(
-                "There is no model. Name the columns with its predictions (--mean and --std, or "
-                "--score), or a model to import (--model package.module:name)."
+                "There is no model. Name the columns with its predictions (--mean and --std, --score, "
+                "--prob or --count-mean), or a model to import (--model package.module:name)."
             )
+
+
+def flag_of(role: str) -> str:
+    """Return the option of a role."""
+    return f"--{role.replace('_', '-')}"
 
 
 def _check_roles(roles: Roles) -> None:
-    for role in ("mean", "std", "score"):
+    for role in ("mean", "std", "score", "count_mean"):
         count = len(getattr(roles, role))
         if count and count != len(roles.y):
             raise InputError(
-                f"--{role} names {count} column{'s' * (count > 1)} and --y {len(roles.y)}. "
+                f"{flag_of(role)} names {count} column{'s' * (count > 1)} and --y {len(roles.y)}. "
                 "Give one for each column of y, in the same order."
             )
+    if (roles.prob or roles.count_mean) and len(roles.y) > 1:
+        raise InputError(f"Classes and counts are one column of y, and --y names {len(roles.y)}.")
     by = () if roles.by is None else (roles.by,)
     groups = {
         "--y": roles.y,
         "--mean": roles.mean,
         "--std": roles.std,
         "--score": roles.score,
+        "--prob": roles.prob,
+        "--count-mean": roles.count_mean,
         "--by": by,
     }
     seen: dict[str, str] = {}

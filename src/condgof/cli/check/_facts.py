@@ -58,6 +58,10 @@ class Facts:
             return self.model
         if roles.score:
             return f"scores = {', '.join(roles.score)}"
+        if roles.prob:
+            return f"classes, probabilities = {', '.join(roles.prob)}"
+        if roles.count_mean:
+            return f"Poisson counts, mean = {roles.count_mean[0]}"
         means, stds = ", ".join(roles.mean), ", ".join(roles.std)
         return f"normal, mean = {means}, standard deviation = {stds}"
 
@@ -100,6 +104,9 @@ class Facts:
                 "std": list(roles.std),
                 "score": list(roles.score),
                 "categorical": list(roles.categorical),
+                "prob": list(roles.prob),
+                "count_mean": list(roles.count_mean),
+                "groups": roles.groups,
                 "by": roles.by,
             },
             "model": self.model,

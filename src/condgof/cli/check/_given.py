@@ -16,7 +16,8 @@ import numpy as np
 from condgof._typing import AnyArray, IntArray
 from condgof.cli.check._frame import Frame
 from condgof.errors import InputError, InputTypeError, require
-from condgof.models import ConditionalModel, as_model
+from condgof.kernels import Cells
+from condgof.models import ConditionalModel, DiscreteModel, as_model
 from condgof.study import Reference
 
 FORMS = ("auto", "frame", "array")
@@ -47,7 +48,7 @@ def load_model(address: str, form: str, x_names: tuple[str, ...], d_y: int) -> C
     model = as_model(value)
     if model.rows is not None:
         return model
-    return Given(model, XForm(_form(form), x_names), flat_y=d_y == 1)
+    return given(model, XForm(_form(form), x_names), flat_y=d_y == 1)
 
 
 def _required(function: Callable[..., Any]) -> bool:
@@ -99,6 +100,13 @@ class XForm:
 def _of_y_and_x(name: str) -> Any:
     def method(self: Given, y: AnyArray, x: Any) -> Any:
         return getattr(self.model, name)(self._y(y), self.form(x))
+
+    return method
+
+
+def _discretely(name: str) -> Any:
+    def method(self: Given, y: AnyArray, x: Any, *rest: Any) -> Any:
+        return getattr(self.model, name)(self._y(y), self.form(x), *rest)
 
     return method
 
@@ -160,15 +168,15 @@ class Given(ConditionalModel):
 
     def given(self, x: Any) -> ConditionalModel:
         """Return the model of these rows of x."""
-        return Given(self.model.given(self.form(x)), self.form, self.flat_y)
+        return given(self.model.given(self.form(x)), self.form, self.flat_y)
 
     def probe(self, y: AnyArray, x: Any) -> ConditionalModel:
         """Return the model knowing what it can do."""
-        return Given(self.model.probe(self._y(y), self.form(x)), self.form, self.flat_y)
+        return given(self.model.probe(self._y(y), self.form(x)), self.form, self.flat_y)
 
     def take(self, rows: IntArray) -> ConditionalModel:
         """Return the model of some rows."""
-        return Given(self.model.take(rows), self.form, self.flat_y)
+        return given(self.model.take(rows), self.form, self.flat_y)
 
     @property
     def rows(self) -> int | None:
@@ -178,6 +186,32 @@ class Given(ConditionalModel):
     def _y(self, y: AnyArray) -> AnyArray:
         y = np.asarray(y)
         return y[:, 0] if self.flat_y and y.ndim == 2 and y.shape[1] == 1 else y
+
+
+class DiscreteGiven(Given, DiscreteModel):
+    """The same for a discrete y."""
+
+    residuals = _discretely("residuals")
+    numbers = _discretely("numbers")
+    remarks = _discretely("remarks")
+
+    def cells(self, by: str) -> Cells:
+        """Return what the columns of the residuals are of."""
+        return self._own.cells(by)
+
+    def class_names(self, x: Any) -> tuple[str, ...] | None:
+        """Return what y calls the classes."""
+        return self._own.class_names(self.form(x))
+
+    @property
+    def _own(self) -> DiscreteModel:
+        assert isinstance(self.model, DiscreteModel)
+        return self.model
+
+
+def given(model: ConditionalModel, form: XForm, flat_y: bool) -> Given:
+    """Wrap a model, as what it is."""
+    return (DiscreteGiven if model.discrete else Given)(model, form, flat_y)
 
 
 #: Packages whose failures are not the model's.

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import AnyArray
+from condgof.cli.check._classes import UNNAMED, Classes
 from condgof.cli.check._columns import Roles
 from condgof.cli.check._frame import Frame, Series
 from condgof.cli.check._stream import bound_to, streamed
 from condgof.cli.check._survey import Dropped, Survey
 from condgof.cli.check._table import Table
-from condgof.models import ConditionalModel, normal
+from condgof.models import ConditionalModel, Poisson, normal
 from condgof.sample import Source
 
 #: Tables whose columns take more bytes than this are not read whole.
@@ -33,11 +34,13 @@ class Loaded:
     x, y : Frame and Frame or Series, or Source and None
         The sample.
     groups : Series or str, optional
-        The group of each row, or the column that has it.
+        The group (``--by``) of each row, or the column that has it.
     rows : int
         Rows that are tested.
     dropped : Dropped
         Rows that are not.
+    together : Series, optional
+        Which rows depend on each other (``--groups``).
     """
 
     model: Any
@@ -46,6 +49,7 @@ class Loaded:
     groups: Series | str | None
     rows: int
     dropped: Dropped
+    together: Series | None = None
 
     @property
     def streamed(self) -> bool:
@@ -60,6 +64,7 @@ def loaded(
     model: ConditionalModel | None,
     drop_nulls: bool,
     say: Callable[[str], None],
+    classes: Classes = UNNAMED,
 ) -> Iterator[Loaded]:
     """Read a table, or find it, for as long as a check takes.
 
@@ -75,21 +80,32 @@ def loaded(
         Whether rows with missing values are left out, rather than an error.
     say : callable
         Gets what the user should know.
+    classes : Classes
+        What the classes of ``--prob`` are called.
     """
     if table.paths and table.bytes_of(roles.all) > STREAM_BYTES:
-        text = [*roles.categorical, *(name for name in roles.x if table.is_text(name))]
-        if not text:
+        reason = _unstreamed(table, roles)
+        if reason is None:
             with streamed(table, roles, model, drop_nulls) as found:
                 yield Loaded(*found)
             return
-        say(
-            f"reading {len(roles.all)} columns into memory, because text columns such as {text[0]} "
-            "cannot be streamed."
-        )
-    yield _whole(table, roles, model, drop_nulls)
+        say(f"reading {len(roles.all)} columns into memory, because {reason} cannot be streamed.")
+    yield _whole(table, roles, model, drop_nulls, classes)
 
 
-def _whole(table: Table, roles: Roles, model: ConditionalModel | None, drop_nulls: bool) -> Loaded:
+def _unstreamed(table: Table, roles: Roles) -> str | None:
+    """Say what of a large table must be read whole; None where nothing must."""
+    text = [*roles.categorical, *(name for name in (*roles.x, *roles.y) if table.is_text(name))]
+    if text:
+        return f"text columns such as {text[0]}"
+    if roles.prob or roles.count_mean:
+        return "predictions of classes and counts"
+    return None if roles.groups is None else f"the groups of {roles.groups}"
+
+
+def _whole(
+    table: Table, roles: Roles, model: ConditionalModel | None, drop_nulls: bool, classes: Classes
+) -> Loaded:
     data = table.read(roles)
     survey = Survey(table.label, roles)
     complete = survey.add(data)
@@ -99,12 +115,17 @@ def _whole(table: Table, roles: Roles, model: ConditionalModel | None, drop_null
     x = Frame({name: data[name] for name in roles.x})
     y = y_of(data, roles)
     groups = None if roles.by is None else Series(roles.by, data[roles.by])
+    together = None if roles.groups is None else Series(roles.groups, data[roles.groups])
     found = model
-    if model is None:
+    if roles.prob:
+        found = classes.model(data, roles, table.label)
+    elif roles.count_mean:
+        found = Poisson.bound(data[roles.count_mean[0]])
+    elif model is None:
         found = predicted(data, roles)
     elif model.rows is not None:
         found = bound_to(model, survey.rows, np.flatnonzero(complete))
-    return Loaded(found, x, y, groups, len(x), dropped)
+    return Loaded(found, x, y, groups, len(x), dropped, together)
 
 
 def y_of(data: dict[str, AnyArray], roles: Roles) -> Frame | Series:

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from condgof.cli._files import check_place, write_whole
+from condgof.cli.check._classes import Classes
 from condgof.cli.check._columns import Asked, Roles
 from condgof.cli.check._document import document
 from condgof.cli.check._facts import Facts
@@ -44,6 +47,12 @@ class Options:
         Seed.
     threads : int, optional
         Number of threads; all cores unless given.
+    dependence : str, optional
+        Block length of rows in order of time, or "auto".
+    classes : str, optional
+        Names of the classes, with commas between.
+    ordered : bool
+        Whether their order means something.
     drop_nulls : bool
         Whether rows with missing values are left out.
     report : Path, optional
@@ -61,6 +70,9 @@ class Options:
     alpha: float = 0.05
     seed: int = 0
     threads: int | None = None
+    dependence: str | None = None
+    classes: str | None = None
+    ordered: bool = False
     drop_nulls: bool = False
     report: Path | None = None
     as_json: bool = False
@@ -78,6 +90,8 @@ def run_check(options: Options) -> int:
     if options.report is not None:
         check_place(options.report, "--report")
     say = silence if options.quiet else tell
+    classes = Classes.of(options.classes, options.ordered, options.asked.prob)
+    length = _length(options)
     # Whatever users' models print must not get between the results.
     with redirect_stdout(sys.stderr), _status(options):
         table = Table.of(options.data)
@@ -85,8 +99,8 @@ def run_check(options: Options) -> int:
         model = None
         if options.model is not None:
             model = load_model(options.model, options.model_x, roles.x, len(roles.y))
-        with loaded(table, roles, model, options.drop_nulls, say) as sample:
-            found = _checked(sample, roles, options)
+        with loaded(table, roles, model, options.drop_nulls, say, classes) as sample:
+            found = _checked(sample, roles, options, length)
     facts = Facts.of(table.label, roles, options.model, sample, options.command)
     if options.report is not None:
         write_whole(options.report, found.page(options.command, facts.notes()))
@@ -94,12 +108,30 @@ def run_check(options: Options) -> int:
     return 1 if options.fail_on_reject and found.rejected else 0
 
 
-def _checked(sample: Loaded, roles: Roles, options: Options) -> Single | Grouped:
+def _length(options: Options) -> int | str | None:
+    """Read the block length."""
+    asked = options.dependence
+    if asked is None or asked == "auto":
+        return asked
+    if not asked.isdecimal() or int(asked) < 1:
+        raise InputError(
+            f"--dependence must be a block length (a whole number from 1 on) or auto, got {asked!r}."
+        )
+    return int(asked)
+
+
+def _checked(
+    sample: Loaded, roles: Roles, options: Options, length: int | str | None
+) -> Single | Grouped:
     settings: dict[str, Any] = {
         "alpha": options.alpha,
         "rng": options.seed,
         "engine": options.threads,
     }
+    if length is not None:
+        settings["dependence"] = length
+    if sample.together is not None:
+        settings["groups"] = np.asarray(sample.together)
     try:
         if roles.by is None:
             return Single(check(sample.model, sample.x, sample.y, **settings))

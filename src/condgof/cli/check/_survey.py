@@ -91,12 +91,15 @@ class Survey:
         if infinite.any():
             before, first = self.infinite.get(name, (0, self.rows + int(np.argmax(infinite))))
             self.infinite[name] = (before + int(infinite.sum()), first)
-        if name in self.roles.std:
+        if name in (*self.roles.std, *self.roles.count_mean):
             wrong = ~absent & (values <= 0)
             if wrong.any():
                 at = int(np.argmax(wrong))
                 seen = self.not_positive.get(name, (0, self.rows + at, float(values[at])))
                 self.not_positive[name] = (seen[0] + int(wrong.sum()), *seen[1:])
+
+    def _what(self, name: str) -> str:
+        return "standard deviation" if name in self.roles.std else "mean of counts"
 
     def judge(self, drop_nulls: bool) -> Dropped:
         """Raise where the table cannot be used, and say what is to be left out."""
@@ -120,7 +123,7 @@ class Survey:
             )
         for name, (count, first, value) in self.not_positive.items():
             raise InputError(
-                f"Column {name!r} of {self.label} is a standard deviation and must be positive: it is "
+                f"Column {name!r} of {self.label} is a {self._what(name)} and must be positive: it is "
                 f"not in {count:,} of {self.rows:,} rows, the first {value:g} in row {first:,} (counted "
                 "from 0)."
             )

@@ -122,9 +122,8 @@ class Table:
 def _read_csv(source: Any, label: str, table: Table, roles: Roles) -> dict[str, Any]:
     """Read columns of CSV as numbers; those of x that are not all numbers, as text."""
     pa, csv = arrow(), arrow("csv")
-    text = {name for name in roles.x if table.is_text(name)} | set(roles.categorical)
-    if roles.by is not None:
-        text.add(roles.by)
+    may = (*roles.x, *(roles.y if roles.text_y else ()))
+    text = {name for name in may if table.is_text(name)} | {*roles.categorical, *roles.labels}
     dates = {name: kind for name, kind in table.types.items() if pa.types.is_temporal(kind)}
     boolean = {name for name in roles.x if pa.types.is_boolean(table.types[name])}
     while True:
@@ -145,7 +144,7 @@ def _read_csv(source: Any, label: str, table: Table, roles: Roles) -> dict[str, 
             return {name: read.column(name) for name in roles.all}
         except (pa.ArrowInvalid, KeyError, UnicodeDecodeError) as error:
             name = _column_at_fault(error, table)
-            if name is None or name not in roles.x or name in text:
+            if name is None or name not in may or name in text:
                 raise _csv_error(error, source, label, name) from error
             text.add(name)
 
@@ -179,7 +178,7 @@ def _suited(column: Any, name: str, label: str, roles: Roles) -> Any:
     """Check that a column holds what its role needs; return numbers as doubles and text as strings."""
     pa = arrow()
     kind = column.type
-    if name in roles.categorical or name == roles.by:
+    if name in roles.categorical or name in roles.labels:
         return column.cast(pa.string())
     types = pa.types
     if any(
@@ -191,6 +190,8 @@ def _suited(column: Any, name: str, label: str, roles: Roles) -> Any:
         return column.cast(pa.float64())
     if name in roles.x and _is_text(kind):
         return _checked_text(column.cast(pa.string()), name, label)
+    if name in roles.y and roles.text_y and _is_text(kind):
+        return column.cast(pa.string())
     held = "text" if _is_text(kind) else f"values of type {kind}"
     advice = (
         "--categorical takes it as categories, or turn it into numbers."
