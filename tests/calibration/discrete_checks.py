@@ -16,8 +16,8 @@ import condgof as cg
 from condgof.study import problem
 from report import bounds
 
-FAST: dict[str, Any] = {"engine": 1, "n_boot": 100}
-CLUSTERS = np.repeat(np.arange(30), 10)
+FAST: dict[str, Any] = {"engine": 1, "n_boot": 59}
+CLUSTERS = np.repeat(np.arange(20), 10)
 N = len(CLUSTERS)
 
 
@@ -60,14 +60,14 @@ def clustered_classes(certain: bool, rng: np.random.Generator) -> tuple[Any, Any
     """Labels that go together within a cluster, though each has the probabilities of the model."""
     x = rng.standard_normal((N, 2))
     p = sure(x) if certain else sure(x / 8.0)
-    return cg.probabilities(p), x, drawn(p, clusters(30, rng)), {"groups": CLUSTERS}
+    return cg.probabilities(p), x, drawn(p, clusters(20, rng)), {"groups": CLUSTERS}
 
 
 def clustered_normal(rng: np.random.Generator) -> tuple[Any, Any, Any, dict[str, Any]]:
     from scipy.special import ndtri
 
     x = rng.standard_normal(N)
-    return (x, np.ones(N)), x, x + ndtri(clusters(30, rng)), {"groups": CLUSTERS}
+    return (x, np.ones(N)), x, x + ndtri(clusters(20, rng)), {"groups": CLUSTERS}
 
 
 def series(rng: np.random.Generator) -> tuple[Any, Any, Any, dict[str, Any]]:
