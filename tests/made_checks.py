@@ -72,6 +72,7 @@ def make_findings(names, bad=True):
                 Interval(1.83, 1.52, 2.19),
                 bad,
                 f"{name}: the model is too narrow: the data spread 1.8 times as much (1.5 to 2.2)",
+                expected=1.0,
             )
         )
         found.append(
@@ -98,6 +99,44 @@ def make_findings(names, bad=True):
             )
         )
     return tuple(found)
+
+
+def make_classes(check, labels):
+    """Return the check as one of a discrete y."""
+    rng, count = np.random.default_rng(9), len(labels)
+    observed, predicted = rng.dirichlet(np.ones(count), 2)
+    panel = Panel(
+        "classes", check.y_columns, rng.integers(0, count, (50, 1)).astype(float), np.ones(50),
+        labels=tuple(labels), observed=observed, predicted=predicted,
+    )  # fmt: skip
+
+    def findings(named):
+        return (
+            Finding(
+                "class", check.y_columns, Interval(0.42, 0.36, 0.48), named,
+                f"class {labels[0]!r} comes more often than the model says", 0.31, labels[0],
+            ),
+            Finding(
+                "confidence", check.y_columns, Interval(0.6, 0.5, 0.7), False, "no clear sign", 0.62
+            ),
+        )  # fmt: skip
+
+    places = tuple(replace(p, panel=panel, findings=findings(p.named)) for p in check.locations)
+    scales = [
+        {"bandwidth_x": bx, "bandwidth_y": None, "y": y, "statistic": 1.0, "pvalue": 0.02}
+        for y in ("labels", "ranks", "surprise")
+        for bx in (1.38, 0.69)
+    ]
+    details = {**check.result.details, "scales": scales, "strongest_scale": scales[3]}
+    words = "as large as a probability of 0.06 on the wrong class at every x (0.04 to 0.09)"
+    return replace(
+        check,
+        result=replace(check.result, details=details),
+        locations=places,
+        effect=replace(check.effect, unit="probability on the wrong class", words=words),
+        detectable=Detectable(None, None, 0.8, 0.05, "Off by 0.05 would be found.", 0.05),
+        landscape=replace(check.landscape, residuals=None, residual_kind="", overall=panel),
+    )
 
 
 def make_panel(kind, names, rng, centre=800.0):
@@ -262,6 +301,11 @@ def hard_checks():
         "hostile": make_check(
             (HOSTILE, TURNED), (ENDING,), levels={TURNED: (ENDING, HOSTILE, "=1+1", "$x$")}
         ),
+        "classes": make_classes(make_check(("age",), ("animal",)), ("cat", "dog", "horse")),
+        "many classes": make_classes(
+            make_check(("age", "size"), ("animal",)), tuple(f"kind of animal {i}" for i in range(12))
+        ),
+        "hostile classes": make_classes(make_check(("age",), (HOSTILE,)), (ENDING, TURNED, "$x$")),
         "long": make_check(("a_very_long_name_" * 12, "b"), ("another name with many words " * 6,)),
     }
 

@@ -351,8 +351,8 @@ CHECKS = {
     "check.discrete": CheckClaim(
         "What `check` names on true models of a discrete y, and where rows depend on each other",
         "n = 200, 59 draws, α = 0.05. No count may be above the upper exact binomial bound, "
-        f"{bounds(300, 0.05)[1]};\nthe last column is the share of all 95% intervals, at all places, that "
-        "leave out what the model says.",
+        f"{bounds(300, 0.05)[1]};\nthe last column is the share of all 95% intervals, at all places, "
+        "that leave out what the model says.",
         {name: (partial(discrete_trial, name), 300) for name in (*SAMPLES, *DEPENDENT)},
         show_discrete,
     ),

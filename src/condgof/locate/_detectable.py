@@ -126,8 +126,8 @@ class Combination:
     nulls: tuple[FloatArray, ...]
 
     @classmethod
-    def of(cls, parts: Parts, x_count: int) -> Combination:
-        """Collect them; there are so many scales of x."""
+    def of(cls, parts: Parts, x_count: int, dependent: bool) -> Combination:
+        """Collect them; there are so many scales of x, and rows may depend on each other."""
         draws, shares = parts.scales.draws, np.full(x_count, 1.0 / x_count)
         groups = [np.arange(a, len(draws), x_count) for a in range(x_count)]
         if parts.local is not None:
@@ -135,10 +135,10 @@ class Combination:
             draws = np.concatenate([draws, parts.local.draws])
             shares = np.append(SCALES_SHARE * shares, 1.0 - SCALES_SHARE)
         spread = draws.std(axis=1)
-        # Where rows depend on each other draws have a mean, which is no evidence.
-        centred = draws - draws.mean(axis=1, keepdims=True)
+        if dependent:  # draws have a mean, which is no evidence
+            draws = draws - draws.mean(axis=1, keepdims=True)
         alive = spread > 0
-        scaled = np.divide(centred, spread[:, None], out=np.zeros(draws.shape), where=alive[:, None])
+        scaled = np.divide(draws, spread[:, None], out=np.zeros(draws.shape), where=alive[:, None])
         nulls = tuple(np.sort(_log_mean_exp(scaled[group])) for group in groups)
         return cls(scaled, np.where(alive, spread, np.inf), tuple(groups), shares, nulls)
 
@@ -179,7 +179,7 @@ class Statistics:
     square: FloatArray
 
     @classmethod
-    def of(cls, adapted: Adapted, rows: Scored, tau: float, seed: Seed) -> Statistics:
+    def of(cls, adapted: Adapted, rows: Scored, tau: float, seed: Seed, dependent: bool) -> Statistics:
         """Collect them; `tau` is the model's standard deviation in the coordinates of the test."""
         x = rows.x[some_rows(rows.n, ROWS_X, seed)]
         design, parts = adapted.design, adapted.parts
@@ -200,7 +200,7 @@ class Statistics:
             mean = np.append(mean, np.tile(at**2, len(LOCAL_Y)))
             square = np.append(square, np.tile(at**2 * np.square(near).mean(axis=0), len(LOCAL_Y)))
             sigma = np.append(sigma, np.repeat(design.y_unit * np.array(LOCAL_Y), len(at)))
-        combination = Combination.of(parts, count)
+        combination = Combination.of(parts, count, dependent)
         combination = replace(combination, spread=combination.spread * tau**2)
         return cls(combination, sigma / tau, mean, square)
 
@@ -251,7 +251,13 @@ def hopeless(n: int, alpha: float) -> bool:
 
 
 def detectable_of(
-    adapted: Adapted, rows: Scored, n: int, alpha: float, tau: float | None, seed: Seed
+    adapted: Adapted,
+    rows: Scored,
+    n: int,
+    alpha: float,
+    tau: float | None,
+    seed: Seed,
+    dependent: bool = False,
 ) -> Detectable:
     """Find the smallest constant shift and the smallest ratio of widths that the test finds.
 
@@ -269,10 +275,12 @@ def detectable_of(
         The model's standard deviation in the coordinates of the test; None where that is 1.
     seed : Seed
         The source of randomness.
+    dependent : bool
+        Whether rows depend on each other.
     """
     if hopeless(n, alpha):
         return Detectable(math.inf, None if tau else math.inf, POWER, alpha, HOPELESS)
-    found = Statistics.of(adapted, rows, tau or 1.0, seed)
+    found = Statistics.of(adapted, rows, tau or 1.0, seed, dependent)
     combination = found.combination
     normal = seed.stream(Use.CHECK, NORMAL).standard_normal((combination.draws.shape[1],))
     threshold = combination.threshold(alpha)

@@ -43,7 +43,9 @@ UNKNOWN = (
 )
 
 
-def discrete_detectable(adapted: Adapted, rows: Scored, n: int, alpha: float, seed: Seed) -> Detectable:
+def discrete_detectable(
+    adapted: Adapted, rows: Scored, n: int, alpha: float, seed: Seed, dependent: bool = False
+) -> Detectable:
     """Find the smallest misfit of each kind that the test finds; see `detectable_of`."""
     assert rows.cells is not None
     counts = rows.cells.blocks[0].distances
@@ -54,7 +56,7 @@ def discrete_detectable(adapted: Adapted, rows: Scored, n: int, alpha: float, se
     slow = counts and not rows.law.linear
     some = some_rows(rows.n, ROWS_SLOW if slow else ROWS_X, seed)
     part, law = rows.take(some), rows.law.take(some)
-    power = _Power.of(adapted, rows, n, alpha, seed)
+    power = _Power.of(adapted, rows, n, alpha, seed, dependent)
     if not counts:
         move = power.of_misfit(part, first_to_next(law))
         size = smallest(move.found, 1.0)
@@ -121,10 +123,12 @@ class _Power:
     normal: FloatArray
 
     @classmethod
-    def of(cls, adapted: Adapted, rows: Scored, n: int, alpha: float, seed: Seed) -> _Power:
+    def of(
+        cls, adapted: Adapted, rows: Scored, n: int, alpha: float, seed: Seed, dependent: bool
+    ) -> _Power:
         kernel = adapted.design.scale_kernel(rows)
         assert isinstance(kernel, CentredScales)
-        combination = Combination.of(adapted.parts, len(kernel.x_scales))
+        combination = Combination.of(adapted.parts, len(kernel.x_scales), dependent)
         normal = seed.stream(Use.CHECK, NORMAL).standard_normal((combination.draws.shape[1],))
         return cls(adapted, kernel, combination, n, combination.threshold(alpha), normal)
 

@@ -81,13 +81,14 @@ def inspect(
     bench = Bench.of(model, scored, design, options.rows, seed, options.engine)
     rejects = result.pvalue <= aims.alpha
     locations, landscape, said = _look(bench, aims, rejects, options.n_boot)
+    dependent = not options.rows.independent
     if rows.cells is None:
         effect = effect_of(bench)
         tau = float(np.exp(np.log(score_spread(rows)).mean())) if rows.by == "none" else None
-        detectable = detectable_of(adapted, rows, scored.n, aims.alpha, tau, seed)
+        detectable = detectable_of(adapted, rows, scored.n, aims.alpha, tau, seed, dependent)
     else:
         effect = discrete_effect(bench)
-        detectable = discrete_detectable(adapted, rows, scored.n, aims.alpha, seed)
+        detectable = discrete_detectable(adapted, rows, scored.n, aims.alpha, seed, dependent)
     found = Check(
         result=result,
         effect=effect,

@@ -138,7 +138,9 @@ def _without_where(location: Location) -> str:
     head, found, rest = location.words.partition(f"{location.where}: ")
     if not found or len(head) > 6:
         return location.words
-    plain = rest.startswith(("the ", "where "))  # what begins with a user's name stays as it is
+    plain = rest.startswith(
+        ("the ", "where ", "class ")
+    )  # what begins with a user's name stays as it is
     return f"{rest[0].upper()}{rest[1:]}" if plain else rest
 
 

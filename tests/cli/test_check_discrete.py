@@ -1,0 +1,190 @@
+"""Classes, counts and dependent rows on the command line."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from condgof.cli import main
+from condgof.cli.check._classes import spellings
+from json_document import SCHEMA, problems
+
+
+@pytest.fixture
+def classes(columns):
+    """Columns of a table of class probabilities that are too sure."""
+    rng = np.random.default_rng(1)
+    z = columns["income"] - 2.0
+    truth = 1 / (1 + np.exp(-0.5 * z))
+    sure = 1 / (1 + np.exp(-8.0 * z))
+    animal = np.where(rng.random(len(z)) < truth, "dog", "cat")
+    return {
+        "animal": animal,
+        "p_cat": 1 - sure,
+        "p_dog": sure,
+        "code": (animal == "dog").astype(float),
+        "visits": rng.poisson(np.exp(0.5 * z)).astype(float),
+        "expected": np.exp(0.5 * z),
+        "who": np.arange(len(z)) // 3,
+    }
+
+
+def run(capsys, *words, code=0):
+    assert main(["check", *words]) == code
+    return capsys.readouterr()
+
+
+def as_json(capsys, *words):
+    found = json.loads(run(capsys, *words, "--json").out)
+    assert problems(found, SCHEMA) == []
+    return found
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.feather"])
+def test_probabilities_of_classes_by_their_columns(name, table, classes, capsys):
+    table(name, **classes)
+    words = (name, "--x", "income", "--y", "animal", "--prob", "p_cat", "--prob", "p_dog")
+    found = as_json(capsys, *words)
+    assert found["columns"]["prob"] == ["p_cat", "p_dog"]
+    assert found["rejected"] is True
+    assert found["check"]["effect"]["unit"] == "probability on the wrong class"
+    assert found["check"]["detectable"]["shift"] is None
+    assert found["check"]["detectable"]["probability"] > 0
+    kinds = {f["kind"] for place in found["check"]["locations"] for f in place["findings"]}
+    assert kinds <= {"class", "confidence"}
+    labels = {f["label"] for place in found["check"]["locations"] for f in place["findings"]}
+    assert labels <= {"dog", ""}
+    shown = run(capsys, *words, "--report", "r.html").out
+    assert "classes, probabilities = p_cat, p_dog" in " ".join(shown.split())
+    assert "on the wrong class at every x" in " ".join(shown.split())
+    assert "observed against predicted shares" in Path("r.html").read_text(encoding="utf-8")
+
+
+def test_classes_by_name_and_one_column_for_two(table, classes, capsys):
+    table(**classes)
+    both = as_json(capsys, "t.csv", "--x", "income", "--y", "animal", "--prob", "p_cat,p_dog")
+    one = as_json(
+        capsys, "t.csv", "--x", "income", "--y", "animal", "--prob", "p_dog", "--classes", "cat,dog"
+    )
+    coded = as_json(capsys, "t.csv", "--x", "income", "--y", "code", "--prob", "p_dog")
+    assert one["check"]["pvalue"] == both["check"]["pvalue"] == coded["check"]["pvalue"]
+    named = as_json(
+        capsys, "t.csv", "--x", "income", "--y", "code", "--prob", "p_cat,p_dog", "--classes", "0,1"
+    )
+    assert named["check"]["pvalue"] == both["check"]["pvalue"]
+
+
+def test_ordered_classes(table, classes, capsys):
+    low = np.minimum(classes["p_cat"], 0.5)
+    table(**classes, g1=low, g2=1 - low - 0.1, g3=np.full(90, 0.1), grade=np.tile(["1", "2", "3"], 30))
+    words = ("t.csv", "--x", "income", "--y", "grade", "--prob", "g1,g2,g3")
+    plain = as_json(capsys, *words)
+    ordered = as_json(capsys, *words, "--ordered")
+    kinds = {f["kind"] for place in ordered["check"]["locations"] for f in place["findings"]}
+    assert "shift" in kinds
+    assert "shift" not in {f["kind"] for p in plain["check"]["locations"] for f in p["findings"]}
+
+
+def test_counts(table, classes, capsys):
+    table(**classes)
+    found = as_json(capsys, "t.csv", "--x", "income", "--y", "visits", "--count-mean", "expected")
+    assert found["rejected"] is False
+    assert found["columns"]["count_mean"] == ["expected"]
+    assert found["check"]["effect"]["unit"] == "model standard deviations"
+
+
+def test_rows_that_depend_on_each_other(table, classes, capsys):
+    table(**classes)
+    words = ("t.csv", "--x", "income", "--y", "food", "--mean", "mu", "--std", "sd")
+    found = as_json(capsys, *words, "--groups", "who")
+    assert found["columns"]["groups"] == "who"
+    assert found["check"]["result"]["details"]["groups"] == 30
+    found = as_json(capsys, *words, "--dependence", "4")
+    assert found["check"]["result"]["details"]["block_length"] == 4
+    found = as_json(capsys, *words, "--dependence", "auto")
+    assert found["check"]["result"]["details"]["block_length"] >= 1
+    found = as_json(capsys, *words, "--groups", "who", "--by", "town")
+    assert all("groups" in c["result"]["details"] for c in found["groups"]["checks"])
+
+
+def test_a_classifier_to_import(table, classes, capsys, tmp_path):
+    table(**classes)
+    (tmp_path / "mine.py").write_text(
+        "import numpy as np\n"
+        "class Sure:\n"
+        "    classes_ = np.array(['cat', 'dog'])\n"
+        "    def fit(self, X, y): return self\n"
+        "    def predict(self, X): return None\n"
+        "    def predict_proba(self, X):\n"
+        "        p = 1 / (1 + np.exp(-8.0 * (X['income'].to_numpy() - 2.0)))\n"
+        "        return np.column_stack([1 - p, p])\n"
+        "import condgof.models\n"
+        "from condgof.models import Classifier\n"
+        "sure = Classifier(Sure().predict_proba, Sure.classes_)\n"
+        "counts = condgof.models.Poisson(mean=lambda x: np.exp(0.5 * (x['income'].to_numpy() - 2)))\n"
+    )
+    words = ("t.csv", "--x", "income", "--y", "animal")
+    imported = as_json(capsys, *words, "--model", "mine.py:sure")
+    columns = as_json(capsys, *words, "--prob", "p_cat,p_dog")
+    assert imported["check"]["pvalue"] == columns["check"]["pvalue"]
+    assert imported["check"]["locations"] == columns["check"]["locations"]
+    counts = as_json(capsys, "t.csv", "--x", "income", "--y", "visits", "--model", "mine.py:counts")
+    other = as_json(capsys, "t.csv", "--x", "income", "--y", "visits", "--count-mean", "expected")
+    assert counts["check"]["pvalue"] == other["check"]["pvalue"]
+
+
+PROB = ("--x", "income", "--y", "animal", "--prob", "p_cat,p_dog")
+ERRORS = {
+    "sum": ({"p_cat": np.full(90, 0.9)}, PROB, "must hold probabilities that sum up to 1 in each row"),
+    "negative": ({"p_cat": np.full(90, -0.5), "p_dog": np.full(90, 1.5)}, PROB, "in 90 of 90 rows"),
+    "one": ({"p_dog": np.full(90, 1.5)}, (*PROB[:5], "p_dog", "--classes", "cat,dog"), "lie between 0"),
+    "labels": ({}, (*PROB[:3], "town", *PROB[4:]), "--classes Bergen,Oslo"),
+    "names": ({}, (*PROB, "--classes", "a,b"), "holds 'cat', 'dog', and the classes of --classes are"),
+    "count": ({}, (*PROB, "--classes", "a,b,c"), "--classes names 3 classes and there are 2"),
+    "numbers": ({}, ("--x", "income", "--y", "code", *PROB[4:], "--classes", "0,x"), "--classes 0,1"),
+    "lonely": ({}, (*PROB[:4], "--count-mean", "expected", "--classes", "a,b"), "goes with --prob"),
+    "order": ({}, ("--x", "income", "--y", "food", "--mean", "mu", "--std", "sd", "--ordered"),
+              "--ordered goes with --prob"),
+    "ways": ({}, (*PROB, "--mean", "mu", "--std", "sd"), "the model comes one way"),
+    "many": ({}, ("--x", "income", "--y", "code,visits", *PROB[4:]), "one column of y"),
+    "text": ({}, (*PROB[:4], "--count-mean", "expected"), "Column 'animal' of t.csv holds"),
+    "mean": ({"expected": np.zeros(90)}, ("--x", "income", "--y", "visits", "--count-mean", "expected"),
+             "is a mean of counts and must be positive"),
+    "broken": ({}, ("--x", "income", "--y", "food", "--count-mean", "expected"), "not a whole number"),
+    "length": ({}, (*PROB, "--dependence", "soon"), "--dependence must be a block length"),
+    "both": ({}, (*PROB, "--dependence", "3", "--groups", "who"), "dependence= and groups= were both"),
+    "group": ({}, (*PROB, "--groups", "whom"), "Did you mean 'who'?"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_errors(case, table, classes, capsys):
+    changes, words, message = ERRORS[case]
+    table(**{**classes, **changes})
+    printed = run(capsys, "t.csv", *words, code=2)
+    assert message in printed.err
+    assert "Traceback" not in printed.err
+    assert printed.out == ""
+
+
+def test_missing_probabilities_are_dropped_with_their_rows(table, classes, capsys):
+    holes = classes["p_cat"].copy()
+    holes[:5] = np.nan
+    table(**{**classes, "p_cat": holes})
+    found = as_json(capsys, "t.csv", *PROB, "--drop-nulls")
+    assert found["data"]["dropped_rows"] == 5
+    assert found["data"]["rows"] == 85
+
+
+def test_large_tables_of_classes_are_read_whole(table, classes, capsys, monkeypatch):
+    monkeypatch.setattr("condgof.cli.check._load.STREAM_BYTES", 1)
+    table("t.parquet", **classes)
+    printed = run(capsys, "t.parquet", "--x", "income", "--y", "code", "--prob", "p_dog")
+    assert "predictions of classes and counts cannot be streamed" in printed.err
+
+
+def test_names_of_classes_from_columns():
+    assert spellings(["a", "b"]) == [("a", "b")]
+    assert spellings(["p(a)", "p(b)"])[-1] != ("p(a)", "p(b)")
+    assert ("a", "b") in spellings(["prob a", "prob b"])
