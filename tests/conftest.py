@@ -26,6 +26,21 @@ def line():
     return x, y, x.sum(axis=1, keepdims=True) - y
 
 
+#: How the reason of a browser test that did not run begins.
+NO_BROWSER = "no browser"
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say plainly that the report was not opened in a browser, if it was not."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    missing = [r for r in skipped if NO_BROWSER in str(r.longrepr)]
+    if missing:
+        terminalreporter.section("browser tests did not run", yellow=True)
+        terminalreporter.write_line(
+            f"{len(missing)} tests of the report need a browser (apt-get install chromium) and playwright"
+        )
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session, exitstatus):
     """In CI a skipped test is a failure: nothing may pass there by not running."""

@@ -107,7 +107,7 @@ def make_panel(kind, names, rng, centre=800.0):
         values[:, 1] += 0.7 * values[:, 0]
     weights = np.exp(-0.5 * rng.standard_normal(m) ** 2)
     if kind == "residuals":
-        return Panel(kind, tuple(names), values, weights)
+        return Panel(kind, tuple(f"residual of {name}" for name in names), values, weights)
     values = centre + 60 * values
     if kind == "samples":
         return Panel(
@@ -198,6 +198,7 @@ def make_check(
                 findings=findings,
                 words=f"With {where}: {said}.",
                 panel=make_panel(kind, y_columns, rng),
+                levels={name: str(label[name]) for name in levels if name in label},
             )
         )
     size = Interval(0.21, 0.17, 0.25) if bad else Interval(0.0, 0.0, 0.06)

@@ -6,8 +6,7 @@ from typing import Any
 
 from condgof.locate._inspect import Aims, inspect
 from condgof.locate._record import Check
-from condgof.methods import Options, Scored, Units, lay_out, prepare
-from condgof.models import ColumnsModel, as_model
+from condgof.methods import Options, Units, prepare_with_model
 from condgof.sample import RngLike, Seed
 from condgof.stein import DEFAULT_MEMORY
 
@@ -61,11 +60,6 @@ def check(
     aims = Aims.of(alpha, n_locations)
     options = Options.of(solver=solver, null="wild", n_boot=n_boot, engine=engine, memory=memory)
     seed = Seed.of(rng)
-    model, x, y = lay_out(model, x, y)
-    model = as_model(model)
-    scored = prepare(model, x, y, Units(scale_x, standardize), options, seed)
-    if not isinstance(scored, Scored):
-        model = scored.model
-    elif isinstance(model, ColumnsModel):  # of a small source, which is in memory
-        model = model.bind(x.with_extra(model.names).block_range(0, x.n).extra)
-    return inspect(model, scored, aims, options, seed)
+    units = Units(scale_x, standardize)
+    own, scored = prepare_with_model(model, x, y, units, options, seed)
+    return inspect(own, scored, aims, options, seed)

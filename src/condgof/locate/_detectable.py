@@ -11,6 +11,7 @@ k and of its square. What comes out goes through the combination that the adapti
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +21,7 @@ import numpy as np
 from condgof._typing import AnyArray, FloatArray
 from condgof.locate._bench import NORMAL, PAIRS
 from condgof.locate._record import Detectable
+from condgof.locate._words import decimals
 from condgof.methods import LOCAL_X, LOCAL_Y, SCALES_SHARE, Adapted, Scored, narrowed
 from condgof.sample import Seed, Use
 
@@ -30,6 +32,9 @@ ROWS_X = 1000
 TAIL = 0.05
 #: The least and the largest shift and logarithm of a ratio that are looked for, and steps of bisection.
 LEAST, MOST, STEPS = 1e-4, 4.0, 12
+
+
+HOPELESS = "With so few rows hardly any misfit would have been found."
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,6 +221,8 @@ def detectable_of(
     seed : Seed
         The source of randomness.
     """
+    if 2.0 ** (1 - n) > alpha / 2:  # so few signs that hardly any draw is below another
+        return Detectable(math.inf, None if tau else math.inf, POWER, alpha, HOPELESS)
     found = Statistics.of(adapted, rows, tau or 1.0, seed)
     normal = seed.stream(Use.CHECK, NORMAL).standard_normal((found.draws.shape[1],))
     threshold = float(np.quantile(found.combined(found.draws), 1.0 - alpha, method="higher"))
@@ -227,23 +234,23 @@ def detectable_of(
             middle = 0.5 * (low + high)
             enough = found.power(misfit(np.exp(middle)), n, threshold, normal) >= POWER
             low, high = (low, middle) if enough else (middle, high)
-        return float(np.exp(high))
+        return float(np.exp(high)) if high < np.log(MOST) else math.inf
 
     shift = smallest(lambda delta: shifted(delta, found.sigma, d_y))
     width = None
     if tau is None:
-        width = float(np.exp(smallest(lambda log: widened(np.exp(log), found.sigma, d_y))))
+        width = math.exp(smallest(lambda log: widened(np.exp(log), found.sigma, d_y)))
     return Detectable(shift, width, POWER, alpha, _words(shift, width, d_y))
 
 
 def _words(shift: float, width: float | None, d_y: int) -> str:
-    of = " of one column" if d_y > 1 else ""
+    of, by = (" of one column", "by") if d_y > 1 else ("", "of")
     parts = []
-    if shift < MOST:
-        parts.append(f"a constant shift{of} of {shift:.2g} model standard deviations")
-    if width is not None and width < np.exp(MOST):
-        parts.append(f"a spread{of} wrong by a factor of {width:.3g}")
+    if math.isfinite(shift):
+        parts.append(f"a constant shift{of} {by} {shift:.{decimals(shift)}f} model standard deviations")
+    if width is not None and math.isfinite(width):
+        parts.append(f"a spread{of} wrong by a factor of {width:.{decimals(width - 1.0)}f}")
     if not parts:
-        return "With so few rows hardly any misfit would have been found."
-    said = ", or ".join(parts)
-    return f"{said[0].upper()}{said[1:]}, would have been found with probability {POWER:g}."
+        return HOPELESS
+    said = ", or ".join(parts) + "," * (len(parts) > 1)
+    return f"{said[0].upper()}{said[1:]} would have been found with probability {POWER:g}."

@@ -17,7 +17,7 @@ from condgof.kernels import CovariateKernel, Gaussian
 from condgof.locate._bench import EFFECT, Bench
 from condgof.locate._record import Effect, Interval
 from condgof.locate._residuals import BY_SCORES, SD
-from condgof.locate._words import interval as span
+from condgof.locate._words import measured
 from condgof.methods import Scored
 from condgof.sample import Use
 from condgof.stein import SteinOperator, choose_landmarks
@@ -166,5 +166,5 @@ def effect_of(bench: Bench) -> Effect:
     shift = [
         float(np.sqrt(max(value, 0.0) / per_square)) for value in (found.estimate, found.low, found.high)
     ]
-    words = f"as large as a constant shift of {shift[0]:.2f} {unit} ({span(shift[1], shift[2])})"
-    return Effect(Interval(shift[0], shift[1], shift[2], LEVEL), unit, found, words)
+    size = Interval(shift[0], shift[1], shift[2], LEVEL)
+    return Effect(size, unit, found, f"as large as a constant shift of {measured(size, unit)}")

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import FloatArray
-from condgof.locate._record import SCHEMA, Check, _Record
+from condgof.locate._frozen import Record
+from condgof.locate._record import SCHEMA, Check
 from condgof.locate._shown import ShownGroups
-from condgof.locate._words import listed, probability
+from condgof.locate._text import probability
+from condgof.locate._words import listed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupedChecks(ShownGroups, _Record):
+class GroupedChecks(ShownGroups, Record):
     """A check of each group; ``grouped["Oslo"]`` is that of one.
 
     Parameters

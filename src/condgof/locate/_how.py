@@ -13,7 +13,7 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.locate._record import Finding, Interval
-from condgof.locate._words import interval as span
+from condgof.locate._words import measured, sized
 
 LEVEL = 0.95
 #: As many rows' worth of belief that the kurtosis is that of a normal.
@@ -66,7 +66,7 @@ class Estimate:
         """Put it in words; `looked_at`: how many findings share the error that is allowed."""
         named = evidence and self.excludes_model(1.0 - (1.0 - LEVEL) / looked_at)
         found = Interval(self.back(self.value), *self.ends(LEVEL), level=LEVEL)
-        words = _WORDS[self.kind](found, self.columns, unit)
+        words = _WORDS[self.kind](found, self.columns, unit, named)
         if several and self.kind != "correlation":
             words = f"{self.columns[0]}: {words}"
         return Finding(self.kind, self.columns, found, named, words)
@@ -211,37 +211,45 @@ def _tanh(value: float) -> float:
     return float(np.tanh(value))
 
 
-def _shift(found: Interval, columns: tuple[str, ...], unit: str) -> str:
-    side = ("low", "above") if found.estimate > 0 else ("high", "below")
-    low, high = sorted((abs(found.low), abs(found.high)))
-    ends = span(low, high) if found.low * found.high > 0 else span(found.low, found.high)
-    return f"the model is too {side[0]}: y lies {abs(found.estimate):.2f} {unit} {side[1]} it ({ends})"
+def _shift(found: Interval, columns: tuple[str, ...], unit: str, named: bool) -> str:
+    if not named:
+        return f"shift {measured(found, unit)}: no clear sign"
+    side, where = ("low", "above") if found.estimate > 0 else ("high", "below")
+    size = found if found.estimate > 0 else Interval(-found.estimate, -found.high, -found.low)
+    return f"the model is too {side}: y lies {measured(size, unit, f' {where} it')}"
 
 
-def _width(found: Interval, columns: tuple[str, ...], unit: str) -> str:
+def _width(found: Interval, columns: tuple[str, ...], unit: str, named: bool) -> str:
+    size, ends = sized(found.estimate, found.low, found.high)
+    if not named:
+        return f"spread {size} times the model's ({ends}): no clear sign"
     side = "narrow" if found.estimate > 1 else "wide"
-    size = f"{found.estimate:.2f} times as much as it says ({span(found.low, found.high)})"
-    return f"the model is too {side}: the data spread {size}"
+    return f"the model is too {side}: the data spread {size} times as much as it says ({ends})"
 
 
-def _skew(found: Interval, columns: tuple[str, ...], unit: str) -> str:
+def _skew(found: Interval, columns: tuple[str, ...], unit: str, named: bool) -> str:
+    size, ends = sized(found.estimate, found.low, found.high)
+    if not named:
+        return f"skewness {size} ({ends}) where the model has 0: no clear sign"
     side = "high" if found.estimate > 0 else "low"
-    ends = span(found.low, found.high)
-    return f"y leans to {side} values more than the model says: skewness {found.estimate:.2f} ({ends})"
+    return f"y is drawn out to {side} values more than the model says: skewness {size} ({ends})"
 
 
-def _tails(found: Interval, columns: tuple[str, ...], unit: str) -> str:
+def _tails(found: Interval, columns: tuple[str, ...], unit: str, named: bool) -> str:
+    size, ends = sized(found.estimate, found.low, found.high)
+    if not named:
+        return f"excess kurtosis {size} ({ends}) where the model has 0: no clear sign"
     side = "heavier" if found.estimate > 0 else "lighter"
-    ends = span(found.low, found.high)
-    return f"the tails of y are {side} than the model's: excess kurtosis {found.estimate:.2f} ({ends})"
+    return f"the tails of y are {side} than the model's: excess kurtosis {size} ({ends})"
 
 
-def _correlation(found: Interval, columns: tuple[str, ...], unit: str) -> str:
-    ends = span(found.low, found.high)
-    return (
-        f"{columns[0]} and {columns[1]} go together in another way than the model says: its residuals "
-        f"have correlation {found.estimate:.2f} ({ends})"
-    )
+def _correlation(found: Interval, columns: tuple[str, ...], unit: str, named: bool) -> str:
+    size, ends = sized(found.estimate, found.low, found.high)
+    pair = f"{columns[0]} and {columns[1]}"
+    if not named:
+        return f"correlation {size} ({ends}) of the residuals of {pair}: no clear sign"
+    said = f"{pair} go together in another way than the model says"
+    return f"{said}: its residuals have correlation {size} ({ends})"
 
 
 _WORDS = {

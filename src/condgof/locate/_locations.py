@@ -8,8 +8,9 @@ from condgof.locate._how import Estimate
 from condgof.locate._panel import panel_of
 from condgof.locate._record import Finding, Location
 from condgof.locate._residuals import Residuals
+from condgof.locate._text import probability
 from condgof.locate._where import Place
-from condgof.locate._words import EVERYWHERE, probability, reaches
+from condgof.locate._words import EVERYWHERE, reaches
 from condgof.locate._words import place as place_words
 
 

@@ -176,47 +176,11 @@ def power_criterion(
 def _lowrank_criterion(view: _View, flat: FloatArray, size: int, reg: float) -> FloatArray:
     """Power criterion from a low-rank factor of h, in two passes over the rows."""
     assert view.landmarks is not None
-    shape = (len(flat), size, view.n, view.scored.sample.d_y)
-    return criterion_map(
-        view.landmarks, view.rows(), view.features_at(flat), shape, view.engine, reg=reg
-    )
-
-
-def criterion_map(
-    landmarks: Landmarks,
-    rows: Rows,
-    features: Callable[[FloatArray], FloatArray],
-    shape: tuple[int, int, int, int],
-    engine: Engine,
-    *,
-    reg: float = 0.0,
-) -> FloatArray:
-    """Power criterion of sets of locations from a low-rank factor of h, in two passes over the rows.
-
-    Parameters
-    ----------
-    landmarks : Landmarks
-        The factor of h.
-    rows : Rows
-        The rows.
-    features : callable
-        From x (b, d_x) to k(x, v) (b, m) for all locations v.
-    shape : tuple of int
-        m, locations of a set, rows, columns of y.
-    engine : Engine
-        Where the work runs.
-    reg : float
-        Added to σ̂_V.
-
-    Returns
-    -------
-    ndarray of shape (m / locations of a set,)
-    """
-    m, size, n, d_y = shape
-    products, own = map_sums(landmarks, rows, features, m, engine)
+    n, features = view.n, view.features_at(flat)
+    products, own = map_sums(view.landmarks, view.rows(), features, len(flat), view.engine)
     totals = (np.square(products).sum(axis=0) - own).reshape(-1, size).sum(axis=1)
-    squares = map_spread(landmarks, rows, features, products, totals / n, size, engine)
-    share = 1.0 / (size * d_y * (n - 1))
+    squares = map_spread(view.landmarks, view.rows(), features, products, totals / n, size, view.engine)
+    share = 1.0 / (size * view.scored.sample.d_y * (n - 1))
     spread = 2.0 * share * np.sqrt(squares / (n - 1)) + reg
     out = np.zeros(len(totals))
     values: FloatArray = np.divide(share * totals / n, spread, out=out, where=spread > 0)

@@ -38,9 +38,13 @@ def panel_of(bench: Bench, place: Place, number: int) -> Panel:
     if density is not None:
         return Panel("density", names, values, weights, grid=density[0], density=density[1])
     if bench.model.can("sample"):
-        drawn = sample_rows(bench.model, sample, rows, rng)
-        keep = rng.random(len(rows)) < weights / weights.max()
-        return Panel("samples", names, values, weights, samples=drawn[keep])
+        # Rows are drawn as often as they count, so that the samples need no weights.
+        like = rng.choice(rows, len(rows), p=by_weight)
+        try:
+            drawn = sample_rows(bench.model, sample, like, rng)
+            return Panel("samples", names, values, weights, samples=drawn)
+        except CondgofError:
+            pass  # a picture is not worth an error: residuals will do
     shown = bench.rows.y if bench.rows.by != "none" else -bench.rows.scores
     kind = tuple(
         f"residual of {name}" if bench.rows.by != "none" else f"−score of {name}" for name in names
@@ -61,7 +65,7 @@ def _density(bench: Bench, rows: IntArray, values: FloatArray) -> tuple[FloatArr
         by_log = d_y == 1 and model.can("log_prob")
         density = _from_log_prob(pairs, model) if by_log else _from_marginals(pairs)
     except CondgofError:
-        return None  # a picture is not worth an error: samples or residuals will do
+        return None  # as below
     mean: FloatArray = np.where(pairs.inside, density, 0.0).mean(axis=0)
     return (grid, mean) if np.isfinite(mean).all() else None
 

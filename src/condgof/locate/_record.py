@@ -6,47 +6,21 @@ Everything that a report or a picture draws is in here, in bounded size: neither
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from condgof._typing import FloatArray
+from condgof.locate._frozen import Record
 from condgof.locate._shown import Shown
-from condgof.result import GofResult, _plain
+from condgof.locate._text import check_text
+from condgof.result import GofResult
 
 #: Version of the dictionary that `Check.to_dict` gives, and of ``condgof check --json``.
 SCHEMA = 1
 
 
-class _Record:
-    """A frozen record: its arrays are read-only, its mappings too, and it pickles."""
-
-    def __post_init__(self) -> None:
-        for name, value in self.__dict__.items():
-            if isinstance(value, np.ndarray):
-                value.flags.writeable = False
-            elif isinstance(value, Mapping) and not isinstance(value, MappingProxyType):
-                object.__setattr__(self, name, MappingProxyType(dict(value)))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {
-            name: dict(value) if isinstance(value, Mapping) else value
-            for name, value in self.__dict__.items()
-        }
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain Python objects, ready for JSON."""
-        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
-
-
 @dataclass(frozen=True)
-class Interval(_Record):
+class Interval(Record):
     """An estimate with its confidence interval.
 
     Parameters
@@ -64,7 +38,7 @@ class Interval(_Record):
 
 
 @dataclass(frozen=True)
-class Finding(_Record):
+class Finding(Record):
     """One way in which y differs from the model near a location.
 
     Parameters
@@ -94,7 +68,7 @@ class Finding(_Record):
 
 
 @dataclass(frozen=True, eq=False)
-class Panel(_Record):
+class Panel(Record):
     """What to draw of y near a location.
 
     Parameters
@@ -126,7 +100,7 @@ class Panel(_Record):
 
 
 @dataclass(frozen=True, eq=False)
-class Location(_Record):
+class Location(Record):
     """A place in x where the misfit is strongest, and what is wrong there.
 
     Parameters
@@ -179,7 +153,7 @@ class Location(_Record):
 
 
 @dataclass(frozen=True)
-class Effect(_Record):
+class Effect(Record):
     """How much: the size of the misfit, which does not grow with n.
 
     Parameters
@@ -202,7 +176,7 @@ class Effect(_Record):
 
 
 @dataclass(frozen=True)
-class Detectable(_Record):
+class Detectable(Record):
     """What the check could have seen: the smallest misfit that it finds with probability `power`.
 
     Parameters
@@ -225,7 +199,7 @@ class Detectable(_Record):
 
 
 @dataclass(frozen=True, eq=False)
-class Landscape(_Record):
+class Landscape(Record):
     """The misfit over x, for maps.
 
     Parameters
@@ -258,7 +232,7 @@ class Landscape(_Record):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Check(Shown, _Record):
+class Check(Shown, Record):
     """Does the model fit, and if not where, how and how badly?
 
     Parameters
@@ -328,8 +302,4 @@ class Check(Shown, _Record):
         return f"Check(n={self.result.n}, pvalue={self.result.pvalue:.4g}, named={named})"
 
     def __str__(self) -> str:
-        lines = [f"Check of a conditional density model, n = {self.result.n:,}", f"  {self.words}"]
-        for location in self.locations:
-            lines.append(f"  {'*' if location.named else ' '} {location.words}")
-        lines += [f"  note: {note}" for note in self.details.get("notes", ())]
-        return "\n".join(lines)
+        return check_text(self)

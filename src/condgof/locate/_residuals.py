@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
+from condgof.errors import CondgofError
 from condgof.locate._bench import Bench
 from condgof.locate._how import (
     Estimate,
@@ -16,7 +18,7 @@ from condgof.locate._how import (
     weighted_estimates,
 )
 from condgof.locate._where import Place
-from condgof.models import choose_coordinates, coordinates_of
+from condgof.models import ConditionalModel, choose_coordinates, coordinates_of
 
 SD = "model standard deviations"
 ON_SCORES = f"{SD} (on its normal-score scale)"
@@ -62,7 +64,7 @@ class Residuals:
         by, u, scores = bench.rows.by, bench.rows.y[some], bench.rows.scores[some]
         best = choose_coordinates(model, sample.d_y, "auto")
         own = u if best == by else coordinates_of(model, sample, best).u
-        plain = _plain_residuals(model, sample.y, sample.x_given) if model.can("mean_std") else None
+        plain = _plain_residuals(model, sample.y, sample.x_given)
         if sample.d_y == 1:
             if best in ("cdf", "marginals"):
                 same = plain is not None and np.allclose(plain, own, rtol=1e-6, atol=1e-6)
@@ -100,9 +102,14 @@ class Residuals:
         return found
 
 
-def _plain_residuals(model: object, y: FloatArray, x: object) -> FloatArray | None:
+def _plain_residuals(model: ConditionalModel, y: FloatArray, x: Any) -> FloatArray | None:
     """Return (y − mean)/std, or None where the model has no finite standard deviation."""
-    mean, std = (_columns(part, y.shape) for part in model.mean_std(x, len(y)))  # type: ignore[attr-defined]
+    if not model.can("mean_std"):
+        return None
+    try:
+        mean, std = (_columns(part, y.shape) for part in model.mean_std(x, len(y)))
+    except CondgofError:  # some have one in name only, such as a mixture in several dimensions
+        return None
     if not (np.isfinite(mean).all() and np.isfinite(std).all() and (std > 0).all()):
         return None
     values: FloatArray = (y - mean) / std

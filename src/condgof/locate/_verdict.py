@@ -6,16 +6,15 @@ from dataclasses import replace
 
 from condgof.locate._locations import location_words
 from condgof.locate._record import Check, Location
-from condgof.locate._words import probability
+from condgof.locate._text import verdict_words
 
 
 def verdict(check: Check) -> Check:
     """Return the check with its verdict in a sentence or two."""
-    p = probability(check.pvalue)
-    said = p if check.corrected_pvalue is None else f"{p}, corrected for all groups"
+    said = verdict_words(check)
     if not check.rejects:
-        return replace(check, words=f"No evidence against the model ({said}). {check.detectable.words}")
-    words = f"Evidence against the model ({said}): the misfit is {check.effect.words}."
+        return replace(check, words=f"{said}. {check.detectable.words}")
+    words = f"{said}: the misfit is {check.effect.words}."
     named = [location for location in check.locations if location.named]
     if named:
         return replace(check, words=f"{words} {named[0].words}")

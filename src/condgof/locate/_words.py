@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from condgof._typing import FloatArray
+from condgof.locate._record import Interval
 from condgof.sample import Sample
 
 #: A range that holds this share of the rows says nothing about where.
@@ -59,20 +60,38 @@ def _trimmed(text: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
-def interval(low: float, high: float, digits: int = 2) -> str:
-    """Write an interval as "0.17 to 0.25"."""
-    return f"{low:.{digits}f} to {high:.{digits}f}"
-
-
-def probability(pvalue: float) -> str:
-    """Write a p-value: "p = 0.41", "p = 0.001".
+def sized(estimate: float, low: float, high: float, about: float = 0.0) -> tuple[str, str]:
+    """Write an estimate and its interval with digits that its distance from `about` asks for.
 
     Examples
     --------
-    >>> probability(0.4123), probability(0.000999), probability(2e-7)
-    ('p = 0.41', 'p = 0.001', 'p = 2e-07')
+    >>> sized(0.21, 0.1712, 0.25), sized(0.0147, 0.0058, 0.0236), sized(1.0036, 1.001, 1.006, 1.0)
+    (('0.21', '0.17 to 0.25'), ('0.015', '0.006 to 0.024'), ('1.0036', '1.0010 to 1.0060'))
     """
-    return f"p = {pvalue:.1g}" if pvalue < 0.01 else f"p = {pvalue:.2g}"
+    digits = decimals(estimate - about)
+    return f"{estimate:.{digits}f}", f"{low + 0.0:.{digits}f} to {high + 0.0:.{digits}f}"
+
+
+def measured(found: Interval, unit: str, after: str = "") -> str:
+    """Write an interval with its unit: "0.21 model standard deviations above it (0.17 to 0.25)".
+
+    What the unit says in brackets goes with the interval.
+
+    Examples
+    --------
+    >>> measured(Interval(0.21, 0.17, 0.25), "sd (as scores suggest)", " above it")
+    '0.21 sd above it (0.17 to 0.25; as scores suggest)'
+    """
+    size, ends = sized(found.estimate, found.low, found.high)
+    base, _, note = unit.partition(" (")
+    return f"{size} {base}{after} ({ends}{'; ' + note.rstrip(')') if note else ''})"
+
+
+def decimals(value: float) -> int:
+    """Return how many decimals show two figures of a number: 2, or more for a small one."""
+    if value == 0 or not math.isfinite(value):
+        return 2
+    return min(max(2, 1 - math.floor(math.log10(abs(value)))), 6)
 
 
 def listed(parts: list[str]) -> str:

@@ -9,7 +9,7 @@ from condgof.methods._ksd import ksd
 from condgof.methods._lazy import lay_out
 from condgof.methods._mmd import mmd
 from condgof.methods._prepare import Scored, Units, check_count, check_reg
-from condgof.methods._solve import SOLVERS, Options, find_landmarks, prepare
+from condgof.methods._solve import SOLVERS, Options, find_landmarks, prepare_with_model
 from condgof.methods._stream import SUBSAMPLE, Stream, check_source_call, score_rows
 from condgof.methods._zheng import zheng
 
@@ -38,7 +38,7 @@ __all__ = [
     "lay_out",
     "mmd",
     "narrowed",
-    "prepare",
+    "prepare_with_model",
     "run_adaptive",
     "score_rows",
     "zheng",

@@ -71,7 +71,7 @@ def ksd(
     if isinstance(y, (Source, ArraySource)):
         y = replace(y, x_names=()) if isinstance(y, Source) else y
         small = options.chosen(y.n) == "exact" and check_source_call(y, None, options.solver)
-        scored = in_memory(model, y) if small else Stream.of(model, y, seed, options.engine)
+        scored = in_memory(model, y)[1] if small else Stream.of(model, y, seed, options.engine)
     else:
         scored = Scored.of(model, Sample.unconditional(y))
     rows = scored.subsample

@@ -14,6 +14,7 @@ from condgof.kernels import CovariateKernel, FiniteLocations, Radial
 from condgof.methods._lazy import lay_out
 from condgof.methods._prepare import Scored, Units, check_count
 from condgof.methods._stream import SUBSAMPLE, Stream, check_source_call, in_memory
+from condgof.models import ConditionalModel, as_model
 from condgof.null import NULLS, bootstrap_weights, check_null, spectral_draws
 from condgof.sample import Sample, Seed, Use
 from condgof.stein import (
@@ -108,12 +109,21 @@ class Options:
 
 def prepare(model: Any, x: Any, y: Any, units: Units, options: Options, seed: Seed) -> Scored | Stream:
     """Check and score a sample: arrays or a small source in memory, a large one as a stream."""
+    return prepare_with_model(model, x, y, units, options, seed)[1]
+
+
+def prepare_with_model(
+    model: Any, x: Any, y: Any, units: Units, options: Options, seed: Seed
+) -> tuple[ConditionalModel, Scored | Stream]:
+    """Do the same, and return the model, of these rows where they are in memory."""
     model, x, y = lay_out(model, x, y)
+    model = as_model(model)
     if not check_source_call(x, y, options.solver):
-        return Scored.of(model, Sample.of(x, y), units)
+        return model, Scored.of(model, Sample.of(x, y), units)
     if options.chosen(x.n) == "exact":
         return in_memory(model, x, units)
-    return Stream.of(model, x, seed, options.engine, units)
+    stream = Stream.of(model, x, seed, options.engine, units)
+    return stream.model, stream
 
 
 @dataclass(frozen=True, eq=False)

@@ -132,15 +132,17 @@ def score_rows(
         return own, Scored.of(own, sample, units)
 
 
-def in_memory(model: Any, source: Source | ArraySource, units: Units = Units()) -> Scored:
-    """Read a whole (small) source, for the exact solver."""
+def in_memory(
+    model: Any, source: Source | ArraySource, units: Units = Units()
+) -> tuple[ConditionalModel, Scored]:
+    """Read a whole (small) source, for the exact solver, with the model of its rows."""
     model = as_model(model)
     if isinstance(model, ColumnsModel):
         source = source.with_extra(model.names)
     block = source.block_range(0, source.n)
     if model.rows is not None and model.rows != source.n:
         raise ShapeError(f"The model is bound to {model.rows} rows and the source has {source.n}.")
-    return score_block(model, source, block, np.arange(source.n), units)
+    return score_rows(model, source, block, np.arange(source.n), units)
 
 
 def refuse_source(test: str, x: Any, y: Any) -> None:

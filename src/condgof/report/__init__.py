@@ -8,7 +8,8 @@ from condgof.report._figures import draw_fit, draw_where, new_figure, use_log_ti
 from condgof.report._groups import groups_page
 from condgof.report._page import check_page
 from condgof.report._plot_power import plot_power
-from condgof.report._plots import plot_how, plot_result, plot_where
+from condgof.report._plot_where import plot_where
+from condgof.report._plots import plot_how, plot_result
 from condgof.report._power import draw_power
 from condgof.report._taxi import draw_change, draw_gallery, draw_maps, draw_pair
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import numpy as np
 
 from condgof.locate import Check, Finding, GroupedChecks
@@ -53,7 +52,7 @@ def check_card(check: Check) -> str:
         ("rows", f"{check.result.n:,}"),
     ]
     places = "".join(
-        f'<tr><td style="{_LINE}">{"●" if place.named else "○"} {i}</td>'
+        f'<tr><td style="{_LINE}">{"●" if place.named else "○"}&nbsp;{i}</td>'
         f'<td style="{_LINE}">{html(shorten(place.where, 120))}</td>'
         f'<td style="{_LINE}">{pvalue(place.pvalue)}</td>'
         f'<td style="{_LINE}">{html(_found(place.findings))}</td></tr>'

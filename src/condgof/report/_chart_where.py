@@ -10,7 +10,7 @@ from condgof._typing import AnyArray, FloatArray
 from condgof.locate import Check
 from condgof.report._escape import html
 from condgof.report._levels import coordinate, cut, is_level, level_means, levels_shown, room
-from condgof.report._marks import Places, legend, marks
+from condgof.report._marks import Places, extents, legend, marks
 from condgof.report._numbers import number
 from condgof.report._reduce import (
     SHADES,
@@ -26,6 +26,7 @@ from condgof.report._reduce import (
 from condgof.report._svg import Frame, picture, room_for, text
 
 HEIGHT = "evidence of misfit"
+FRAMES = " Dashed frame: what the chosen number stands for."
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,7 @@ def _map(check: Check, regular: Regular, key: str) -> Drawn:
     frame = Frame(
         (across[0] - size[0] / 2, across[-1] + size[0] / 2), up, height=380, top=44, left=room_for(up)
     )
+    places = Places.of(check, a, b)
     known = np.isfinite(values)
     shade = shades(values, highest(check))
     layers = [(known & (shade == i), f"s{i}") for i in range(SHADES)]
@@ -141,12 +143,13 @@ def _map(check: Check, regular: Regular, key: str) -> Drawn:
         frame.y_axis(y_name, grid=False),
         frame.x_axis(x_name),
         legend(frame, highest(check)),
-        *marks(frame, check, Places.of(check, a, b), key),
+        *marks(frame, check, places, key, extents(frame, check, (a, b), places)),
     ]
     desc = f"A map over {x_name} and {y_name}. {_peak(check, [a, b])} {_locations_words(check)}"
     title = f"Misfit over {x_name} and {y_name}"
     svg = picture(frame, parts, key=key, title=title, desc=desc, live=True)
-    return Drawn(svg, "Shade: how clearly a misfit around that place shows. Dots: rows of data.")
+    caption = "Shade: how clearly a misfit around that place shows. Dots: rows of data."
+    return Drawn(svg, f"{caption}{FRAMES if check.locations else ''}")
 
 
 def _profile(check: Check, column: int, key: str) -> Drawn:
@@ -213,12 +216,14 @@ def _pair(check: Check, pair: tuple[int, int], key: str) -> Drawn:
     frame = Frame(
         x_frame.ends, y_frame.ends, top=44, bottom=below,
         height=int(np.clip(44 + 32 * strips, 184, 334)) + below,
-        left=34 + room(y_frame.names) if y_frame.names else room_for(y_frame.ends),
+        left=max(34 + room(y_frame.names), int(0.75 * room(x_frame.names))) if y_frame.names
+        else room_for(y_frame.ends),
     )  # fmt: skip
     inside = _inside(frame, x, y)
     shade = shades(scape.values, highest(check))
     layers = [(inside & (shade == i), f"d{i}") for i in range(SHADES)]
     x_name, y_name = (scape.columns[c] for c in pair)
+    places = Places(x_frame.marks, y_frame.marks)
     parts = [
         frame.y_axis(y_name, grid=False) if not y_frame.names else frame.side(y_name),
         frame.x_axis(x_name) if not x_frame.names else frame.foot(x_name),
@@ -226,13 +231,18 @@ def _pair(check: Check, pair: tuple[int, int], key: str) -> Drawn:
         *(_level_foot(frame, i, n) for i, n in enumerate(x_frame.names)),
         *(frame.dots(x[rows], y[rows], kind) for rows, kind in layers),
         legend(frame, highest(check)),
-        *marks(frame, check, Places(x_frame.marks, y_frame.marks), key),
+        *marks(frame, check, places, key, extents(frame, check, pair, places)),
     ]
     desc = f"Scatter of {int(inside.sum()):,} rows. {_peak(check, list(pair))} {_locations_words(check)}"
     svg = picture(
         frame, parts, key=key, title=f"Misfit over {x_name} and {y_name}", desc=desc, live=True
     )
-    caption = "Each dot is a row of data; stronger and larger: a misfit around it shows more clearly."
+    caption = (
+        "Each dot is a row of data; stronger and larger: a misfit around it shows more clearly."
+        f"{FRAMES if check.locations else ''}"
+        if key.endswith("0")
+        else f"The same over {x_name} and {y_name}."
+    )
     return Drawn(svg, f"{caption}{x_note}{y_note}")
 
 

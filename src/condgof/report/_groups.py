@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from condgof.locate import Check, GroupedChecks
+from condgof.locate import SCHEMA, Check, GroupedChecks
 from condgof.report._escape import html
 from condgof.report._html import Safe, folded, paragraph, table
 from condgof.report._numbers import pvalue, size
@@ -57,7 +58,28 @@ def groups_page(
         + "".join(shown.values())
         + _run(grouped, order, command, notes)
     )
-    return page(heading, below, f"{head} · {heading}", body)
+    return page(heading, below, f"{head} · {heading}", body, _summary(grouped))
+
+
+def _summary(grouped: GroupedChecks) -> dict[str, Any]:
+    """Return the verdicts of all groups, for machines that read a page."""
+    groups = {
+        name: {
+            "n": check.result.n,
+            "pvalue": check.result.pvalue,
+            "corrected_pvalue": check.corrected_pvalue,
+            "effect": check.effect.interval.to_dict(),
+        }
+        for name, check in grouped.checks.items()
+    }
+    left_out = dict(grouped.left_out)
+    return {
+        "schema": SCHEMA,
+        "by": grouped.by,
+        "alpha": grouped.alpha,
+        "groups": groups,
+        "left_out": left_out,
+    }
 
 
 def _sections(grouped: GroupedChecks, order: Sequence[str]) -> dict[str, str]:

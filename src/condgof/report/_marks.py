@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +39,23 @@ class Places:
         return Places(at, tuple(float(v) for v in np.interp(at, x[known], values[known])))
 
 
-def marks(frame: Frame, check: Check, places: Places, key: str) -> list[str]:
+def extents(frame: Frame, check: Check, pair: tuple[int, int], places: Places) -> list[str]:
+    """Return for each location the rectangle of two columns that it stands for, shown with its mark."""
+    names = [check.landscape.columns[c] for c in pair]
+    drawn = []
+    for i, location in enumerate(check.locations):
+        sides = []
+        for name, axis, at in zip(names, (frame.x, frame.y), (places.x[i], places.y[i]), strict=True):
+            one_level = (at - 0.5, at + 0.5) if name in location.levels else axis
+            low, high = location.reach.get(name, one_level)
+            sides.append((max(low, min(axis)), min(high, max(axis))))
+        (a, b), (c, d) = frame.at_x(np.array(sides[0])), np.sort(frame.at_y(np.array(sides[1])))
+        size = f'width="{max(b - a, 1):.1f}" height="{max(d - c, 1):.1f}"'
+        drawn.append(f'<rect class="extent" x="{a:.1f}" y="{c:.1f}" {size} rx="3"/>')
+    return drawn
+
+
+def marks(frame: Frame, check: Check, places: Places, key: str, around: Sequence[str] = ()) -> list[str]:
     """Draw each location as a numbered link; marks upon each other are moved apart, with a leader."""
     if not check.locations:
         return []
@@ -61,6 +78,7 @@ def marks(frame: Frame, check: Check, places: Places, key: str) -> list[str]:
         drawn.append(
             f'{leader}<a class="mark{" named" if location.named else ""}" href="#{home}-loc{i + 1}" '
             f'data-loc="{home}-loc{i + 1}" aria-label="{html(words)}"><title>{html(words)}</title>'
+            f"{around[i] if around else ''}"
             f'<circle cx="{seen_x[i]:.1f}" cy="{seen_y[i]:.1f}" r="11"/>'
             f'<text x="{seen_x[i]:.1f}" y="{seen_y[i] + 4.5:.1f}" text-anchor="middle">{i + 1}</text>'
             "</a>"

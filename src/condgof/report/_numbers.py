@@ -68,6 +68,8 @@ def once_in(value: float) -> str:
     >>> once_in(0.000999), once_in(0.35), once_in(0.034)
     ('about once in 1,000', 'about 35 times in 100', 'about 3.4 times in 100')
     """
+    if value >= 0.99:
+        return "nearly always"
     if value >= 0.01:
         return f"about {number(100 * value, 2)} times in 100"
     times = 1 / value

@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
+from typing import Any
 
 from condgof.locate import Check
-from condgof.report._escape import html
+from condgof.report._escape import html, script_json
 from condgof.report._html import bullets, folded
 from condgof.report._run_notes import check_facts, notes_of, python_lines, what_was_run
 from condgof.report._verdict import evidence, headline, verdict
@@ -57,7 +58,18 @@ def check_page(
     body = section(check, "c0") + what_was_run(
         check_facts(check), "c0", command, python_lines(check), said
     )
-    return page(heading, below, f"{headline(check)} · {heading}", body)
+    return page(heading, below, f"{headline(check)} · {heading}", body, summary(check))
+
+
+def summary(check: Check) -> dict[str, Any]:
+    """Return the numbers of a check without what is only drawn, for machines that read a page."""
+    numbers = check.to_dict()
+    del numbers["landscape"]
+    numbers["result"] = {k: v for k, v in numbers["result"].items() if k != "null_distribution"}
+    numbers["locations"] = [
+        {k: v for k, v in place.items() if k != "panel"} for place in numbers["locations"]
+    ]
+    return numbers
 
 
 def section(check: Check, key: str, level: int = 2) -> str:
@@ -71,8 +83,11 @@ def section(check: Check, key: str, level: int = 2) -> str:
     return text
 
 
-def page(heading: str, below: str, tab: str, body: str) -> str:
-    """Put a body into a page, with style and script and the policy that allows just these two."""
+def page(heading: str, below: str, tab: str, body: str, numbers: Mapping[str, Any]) -> str:
+    """Put a body into a page, with style and script and the policy that allows just these two.
+
+    `numbers` are there for machines, as JSON in the element with the id "numbers".
+    """
     style, script = _style(), _read("page.js")
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; base-uri "
@@ -93,6 +108,7 @@ def page(heading: str, below: str, tab: str, body: str) -> str:
         f'<main id="main">{body}</main>\n'
         f"<footer>{reading}Made by condgof. This file needs no network and holds no more of the data "
         "than it shows.</footer>\n"
+        f'<script type="application/json" id="numbers">{script_json(numbers)}</script>\n'
         f"<script>{script}</script>\n</body>\n</html>\n"
     )
 

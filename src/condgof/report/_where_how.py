@@ -79,9 +79,10 @@ def _introduction(check: Check) -> str:
             "The place with a solid number" if named == 1 else f"The {named} places with a solid number"
         )
         verb = "is" if named == 1 else "are each"
+        dashed = " Places with a dashed number are only where to look." * (named < len(check.locations))
         return (
-            f"{those} {verb} evidence by itself: some rows chose it, and other rows tested it. "
-            f"Places with a dashed number are only where to look. {ways}"
+            f"{those} {verb} evidence by itself: some rows chose it, and other rows tested it.{dashed} "
+            f"{ways}"
         )
     rejected = check.rejects
     because = (
