@@ -28,6 +28,27 @@ def check(
 ) -> Check:
     """Check a conditional density model: does it fit, and if not where, how and how badly?
 
+    - The *verdict* is that of `adaptive` on all rows.
+    - *Where*: one half of the rows chooses up to `n_locations` places in x, well apart, at which the
+      power criterion of `fscd` with one location is largest; a place looks at all columns of x or at
+      those that matter there. The other half tests them. Their p-values are corrected for looking at
+      several by the maximum over joint draws (step-down), and a place is *named* if the verdict rejects
+      and its corrected p-value is at most alpha. For a true model the probability that any place is
+      named is at most alpha. Other places are where to look, and no evidence.
+    - *How*: near each place, shift, width, skew, tails and (for d_y > 1) correlation of the model's
+      residuals, weighted by nearness, each with a 95% interval, from the rows that tested the place;
+      from scores alone, shift and width by E[s] = 0 and E[s(y − c)] = −1.
+    - *How much*: the constant shift, in model standard deviations, that has the discrepancy of the
+      data. It does not grow with n.
+    - *What could have been seen*: the constant shift, and the ratio of spreads, that `adaptive` finds
+      with probability 0.8 at this n and x; an approximation, good to about ±0.1 in that probability.
+
+    Above 32,768 rows all but the verdict come from that many, drawn at random. With fewer than 60 rows
+    no places are looked for.
+
+    Do not use it when parameters of the model were fitted on this same sample, or when rows are
+    dependent.
+
     Parameters
     ----------
     model : ConditionalModel or anything `as_model` takes
@@ -37,13 +58,18 @@ def check(
     alpha : float
         Level of the verdict and of the locations.
     n_locations : int
-        How many places to look at, at most.
+        How many places to look at, at most; 0 for none.
     standardize, scale_x, solver, n_boot, rng, engine, memory
         As in `adaptive`.
 
     Returns
     -------
     Check
+        ``result``, ``locations``, ``effect``, ``detectable``, ``landscape``, ``words``; ``print`` it.
+
+    See Also
+    --------
+    check_groups : the same within groups of rows.
 
     Examples
     --------

@@ -48,7 +48,7 @@ def between(low: float, high: float) -> tuple[str, str]:
     Examples
     --------
     >>> between(2103.4, 2896.1), between(-0.0213, 0.0178)
-    (('2,100', '2,900'), ('-0.02', '0.018'))
+    (('2,100', '2,900'), ('-0.021', '0.018'))
     """
     width = high - low
     step = 10.0 ** math.floor(math.log10(width / 20)) if width > 0 else 0.0
