@@ -70,7 +70,8 @@ class ScipyCounts(CountModel):
     def sample(self, x: Any, rng: np.random.Generator, n: int | None = None) -> FloatArray:
         """Draw one count for each row of x, (n, 1)."""
         size = self.rows or row_count(x, n)
-        return np.asarray(self._law(x, size).rvs(size=(size, 1), random_state=rng), dtype=np.float64)
+        # By inversion: SciPy's own samplers want whole numbers of an integer type for some parameters.
+        return np.asarray(self._law(x, size).ppf(rng.random((size, 1))), dtype=np.float64)
 
     def mean_std(self, x: Any, n: int | None = None) -> tuple[FloatArray, FloatArray]:
         """Return mean and standard deviation, (n, 1) each."""
