@@ -11,7 +11,8 @@ import numpy as np
 from condgof._typing import FloatArray
 from condgof.errors import InputError
 from condgof.kernels import Gaussian, Kernel, Radial
-from condgof.methods._adaptive_solve import Design, Part, Parts, narrowed, solve_adaptive
+from condgof.methods._adaptive_design import Design, narrowed
+from condgof.methods._adaptive_solve import Part, Parts, solve_adaptive
 from condgof.methods._prepare import Scored, Units, check_count
 from condgof.methods._solve import Options, prepare
 from condgof.methods._stream import Stream
