@@ -1,7 +1,7 @@
 """Kernels of a discrete y: on the cells of a finite set, and exactly centred under the model.
 
-A model with known probabilities has, for each row, residuals r = e_y − p over the cells, whose mean given
-x is 0. Whatever the kernel l on the cells, with L = ΨΨᵀ its matrix there,
+A model with known probabilities has, for each row, residuals r = e_y − p over the cells, whose mean
+given x is 0. Whatever the kernel l on the cells, with L = ΨΨᵀ its matrix there,
 
     l(y, y') − E l(Y, y') − E l(y, Y') + E l(Y, Y') = r·L·r' = ⟨Ψᵀr, Ψᵀr'⟩,
 
@@ -33,9 +33,9 @@ Map: TypeAlias = Literal["same", "sums"] | FloatArray
 class Ordinal(Kernel):
     """Kernel on ordered categories: −|a − b|/2, counted in steps from one category to the next.
 
-    Its features are the indicators of y ≤ t, for all t but the last category: two categories are the more
-    alike, the fewer lie between them. It is positive definite once centred, which is all that is needed.
-    For models of a discrete y, as `kernel_y`.
+    Its features are the indicators of y ≤ t, for all t but the last category: two categories are the
+    more alike, the fewer lie between them. It is positive definite once centred, which is all that is
+    needed. For models of a discrete y, as `kernel_y`.
 
     Examples
     --------
@@ -64,8 +64,8 @@ class Block:
     start, stop : int
         Which columns.
     positions : ndarray of shape (stop − start,), optional
-        Where the cells lie, in increasing order; None for cells without an order, and for columns that are
-        features already.
+        Where the cells lie, in increasing order; None for cells without an order, and for columns that
+        are features already.
     distances : bool
         Whether a distance between positions means something: it does for counts, and is a number of
         steps for ordered categories.
@@ -180,7 +180,8 @@ def _main(kernel: Any, block: Block, y: FloatArray, seed: Seed) -> CellKernel:
     default = kernel == Gaussian("median")
     if not isinstance(kernel, (Radial, Categorical, Ordinal)):
         raise InputTypeError(
-            "kernel_y of a discrete y must be condgof.Categorical(), condgof.Ordinal() or a radial kernel, "
+            "kernel_y of a discrete y must be condgof.Categorical(), condgof.Ordinal() or a radial "
+            "kernel, "
             f"got {kernel!r}."
         )
     if isinstance(kernel, Categorical) or (default and block.positions is None):
@@ -209,7 +210,7 @@ def on_positions(kernel: Radial, block: Block) -> CellKernel:
 
 
 def cell_scales(cells: Cells, bandwidths: tuple[float, ...]) -> tuple[CellKernel, ...]:
-    """Return the kernels on y that the adaptive test combines: those of `bandwidths` where y has a scale.
+    """Return the kernels on y that the adaptive test combines; `bandwidths` are for counts.
 
     Examples
     --------

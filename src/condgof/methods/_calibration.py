@@ -42,14 +42,14 @@ def calibration(
 
         P(y = c | P(x) = p) = p_c   for all classes c and almost all p,
 
-    which is called *strong* or *canonical* calibration (calibration of the largest probability alone, what a
-    reliability diagram shows, is less). For a continuous or a count model the prediction is mean and
-    standard deviation: among all x with the same two, y has the predicted distribution. It is a test of
-    the model with its predictions as covariates: `adaptive`, unless asked otherwise.
+    which is called *strong* or *canonical* calibration (calibration of the largest probability alone,
+    what a reliability diagram shows, is less). For a continuous or a count model the prediction is mean
+    and standard deviation: among all x with the same two, y has the predicted distribution. It is a test
+    of the model with its predictions as covariates: `adaptive`, unless asked otherwise.
 
     A calibrated model may still be wrong: one that ignores x and predicts the shares of the classes is
-    calibrated. `adaptive` on x itself tests for more, and needs more data where x has many columns. Do not
-    use it on the data that the model was fitted (or recalibrated) on.
+    calibrated. `adaptive` on x itself tests for more, and needs more data where x has many columns. Do
+    not use it on the data that the model was fitted (or recalibrated) on.
 
     Parameters
     ----------
@@ -65,8 +65,8 @@ def calibration(
     Returns
     -------
     GofResult
-        That of the test, with ``details["test"]`` and ``details["conditioned_on"]``, what takes the place
-        of x; its ``strongest_location`` is a prediction.
+        That of the test, with ``details["test"]`` and ``details["conditioned_on"]``, what takes the
+        place of x; its ``strongest_location`` is a prediction.
 
     Examples
     --------
@@ -122,7 +122,8 @@ def predictions(model: AtRows, n: int) -> tuple[AnyArray, tuple[str, ...]]:
 def _mean_std(model: ConditionalModel, n: int) -> tuple[FloatArray, tuple[str, ...]]:
     if not (model.can("mean_std") or model.can("location_scale")):
         raise UnsupportedModelError(
-            "calibration needs the model's mean and standard deviation (mean_std), and this one has neither "
+            "calibration needs the model's mean and standard deviation (mean_std), and this one has "
+            "neither "
             "them nor class probabilities. Use adaptive with the predictions of your choice as x."
         )
     location, scale = model.mean_std(None, n) if model.can("mean_std") else model.location_scale(None, n)

@@ -156,7 +156,7 @@ class AdaptiveStatistic:
             "strongest_scale": table[best],
             "scales_pvalue": pvalue(*combine(evidence, shares)),
         }
-        if self.local is not None:
+        if self.local is not None and len(values) > count:
             at = Family(z[count:, 0], z[count:, 1:])
             evidence.append(at.log_mean_exp())
             shares = [*(SCALES_SHARE * share for share in shares), 1.0 - SCALES_SHARE]

@@ -10,7 +10,15 @@ import numpy as np
 from condgof._typing import FloatArray
 from condgof.engine import Engine
 from condgof.errors import InputError
-from condgof.kernels import CellKernel, CovariateKernel, FiniteLocations, Gaussian, Kernel, Radial, ResponseKernel
+from condgof.kernels import (
+    CellKernel,
+    CovariateKernel,
+    FiniteLocations,
+    Gaussian,
+    Kernel,
+    Radial,
+    ResponseKernel,
+)
 from condgof.methods._optimize import Training, optimize_locations
 from condgof.methods._prepare import Scored, Units, check_count, check_reg, split, train_size
 from condgof.methods._random import gaussian_locations, row_locations

@@ -19,7 +19,7 @@ from condgof.kernels import (
     resolve_x,
     resolve_y,
 )
-from condgof.models import STANDARDIZED_BY, as_model, choose_coordinates, coordinates_of, numbered
+from condgof.models import STANDARDIZED_BY, Law, as_model, choose_coordinates, coordinates_of, numbered
 from condgof.sample import Sample, Seed
 from condgof.stein import ArrayRows, SteinOperator
 
@@ -65,6 +65,8 @@ class Scored:
         What the model says of itself.
     cells : Cells, optional
         What the residuals are of, where y is discrete.
+    law : Law, optional
+        From which y can be drawn anew given x, where it is discrete.
     """
 
     sample: Sample
@@ -77,6 +79,7 @@ class Scored:
     reparametrized: str | None = None
     model_notes: tuple[str, ...] = ()
     cells: Cells | None = None
+    law: Law | None = None
 
     @classmethod
     def of(cls, model: Any, sample: Sample, units: Units = Units()) -> Scored:
@@ -98,6 +101,7 @@ class Scored:
             reparametrized=seen.reparametrized,
             model_notes=(*model.notes, *seen.notes),
             cells=seen.cells,
+            law=seen.law,
         )
 
     def take(self, rows: IntArray) -> Scored:
@@ -108,9 +112,12 @@ class Scored:
             y=self.y[rows],
             scores=self.scores[rows],
             x=self.x[rows],
+            law=None if self.law is None else self.law.take(rows),
         )
 
-    def kernels(self, kernel_x: Any, kernel_y: Any, seed: Seed) -> tuple[CovariateKernel, ResponseKernel]:
+    def kernels(
+        self, kernel_x: Any, kernel_y: Any, seed: Seed
+    ) -> tuple[CovariateKernel, ResponseKernel]:
         """Make the kernels ready for this sample."""
         # y first: asking for Laplace on y is refused before any distance is computed.
         ready_y = self.kernel_on_y(kernel_y, seed)

@@ -13,6 +13,7 @@ from condgof.errors import InputError
 from condgof.kernels import CovariateKernel, FiniteLocations, ResponseKernel
 from condgof.methods._lazy import lay_out
 from condgof.methods._prepare import Scored, Units, check_count
+from condgof.methods._redraw import law_is_known, redraw
 from condgof.methods._stream import SUBSAMPLE, Stream, check_source_call, in_memory
 from condgof.models import as_model
 from condgof.null import NULLS, bootstrap_weights, check_null, spectral_draws
@@ -149,6 +150,10 @@ def solve(
         The source of randomness.
     """
     n = scored.n
+    if law_is_known(scored, options.null, options.chosen(n)) and isinstance(scored, Scored):
+        found = redraw(scored, kernel_x, kernel_y, options.null, options.n_boot, seed, options.engine)
+        if found is not None:
+            return Solution(found[0], found[1] / (n - 1), "exact", NULLS["model"], {"null": "model"})
     if isinstance(scored, Scored) and options.chosen(n) == "exact":
         keep = options.memory // 8  # of the budget, what tiles leave
         weights = bootstrap_weights(options.null, n, options.n_boot, seed, keep)

@@ -40,6 +40,7 @@ from condgof.models._positive import Exponential, Gamma, LogNormal
 from condgof.models._probabilities import Probabilities, probabilities
 from condgof.models._ratio import RatioModel, from_ratio
 from condgof.models._residual import ResidualScale, residual_scale_by_cv, with_residual_scale
+from condgof.models._residuals import Law
 from condgof.models._scipy import from_scipy
 from condgof.models._statsmodels import from_statsmodels
 from condgof.models._student import StudentT
@@ -65,6 +66,7 @@ __all__ = [
     "InverseGaussian",
     "JaxModel",
     "Laplace",
+    "Law",
     "LogNormal",
     "LogProbModel",
     "NegativeBinomial",

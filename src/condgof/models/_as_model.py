@@ -22,7 +22,8 @@ SUPPORTED = """\
   condgof.from_score(f) or condgof.from_log_prob(f) for a function f(y, x)
   condgof.models.Normal, NormalMixture, StudentT, Laplace, Gamma, Exponential, LogNormal, Beta,
   Uniform, Poisson, NegativeBinomial, Binomial, and their bound(...) for arrays of parameters
-  condgof.probabilities(P) for class probabilities, an object with predict_proba, condgof.from_ratio(f)"""
+  condgof.probabilities(P) for class probabilities, an object with predict_proba,
+  condgof.from_ratio(f)"""
 
 
 def as_model(obj: Any) -> ConditionalModel:

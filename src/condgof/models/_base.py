@@ -60,8 +60,8 @@ class ConditionalModel:
         """Return ∇_y log p(y|x), (n, d_y) or (n,)."""
         self._lacks("score")
 
-    def residuals(self, y: AnyArray, x: Any, by: str) -> tuple[FloatArray, FloatArray]:
-        """Return a discrete y as kernels compare it, (n, 1), and its residuals, of mean 0 given x."""
+    def residuals(self, y: AnyArray, x: Any, by: str) -> Any:
+        """Return a discrete y as kernels compare it, with its residuals, of mean 0 given x."""
         self._lacks("residuals")
 
     def score_and_error(self, y: AnyArray, x: Any) -> tuple[AnyArray, AnyArray | None]:

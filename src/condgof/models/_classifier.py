@@ -57,7 +57,9 @@ class Classifier(DiscreteFitted):
         if values.ndim != 2 or len(values) != n:
             raise ShapeError(f"{self.library} predicted a shape of {values.shape}, and x has {n} rows.")
         if values.shape[1] < 2:
-            raise InputError(f"{self.library} was fitted on a single class, so that there is nothing to test.")
+            raise InputError(
+                f"{self.library} was fitted on a single class, so that there is nothing to test."
+            )
         return probabilities(values, self.classes)
 
 

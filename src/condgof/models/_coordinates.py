@@ -18,6 +18,7 @@ from condgof.errors import InputError, NumericalError, ShapeError, UnsupportedMo
 from condgof.kernels import Cells
 from condgof.models._base import ConditionalModel, check_rows, check_scores
 from condgof.models._discrete import FULL, PLAIN, DiscreteModel, refuse_standardizing
+from condgof.models._residuals import Law
 from condgof.models._support import Line
 from condgof.sample import Sample
 
@@ -56,6 +57,8 @@ class Coordinates:
         Where y is discrete: `scores` are residuals, and these say what of.
     notes : tuple of str
         What a reader should know of the observations.
+    law : Law, optional
+        From which a discrete y can be drawn anew.
     """
 
     u: FloatArray
@@ -64,6 +67,7 @@ class Coordinates:
     reparametrized: str | None = None
     cells: Cells | None = None
     notes: tuple[str, ...] = ()
+    law: Law | None = None
 
 
 def choose_coordinates(model: ConditionalModel, d_y: int, standardize: Any) -> str:
@@ -140,9 +144,9 @@ def coordinates_of(model: ConditionalModel, sample: Sample, by: str) -> Coordina
 def _discrete(model: ConditionalModel, sample: Sample, by: str) -> Coordinates:
     """Return the residuals of a discrete y."""
     assert isinstance(model, DiscreteModel)
-    u, residuals = model.residuals(sample.y_given, sample.x_given, by)
+    seen = model.residuals(sample.y_given, sample.x_given, by)
     notes = model.remarks(sample.y_given, sample.x_given)
-    return Coordinates(u, residuals, cells=model.cells(by), notes=notes)
+    return Coordinates(seen.u, seen.values, cells=model.cells(by), notes=notes, law=seen.law)
 
 
 def numbered(model: ConditionalModel, sample: Sample) -> Sample:

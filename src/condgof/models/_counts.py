@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
-from condgof.errors import InputError, InputTypeError, NumericalError
+from condgof.errors import InputError, NumericalError
 from condgof.kernels import Cells
 from condgof.models._base import as_rows
-from condgof.models._discrete import DiscreteModel, flat, whole_numbers
+from condgof.models._discrete import DiscreteModel, Residuals, flat, whole_numbers
 from condgof.models._lattice import COUNT, COUNTS, cell_of, cell_probabilities, standardised
 from condgof.models._parameters import Parameter, check_positive
 from condgof.models._parametric import Parametric, Values
-from condgof.models._residuals import one_hot_less
+from condgof.models._residuals import CellLaw, one_hot_less
 
 #: The smallest standard deviation that counts are measured in: a model may be certain of one value.
 LEAST_SCALE = 1e-6
@@ -43,8 +43,8 @@ class CountModel(DiscreteModel):
         """Return the cells of a standardised count."""
         return COUNTS
 
-    def residuals(self, y: AnyArray, x: Any, by: str) -> tuple[FloatArray, FloatArray]:
-        """Return y in standard deviations, (n, 1), and the residuals over its cells."""
+    def residuals(self, y: AnyArray, x: Any, by: str) -> Residuals:
+        """Return y in standard deviations, and the residuals over its cells."""
         y = self.numbers(y, x)
         location, scale = (part[:, 0] for part in self.location_scale(x, len(y)))
         scale = np.maximum(scale, LEAST_SCALE)
@@ -56,7 +56,9 @@ class CountModel(DiscreteModel):
                 f"{self._name} has no finite mean, standard deviation or CDF in {len(bad)} of {len(y)} "
                 f"rows, the first in row {bad[0]} (counted from 0). Check the model there."
             )
-        return u[:, None], one_hot_less(p, cell_of(u))
+        codes = cell_of(u)
+        law = CellLaw(p, one_hot_less, COUNT, codes)
+        return Residuals(u[:, None], law.of(codes), law)
 
     def support(self, x: Any, n: int, d_y: int) -> tuple[AnyArray, AnyArray]:
         """Return the open interval around the counts that can be."""
@@ -91,7 +93,9 @@ class CountFamily(Parametric, CountModel):
                 check_positive(value, name)
             if name in self.SHARES and not ((value >= 0) & (value <= 1)).all():
                 row = int(np.flatnonzero(~((value >= 0) & (value <= 1)))[0])
-                raise InputError(f"{name} must lie between 0 and 1, and is {value[row, 0]} in row {row}.")
+                raise InputError(
+                    f"{name} must lie between 0 and 1, and is {value[row, 0]} in row {row}."
+                )
             values.append(value)
         return tuple(values)
 
@@ -191,7 +195,8 @@ class NegativeBinomial(CountFamily):
     mean : float or callable
         μ: a constant, or a function x → (n,).
     dispersion : float or callable
-        As `mean`; what statsmodels calls alpha, and 1/size. The nearer to 0, the nearer to a Poisson model.
+        As `mean`; what statsmodels calls alpha, and 1/size. The nearer to 0, the nearer to a Poisson
+        model.
 
     Examples
     --------

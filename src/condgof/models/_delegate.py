@@ -12,7 +12,7 @@ from condgof._typing import AnyArray, FloatArray
 from condgof.errors import ShapeError, UnsupportedModelError
 from condgof.models._answers import grid_of
 from condgof.models._base import ConditionalModel
-from condgof.models._discrete import DiscreteModel
+from condgof.models._discrete import DiscreteModel, Residuals
 from condgof.sample import fresh, take_rows
 
 
@@ -130,7 +130,7 @@ class DiscreteDelegate(Delegate, DiscreteModel):
         """Return y as numbers, checked, (n,)."""
         return _discrete(self._model(x)).numbers(y, self._x(x))
 
-    def residuals(self, y: AnyArray, x: Any, by: str) -> tuple[FloatArray, FloatArray]:
+    def residuals(self, y: AnyArray, x: Any, by: str) -> Residuals:
         """Return y as kernels compare it, and the residuals."""
         return _discrete(self._model(x)).residuals(y, self._x(x), by)
 
@@ -141,7 +141,9 @@ class DiscreteDelegate(Delegate, DiscreteModel):
 
 def _discrete(model: ConditionalModel) -> DiscreteModel:
     if not isinstance(model, DiscreteModel):
-        raise UnsupportedModelError(f"{model._name} is continuous for some rows and discrete for others.")
+        raise UnsupportedModelError(
+            f"{model._name} is continuous for some rows and discrete for others."
+        )
     return model
 
 

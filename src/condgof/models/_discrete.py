@@ -1,11 +1,13 @@
 """Models of a discrete y: labels, ordered categories and counts.
 
-There is no score ∇_y log p. Its place take residuals r(y, x) over a fixed set of cells, with E r(Y, x) = 0
-under the model for every x, exactly; kernels of a discrete y (`condgof.kernels`) make features of them.
+There is no score ∇_y log p. Its place take residuals r(y, x) over a fixed set of cells, with E r(Y, x) =
+0 under the model for every x, exactly; kernels of a discrete y (`condgof.kernels`) make features of
+them.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,10 +22,30 @@ from condgof.errors import (
 )
 from condgof.kernels import Cells
 from condgof.models._base import ConditionalModel
+from condgof.models._residuals import Law
 from condgof.sample import as_numbers
 
 #: Which residuals a test may ask for: those of y itself, or with them all that the model can be held to.
 PLAIN, FULL = "plain", "full"
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """What kernels see of a discrete y.
+
+    Parameters
+    ----------
+    u : ndarray of shape (n, 1)
+        y as they compare it.
+    values : ndarray of shape (n, cells)
+        The residuals, of mean 0 given x under the model.
+    law : Law, optional
+        From which y can be drawn anew, for the null distribution.
+    """
+
+    u: FloatArray
+    values: FloatArray
+    law: Law | None = None
 
 
 class DiscreteModel(ConditionalModel):
@@ -46,14 +68,15 @@ class DiscreteModel(ConditionalModel):
         """Return what the columns of the residuals are of."""
         raise NotImplementedError
 
-    def residuals(self, y: AnyArray, x: Any, by: str) -> tuple[FloatArray, FloatArray]:
-        """Return y as kernels compare it, (n, 1), and the residuals, (n, cells)."""
+    def residuals(self, y: AnyArray, x: Any, by: str) -> Residuals:
+        """Return y as kernels compare it, with its residuals."""
         raise NotImplementedError
 
     def _lacks(self, ability: str) -> NoReturn:
         if ability == "score":
             raise UnsupportedModelError(
-                f"{self._name} is a model of a discrete y, which has no score ∇_y log p(y|x). The tests see "
+                f"{self._name} is a model of a discrete y, which has no score ∇_y log p(y|x). The tests "
+                f"see "
                 "its residuals instead: adaptive, kcsd, fscd and calibration take it as it is."
             )
         super()._lacks(ability)
@@ -81,7 +104,8 @@ def whole_numbers(y: AnyArray, low: AnyArray, high: AnyArray, model: str) -> Flo
     broken = np.flatnonzero(values != np.floor(values))
     if len(broken):
         raise InputError(
-            f"{model} is a model of counts, and y is not a whole number in {len(broken)} of {len(values)} "
+            f"{model} is a model of counts, and y is not a whole number in {len(broken)} of "
+            f"{len(values)} "
             f"rows, the first in row {broken[0]} (counted from 0). A continuous y needs another model."
         )
     bad = np.flatnonzero((values < low) | (values > high))

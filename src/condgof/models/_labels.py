@@ -73,7 +73,8 @@ class Classes:
         else:
             if y.dtype.kind not in "OUS":
                 raise InputTypeError(
-                    f"y holds numbers, and the classes are called {_listed(self.labels)}. Pass y as those "
+                    f"y holds numbers, and the classes are called {_listed(self.labels)}. Pass y as "
+                    f"those "
                     "names, or the classes as numbers."
                 )
             given = np.array([str(label) for label in y])
@@ -84,7 +85,8 @@ class Classes:
         bad = np.flatnonzero(known[found] != given)
         if len(bad):
             raise InputError(
-                f"y has labels that are not among the classes in {len(bad)} of {len(y)} rows, the first in "
+                f"y has labels that are not among the classes in {len(bad)} of {len(y)} rows, the first "
+                f"in "
                 f"row {bad[0]} (counted from 0): {y[bad[0]]!r}. The classes are {_listed(self.labels)}."
             )
         return np.asarray(found, dtype=np.int64)

@@ -1,10 +1,10 @@
 """Counts as cells of a common finite set: y in the model's standard deviations, cut into cells.
 
 u = (y − location(x))/scale(x) is rounded to cells of an eighth, from −8 to 8; what lies beyond goes into
-the outermost. That is a function of y whose form depends on x alone, and so changes neither the hypothesis
-nor the level, and the probability of a cell is a difference of two values of the CDF: whatever the size of
-the counts, sums over their support are never needed. Where the scale is below 8 a cell holds at most one
-count, so that nothing is merged but far tails.
+the outermost. That is a function of y whose form depends on x alone, and so changes neither the
+hypothesis nor the level, and the probability of a cell is a difference of two values of the CDF:
+whatever the size of the counts, sums over their support are never needed. Where the scale is below 8 a
+cell holds at most one count, so that nothing is merged but far tails.
 """
 
 from __future__ import annotations

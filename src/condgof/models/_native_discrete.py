@@ -33,16 +33,20 @@ COUNTS: dict[str, Reader] = {
     ),
 }
 #: NumPyro's names for the same.
-COUNTS |= {f"{name}{how}": COUNTS[name] for name in ("Binomial", "Bernoulli") for how in ("Probs", "Logits")}
 COUNTS |= {
-    name: COUNTS["GammaPoisson"]
-    for name in ("NegativeBinomialProbs", "NegativeBinomialLogits", "NegativeBinomial2")
+    f"{name}{how}": COUNTS[name] for name in ("Binomial", "Bernoulli") for how in ("Probs", "Logits")
 }
+for _name in ("NegativeBinomialProbs", "NegativeBinomialLogits", "NegativeBinomial2"):
+    COUNTS[_name] = COUNTS["GammaPoisson"]
 CATEGORICAL = ("Categorical", "CategoricalProbs", "CategoricalLogits")
 
 
 def discrete_form(
-    name: str | None, dist: Any, rows: int, probs: Callable[[], FloatArray], read: Callable[[str], FloatArray]
+    name: str | None,
+    dist: Any,
+    rows: int,
+    probs: Callable[[], FloatArray],
+    read: Callable[[str], FloatArray],
 ) -> DiscreteModel:
     """Return our model of a discrete distribution, or refuse.
 
@@ -66,7 +70,8 @@ def discrete_form(
         return COUNTS[name](read, dist)
     known = "Categorical, Bernoulli, Binomial, Poisson and NegativeBinomial"
     raise UnsupportedModelError(
-        f"{type(dist).__name__} is a discrete distribution that is not known here; {known} are. For others "
+        f"{type(dist).__name__} is a discrete distribution that is not known here; {known} are. For "
+        f"others "
         "there are condgof.from_log_prob(f, backend=..., support='counts') and condgof.probabilities(P)."
     )
 
@@ -107,11 +112,11 @@ def joined(parts: Sequence[DiscreteModel]) -> DiscreteModel:
     if len(parts) == 1:
         return first
     if isinstance(first, Probabilities):
-        return replace(first, values=np.concatenate([p.values for p in parts]))  # type: ignore[attr-defined]
-    assert isinstance(first, CountFamily)
-    names = first._parameters()
+        values = [part.values for part in parts if isinstance(part, Probabilities)]
+        return replace(first, values=np.concatenate(values))
+    families = [part for part in parts if isinstance(part, CountFamily)]
     whole = {
-        name: np.concatenate([part._parameters()[name].value for part in parts])  # type: ignore[attr-defined]
-        for name in names
+        name: np.concatenate([part._parameters()[name].value for part in families])
+        for name in families[0]._parameters()
     }
-    return type(first).bound(**whole)
+    return type(families[0]).bound(**whole)

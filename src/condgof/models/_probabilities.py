@@ -10,9 +10,9 @@ import numpy as np
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import InputError, NonFiniteError, ShapeError, UnsupportedModelError
 from condgof.kernels import Block, Cells
-from condgof.models._discrete import FULL, DiscreteModel
+from condgof.models._discrete import FULL, DiscreteModel, Residuals
 from condgof.models._labels import Classes
-from condgof.models._residuals import normalised, one_hot_less, residuals_of
+from condgof.models._residuals import CellLaw, normalised, one_hot_less
 from condgof.sample import as_numbers
 
 #: Rows that are looked at together: what is made of them stays small beside the probabilities.
@@ -89,11 +89,11 @@ class Probabilities(DiscreteModel):
             return Cells(tuple(blocks), "labels, their ranks and their log-probabilities in the model")
         return Cells(tuple(blocks), "labels")
 
-    def residuals(self, y: AnyArray, x: Any, by: str) -> tuple[FloatArray, FloatArray]:
-        """Return the classes as positions, (n, 1), and the residuals."""
+    def residuals(self, y: AnyArray, x: Any, by: str) -> Residuals:
+        """Return the classes as positions, and the residuals."""
         codes, make = self.classes.find(y), full if by == FULL else one_hot_less
-        found = residuals_of(self.values, codes, make, self.cells(by).width)
-        return codes[:, None].astype(np.float64), found
+        law = CellLaw(self.values, make, self.cells(by).width, codes)
+        return Residuals(codes[:, None].astype(np.float64), law.of(codes), law)
 
     def remarks(self, y: AnyArray, x: Any) -> tuple[str, ...]:
         """Tell of observations that the model gives no probability."""
@@ -135,7 +135,9 @@ class Probabilities(DiscreteModel):
         self._check("cdf")
         at = np.ravel(values).astype(np.float64) if self._plain(values) else self.numbers(values, x)
         below = (self.classes.values[:, None] <= at).astype(np.float64)
-        return np.concatenate([normalised(self.values[part]) @ below for part in _parts(len(self.values))])
+        return np.concatenate(
+            [normalised(self.values[part]) @ below for part in _parts(len(self.values))]
+        )
 
     def _plain(self, y: AnyArray) -> bool:
         return np.asarray(y).dtype.kind in "biuf"
@@ -171,7 +173,8 @@ class Probabilities(DiscreteModel):
     def _check(self, what: str) -> None:
         if not self.can(what):
             raise UnsupportedModelError(
-                f"Classes without an order have no {what}. Pass ordered=True to condgof.probabilities if "
+                f"Classes without an order have no {what}. Pass ordered=True to condgof.probabilities "
+                f"if "
                 "the order of the classes means something."
             )
 
@@ -270,7 +273,8 @@ def _check(P: AnyArray) -> None:
         bad = np.flatnonzero(~np.isfinite(sums))
         if len(bad):
             raise NonFiniteError(
-                f"P has NaN or infinite values, the first in row {part.start + bad[0]} (counted from 0). "
+                f"P has NaN or infinite values, the first in row {part.start + bad[0]} (counted from "
+                f"0). "
                 "Check the model there.",
                 count=len(bad),
                 first_row=int(part.start + bad[0]),
@@ -279,7 +283,8 @@ def _check(P: AnyArray) -> None:
         if len(bad):
             row = int(bad[0])
             raise InputError(
-                f"P must hold probabilities that sum to 1 in each row; row {part.start + row} (counted from "
+                f"P must hold probabilities that sum to 1 in each row; row {part.start + row} (counted "
+                f"from "
                 f"0) has the sum {sums[row]:.6g} and the smallest entry {least[row]:.3g}. Pass "
                 "probabilities, not scores or logits."
             )
@@ -288,5 +293,3 @@ def _check(P: AnyArray) -> None:
 def bernoulli(p: FloatArray, classes: Any = None) -> Probabilities:
     """Model of two classes from the probability of the second one, (n,)."""
     return probabilities(np.clip(np.asarray(p, dtype=np.float64).reshape(-1), 0.0, 1.0), classes)
-
-

@@ -4,11 +4,11 @@ With ρ(y) = p(y+1|x)/p(y|x), which needs no normalising constant, and any funct
 
     (A f)(y) = a(y) f(y+1) − b(y) f(y),   a(y) = ρ(y)/(1 + ρ(y)),   b(y) = 1/(1 + ρ(y−1)),   b(low) = 0,
 
-has mean 0: p(y) a(y) = p(y+1) b(y+1) = p(y) p(y+1)/(p(y) + p(y+1)), so that the sum telescopes, and at both
-ends of the support nothing is left over (at the upper one ρ = 0). It is the forward difference operator of
-Yang, Liu, Rao and Neville (2018) with a weight 1/(1 + ρ) on the step from y to y+1. Their own, ρ(y) f(y+1) −
-f(y), has unbounded scores where the model finds an observation too small, and its mirror image where it finds
-it too large; a and b lie between 0 and 1 everywhere.
+has mean 0: p(y) a(y) = p(y+1) b(y+1) = p(y) p(y+1)/(p(y) + p(y+1)), so that the sum telescopes, and at
+both ends of the support nothing is left over (at the upper one ρ = 0). It is the forward difference
+operator of Yang, Liu, Rao and Neville (2018) with a weight 1/(1 + ρ) on the step from y to y+1. Their
+own, ρ(y) f(y+1) − f(y), has unbounded scores where the model finds an observation too small, and its
+mirror image where it finds it too large; a and b lie between 0 and 1 everywhere.
 """
 
 from __future__ import annotations
@@ -21,14 +21,25 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import InputError, InputTypeError, NonFiniteError, NumericalError, ShapeError, SupportError
+from condgof.errors import (
+    InputError,
+    InputTypeError,
+    NonFiniteError,
+    NumericalError,
+    ShapeError,
+    SupportError,
+)
 from condgof.kernels import Cells
 from condgof.models._base import ConditionalModel, row_count
 from condgof.models._call import call_density
-from condgof.models._discrete import DiscreteModel, whole_numbers
+from condgof.models._discrete import DiscreteModel, Residuals, whole_numbers
 from condgof.models._lattice import COUNT, COUNTS, FINENESS, REACH, standardised
 from condgof.sample import as_numbers, fresh
 
+#: Widths to either side of the mode over which ratios are normalised, and what may be left out there.
+WINGS, NEGLIGIBLE = 14.0, 1e-9
+#: Up to so many counts in a row, and in all rows together.
+MOST_COUNTS, MOST_NUMBERS = 2048, 2**22
 #: How often a search for the mode, or for the width, doubles its step.
 DOUBLINGS = 48
 
@@ -60,8 +71,8 @@ class RatioModel(DiscreteModel):
         """Return the open interval around the counts that can be."""
         return np.array(self.low - 1.0), np.array(np.inf)
 
-    def residuals(self, y: AnyArray, x: Any, by: str) -> tuple[FloatArray, FloatArray]:
-        """Return y in units of the model's width, (n, 1), and A applied to each cell.
+    def residuals(self, y: AnyArray, x: Any, by: str) -> Residuals:
+        """Return y in units of the model's width, and A applied to each cell.
 
         Functions of the standardised count are linear between the middles of cells, so that large counts
         have derivatives too; they are weighted by the model's width.
@@ -74,15 +85,40 @@ class RatioModel(DiscreteModel):
         if np.isnan(backward).any() or ((backward == -np.inf) & (y > self.low)).any():
             bad = np.flatnonzero(np.isnan(backward) | ((backward == -np.inf) & (y > self.low)))
             raise SupportError(self._name, len(bad), len(y), int(bad[0]))
-        location, scale = (part[:, 0] for part in self.location_scale(x, len(y)))
-        weight = np.maximum(1.0, 2.0 * scale)
-        ahead = weight * expit(forward)
-        behind = np.where(y > self.low, weight * expit(-backward), 0.0)
-        u = standardised(y, location, scale)
-        out = np.zeros((len(y), COUNT))
-        _add_hats(out, standardised(y + 1.0, location, scale), ahead)
-        _add_hats(out, u, -behind)
-        return u[:, None], out
+        units = Units(*(part[:, 0] for part in self.location_scale(x, len(y))))
+        ahead, behind = expit(forward), np.where(y > self.low, expit(-backward), 0.0)
+        law = self._law(y, x, units)
+        return Residuals(units.of(y)[:, None], units.steps(y, ahead, behind), law)
+
+    def _law(self, y: FloatArray, x: Any, units: Units) -> RatioLaw | None:
+        """Normalise the ratios over all counts that matter; None where these are too many.
+
+        This serves to draw y anew for the null distribution, and for nothing else.
+        """
+        from scipy.special import expit
+
+        start = np.maximum(self.low, np.minimum(units.location - WINGS * units.scale, y))
+        reach = max(
+            float((units.location - start + WINGS * units.scale).max()), float((y - start).max())
+        )
+        count = int(reach) + 2
+        if count > MOST_COUNTS or count * len(y) > MOST_NUMBERS:
+            return None
+        before = self.log_ratio(np.maximum(start - 1.0, self.low), x)
+        steps = np.stack([self.log_ratio(start + k, x) for k in range(count)], axis=1)
+        with np.errstate(invalid="ignore"):
+            logs = np.cumsum(np.column_stack([np.zeros(len(y)), steps[:, :-1]]), axis=1)
+        logs = np.where(np.isnan(logs), -np.inf, logs)
+        p = np.exp(logs - logs.max(axis=1, keepdims=True))
+        p /= p.sum(axis=1, keepdims=True)
+        left_out = (p[:, 0] * (start > self.low)).max() + p[:, -1].max()
+        if not np.isfinite(p).all() or left_out > NEGLIGIBLE:
+            return None
+        back = np.column_stack([before, steps[:, :-1]])
+        first = (start <= self.low)[:, None] & (np.arange(count) == 0)
+        steps, back = (np.where(np.isnan(part), -np.inf, part) for part in (steps, back))
+        behind = np.where(first, 0.0, expit(-back))
+        return RatioLaw(p, expit(steps), behind, start, units, (y - start).astype(np.int64))
 
     def location_scale(self, x: Any, n: int | None = None) -> tuple[FloatArray, FloatArray]:
         """Return the mode and the half-width of the model at x, (n, 1) each, found from ratios.
@@ -100,7 +136,8 @@ class RatioModel(DiscreteModel):
         mode = start + _first(falls, n)
         if not np.isfinite(mode).all():
             raise NumericalError(
-                "The ratios p(y+1|x)/p(y|x) do not fall below 1, however large y is, so that there is no "
+                "The ratios p(y+1|x)/p(y|x) do not fall below 1, however large y is, so that there is "
+                "no "
                 "such model. Check the function."
             )
 
@@ -114,12 +151,65 @@ class RatioModel(DiscreteModel):
         bad = np.flatnonzero(np.isnan(values))
         if len(bad):
             raise NonFiniteError(
-                f"The ratio p(y+1|x)/p(y|x) is not a number in {len(bad)} of {len(y)} rows, the first in "
-                f"row {bad[0]} (counted from 0), at y = {y[bad[0]]:g}. Where the model ends, it should be 0.",
+                f"The ratio p(y+1|x)/p(y|x) is not a number in {len(bad)} of {len(y)} rows, the first "
+                f"in "
+                f"row {bad[0]} (counted from 0), at y = {y[bad[0]]:g}. Where the model ends, it should "
+                f"be 0.",
                 count=len(bad),
                 first_row=int(bad[0]),
             )
         return values
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Location and scale of counts, (n,) each."""
+
+    location: FloatArray
+    scale: FloatArray
+
+    def take(self, rows: IntArray) -> Units:
+        """Return those of some rows."""
+        return Units(self.location[rows], self.scale[rows])
+
+    def of(self, y: FloatArray) -> FloatArray:
+        """Return the standardised counts."""
+        return standardised(y, self.location, self.scale)
+
+    def steps(self, y: FloatArray, ahead: FloatArray, behind: FloatArray) -> FloatArray:
+        """Return a(y) at the cells of y + 1 less b(y) at those of y, times a weight, (n, cells)."""
+        weight = np.maximum(1.0, 2.0 * self.scale)
+        out = np.zeros((len(y), COUNT))
+        _add_hats(out, self.of(y + 1.0), weight * ahead)
+        _add_hats(out, self.of(y), -weight * behind)
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class RatioLaw:
+    """Probabilities of counts from `start` on, (n, K), with a and b of the operator at each of them."""
+
+    probabilities: FloatArray
+    ahead: FloatArray
+    behind: FloatArray
+    start: FloatArray
+    units: Units
+    observed: IntArray
+
+    @property
+    def linear(self) -> bool:
+        """False: the operator is not e_y − p."""
+        return False
+
+    def take(self, rows: IntArray) -> RatioLaw:
+        """Return the law of some rows."""
+        parts = (self.probabilities[rows], self.ahead[rows], self.behind[rows], self.start[rows])
+        return RatioLaw(*parts, self.units.take(rows), self.observed[rows])
+
+    def of(self, codes: IntArray) -> FloatArray:
+        """Return the residuals of counts, by their number from `start` on, (n, cells)."""
+        rows = np.arange(len(codes))
+        return self.units.steps(self.start + codes, self.ahead[rows, codes], self.behind[rows, codes])
 
 
 def _first(holds: Callable[[FloatArray], AnyArray], n: int) -> FloatArray:
@@ -161,13 +251,17 @@ class FromRatio(RatioModel):
 
     def log_ratio(self, y: FloatArray, x: Any) -> FloatArray:
         """Return the log of what the function returns, (n,)."""
-        raw = as_numbers(call_density(self.function, y.copy(), fresh(x)), "What the ratio function returns")
+        raw = as_numbers(
+            call_density(self.function, y.copy(), fresh(x)), "What the ratio function returns"
+        )
         if raw.shape not in ((len(y),), (len(y), 1)):
             raise ShapeError(f"The ratio must be one number for each row, ({len(y)},), got {raw.shape}.")
         values = raw.reshape(-1).astype(np.float64)
         if (values < 0).any():
             row = int(np.flatnonzero(values < 0)[0])
-            raise InputError(f"A ratio of probabilities is not negative, got {values[row]:g} in row {row}.")
+            raise InputError(
+                f"A ratio of probabilities is not negative, got {values[row]:g} in row {row}."
+            )
         with np.errstate(divide="ignore"):
             return np.log(values)
 
@@ -199,8 +293,8 @@ def from_ratio(function: Callable[..., Any], *, low: int = 0) -> RatioModel:
 
     The tests use a difference Stein operator: with ρ the ratio and any function f,
     ρ(y)/(1 + ρ(y))·f(y+1) − f(y)/(1 + ρ(y−1)), without the last term at the smallest count, has mean 0
-    under the model, exactly. Where a model has a CDF, its closed form or library is the better choice: it
-    also tells apart what a Stein operator hardly sees (weights of separated modes).
+    under the model, exactly. Where a model has a CDF, its closed form or library is the better choice:
+    it also tells apart what a Stein operator hardly sees (weights of separated modes).
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -53,13 +53,70 @@ class LazyResiduals:
         return made if dtype is None else made.astype(dtype, copy=False)
 
 
-def residuals_of(probabilities: AnyArray, codes: IntArray, make: Make, width: int) -> FloatArray:
-    """Return residuals, (n, width), as an array where that is not large."""
-    lazy = LazyResiduals(probabilities, codes, make, width)
-    if len(codes) * width <= HELD:
-        return np.asarray(lazy)
-    # It is taken by rows and turned into an array like any other, and so passes for one.
-    return cast(FloatArray, lazy)
+class Law(Protocol):
+    """What a model says of the cells of each row: enough to draw them anew."""
+
+    @property
+    def probabilities(self) -> AnyArray:
+        """Probabilities of the cells, (n, K)."""
+        ...
+
+    @property
+    def observed(self) -> IntArray:
+        """The cells that were observed, (n,)."""
+        ...
+
+    @property
+    def linear(self) -> bool:
+        """Whether residuals are e_y − p and nothing else."""
+        ...
+
+    def take(self, rows: IntArray) -> Law:
+        """Return the law of some rows."""
+        ...
+
+    def of(self, codes: IntArray) -> FloatArray:
+        """Return the residuals of cells (n,), (n, width)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class CellLaw:
+    """What a model says of the cells of each row: enough to draw them anew, and to have their residuals.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n, K)
+        Of the cells, row by row.
+    make : callable
+        Makes residuals.
+    width : int
+        How many columns they have.
+    observed : ndarray of int, shape (n,)
+        The cells that were observed.
+    """
+
+    probabilities: AnyArray
+    make: Make
+    width: int
+    observed: IntArray
+
+    @property
+    def linear(self) -> bool:
+        """Whether residuals are e_y − p and nothing else."""
+        return self.make is one_hot_less
+
+    def take(self, rows: IntArray) -> CellLaw:
+        """Return the law of some rows."""
+        return replace(self, probabilities=self.probabilities[rows], observed=self.observed[rows])
+
+    def of(self, codes: IntArray) -> FloatArray:
+        """Return the residuals of cells (n,), (n, width): an array, where that is not large."""
+        lazy = LazyResiduals(self.probabilities, codes, self.make, self.width)
+        if len(codes) * self.width <= HELD:
+            return np.asarray(lazy)
+        # It is taken by rows and turned into an array like any other, and so passes for one.
+        return cast(FloatArray, lazy)
 
 
 def normalised(probabilities: AnyArray) -> FloatArray:

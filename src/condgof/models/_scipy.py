@@ -29,7 +29,9 @@ from condgof.models._positive import Exponential, Gamma, LogNormal
 from condgof.models._scipy_counts import discrete_model
 from condgof.models._student import StudentT
 
-SUPPORTED = "a frozen scipy.stats distribution, continuous or discrete, or condgof.from_scipy(f) for f(x) → one"
+SUPPORTED = (
+    "a frozen scipy.stats distribution, continuous or discrete, or condgof.from_scipy(f) for f(x) → one"
+)
 
 Family: TypeAlias = tuple[type[Parametric], dict[str, Any]]
 
@@ -228,7 +230,8 @@ def _new_style(obj: Any, stats: Any) -> ConditionalModel:
     """Read Normal(mu=..., sigma=...) and what make_distribution makes."""
     if any(base.__name__ == "DiscreteDistribution" for base in type(obj).__mro__):
         raise UnsupportedModelError(
-            f"{type(obj).__name__} is a discrete distribution of SciPy's new kind, which is not taken yet. "
+            f"{type(obj).__name__} is a discrete distribution of SciPy's new kind, which is not taken "
+            f"yet. "
             "Those of the old kind are: scipy.stats.poisson(mu), binom(n, p), nbinom(n, p) and others."
         )
     values = {name: _number_or_rows(v) for name, v in obj._original_parameters.items()}

@@ -49,7 +49,9 @@ class ScipyCounts(CountModel):
         return replace(self, parameters={name: p.take(rows) for name, p in self.parameters.items()})
 
     def _law(self, x: Any, n: int) -> Any:
-        return self.freeze(**{name: p.at(x, n, (1,), finite=False) for name, p in self.parameters.items()})
+        return self.freeze(
+            **{name: p.at(x, n, (1,), finite=False) for name, p in self.parameters.items()}
+        )
 
     def _bounds(self, x: Any, n: int) -> tuple[AnyArray, AnyArray]:
         low, high = (np.asarray(end, dtype=np.float64) for end in self._law(x, n).support())
@@ -89,9 +91,7 @@ class ScipyCounts(CountModel):
             return np.array(middle), np.maximum(1.0, (high - low) / 1.35)
 
 
-def discrete_model(
-    dist: Any, shapes: tuple[AnyArray, ...], loc: AnyArray, known: bool
-) -> DiscreteModel:
+def discrete_model(dist: Any, shapes: tuple[AnyArray, ...], loc: AnyArray, known: bool) -> DiscreteModel:
     """Make a model of a discrete family of SciPy with its parameters; `known`: it is SciPy's own."""
     if known and not np.any(loc):
         if dist.name == "bernoulli" and np.ndim(shapes[0]):

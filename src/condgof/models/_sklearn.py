@@ -29,7 +29,7 @@ LATENT = (
 
 
 def adapt(obj: Any) -> ConditionalModel | None:
-    """Make a model of a fitted regressor or classifier, or return None for an object of another library."""
+    """Make a model of a fitted regressor or classifier, or return None for another library's object."""
     if not comes_from(obj, "sklearn"):
         return None
     from sklearn.base import is_classifier
@@ -95,7 +95,9 @@ def _check_fitted(obj: Any) -> None:
     try:
         check_is_fitted(obj)
     except NotFittedError as error:
-        raise InputError(f"{type(obj).__name__} is not fitted yet. Call its fit method first.") from error
+        raise InputError(
+            f"{type(obj).__name__} is not fitted yet. Call its fit method first."
+        ) from error
 
 
 def _classifier(obj: Any) -> Classifier:

@@ -139,7 +139,9 @@ def _counts(distribution: Any) -> DiscreteModel:
     """Return the model of counts of a distribution's rows."""
     name = type(distribution).__name__
     if distribution.shape[1] != 1:
-        raise UnsupportedModelError(f"{name} of skpro is for one column of y, got {distribution.shape[1]}.")
+        raise UnsupportedModelError(
+            f"{name} of skpro is for one column of y, got {distribution.shape[1]}."
+        )
     if name in COUNTS:
         return COUNTS[name](**_parameters(distribution))
     return SkproCounts(distribution)
@@ -179,7 +181,8 @@ def _refuse_atoms(distribution: Any) -> None:
     if kind != "continuous":
         raise UnsupportedModelError(
             f"{name} of skpro is a {kind} distribution: it gives single values of y a positive "
-            "probability and has no density there, and those values are no counts. Pass a regressor whose "
+            "probability and has no density there, and those values are no counts. Pass a regressor "
+            "whose "
             "distribution is continuous, or one of counts."
         )
 

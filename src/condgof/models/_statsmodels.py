@@ -22,7 +22,8 @@ from condgof.models._positive import Gamma
 from condgof.models._statsmodels_discrete import GLM_FAMILIES, is_discrete, needs_trials, predicted
 
 SUPPORTED = (
-    "results of statsmodels: OLS, WLS and GLM (Gaussian, Gamma, InverseGaussian, Poisson, NegativeBinomial, "
+    "results of statsmodels: OLS, WLS and GLM (Gaussian, Gamma, InverseGaussian, Poisson, "
+    "NegativeBinomial, "
     "Binomial), Poisson and its kin, Logit, Probit, MNLogit, OrderedModel, by arrays or formula; "
     "condgof.models.from_statsmodels for those with weights, an offset, an exposure or trials"
 )
@@ -129,8 +130,8 @@ def from_statsmodels(
     results : Results
         What ``fit()`` of an OLS, a WLS, a GLM (Gaussian, Gamma, InverseGaussian, Poisson,
         NegativeBinomial or Binomial) or a discrete model (Poisson, NegativeBinomial, GeneralizedPoisson,
-        zero-inflated ones, Logit, Probit, MNLogit, OrderedModel) returned. For a formula x must be a frame with its columns; otherwise x has the columns of the fitted exog, the
-        constant included.
+        zero-inflated ones, Logit, Probit, MNLogit, OrderedModel) returned. For a formula x must be a
+        frame with its columns; otherwise x has the columns of the fitted exog, the constant included.
     weights : number, array of shape (n,), callable or str
         For the rows that are tested: the weights of a WLS (variance = scale/weight) or the variance
         weights of a GLM. An array binds the model to rows; a callable is a function of x; a str is a
@@ -167,7 +168,9 @@ def from_statsmodels(
         if not was_fitted and given[name] is not None and name != "weights":
             raise InputError(f"The model was fitted without {name}, so that {name}= has no meaning.")
     parameters = {name: _parameter(name, g) for name, g in given.items()}
-    return (DiscreteStatsmodels if family == "discrete" else StatsmodelsModel)(results, family, **parameters)
+    return (DiscreteStatsmodels if family == "discrete" else StatsmodelsModel)(
+        results, family, **parameters
+    )
 
 
 def _parameter(name: str, given: Any) -> Parameter | None:
@@ -216,7 +219,10 @@ def _fitted_with(results: Any) -> dict[str, bool]:
         weights = _vary(model.var_weights, 1.0)
         return {**none, "weights": weights, **has, "trials": needs_trials(results)}
     if is_discrete(results):
-        return {**none, **{name: _vary(getattr(model, name, None), 0.0) for name in ("offset", "exposure")}}
+        return {
+            **none,
+            **{name: _vary(getattr(model, name, None), 0.0) for name in ("offset", "exposure")},
+        }
     weights = type(model).__name__ == "WLS" and bool(np.ptp(np.asarray(model.weights)) > 0)
     return {**none, "weights": weights}
 

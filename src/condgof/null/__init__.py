@@ -37,7 +37,12 @@ __all__ = [
 ]
 
 #: Names of the nulls, and what results call them.
-NULLS = {"wild": "wild bootstrap", "multinomial": "multinomial bootstrap", "spectral": "spectral"}
+NULLS = {
+    "wild": "wild bootstrap",
+    "multinomial": "multinomial bootstrap",
+    "spectral": "spectral",
+    "model": "model",
+}
 _MAKERS = {"wild": sign_weights, "multinomial": multinomial_weights}
 
 

@@ -17,6 +17,7 @@ from condgof.stein._local import LocalKernel, local_forms, local_totals
 from condgof.stein._map_pass import map_spread, map_sums
 from condgof.stein._operator import SteinOperator
 from condgof.stein._pass import Moments, forms, moments
+from condgof.stein._redraw import Redraw, x_features
 from condgof.stein._rows import PIECE, ArrayRows, Piece, Rows, even_cuts
 from condgof.stein._scale_landmarks import (
     ScaleLandmarks,
@@ -53,6 +54,7 @@ __all__ = [
     "Moments",
     "PairwiseTerms",
     "Piece",
+    "Redraw",
     "Rows",
     "ScaleKernel",
     "ScaleLandmarks",
@@ -86,4 +88,5 @@ __all__ = [
     "scale_totals",
     "sweep",
     "sweep_features",
+    "x_features",
 ]

@@ -13,8 +13,8 @@ from typing import Protocol
 import numpy as np
 
 from condgof._typing import FloatArray, IntArray
-from condgof.stein._kernel import Rows as Index
 from condgof.stein._kernel import PairKernel, Prepared
+from condgof.stein._kernel import Rows as Index
 from condgof.stein._operator import SteinOperator
 from condgof.stein._sweep import check_overflow
 

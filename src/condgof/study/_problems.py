@@ -10,6 +10,7 @@ from condgof._typing import FloatArray
 from condgof.models import Normal, NormalMixture, StudentT
 from condgof.study._beyond import BEYOND
 from condgof.study._bounded import BOUNDED
+from condgof.study._discrete import DISCRETE
 from condgof.study._names import unknown
 from condgof.study._problem import Problem, first, gaussian_x, row_sum, uniform_x
 
@@ -89,6 +90,7 @@ def _all() -> dict[str, Problem]:
         *_true_models(),
         *BEYOND,
         *BOUNDED,
+        *DISCRETE,
     ]
     return {p.name: p for p in problems}
 
@@ -109,7 +111,12 @@ def problem(name: str) -> Problem:
         ``true-gamma`` (shape 2), ``true-exponential``, ``true-beta``, ``true-lognormal`` and
         ``true-uniform``, and ``true-laplace``; ``gamma-shape`` is a Gamma with a wrong shape;
         ``skewed``, ``heavy``, ``correlation``, ``weights``, ``weights-x``, ``irrelevant``
-        and ``ten`` are wrong in ways that the paper does not look at.
+        and ``ten`` are wrong in ways that the paper does not look at. With a discrete y:
+        ``true-softmax-2``, ``-3`` and ``-10``, ``true-grades`` (five ordered categories),
+        ``true-poisson``, ``true-nb-small``, ``true-nb-large``, ``true-binomial`` and
+        ``true-count-ratio`` (known by ratios of probabilities) are true models,
+        ``softmax-overconfident-3`` and ``-10`` (logits over 0.7), ``poisson-overdispersed``
+        (variance = 2·mean) and ``grades-flat`` are not.
 
     Examples
     --------
