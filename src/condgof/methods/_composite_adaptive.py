@@ -25,6 +25,11 @@ from condgof.null import Family, combine, pvalue
 from condgof.sample import Sample, Seed
 from condgof.stein import DEFAULT_MEMORY, LocalKernel, ScaleKernel, ScaleTiles, local_totals
 
+#: Options of `adaptive` that are heeded here.
+ADAPTIVE_OPTIONS = {
+    *("standardize", "scale_x", "scales_x", "scales_y", "n_locations"),
+    *("solver", "rank", "tolerance", "memory"),
+}
 #: Bytes that each worker may spend on keeping the kernel on x: 2,300 rows at three scales.
 KEPT = 2**26
 
