@@ -193,6 +193,41 @@ def task_compare_dense(n):
     return lambda: dense_compare(x, y, p, q, 1.7, 2.4)
 
 
+def task_composite(statistic, n, refits=20):
+    """Refits of a line with the library's own loop."""
+    import condgof as cg
+
+    _, x, y = sample("qgm", n)
+    fit = cg.fits.ols()
+    return lambda: cg.composite(fit, x, y, statistic=statistic, n_boot=refits, rng=0, engine=1)
+
+
+def task_composite_loop(statistic, n, refits=20):
+    """The same as a user would write it: a whole test in each replicate, for its statistic."""
+    import numpy as np
+
+    import condgof as cg
+
+    _, x, y = sample("qgm", n)
+    fit, test = cg.fits.ols(), getattr(cg, statistic)
+
+    def loop():
+        model, rng = fit(x, y), np.random.default_rng(0)
+        for _ in range(refits):
+            drawn = model.sample(x, rng)
+            test(fit(x, drawn), x, drawn, rng=0, engine=1)
+
+    return loop
+
+
+COMPOSITE = {
+    f"composite-{statistic}{kind}-{n}": (task, statistic, n)
+    for statistic in ("kcsd", "adaptive")
+    for kind, task in (("-loop", task_composite_loop), ("", task_composite))
+    for n in (100, 1000)
+}
+
+
 ADAPTIVE = {
     f"{test}-{n}": (task_one if n < 10_000 else task_million, test, n)
     for n in (300, 1500, 5000, 100_000, 1_000_000)
@@ -254,6 +289,10 @@ TASKS = {
     **{name: lambda task=task: task_dependent(*task) for name, task in DEPENDENT.items()},
     **{
         name: lambda task=task, test=test, n=n: task(test, n)
+        for name, (task, test, n) in COMPOSITE.items()
+    },
+    **{
+        name: lambda task=task, test=test, n=n: task(test, n)
         for name, (task, test, n) in ADAPTIVE.items()
     },
     "compare-dense": lambda: task_compare_dense(5000),
@@ -279,7 +318,7 @@ TASKS = {
 
 
 #: How many of the thing that is compared a task does.
-PARTS = {"lbfgs": 3, "map": 2000, "map-one-by-one": 100}
+PARTS = {"lbfgs": 3, "map": 2000, "map-one-by-one": 100, **dict.fromkeys(COMPOSITE, 20)}
 
 
 #: Tasks too long to be repeated five times.
@@ -287,6 +326,7 @@ REPEATS = {
     "compare-dense": 2,
     "compare-1000000": 1,
     "compare-100000": 2,
+    "composite-adaptive-loop-1000": 2,
     "adaptive-1000000": 2,
     **{name: 2 for name, (_, n, _) in DEPENDENT.items() if n > 10_000},
     "kcsd-1000000": 3,
@@ -535,6 +575,18 @@ def bench_compare():
     )
 
 
+def bench_composite():
+    """A replicate of `composite`: draw, refit a line, evaluate the statistic; one core."""
+    print("\n### composite: milliseconds a replicate, a line fitted by least squares, one core\n")
+    print("| statistic | n | loop of whole tests | composite | times faster |\n|---|---|---|---|---|")
+    for statistic in ("kcsd", "adaptive"):
+        for n in (100, 1000):
+            slow = measure(f"composite-{statistic}-loop-{n}")["seconds"]
+            fast = measure(f"composite-{statistic}-{n}")["seconds"]
+            row = f"{1e3 * slow:.3g} | {1e3 * fast:.3g} | {slow / fast:.1f}"
+            print(f"| {statistic} | {n:,} | {row} |", flush=True)
+
+
 def bench_torch_scores():
     """Memory of scoring 1e6 rows with a network: the arrays, one batch, and little else."""
     arrays = 3 * 16e6 / 2**20  # x, y and scores: two columns of doubles each
@@ -584,6 +636,7 @@ BENCHES = {
     "dependence": bench_dependence,
     "compare": bench_compare,
     "power": bench_power,
+    "composite": bench_composite,
 }
 
 
