@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -88,15 +88,21 @@ def _with_others(
     others, wide = d_y - 1, 1 + sigma**2
     mean = (1 + 2 / sigma**2) ** -0.5
     square = sigma**2 / wide * (1 + 2 / wide) ** -0.5
-    u, weight = _normal_nodes()
     distinct, which = np.unique(sigma, return_inverse=True)
-    ratio = [_mean_square(at, weight, one) / _mean_square(u, weight, one) for one in distinct]
+    ratio = [_mean_square(at, one) / _true_square(float(one)) for one in distinct]
     growth = np.sqrt(1.0 + (np.array(ratio)[which] - 1.0) / d_y)
     return InY(first * mean**others, second * square**others, growth)
 
 
-def _mean_square(at: FloatArray, weight: FloatArray, sigma: float) -> float:
+@lru_cache(maxsize=64)
+def _true_square(sigma: float) -> float:
+    """Return E[h²] where the model is true."""
+    return _mean_square(_normal_nodes()[0], sigma)
+
+
+def _mean_square(at: FloatArray, sigma: float) -> float:
     """Return E[h²] of a standard normal model in one dimension, for data at quadrature nodes."""
+    weight = _normal_nodes()[1]
     gap = at[:, None] - at
     l = np.exp(-0.5 * gap**2 / sigma**2)  # noqa: E741, the paper's letter
     h = l * (np.multiply.outer(at, at) + (1.0 - gap**2) / sigma**2 - gap**2 / sigma**4)
