@@ -99,9 +99,9 @@ def dependence_lines(
     lines = [
         "## Rows that depend on each other: rejections of the true model at α = 0.05",
         "",
-        f"n = {N}, {N_BOOT} draws. `ar`: AR(1) errors at 0.5, block length 10 (or `auto`). `clusters`:",
-        "20 of 25 rows, which share a tenth of their variance. Claims are exact binomial bounds (outside",
-        "with probability 1e-4). The plain test, which takes rows as independent, is shown",
+        f"n = {N}, {N_BOOT} draws. `ar`: AR(1) errors at 0.5, block length 10 (or `auto`).",
+        "`clusters`: 20 of 25 rows, which share a tenth of their variance. Claims are exact binomial",
+        "bounds (left with probability 1e-4). The plain test, which takes rows as independent, is shown",
         "to reject too often. `parcels`: the draws of",
         "`adaptive` above 16,384 rows.",
         "",
