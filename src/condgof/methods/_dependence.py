@@ -193,7 +193,8 @@ def autocorrelations(stretches: list[FloatArray]) -> list[Autocorrelation]:
     """
     found = []
     for column in range(stretches[0].shape[1]):
-        parts = [part[:, column] for part in stretches]
+        largest = max(float(np.abs(part[:, column]).max(initial=0.0)) for part in stretches) or 1.0
+        parts = [part[:, column] / largest for part in stretches]  # so that no square overflows
         whole = np.concatenate(parts)
         middle = np.median(whole)
         reach = CLIP * (float(np.median(np.abs(whole - middle))) or 1.0)
