@@ -235,6 +235,39 @@ ADAPTIVE = {
 }
 
 
+def task_discrete(test, n, count):
+    """A true softmax classifier; its probabilities are there before."""
+    import numpy as np
+
+    import condgof as cg
+
+    rng = np.random.default_rng(0)
+    x, weights = rng.normal(size=(n, 2)), rng.normal(size=(2, count))
+    P, y = np.empty((n, count)), np.empty(n, dtype=np.int64)
+    for start in range(0, n, 1000):
+        rows = slice(start, start + 1000)
+        np.exp(x[rows] @ weights, out=P[rows])
+        P[rows] /= P[rows].sum(axis=1, keepdims=True)
+        sums = np.cumsum(P[rows], axis=1)
+        y[rows] = (rng.random((len(sums), 1)) * sums[:, -1:] > sums).sum(axis=1)
+    model = cg.probabilities(P)
+    return lambda: getattr(cg, test)(model, x, y, rng=0)
+
+
+#: Test, rows and classes.
+DISCRETE = {
+    f"discrete-{test}-{n}-{count}": (test, n, count)
+    for test, n, count in (
+        ("kcsd", 1000, 10),
+        ("adaptive", 1000, 10),
+        ("kcsd", 25_000, 1000),
+        ("kcsd", 100_000, 1000),
+        ("adaptive", 25_000, 1000),
+        ("adaptive", 100_000, 1000),
+    )
+}
+
+
 def network_scores(n, whole):
     """Scores of n rows with a mixture density network: 20 components, two columns of y."""
     import numpy as np
@@ -297,6 +330,7 @@ TASKS = {
     },
     "compare-dense": lambda: task_compare_dense(5000),
     **{f"compare-{n}": lambda n=n: task_compare(n) for n in (5000, 100_000, 1_000_000)},
+    **{name: lambda given=given: task_discrete(*given) for name, given in DISCRETE.items()},
     "torch-batch": lambda: network_scores(8192, "closed"),
     "torch-scores": lambda: network_scores(10**6, "closed"),
     "torch-autograd-batch": lambda: network_scores(8192, "autograd"),
@@ -330,6 +364,7 @@ REPEATS = {
     "adaptive-1000000": 2,
     **{name: 2 for name, (_, n, _) in DEPENDENT.items() if n > 10_000},
     "kcsd-1000000": 3,
+    **{name: 1 for name, given in DISCRETE.items() if given[1] > 1000},
     "torch-scores": 1,
     "torch-autograd": 1,
     "torch-sample": 1,
@@ -587,6 +622,20 @@ def bench_composite():
             print(f"| {statistic} | {n:,} | {row} |", flush=True)
 
 
+def bench_discrete():
+    """Classifiers: a thousand classes and 100,000 rows, whose probabilities take 800 MB."""
+    print("\n### Classifiers, 1,000 draws\n")
+    print("| test | n | classes | seconds | probabilities (MB) | memory added (MB) |")
+    print("|---|---|---|---|---|---|")
+    for name, (test, n, count) in DISCRETE.items():
+        row = measure(name)
+        print(
+            f"| {test} | {n:,} | {count:,} | {row['seconds']:.3g} | {8 * n * count / 2**20:.0f} "
+            f"| {row['megabytes']:.0f} |",
+            flush=True,
+        )
+
+
 def bench_torch_scores():
     """Memory of scoring 1e6 rows with a network: the arrays, one batch, and little else."""
     arrays = 3 * 16e6 / 2**20  # x, y and scores: two columns of doubles each
@@ -635,6 +684,7 @@ BENCHES = {
     "check": bench_check,
     "dependence": bench_dependence,
     "compare": bench_compare,
+    "discrete": bench_discrete,
     "power": bench_power,
     "composite": bench_composite,
 }

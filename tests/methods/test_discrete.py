@@ -94,7 +94,7 @@ class TestValues:
         assert "1,000 model draws" in str(result)
 
     def test_ranks_and_surprise(self):
-        """By their definitions: y among the t most probable classes, and log p(y|x), less their means."""
+        """By definition: y among the t most probable classes, and log p(y|x), less their means."""
         r = np.asarray(MODEL.residuals(Y, None, FULL).values)
         for i in range(N):
             order = np.argsort(-P[i], kind="stable")

@@ -178,8 +178,7 @@ def _main(kernel: Any, block: Block) -> CellKernel:
     if not isinstance(kernel, (Radial, Categorical, Ordinal)):
         raise InputTypeError(
             "kernel_y of a discrete y must be condgof.Categorical(), condgof.Ordinal() or a radial "
-            "kernel, "
-            f"got {kernel!r}."
+            f"kernel, got {kernel!r}."
         )
     if isinstance(kernel, Categorical) or (default and block.positions is None):
         # Whatever its similarity s, the centred kernel is 1 − s times that of s = 0.

@@ -28,8 +28,7 @@ def law_is_known(scored: Scored | Stream, null: str, solver: str, rows: Dependen
     if null == "model" and not known:
         raise UnsupportedModelError(
             "null='model' draws y anew from a model of a discrete y with known probabilities, for a "
-            "sample in "
-            "memory. Use null='wild'."
+            "sample in memory. Use null='wild'."
         )
     # y drawn anew is independent from row to row.
     return (known and rows.independent) and (

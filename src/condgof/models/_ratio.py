@@ -136,8 +136,7 @@ class RatioModel(DiscreteModel):
         if not np.isfinite(mode).all():
             raise NumericalError(
                 "The ratios p(y+1|x)/p(y|x) do not fall below 1, however large y is, so that there is "
-                "no "
-                "such model. Check the function."
+                "no such model. Check the function."
             )
 
         def wide(step: FloatArray) -> AnyArray:
@@ -152,9 +151,8 @@ class RatioModel(DiscreteModel):
         if len(bad):
             raise NonFiniteError(
                 f"The ratio p(y+1|x)/p(y|x) is not a number in {len(bad)} of {len(y)} rows, the first "
-                f"in "
-                f"row {bad[0]} (counted from 0), at y = {y[bad[0]]:g}. Where the model ends, it should "
-                f"be 0.",
+                f"in row {bad[0]} (counted from 0), at y = {y[bad[0]]:g}. Where the model ends, it "
+                "should be 0.",
                 count=len(bad),
                 first_row=int(bad[0]),
             )

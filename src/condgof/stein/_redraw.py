@@ -1,7 +1,6 @@
 """The null distribution of a discrete y: the statistic of y drawn anew from the model, given x.
 
-With features F (n, r) of x, k(x_i, x_j) = F_i·F_j, and C the centred features of y (n, m), a statistic
-is
+With features F (n, r) of x, k(x_i, x_j) = F_i·F_j, and C the centred features of y (n, m),
 
     Σ_{i≠j} k(x_i, x_j)⟨c_i, c_j⟩ = ‖FᵀC‖² − Σ_i ‖F_i‖²‖c_i‖².
 
