@@ -76,7 +76,9 @@ def solve_adaptive(scored: Scored | Stream, design: Design, options: Options, se
     # One BLAS thread: the last bits decide which pivots are drawn, and must not depend on cores.
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
         local = design.local_kernel(scored.subsample, seed) if design.n_locations else None
-    if law_is_known(scored, options.null, options.chosen(scored.n)) and isinstance(scored, Scored):
+    if law_is_known(scored, options.null, options.chosen(scored.n), options) and isinstance(
+        scored, Scored
+    ):
         parts = _redrawn(scored, design, local, options, seed)
         if parts is not None:
             return parts
