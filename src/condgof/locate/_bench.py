@@ -9,19 +9,26 @@ import numpy as np
 
 from condgof._typing import IntArray
 from condgof.engine import Engine
+from condgof.errors import InputError
 from condgof.kernels import Categorical, CovariateKernel, Gaussian, OnColumns, median_distance
-from condgof.methods import LOCAL_X, Scored, Stream, narrowed
+from condgof.methods import LOCAL_X, Design, Scored, Stream, narrowed, split_dependent
 from condgof.models import ConditionalModel
+from condgof.null import Dependence
 from condgof.sample import Sample, Seed, Use
 
 #: At most this many rows are looked at closely, half of them to choose and half to test.
 MOST_ROWS = 32_768
+#: Of a discrete y with many cells fewer: at most so many numbers in the probabilities of all rows, and
+#: so many in what is seen of all cells of all rows.
+MOST_NUMBERS, MOST_SEEN = 2**23, 2**25
 #: A location needs this many effective rows near it, among those that choose and those that test.
 LEAST_NEAR = 15
 #: Rows from which the median distance in some of the columns comes.
 MEDIAN_ROWS = 300
 #: Uses of random numbers in a check; append only.
-ROWS, SPLIT, POINTS, SIGNS, SAMPLES, EFFECT, FACTORS, PAIRS, NORMAL = range(9)
+ROWS, SPLIT, POINTS, SIGNS, SAMPLES, EFFECT, FACTORS, PAIRS, NORMAL, COUNTS = range(10)
+#: Fewer groups than this cannot be split into some that choose places and some that test them.
+LEAST_GROUPS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +47,13 @@ class Bench:
         k with the median bandwidth.
     near : CovariateKernel
         k at single locations: half the median, and no similarity between levels.
-    y_unit : float
-        The unit of bandwidths on y.
+    design : Design
+        What the verdict compared, with the unit of bandwidths on y.
     choosing, testing : ndarrays of int
-        Numbers of the rows that choose locations and of those that test them.
+        Numbers of the rows that choose locations and of those that test them; empty where rows come in
+        so few groups that they cannot be split.
+    dependence : Dependence
+        Which of the rows depend on each other.
     seed : Seed
         The source of randomness.
     engine : Engine
@@ -57,9 +67,10 @@ class Bench:
     n: int
     wide: CovariateKernel
     near: CovariateKernel
-    y_unit: float
+    design: Design
     choosing: IntArray
     testing: IntArray
+    dependence: Dependence
     seed: Seed
     engine: Engine
     notes: tuple[str, ...]
@@ -69,40 +80,40 @@ class Bench:
         cls,
         model: ConditionalModel,
         scored: Scored | Stream,
-        kernel: CovariateKernel,
-        y_unit: float,
+        design: Design,
+        dependence: Dependence,
         seed: Seed,
         engine: Engine,
     ) -> Bench:
         """Take the rows to look at, all or some at random, and split them."""
         n, numbers = scored.n, np.arange(scored.n)
         notes: tuple[str, ...] = ()
-        if n > MOST_ROWS:
-            rng = seed.stream(Use.CHECK, ROWS)
-            numbers = np.sort(rng.choice(n, MOST_ROWS, replace=False))
+        most = _most_rows(scored.subsample)
+        if n > most:
+            numbers, dependence, how = _some(n, most, dependence, seed.stream(Use.CHECK, ROWS))
             notes = (
-                f"where, how and how much come from {MOST_ROWS:,} of the {n:,} rows, drawn at random; "
-                "the verdict from all",
+                f"where, how and how much come from {most:,} of the {n:,} rows, {how}; the verdict from "
+                "all",
             )
         if isinstance(scored, Stream):
             rows, model = scored.with_model(numbers, engine)
-        elif n > MOST_ROWS:
+        elif n > most:
             rows = scored.take(numbers)
             model = model.take(numbers) if model.rows is not None else model
         else:
             rows = scored
-        near, said = local_kernel(kernel, rows.sample)
-        order = seed.stream(Use.CHECK, SPLIT).permutation(rows.n)
-        half = rows.n // 2
+        near, said = local_kernel(design.kernel_x, rows.sample)
+        choosing, testing = _halves(rows.n, dependence, seed.stream(Use.CHECK, SPLIT))
         return cls(
             model=model.probe(rows.sample.y_given, rows.sample.x_given),
             rows=rows,
             n=n,
-            wide=kernel,
+            wide=design.kernel_x,
             near=near,
-            y_unit=y_unit,
-            choosing=order[:half],  # in random order: the first of them are a sample
-            testing=np.sort(order[half:]),
+            design=design,
+            choosing=choosing,
+            testing=testing,
+            dependence=dependence,
             seed=seed,
             engine=engine.local,
             notes=notes + said,
@@ -135,6 +146,11 @@ class Bench:
             factors.append(OnColumns(kernel, kept, names))
         return CovariateKernel(tuple(factors))
 
+    @property
+    def y_unit(self) -> float:
+        """The unit of bandwidths on y."""
+        return self.design.y_unit
+
     def _median(self, columns: tuple[int, ...]) -> float:
         """Return the median distance in some columns, from a few rows where these are not all equal."""
         x = self.rows.x[:, list(columns)]
@@ -146,6 +162,45 @@ class Bench:
     def columns(self) -> tuple[int, ...]:
         """The columns of x that tell where."""
         return tuple(sorted(i for factor in self.near.factors for i in factor.indices()))
+
+
+def _most_rows(rows: Scored) -> int:
+    """Return how many rows are looked at: fewer, where what the model says of each is large."""
+    if rows.law is None or rows.cells is None:
+        return MOST_ROWS
+    count, blocks = rows.law.probabilities.shape[1], rows.cells.blocks
+    most = MOST_NUMBERS // count
+    if not rows.law.linear:
+        widest = max(block.stop - block.start for block in blocks[1 if rows.law.plain else 0 :])
+        most = min(most, MOST_SEEN // (count * widest))
+    return min(MOST_ROWS, max(2048, int(most)))
+
+
+def _some(
+    n: int, most: int, dependence: Dependence, rng: np.random.Generator
+) -> tuple[IntArray, Dependence, str]:
+    """Take some of n rows: at random, or of a time series at even steps, so that they stay one."""
+    if dependence.independent or dependence.codes is not None:
+        numbers = np.sort(rng.choice(n, most, replace=False))
+        return numbers, dependence.take(numbers), "drawn at random"
+    numbers = np.arange(most) * n // most
+    shorter = max(1, -(-(dependence.length or 1) * most // n))
+    return numbers, replace(dependence, length=shorter), "at even steps"
+
+
+def _halves(n: int, dependence: Dependence, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Split rows into those that choose, in random order, and those that test, sorted."""
+    if dependence.independent:
+        order = rng.permutation(n)
+        return order[: n // 2], np.sort(order[n // 2 :])
+    nothing = np.empty(0, dtype=np.int64)
+    if n < 4 * LEAST_NEAR or (dependence.codes is not None and dependence.count < LEAST_GROUPS):
+        return nothing, nothing
+    try:
+        choosing, left_out = split_dependent(dependence, n, 0.5, n, rng)
+    except InputError:  # one group has nearly all rows
+        return nothing, nothing
+    return rng.permutation(choosing), np.setdiff1d(np.arange(n), left_out)
 
 
 def local_kernel(kernel: CovariateKernel, sample: Sample) -> tuple[CovariateKernel, tuple[str, ...]]:

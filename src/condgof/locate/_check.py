@@ -22,6 +22,8 @@ def check(
     scale_x: str = "std",
     solver: str = "auto",
     n_boot: int = 1000,
+    dependence: Any = None,
+    groups: Any = None,
     rng: RngLike = None,
     engine: Any = None,
     memory: int = DEFAULT_MEMORY,
@@ -61,6 +63,10 @@ def check(
         How many places to look at, at most; 0 for none.
     standardize, scale_x, solver, n_boot, rng, engine, memory
         As in `adaptive`.
+    dependence, groups
+        Rows that are not independent, as in `kcsd`: a block length (or "auto") for rows in order of
+        time, or the group of each row. Places are then chosen by the first half of the series, or by
+        some of the groups, and tested by the others; and intervals count groups or blocks, not rows.
 
     Returns
     -------
@@ -84,8 +90,16 @@ def check(
     'width'
     """
     aims = Aims.of(alpha, n_locations)
-    options = Options.of(solver=solver, null="wild", n_boot=n_boot, engine=engine, memory=memory)
+    options = Options.of(
+        solver=solver,
+        null="wild",
+        n_boot=n_boot,
+        engine=engine,
+        memory=memory,
+        dependence=dependence,
+        groups=groups,
+    )
     seed = Seed.of(rng)
     units = Units(scale_x, standardize)
     own, scored = prepare_with_model(model, x, y, units, options, seed)
-    return inspect(own, scored, aims, options, seed)
+    return inspect(own, scored, aims, options.for_rows(scored, x), seed)

@@ -26,6 +26,7 @@ from condgof.sample import (
     Use,
     is_frame,
     labels_of,
+    read_groups,
     take_rows,
 )
 from condgof.stein import DEFAULT_MEMORY
@@ -49,6 +50,8 @@ def check_groups(
     scale_x: str = "std",
     solver: str = "auto",
     n_boot: int = 1000,
+    dependence: Any = None,
+    groups: Any = None,
     rng: RngLike = None,
     engine: Any = None,
     memory: int = DEFAULT_MEMORY,
@@ -72,6 +75,9 @@ def check_groups(
     alpha, n_locations, standardize, scale_x, solver, n_boot, rng, engine, memory
         As in `check`. A group has the same result whatever other groups there are, up to the
         correction.
+    dependence, groups
+        As in `check`, for the rows within each of the groups of `by`: `groups` are those of rows that
+        depend on each other.
 
     Returns
     -------
@@ -87,10 +93,19 @@ def check_groups(
     Evidence against the model in 1 of 2 groups: Rome.
     """
     aims = Aims.of(alpha, n_locations)
-    options = Options.of(solver=solver, null="wild", n_boot=n_boot, engine=engine, memory=memory)
+    options = Options.of(
+        solver=solver,
+        null="wild",
+        n_boot=n_boot,
+        engine=engine,
+        memory=memory,
+        dependence=dependence,
+        groups=groups,
+    )
     least, seed, units = check_count(min_rows, "min_rows"), Seed.of(rng), Units(scale_x, standardize)
     model, x, y = lay_out(model, x, y)
     table = _Table.of(as_model(model), x, y, by)
+    together = None if groups is None else read_groups(groups, x, table.data.n)
     checks: dict[str, Check] = {}
     left_out: dict[str, str] = {}
     for name, rows in table.groups():
@@ -98,11 +113,18 @@ def check_groups(
             left_out[name] = f"{len(rows)} rows, and min_rows is {least}"
             continue
         own = Seed(int(seed.stream(Use.GROUP, *name.encode()).integers(2**63)))
-        found = table.scored(rows, units, own)
+        rows = table.some(rows, own)
+        found = table.scored(rows, units)
         if isinstance(found, str):
             left_out[name] = found
             continue
-        checks[name] = inspect(*found, aims, options, own)
+        asked = options if together is None else options.with_groups(together[rows])
+        try:
+            asked = asked.for_rows(found[1], None)
+        except InputError as error:  # rows that depend on each other all
+            left_out[name] = str(error).split(". ")[0]
+            continue
+        checks[name] = inspect(*found, aims, asked, own)
     pvalues = holm(np.array([check.result.pvalue for check in checks.values()]))
     graded = {
         name: corrected(check, float(p), name)
@@ -143,7 +165,7 @@ class _Table:
         if check_source_call(x, y, "auto"):
             data = x.with_extra(model.names) if isinstance(model, ColumnsModel) else x
         else:
-            data = Sample.of(x, y)
+            data = Sample.of(x, y, discrete=model.discrete)
         if model.rows is not None and model.rows != data.n:
             raise ShapeError(f"The model is bound to {model.rows} rows and the sample has {data.n}.")
         if isinstance(by, str):
@@ -169,30 +191,33 @@ class _Table:
         for i, label in enumerate(self.labels):
             yield label, order[cuts[i] : cuts[i + 1]]
 
-    def scored(self, rows: IntArray, units: Units, seed: Seed) -> tuple[ConditionalModel, Scored] | str:
-        """Score the rows of a group, or say why that cannot be done."""
+    def some(self, rows: IntArray, seed: Seed) -> IntArray:
+        """Return the rows of a group, or as many of a source as may be read at once."""
+        if isinstance(self.data, Sample) or len(rows) <= MOST_ROWS:
+            return rows
+        return rows[np.sort(seed.stream(Use.GROUP).choice(len(rows), MOST_ROWS, replace=False))]
+
+    def scored(self, rows: IntArray, units: Units) -> tuple[ConditionalModel, Scored] | str:
+        """Score rows of a group, or say why that cannot be done."""
         if not isinstance(self.data, Sample):
-            if len(rows) > MOST_ROWS:
-                some = seed.stream(Use.GROUP).choice(len(rows), MOST_ROWS, replace=False)
-                rows = rows[np.sort(some)]
             block = self.data.take(rows)
-            reason = _reason(block.x, block.y)
+            reason = _reason(block.x, block.y, self.model.discrete)
             return reason or score_rows(self.model, self.data, block, rows, units)
         whole = self.data
         x, y = take_rows(whole.x_given, rows), whole.y_given[rows]
-        reason = _reason(x, y)
+        reason = _reason(x, y, self.model.discrete)
         if reason:
             return reason
         names = (tuple(c.name for c in columns) for columns in (whole.x_columns, whole.y_columns))
-        sample = Sample.of(x, y).renamed(*names)
+        sample = Sample.of(x, y, discrete=self.model.discrete).renamed(*names)
         model = self.model.take(rows) if self.model.rows is not None else self.model
         return model, Scored.of(model, sample, units)
 
 
-def _reason(x: Any, y: Any) -> str:
+def _reason(x: Any, y: Any, discrete: bool) -> str:
     """Say why the rows of a group cannot be tested; "" where they can."""
     try:
-        Sample.of(x, y)
+        Sample.of(x, y, discrete=discrete)
     except InputError as error:
         return str(error).split(". ")[0]
     return ""

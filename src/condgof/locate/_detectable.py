@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 import numpy as np
@@ -22,7 +22,7 @@ from condgof._typing import AnyArray, FloatArray
 from condgof.locate._bench import NORMAL, PAIRS
 from condgof.locate._record import Detectable
 from condgof.locate._words import decimals
-from condgof.methods import LOCAL_X, LOCAL_Y, SCALES_SHARE, Adapted, Scored, narrowed
+from condgof.methods import LOCAL_X, LOCAL_Y, SCALES_SHARE, Adapted, Parts, Scored, narrowed
 from condgof.sample import Seed, Use
 
 POWER = 0.8
@@ -110,8 +110,8 @@ def _mean_square(at: FloatArray, sigma: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Statistics:
-    """The statistics of the adaptive test, with what tells how they answer to a misfit.
+class Combination:
+    """The statistics of the adaptive test as it combines them.
 
     Parameters
     ----------
@@ -119,10 +119,6 @@ class Statistics:
         Null draws, in units of their spread.
     spread : ndarray of shape (K,)
         That spread.
-    sigma : ndarray of shape (K,)
-        Bandwidths on y, in the model's standard deviations.
-    mean, square : ndarrays of shape (K,)
-        E[k], and E over x of (E[k(x, x')])²; at a location v, (E[k(x, v)])² and this times E[k(x, v)²].
     groups : tuple of arrays of int
         Statistics that are combined first.
     shares : ndarray of shape (number of groups,)
@@ -133,19 +129,67 @@ class Statistics:
 
     draws: FloatArray
     spread: FloatArray
-    sigma: FloatArray
-    mean: FloatArray
-    square: FloatArray
     groups: tuple[AnyArray, ...]
     shares: FloatArray
     nulls: tuple[FloatArray, ...]
 
     @classmethod
+    def of(cls, parts: Parts, x_count: int) -> Combination:
+        """Collect them; there are so many scales of x."""
+        draws, shares = parts.scales.draws, np.full(x_count, 1.0 / x_count)
+        groups = [np.arange(a, len(draws), x_count) for a in range(x_count)]
+        if parts.local is not None:
+            groups.append(len(draws) + np.arange(len(parts.local.draws)))
+            draws = np.concatenate([draws, parts.local.draws])
+            shares = np.append(SCALES_SHARE * shares, 1.0 - SCALES_SHARE)
+        spread = draws.std(axis=1)
+        # Where rows depend on each other draws have a mean, which is no evidence.
+        centred = draws - draws.mean(axis=1, keepdims=True)
+        alive = spread > 0
+        scaled = np.divide(centred, spread[:, None], out=np.zeros(draws.shape), where=alive[:, None])
+        nulls = tuple(np.sort(_log_mean_exp(scaled[group])) for group in groups)
+        return cls(scaled, np.where(alive, spread, np.inf), tuple(groups), shares, nulls)
+
+    def combined(self, z: FloatArray) -> FloatArray:
+        """Combine statistics (K, m) as the adaptive test does, against the null draws."""
+        logs = []
+        for group, share, null in zip(self.groups, self.shares, self.nulls, strict=True):
+            logs.append(_minus_log_tail(null, _log_mean_exp(z[group])) + np.log(share))
+        return np.asarray(np.logaddexp.reduce(logs, axis=0))
+
+    def threshold(self, alpha: float) -> float:
+        """Return what a combined statistic must reach to be significant."""
+        return float(np.quantile(self.combined(self.draws), 1.0 - alpha, method="higher"))
+
+    def moved(self, centre: FloatArray, deviation: FloatArray, normal: FloatArray) -> FloatArray:
+        """Return the combined statistics of draws that a misfit moves, by (K,) and normal numbers (m,)."""
+        moves = centre[:, None] + deviation[:, None] * normal
+        return self.combined(self.draws + moves / self.spread[:, None])
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """The statistics of the adaptive test, with what tells how they answer to a misfit.
+
+    Parameters
+    ----------
+    combination : Combination
+        How they are combined.
+    sigma : ndarray of shape (K,)
+        Bandwidths on y, in the model's standard deviations.
+    mean, square : ndarrays of shape (K,)
+        E[k], and E over x of (E[k(x, x')])²; at a location v, (E[k(x, v)])² and this times E[k(x, v)²].
+    """
+
+    combination: Combination
+    sigma: FloatArray
+    mean: FloatArray
+    square: FloatArray
+
+    @classmethod
     def of(cls, adapted: Adapted, rows: Scored, tau: float, seed: Seed) -> Statistics:
         """Collect them; `tau` is the model's standard deviation in the coordinates of the test."""
-        x = rows.x
-        if len(x) > ROWS_X:
-            x = x[np.sort(seed.stream(Use.CHECK, PAIRS).choice(len(x), ROWS_X, replace=False))]
+        x = rows.x[some_rows(rows.n, ROWS_X, seed)]
         design, parts = adapted.design, adapted.parts
         kernel = design.scale_kernel(rows)
         means, squares = [], []
@@ -158,39 +202,30 @@ class Statistics:
         count, y_count = len(means), len(kernel.y_scales)
         mean, square = np.tile(means, y_count), np.tile(squares, y_count)
         sigma = np.repeat(kernel.y_scales, count)
-        draws, shares = parts.scales.draws, np.full(count, 1.0 / count)
-        groups = [np.arange(a, len(sigma), count) for a in range(count)]
         if parts.local is not None:
             near = narrowed(design.kernel_x, LOCAL_X)(x, parts.locations)
             at = near.mean(axis=0)
-            bandwidths = design.y_unit * np.array(LOCAL_Y)
-            groups.append(len(sigma) + np.arange(len(parts.local.draws)))
             mean = np.append(mean, np.tile(at**2, len(LOCAL_Y)))
             square = np.append(square, np.tile(at**2 * np.square(near).mean(axis=0), len(LOCAL_Y)))
-            sigma = np.append(sigma, np.repeat(bandwidths, len(at)))
-            draws = np.concatenate([draws, parts.local.draws])
-            shares = np.append(SCALES_SHARE * shares, 1.0 - SCALES_SHARE)
-        spread = draws.std(axis=1)
-        alive = spread > 0
-        scaled = np.divide(draws, spread[:, None], out=np.zeros(draws.shape), where=alive[:, None])
-        spread = np.where(alive, spread, np.inf)
-        nulls = tuple(np.sort(_log_mean_exp(scaled[group])) for group in groups)
-        return cls(scaled, spread * tau**2, sigma / tau, mean, square, tuple(groups), shares, nulls)
-
-    def combined(self, z: FloatArray) -> FloatArray:
-        """Combine statistics (K, m) as the adaptive test does, against the null draws."""
-        logs = []
-        for group, share, null in zip(self.groups, self.shares, self.nulls, strict=True):
-            logs.append(_minus_log_tail(null, _log_mean_exp(z[group])) + np.log(share))
-        return np.asarray(np.logaddexp.reduce(logs, axis=0))
+            sigma = np.append(sigma, np.repeat(design.y_unit * np.array(LOCAL_Y), len(at)))
+        combination = Combination.of(parts, count)
+        combination = replace(combination, spread=combination.spread * tau**2)
+        return cls(combination, sigma / tau, mean, square)
 
     def power(self, misfit: InY, n: int, threshold: float, normal: FloatArray) -> float:
         """Return the probability of rejection, over the draws and as many normal numbers (m,)."""
         centre = n * self.mean * misfit.first
         variance = np.maximum(self.square * misfit.second - np.square(self.mean * misfit.first), 0.0)
-        moves = centre[:, None] + 2.0 * np.sqrt(n * variance)[:, None] * normal
-        found = self.combined(self.draws + moves / (self.spread * misfit.growth)[:, None])
+        deviation = 2.0 * np.sqrt(n * variance)
+        found = self.combination.moved(centre / misfit.growth, deviation / misfit.growth, normal)
         return float(np.mean(found >= threshold))
+
+
+def some_rows(n: int, most: int, seed: Seed) -> AnyArray:
+    """Return the numbers of some of n rows, or of all."""
+    if n <= most:
+        return np.arange(n)
+    return np.sort(seed.stream(Use.CHECK, PAIRS).choice(n, most, replace=False))
 
 
 def _log_mean_exp(z: FloatArray) -> FloatArray:
@@ -207,6 +242,20 @@ def _minus_log_tail(null: FloatArray, values: FloatArray) -> FloatArray:
     slope = float(np.mean(top - top[0])) or 1.0
     out: FloatArray = -np.log(tails) + np.maximum(values - null[-1], 0.0) / slope
     return out
+
+
+def smallest(found: Callable[[float], float], most: float = MOST) -> float:
+    """Return the smallest size that is found with probability `POWER`; infinite if none up to `most`."""
+    low, high = np.log(LEAST), np.log(most)
+    for _ in range(STEPS):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if found(float(np.exp(middle))) >= POWER else (middle, high)
+    return float(np.exp(high)) if high < np.log(most) else math.inf
+
+
+def hopeless(n: int, alpha: float) -> bool:
+    """Whether there are so few signs that hardly any draw is below another."""
+    return bool(2.0 ** (1 - n) > alpha / 2)
 
 
 def detectable_of(
@@ -229,29 +278,26 @@ def detectable_of(
     seed : Seed
         The source of randomness.
     """
-    if 2.0 ** (1 - n) > alpha / 2:  # so few signs that hardly any draw is below another
+    if hopeless(n, alpha):
         return Detectable(math.inf, None if tau else math.inf, POWER, alpha, HOPELESS)
     found = Statistics.of(adapted, rows, tau or 1.0, seed)
-    normal = seed.stream(Use.CHECK, NORMAL).standard_normal((found.draws.shape[1],))
-    threshold = float(np.quantile(found.combined(found.draws), 1.0 - alpha, method="higher"))
+    combination = found.combination
+    normal = seed.stream(Use.CHECK, NORMAL).standard_normal((combination.draws.shape[1],))
+    threshold = combination.threshold(alpha)
     d_y = rows.sample.d_y
 
-    def smallest(misfit: Callable[[float], InY]) -> float:
-        low, high = np.log(LEAST), np.log(MOST)
-        for _ in range(STEPS):
-            middle = 0.5 * (low + high)
-            enough = found.power(misfit(np.exp(middle)), n, threshold, normal) >= POWER
-            low, high = (low, middle) if enough else (middle, high)
-        return float(np.exp(high)) if high < np.log(MOST) else math.inf
+    def power(misfit: InY) -> float:
+        return found.power(misfit, n, threshold, normal)
 
-    shift = smallest(lambda delta: shifted(delta, found.sigma, d_y))
+    shift = smallest(lambda delta: power(shifted(delta, found.sigma, d_y)))
     width = None
     if tau is None:
-        width = math.exp(smallest(lambda log: widened(np.exp(log), found.sigma, d_y)))
-    return Detectable(shift, width, POWER, alpha, _words(shift, width, d_y))
+        width = math.exp(smallest(lambda log: power(widened(math.exp(log), found.sigma, d_y))))
+    return Detectable(shift, width, POWER, alpha, found_words(shift, width, d_y))
 
 
-def _words(shift: float, width: float | None, d_y: int) -> str:
+def found_words(shift: float, width: float | None, d_y: int) -> str:
+    """Say which shift and which spread would have been found."""
     of, by = (" of one column", "by") if d_y > 1 else ("", "of")
     parts = []
     if math.isfinite(shift):

@@ -7,20 +7,21 @@ the δ that has the D of the data.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from condgof._typing import FloatArray
+from condgof._typing import FloatArray, IntArray
 from condgof.engine import single_threaded_blas
-from condgof.kernels import CovariateKernel, Gaussian
+from condgof.kernels import CovariateKernel, Gaussian, ResponseKernel
 from condgof.locate._bench import EFFECT, Bench
 from condgof.locate._record import Effect, Interval
 from condgof.locate._residuals import BY_SCORES, SD
 from condgof.locate._words import measured
 from condgof.methods import Scored
 from condgof.sample import Use
-from condgof.stein import SteinOperator, choose_landmarks
+from condgof.stein import ArrayRows, SteinOperator, choose_landmarks
 
 LEVEL = 0.95
 #: Up to this many rows sums over pairs are exact.
@@ -29,6 +30,8 @@ EXACT_ROWS = 2048
 RANK, TOLERANCE = 300, 1e-3
 #: Rows from which landmarks are chosen, and rows compared with them at a time.
 LANDMARK_ROWS, TILE = 4096, 4096
+#: A time series is cut into at most this many parcels.
+PARCELS = 512
 #: Rows whose pairs tell the mean of k.
 PAIR_ROWS = 1500
 
@@ -40,7 +43,7 @@ class PairSums:
     Parameters
     ----------
     n : int
-        Number of rows.
+        Number of rows, or of parcels of rows.
     mean : float
         D̂.
     spread : float
@@ -78,44 +81,79 @@ class PairSums:
         return Interval(self.mean, max(middle - reach, 0.0), max(middle + reach, 0.0), level)
 
 
-def pair_sums(
-    x: FloatArray, u: FloatArray, scores: FloatArray, k: CovariateKernel, sigma: float, bench: Bench
-) -> PairSums:
-    """Sum the Stein matrix of rows x (n, d_x), u and scores (n, d_y)."""
-    n = len(x)
+def pair_sums(rows: ArrayRows, k: CovariateKernel, kernel_y: ResponseKernel, bench: Bench) -> PairSums:
+    """Sum the Stein matrix of rows.
+
+    Rows that depend on each other are summed up in parcels (whole groups, stretches of time), which are
+    then as n independent rows: pairs within a parcel are left out.
+    """
+    x, n = rows.x, len(rows.x)
+    parcels = _parcels(bench, n)
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        operator = SteinOperator.of(x, u, scores, k, Gaussian(sigma))
-        if n <= EXACT_ROWS:
+        operator = SteinOperator.of(x, rows.y, rows.scores, k, kernel_y)
+        if n > EXACT_ROWS:
+            sums, squares = _lowrank_sums(rows, k, kernel_y, bench, parcels)
+        elif parcels is None:
             sums, squares = np.zeros(n), 0.0
             for start in range(0, n, 256):
-                rows = slice(start, min(start + 256, n))
-                block = operator.block(rows, slice(0, n))
-                block[np.arange(rows.stop - start), np.arange(start, rows.stop)] = 0.0
-                sums[rows] = block.sum(axis=1)
+                part = slice(start, min(start + 256, n))
+                block = operator.block(part, slice(0, n))
+                block[np.arange(part.stop - start), np.arange(start, part.stop)] = 0.0
+                sums[part] = block.sum(axis=1)
                 squares += float(np.square(block).sum())
         else:
-            sums, squares = _lowrank_sums(operator, x, u, scores, k, sigma, bench)
-    means = sums / (n - 1)
-    return PairSums(n, float(means.mean()), float(means.var(ddof=1)), squares / (n * (n - 1)))
+            member = (parcels[:, None] == np.arange(parcels.max() + 1)).astype(np.float64)
+            whole = member.T @ operator.block(slice(0, n), slice(0, n)) @ member
+            np.fill_diagonal(whole, 0.0)
+            sums, squares = whole.sum(axis=1), float(np.square(whole).sum())
+    if parcels is None:
+        means = sums / (n - 1)
+        return PairSums(n, float(means.mean()), float(means.var(ddof=1)), squares / (n * (n - 1)))
+    # As if parcels were rows: sums over pairs of them, in units that make their mean that over rows.
+    count, sizes = len(sums), np.bincount(parcels)
+    unit = count * (count - 1) / (float(n) ** 2 - float(np.square(sizes).sum()))
+    means = unit * sums / (count - 1)
+    square = unit**2 * squares / (count * (count - 1))
+    return PairSums(count, float(means.mean()), float(means.var(ddof=1)), square)
+
+
+def _parcels(bench: Bench, n: int) -> IntArray | None:
+    """Return the parcel of each of n rows, where they depend on each other."""
+    rows = bench.dependence
+    if rows.independent:
+        return None
+    if rows.codes is not None:
+        return rows.codes
+    # Twice as long as stretches are: what depends across a cut is a small part of it.
+    length = min(max(2 * (rows.length or 1), -(-n // PARCELS)), n // 3)
+    return np.asarray(np.arange(n) // max(length, 1))
 
 
 def _lowrank_sums(
-    operator: SteinOperator,
-    x: FloatArray,
-    u: FloatArray,
-    scores: FloatArray,
+    rows: ArrayRows,
     k: CovariateKernel,
-    sigma: float,
+    kernel_y: ResponseKernel,
     bench: Bench,
+    parcels: IntArray | None,
 ) -> tuple[FloatArray, float]:
     """Row sums and the sum of squares off the diagonal, from landmark features Φ: H ≈ ΦΦᵀ."""
-    rng = bench.stream(EFFECT)
-    some = np.sort(rng.choice(len(x), min(LANDMARK_ROWS, len(x)), replace=False))
-    part = SteinOperator.of(x[some], u[some], scores[some], k, Gaussian(sigma))
+    rng, n = bench.stream(EFFECT), len(rows.x)
+    some = np.sort(rng.choice(n, min(LANDMARK_ROWS, n), replace=False))
+    part = SteinOperator.of(rows.x[some], rows.y[some], rows.scores[some], k, kernel_y)
     landmarks = choose_landmarks(part, rng, tolerance=TOLERANCE, cap=RANK)
-    rows = landmarks.kernel.rows(x, u, scores)
-    tiles = [slice(start, start + TILE) for start in range(0, len(x), TILE)]
-    features = np.concatenate([landmarks.whiten(landmarks.compare(rows.take(tile))).T for tile in tiles])
+    tiles = [slice(start, start + TILE) for start in range(0, n, TILE)]
+    features = np.concatenate(
+        [
+            landmarks.whiten(
+                landmarks.compare(landmarks.kernel.rows(rows.x[t], rows.y[t], rows.scores[t]))
+            ).T
+            for t in tiles
+        ]
+    )
+    if parcels is not None:
+        whole = np.zeros((int(parcels.max()) + 1, features.shape[1]))
+        np.add.at(whole, parcels, features)
+        features = whole
     own = np.square(features).sum(axis=1)
     sums: FloatArray = features @ features.sum(axis=0) - own
     gram = features.T @ features
@@ -153,7 +191,7 @@ def mean_k(bench: Bench, k: CovariateKernel) -> float:
 
 
 def effect_of(bench: Bench) -> Effect:
-    """Measure the size of the misfit."""
+    """Measure the size of the misfit of a model of a continuous y."""
     rows = bench.rows
     u, scores, unit = rows.y, rows.scores, SD
     if rows.by == "none":
@@ -161,10 +199,18 @@ def effect_of(bench: Bench) -> Effect:
         u, scores, unit = u / tau, scores * tau, BY_SCORES
     d_y = u.shape[1]
     sigma = y_bandwidth(d_y)
-    found = pair_sums(rows.x, u, scores, bench.wide, sigma, bench).interval(LEVEL)
+    found = pair_sums(ArrayRows(rows.x, u, scores), bench.wide, Gaussian(sigma), bench).interval(LEVEL)
     per_square = mean_k(bench, bench.wide) * (1.0 + 2.0 / sigma**2) ** (-d_y / 2)
-    shift = [
-        float(np.sqrt(max(value, 0.0) / per_square)) for value in (found.estimate, found.low, found.high)
-    ]
-    size = Interval(shift[0], shift[1], shift[2], LEVEL)
+    return shift_effect(found, lambda d: float(np.sqrt(d / per_square)), unit)
+
+
+def shift_effect(found: Interval, shift: Callable[[float], float], unit: str) -> Effect:
+    """Say a discrepancy as the constant shift that has it."""
+    size = equivalent(found, shift)
     return Effect(size, unit, found, f"as large as a constant shift of {measured(size, unit)}")
+
+
+def equivalent(found: Interval, size: Callable[[float], float]) -> Interval:
+    """Turn the interval of a discrepancy into that of a size, which grows with it from 0 on."""
+    ends = [size(max(value, 0.0)) for value in (found.estimate, found.low, found.high)]
+    return Interval(ends[0], ends[1], ends[2], found.level)

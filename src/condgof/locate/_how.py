@@ -1,7 +1,8 @@
 """How y differs from the model near a location, with intervals: shift, width, skew, tails, correlation.
 
 Every estimate is a function of means weighted by a_i = w_i/Σw, and its standard error is the root of the
-sum of squares of its influence a_i ψ(r_i); the rows are not those that chose the location.
+sum of squares of its influence a_i ψ(r_i), added up within rows that depend on each other (`Scatter`);
+the rows are not those that chose the location.
 """
 
 from __future__ import annotations
@@ -13,11 +14,16 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.locate._record import Finding, Interval
+from condgof.locate._scatter import Scatter
 from condgof.locate._words import measured, sized
 
 LEVEL = 0.95
 #: As many rows' worth of belief that the kurtosis is that of a normal.
 PRIOR = 20.0
+
+
+#: From an interval, the columns, the unit of a shift and whether it is clear to a sentence.
+Words = Callable[[Interval, tuple[str, ...], str, bool], str]
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,10 @@ class Estimate:
         From that scale to the one that is reported.
     freedom : float
         Degrees of freedom of the error.
+    label : str
+        The class, or the count, that it is about.
+    say : callable, optional
+        Puts it in words, where not the words of its kind serve.
     """
 
     kind: str
@@ -44,6 +54,8 @@ class Estimate:
     error: float
     back: Callable[[float], float]
     freedom: float
+    label: str = ""
+    say: Words | None = None
 
     @property
     def size(self) -> float:
@@ -66,10 +78,10 @@ class Estimate:
         """Put it in words; `looked_at`: how many findings share the error that is allowed."""
         named = evidence and self.excludes_model(1.0 - (1.0 - LEVEL) / looked_at)
         found = Interval(self.back(self.value), *self.ends(LEVEL), level=LEVEL)
-        words = _WORDS[self.kind](found, self.columns, unit, named)
+        words = (self.say or _WORDS[self.kind])(found, self.columns, unit, named)
         if several and self.kind != "correlation":
             words = f"{self.columns[0]}: {words}"
-        return Finding(self.kind, self.columns, found, named, words)
+        return Finding(self.kind, self.columns, found, named, words, self.back(0.0), self.label)
 
 
 def same(value: float) -> float:
@@ -78,7 +90,12 @@ def same(value: float) -> float:
 
 
 def weighted_estimates(
-    residuals: FloatArray, weights: FloatArray, columns: tuple[str, ...], *, shape: bool
+    residuals: FloatArray,
+    weights: FloatArray,
+    columns: tuple[str, ...],
+    scatter: Scatter,
+    *,
+    shape: bool,
 ) -> list[Estimate]:
     """Estimate shift and width, and where `shape` skew and tails, of residuals that are standardised.
 
@@ -90,17 +107,19 @@ def weighted_estimates(
         How near each row is.
     columns : tuple of str
         Names of the columns of y.
+    scatter : Scatter
+        How these rows depend on each other.
     shape : bool
         Whether to look at skew and tails.
     """
     share = weights / weights.sum()
-    effective = 1.0 / float(np.square(share).sum())
+    effective = scatter.effective(share)
     grow = np.sqrt(effective / (effective - 1.0))  # as n/(n − 1) for equal weights
     estimates = []
     for r, name in zip(residuals.T, columns, strict=True):
 
         def error(influence: FloatArray) -> float:
-            return float(grow * np.sqrt(np.square(share * influence).sum()))
+            return float(grow * scatter.error(share * influence))
 
         mean = float(share @ r)
         variance = float(share @ np.square(r - mean))
@@ -128,10 +147,12 @@ def weighted_estimates(
     return estimates
 
 
-def correlations(u: FloatArray, weights: FloatArray, columns: tuple[str, ...]) -> list[Estimate]:
+def correlations(
+    u: FloatArray, weights: FloatArray, columns: tuple[str, ...], scatter: Scatter
+) -> list[Estimate]:
     """Estimate correlations of residuals that are uncorrelated under the model, on Fisher's scale."""
     share = weights / weights.sum()
-    effective = 1.0 / float(np.square(share).sum())
+    effective = scatter.effective(share)
     centred = u - share @ u
     spread = np.sqrt(share @ np.square(centred))
     if not (spread > 0).all():
@@ -141,7 +162,7 @@ def correlations(u: FloatArray, weights: FloatArray, columns: tuple[str, ...]) -
         for b in range(a):
             rho = float(np.clip(share @ (z[:, a] * z[:, b]), -1 + 1e-9, 1 - 1e-9))
             influence = z[:, a] * z[:, b] - 0.5 * rho * (z[:, a] ** 2 + z[:, b] ** 2)
-            error = float(np.sqrt(np.square(share * influence).sum())) / (1.0 - rho**2)
+            error = scatter.error(share * influence) / (1.0 - rho**2)
             pair = (columns[b], columns[a])
             value = float(np.arctanh(rho))
             estimates.append(Estimate("correlation", pair, value, error, _tanh, effective - 1.0))
@@ -149,7 +170,11 @@ def correlations(u: FloatArray, weights: FloatArray, columns: tuple[str, ...]) -
 
 
 def stein_estimates(
-    y: FloatArray, scores: FloatArray, weights: FloatArray, columns: tuple[str, ...]
+    y: FloatArray,
+    scores: FloatArray,
+    weights: FloatArray,
+    columns: tuple[str, ...],
+    scatter: Scatter,
 ) -> list[Estimate]:
     """Estimate shift and width from scores alone: E[s] = 0 and E[s(y − c)] = −1 under the model.
 
@@ -157,7 +182,7 @@ def stein_estimates(
     which is exact for a Gaussian; the shift is −τ E[s] and the ratio of widths √m₂.
     """
     share = weights / weights.sum()
-    effective = 1.0 / float(np.square(share).sum())
+    effective = scatter.effective(share)
     grow, estimates = np.sqrt(effective / (effective - 1.0)), []
     for s, v, name in zip(scores.T, y.T, columns, strict=True):
         first = float(share @ s)
@@ -170,23 +195,27 @@ def stein_estimates(
         of_second = -(s - first) * (v - share @ v) - second
         of_log_tau = 0.5 * (of_second / second - (s * s - square) / square)
         by_shift = -tau * (of_first + first * of_log_tau)
-        error = float(grow * np.sqrt(np.square(share * by_shift).sum()))
+        error = float(grow * scatter.error(share * by_shift))
         freedom = effective - 1.0
         estimates.append(Estimate("shift", (name,), -tau * first, error, same, freedom))
-        error = float(grow * np.sqrt(np.square(share * of_second).sum())) / (2.0 * second)
+        error = float(grow * scatter.error(share * of_second)) / (2.0 * second)
         estimates.append(Estimate("width", (name,), 0.5 * float(np.log(second)), error, _exp, freedom))
     return estimates
 
 
 def stein_correlations(
-    u: FloatArray, scores: FloatArray, weights: FloatArray, columns: tuple[str, ...]
+    u: FloatArray,
+    scores: FloatArray,
+    weights: FloatArray,
+    columns: tuple[str, ...],
+    scatter: Scatter,
 ) -> list[Estimate]:
     """Estimate −E[s_a u_b + s_b u_a]/2, which is 0 under the model, in units of the columns' own widths.
 
     For a standard normal model it is the correlation of the data.
     """
     share = weights / weights.sum()
-    effective = 1.0 / float(np.square(share).sum())
+    effective = scatter.effective(share)
     centred = u - share @ u
     units = np.sqrt(np.abs(share @ (scores * centred)))
     estimates = []
@@ -197,7 +226,7 @@ def stein_correlations(
                 continue
             terms = -(scores[:, a] * centred[:, b] + scores[:, b] * centred[:, a]) / (2.0 * unit)
             value = float(share @ terms)
-            error = float(np.sqrt(np.square(share * (terms - value)).sum()))
+            error = scatter.error(share * (terms - value))
             pair = (columns[b], columns[a])
             estimates.append(Estimate("correlation", pair, value, error, same, effective - 1.0))
     return estimates

@@ -12,12 +12,15 @@ import numpy as np
 from condgof.errors import InputError
 from condgof.locate._bench import LEAST_NEAR, Bench
 from condgof.locate._detectable import detectable_of
+from condgof.locate._detectable_discrete import discrete_detectable
 from condgof.locate._effect import effect_of, score_spread, y_bandwidth
+from condgof.locate._effect_discrete import class_kernel_x, discrete_effect
 from condgof.locate._landscape import blank_landscape, landscape_of
 from condgof.locate._locations import locations_of
 from condgof.locate._record import Check, Landscape, Location
 from condgof.locate._search import Search, choose
 from condgof.locate._verdict import verdict
+from condgof.locate._view import view_of
 from condgof.locate._where import examine
 from condgof.methods import Options, Scored, Stream, check_count, run_adaptive
 from condgof.models import ConditionalModel
@@ -75,12 +78,16 @@ def inspect(
     """
     adapted = run_adaptive(scored, options, seed)
     result, rows, design = adapted.result, scored.subsample, adapted.design
-    bench = Bench.of(model, scored, design.kernel_x, design.y_unit, seed, options.engine)
+    bench = Bench.of(model, scored, design, options.rows, seed, options.engine)
     rejects = result.pvalue <= aims.alpha
     locations, landscape, said = _look(bench, aims, rejects, options.n_boot)
-    effect = effect_of(bench)
-    tau = float(np.exp(np.log(score_spread(rows)).mean())) if rows.by == "none" else None
-    detectable = detectable_of(adapted, rows, scored.n, aims.alpha, tau, seed)
+    if rows.cells is None:
+        effect = effect_of(bench)
+        tau = float(np.exp(np.log(score_spread(rows)).mean())) if rows.by == "none" else None
+        detectable = detectable_of(adapted, rows, scored.n, aims.alpha, tau, seed)
+    else:
+        effect = discrete_effect(bench)
+        detectable = discrete_detectable(adapted, rows, scored.n, aims.alpha, seed)
     found = Check(
         result=result,
         effect=effect,
@@ -100,16 +107,48 @@ def _look(
     bench: Bench, aims: Aims, rejects: bool, n_boot: int
 ) -> tuple[tuple[Location, ...], Landscape, tuple[str, ...]]:
     """Look for places and describe them; the last is what could not be done."""
-    if bench.rows.n < LEAST_ROWS or not bench.columns:
-        few = f"{bench.rows.n} rows are too few to tell where (that takes {LEAST_ROWS})"
-        why = few if bench.columns else "no column of x can tell where"
-        return (), blank_landscape(bench, bench.points(CANDIDATES)), (why,)
-    search, points = Search.of(bench), bench.points(CANDIDATES)
+    view, points = view_of(bench), bench.points(CANDIDATES)
+    why = _why_not(bench)
+    if why:
+        return (), blank_landscape(bench, points, view), (why,)
+    search = Search.of(bench)
     values, _, near = search.at(bench.near, bench.rows.x[points])
     chosen = choose(search, bench.rows.x[points], values, near, aims.n_locations)
     places = examine(search, chosen, n_boot)
     said = () if places or not aims.n_locations else ("no place has enough rows near it",)
-    return locations_of(bench, places, aims.alpha, rejects), landscape_of(search, points, values), said
+    named = locations_of(bench, places, aims.alpha, rejects, view)
+    return named, landscape_of(search, points, values, view), (*said, *_few_groups(bench, aims.alpha))
+
+
+def _why_not(bench: Bench) -> str:
+    """Say why places cannot be looked for; "" where they can."""
+    if not bench.columns:
+        return "no column of x can tell where"
+    if bench.rows.n < LEAST_ROWS:
+        return f"{bench.rows.n} rows are too few to tell where (that takes {LEAST_ROWS})"
+    if not len(bench.testing):
+        return "groups are too few to tell where: some must choose places, and others test them"
+    return ""
+
+
+def _few_groups(bench: Bench, alpha: float) -> tuple[str, ...]:
+    """Say so where the groups that test are too few for any evidence."""
+    count = bench.dependence.take(bench.testing).count
+    if bench.dependence.independent or not count or 2.0 ** (1 - count) <= alpha:
+        return ()
+    return (f"no place can be named: {count} groups tested them, which have {2 ** (count - 1)} patterns "
+            "of signs",)  # fmt: skip
+
+
+def effect_kernels(bench: Bench) -> str:
+    """Return the kernels of the effect, for the reader of a check."""
+    sample, cells = bench.rows.sample, bench.rows.cells
+    if cells is None:
+        on_y = f"Gaussian({y_bandwidth(sample.d_y):.6g}) on standardised y"
+        return f"{bench.wide.shown(sample.d_x)!r} on x, {on_y}"
+    if cells.blocks[0].distances:
+        return f"{bench.wide.shown(sample.d_x)!r} on x, Gaussian(1) on standardised counts"
+    return f"{class_kernel_x(bench).shown(sample.d_x)!r} on x, whether classes are equal on y"
 
 
 def _details(bench: Bench, result: GofResult, said: tuple[str, ...]) -> dict[str, Any]:
@@ -119,10 +158,7 @@ def _details(bench: Bench, result: GofResult, said: tuple[str, ...]) -> dict[str
         "choosing_rows": len(bench.choosing),
         "testing_rows": len(bench.testing),
         "correction": "step-down max-T over the places, on rows that did not choose them",
-        "kernel_effect": (
-            f"{bench.wide.shown(bench.rows.sample.d_x)!r} on x, "
-            f"Gaussian({y_bandwidth(bench.rows.sample.d_y):.6g}) on standardised y"
-        ),
+        "kernel_effect": effect_kernels(bench),
         "kernel_where": str(bench.near.shown(bench.rows.sample.d_x)),
         "versions": {
             "condgof": importlib.import_module("condgof").__version__,
@@ -130,5 +166,13 @@ def _details(bench: Bench, result: GofResult, said: tuple[str, ...]) -> dict[str
             "scipy": scipy.__version__,
             "python": platform.python_version(),
         },
-        "notes": (*result.details.get("notes", ()), *bench.notes, *said),
+        "notes": (*result.details.get("notes", ()), *bench.notes, *said, *_dependence_notes(bench)),
     }
+
+
+def _dependence_notes(bench: Bench) -> tuple[str, ...]:
+    """Say what is not said for rows that depend on each other."""
+    if bench.dependence.independent:
+        return ()
+    return ("what could have been found is worked out as if rows were independent, and so is somewhat "
+            "too small",)  # fmt: skip

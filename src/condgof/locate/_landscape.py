@@ -8,8 +8,11 @@ import numpy as np
 
 from condgof._typing import FloatArray, IntArray
 from condgof.locate._bench import Bench
+from condgof.locate._counted import CountRows
+from condgof.locate._panel import overall_panel
 from condgof.locate._record import Landscape
 from condgof.locate._search import Search
+from condgof.locate._view import View
 from condgof.models import STANDARDIZED_BY
 
 #: Points of a curve, and of each side of a map.
@@ -18,12 +21,14 @@ CURVE, SIDE = 201, 41
 BLANK = 5.0
 #: The share of rows beyond each end of a map.
 BEYOND = 0.002
+#: What residuals of counts are called.
+PEARSON = "Pearson residuals, (y − mean)/standard deviation"
 
 
-def landscape_of(search: Search, points: IntArray, values: FloatArray) -> Landscape:
+def landscape_of(search: Search, points: IntArray, values: FloatArray, view: View | None) -> Landscape:
     """Make the map: rows of x with their criterion, and a grid for one or two numeric columns."""
     bench, at = search.bench, _grid(search.bench)
-    blank = blank_landscape(bench, points)
+    blank = blank_landscape(bench, points, view)
     if at is None:
         return replace(blank, values=values)
     found, total, effective = search.at(bench.near, at)
@@ -32,18 +37,31 @@ def landscape_of(search: Search, points: IntArray, values: FloatArray) -> Landsc
     return replace(blank, values=values, grid=at * bench.rows.scales, grid_values=grid_values)
 
 
-def blank_landscape(bench: Bench, points: IntArray) -> Landscape:
-    """Make a map of the data alone: the criterion is NaN."""
+def blank_landscape(bench: Bench, points: IntArray, view: View | None) -> Landscape:
+    """Make a map of the data alone: the criterion is NaN; `view` is that of a discrete y."""
     rows = bench.rows
+    residuals, kind = _residuals(bench, points, view)
     columns = rows.sample.x_columns
     return Landscape(
         columns=tuple(column.name for column in columns),
         levels={c.name: c.levels for c in columns if c.levels is not None},
         points=np.array(rows.sample.x[points]),
         values=np.full(len(points), np.nan),
-        residuals=None if rows.by == "none" else np.array(rows.y[points]),
-        residual_kind="" if rows.by == "none" else STANDARDIZED_BY[rows.by],
+        residuals=residuals,
+        residual_kind=kind,
+        overall=overall_panel(bench, view),
     )
+
+
+def _residuals(bench: Bench, points: IntArray, view: View | None) -> tuple[FloatArray | None, str]:
+    """Return residuals of some rows that a picture may show, and what they are."""
+    rows = bench.rows
+    if isinstance(view, CountRows):
+        all_rows = view.residuals
+        return (None, "") if all_rows is None else (all_rows[points], PEARSON)
+    if view is not None or rows.by == "none":
+        return None, ""
+    return np.array(rows.y[points]), STANDARDIZED_BY[rows.by]
 
 
 def _grid(bench: Bench) -> FloatArray | None:

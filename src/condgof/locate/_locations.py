@@ -6,38 +6,47 @@ from condgof.kernels import Categorical
 from condgof.locate._bench import Bench, gaussian_reach
 from condgof.locate._how import Estimate
 from condgof.locate._panel import panel_of
-from condgof.locate._record import Finding, Location
-from condgof.locate._residuals import Residuals
+from condgof.locate._record import Finding, Location, Panel
+from condgof.locate._residuals import How, Residuals, estimates_at
+from condgof.locate._scatter import Scatter
 from condgof.locate._text import probability
+from condgof.locate._view import View
 from condgof.locate._where import Place
 from condgof.locate._words import EVERYWHERE, reaches
 from condgof.locate._words import place as place_words
 
 
 def locations_of(
-    bench: Bench, places: tuple[Place, ...], alpha: float, rejects: bool
+    bench: Bench, places: tuple[Place, ...], alpha: float, rejects: bool, view: View | None
 ) -> tuple[Location, ...]:
-    """Describe the places."""
+    """Describe the places; `view` is that of a discrete y."""
     if not places:
         return ()
-    residuals = Residuals.of(bench)
-    estimates = [residuals.estimates(place) for place in places]
+    how: How = Residuals.of(bench) if view is None else view
+    scatter = Scatter.of(bench.dependence.take(bench.testing), len(bench.testing))
+    estimates = [estimates_at(how, place, scatter) for place in places]
     names = [rejects and place.pvalue <= alpha for place in places]
     return tuple(
-        _location(bench, place, number, _findings(found, named, residuals.unit), named)
+        _location(
+            bench,
+            place,
+            _findings(*found, named, how.unit),
+            named,
+            panel_of(bench, place, number, view),
+        )
         for number, (place, found, named) in enumerate(zip(places, estimates, names, strict=True))
     )
 
 
-def _findings(found: list[Estimate], named: bool, unit: str) -> tuple[Finding, ...]:
+def _findings(found: list[Estimate], looked_at: int, named: bool, unit: str) -> tuple[Finding, ...]:
     """Turn estimates into findings, most telling first."""
     several = len({estimate.columns for estimate in found}) > 1
     ordered = sorted(found, key=lambda estimate: -estimate.size)
-    return tuple(estimate.finding(len(found), named, unit, several) for estimate in ordered)
+    return tuple(estimate.finding(looked_at, named, unit, several) for estimate in ordered)
 
 
 def _location(
-    bench: Bench, place: Place, number: int, findings: tuple[Finding, ...], named: bool
+    bench: Bench, place: Place, findings: tuple[Finding, ...], named: bool, panel: Panel
 ) -> Location:
     rows = bench.rows
     sample = rows.sample
@@ -67,7 +76,7 @@ def _location(
         strength=place.strength,
         findings=findings,
         words=location_words(where, place.pvalue, findings, named),
-        panel=panel_of(bench, place, number),
+        panel=panel,
         half_width={sample.x_columns[i].name: float(reach) for i, reach in half.items()},
         levels={sample.x_columns[i].name: level for i, level in levels.items()},
     )

@@ -9,8 +9,10 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import CondgofError
+from condgof.locate._bars import bar_panel
 from condgof.locate._bench import SAMPLES, Bench
 from condgof.locate._record import Panel
+from condgof.locate._view import View
 from condgof.locate._where import Place
 from condgof.models import ConditionalModel, sample_rows
 from condgof.sample import Use, take_rows
@@ -19,12 +21,43 @@ from condgof.sample import Use, take_rows
 MOST_VALUES, DENSITY_ROWS, GRID = 400, 60, 161
 #: Rows of a smaller weight are not near.
 FAR = 0.1
+#: The number of the picture of all rows.
+OVERALL = 10**6
 
 
-def panel_of(bench: Bench, place: Place, number: int) -> Panel:
-    """Collect what a picture of y near a location needs."""
+def panel_of(bench: Bench, place: Place, number: int, view: View | None) -> Panel:
+    """Collect what a picture of y near a location needs; `view` is that of a discrete y."""
     rng = bench.seed.stream(Use.CHECK, SAMPLES, number)
     near = np.flatnonzero(place.weights >= FAR * place.weights.max())
+    bars = None if view is None else view.bars(bench.testing, place.weights)
+    if bars is not None:
+        name = bench.rows.sample.y_columns[0].name
+        rows = bench.testing[near]
+        return bar_panel(bars, name, bench.rows.sample.y, rows, place.weights[near], rng)
+    if view is not None:
+        return _standardised(bench, place, near[:MOST_VALUES])
+    return _drawn(bench, place, near, rng)
+
+
+def overall_panel(bench: Bench, view: View | None) -> Panel | None:
+    """Collect what a picture of a discrete y of all rows needs; None where there is none to be drawn."""
+    rows = np.arange(bench.rows.n)
+    bars = None if view is None else view.bars(rows, np.ones(len(rows)))
+    if bars is None:
+        return None
+    name, rng = bench.rows.sample.y_columns[0].name, bench.seed.stream(Use.CHECK, SAMPLES, OVERALL)
+    return bar_panel(bars, name, bench.rows.sample.y, rows, np.ones(len(rows)), rng)
+
+
+def _standardised(bench: Bench, place: Place, near: IntArray) -> Panel:
+    """Counts of which nothing but ratios of probabilities is known, in units of the model."""
+    names = tuple(f"residual of {column.name}" for column in bench.rows.sample.y_columns)
+    values = bench.rows.y[bench.testing[near]].copy()
+    return Panel("residuals", names, values, place.weights[near].copy())
+
+
+def _drawn(bench: Bench, place: Place, near: IntArray, rng: np.random.Generator) -> Panel:
+    """Return rows of a continuous y near a place, with the model's density, or its draws."""
     if len(near) > MOST_VALUES:
         near = np.sort(rng.choice(near, MOST_VALUES, replace=False))
     weights = place.weights[near]

@@ -43,11 +43,13 @@ class Finding(Record):
 
     Parameters
     ----------
-    kind : {"shift", "width", "skew", "tails", "correlation"}
+    kind : {"shift", "width", "skew", "tails", "correlation", "class", "confidence"}
         What differs. ``"shift"``: mean of the data minus that of the model, in the model's standard
         deviations. ``"width"``: standard deviation of the data over that of the model, above 1 where the
         model is too narrow. ``"skew"``: third standardised moment. ``"tails"``: excess kurtosis.
-        ``"correlation"``: correlation of the standardised residuals of two columns of y.
+        ``"correlation"``: correlation of the standardised residuals of two columns of y. Of a discrete
+        y: ``"class"``: how often the class (or the count) `label` was observed. ``"confidence"``: how
+        often the most probable class was the observed one.
     columns : tuple of str
         The column of y, or the two columns of a correlation.
     interval : Interval
@@ -58,6 +60,10 @@ class Finding(Record):
     words : str
         The finding as a sentence, such as "the model is too narrow: the data spread 1.8 times as much
         (1.5 to 2.2)".
+    expected : float
+        What the model says in place of the estimate.
+    label : str
+        The class, or the count, that it is about; "" where it is about y.
     """
 
     kind: str
@@ -65,6 +71,8 @@ class Finding(Record):
     interval: Interval
     named: bool
     words: str
+    expected: float = 0.0
+    label: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +81,10 @@ class Panel(Record):
 
     Parameters
     ----------
-    kind : {"density", "samples", "residuals"}
+    kind : {"density", "samples", "residuals", "classes"}
         Whether `values` are y beside the model's density, y beside draws from the model, or residuals
-        that are standard normal (or, from scores alone, merely of mean 0) under the model.
+        that are standard normal (or, from scores alone, merely of mean 0) under the model;
+        ``"classes"``: a discrete y, to be drawn as bars from `labels`, `observed` and `predicted`.
     columns : tuple of str
         What is in the columns of `values`, such as ``("income",)``.
     values : ndarray of shape (m, d_y)
@@ -88,6 +97,10 @@ class Panel(Record):
         The model's marginal density of each column there, averaged over the rows with their weights.
     samples : ndarray of shape (m', d_y), optional
         Draws from the model near the location.
+    labels : tuple of str
+        Classes, counts or ranges of counts ("3–5"), in order.
+    observed, predicted : ndarray of shape (number of labels,), optional
+        How often each was observed and predicted, over all tested rows near with their weights.
     """
 
     kind: str
@@ -97,6 +110,9 @@ class Panel(Record):
     grid: FloatArray | None = None
     density: FloatArray | None = None
     samples: FloatArray | None = None
+    labels: tuple[str, ...] = ()
+    observed: FloatArray | None = None
+    predicted: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +176,8 @@ class Effect(Record):
     ----------
     interval : Interval
         Equivalent shift δ: the misfit has the Stein discrepancy of a model that is off by δ of its own
-        standard deviations everywhere (for a model with scores only, in units that `unit` names).
+        standard deviations everywhere (for a model with scores only, in units that `unit` names). Of
+        classes: a model that gives the probability δ to the wrong class everywhere.
     unit : str
         The unit.
     discrepancy : Interval
@@ -181,21 +198,24 @@ class Detectable(Record):
 
     Parameters
     ----------
-    shift : float
-        A constant shift, in the model's standard deviations.
-    width : float, optional
+    shift : float or None
+        A constant shift, in the model's standard deviations; None for classes.
+    width : float or None
         Data that spread this many times (above 1) as much as the model says; None from scores alone.
     power, alpha : float
         With what probability, at which level.
     words : str
         A sentence.
+    probability : float or None
+        For classes: this probability, everywhere, on the most probable class that belongs to the next.
     """
 
-    shift: float
+    shift: float | None
     width: float | None
     power: float
     alpha: float
     words: str
+    probability: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,6 +239,8 @@ class Landscape(Record):
         Standardised y of these rows (standard normal under the model), for a PIT or residual panel.
     residual_kind : str
         What `residuals` are, such as "normal scores of the model's CDF".
+    overall : Panel, optional
+        Of a discrete y: all rows that were looked at, as bars.
     """
 
     columns: tuple[str, ...]
@@ -229,6 +251,7 @@ class Landscape(Record):
     grid_values: FloatArray | None = None
     residuals: FloatArray | None = None
     residual_kind: str = ""
+    overall: Panel | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)

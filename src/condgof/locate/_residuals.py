@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,14 +17,15 @@ from condgof.locate._how import (
     stein_estimates,
     weighted_estimates,
 )
+from condgof.locate._scatter import Scatter
 from condgof.locate._where import Place
 from condgof.models import ConditionalModel, choose_coordinates, coordinates_of
 
 SD = "model standard deviations"
 ON_SCORES = f"{SD} (on its normal-score scale)"
 BY_SCORES = f"{SD} (as its scores suggest)"
-#: Fewer effective rows than this tell nothing about how.
-LEAST_HOW = 8.0
+#: Fewer effective rows than this tell nothing about how, nor do fewer groups or blocks.
+LEAST_HOW, LEAST_GROUPS = 8.0, 4.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,22 +85,43 @@ class Residuals:
             return cls(own, True, independent, u, scores, given, ON_SCORES)
         return cls(None, False, None, u, scores, names, BY_SCORES)
 
-    def estimates(self, place: Place) -> list[Estimate]:
-        """Estimate what is wrong near a place."""
-        if place.rows < LEAST_HOW:
-            return []
-        near = place.weights > 0
-        w = place.weights[near]
+    def estimates(self, near: AnyArray, w: FloatArray, scatter: Scatter) -> tuple[list[Estimate], int]:
+        """Estimate what is wrong with some rows of weights (m,); and count what was looked at."""
         if self.values is None:
-            found = stein_estimates(self.u[near], self.scores[near], w, self.columns)
+            found = stein_estimates(self.u[near], self.scores[near], w, self.columns, scatter)
         else:
-            found = weighted_estimates(self.values[near], w, self.columns, shape=self.normal)
+            found = weighted_estimates(self.values[near], w, self.columns, scatter, shape=self.normal)
         if len(self.columns) > 1:
             if self.independent is not None:
-                found += correlations(self.independent[near], w, self.columns)
+                found += correlations(self.independent[near], w, self.columns, scatter)
             else:
-                found += stein_correlations(self.u[near], self.scores[near], w, self.columns)
-        return found
+                found += stein_correlations(self.u[near], self.scores[near], w, self.columns, scatter)
+        return found, len(found)
+
+
+class How(Protocol):
+    """What tells how y differs from the model, from the rows that test."""
+
+    @property
+    def unit(self) -> str:
+        """The unit of a shift."""
+        ...
+
+    def estimates(self, near: AnyArray, w: FloatArray, scatter: Scatter) -> tuple[list[Estimate], int]:
+        """Estimate what is wrong with some rows of weights (m,); and count what was looked at."""
+        ...
+
+
+def estimates_at(how: How, place: Place, scatter: Scatter) -> tuple[list[Estimate], int]:
+    """Estimate what is wrong near a place; `scatter` is that of all rows that test.
+
+    The number is that of all estimates that were looked at, also where only some are told of.
+    """
+    near = place.weights > 0
+    w, own = place.weights[near], scatter.take(near)
+    if place.rows < LEAST_HOW or own.effective(w / w.sum()) < LEAST_GROUPS:
+        return [], 0
+    return how.estimates(near, w, own)
 
 
 def _plain_residuals(model: ConditionalModel, y: FloatArray, x: Any) -> FloatArray | None:

@@ -13,9 +13,9 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.engine import single_threaded_blas
-from condgof.kernels import CovariateKernel, Gaussian
+from condgof.kernels import CovariateKernel
 from condgof.locate._bench import FACTORS, LEAST_NEAR, Bench
-from condgof.methods import LOCAL_RANK, LOCAL_TOLERANCE, LOCAL_Y, SUBSAMPLE
+from condgof.methods import LOCAL_RANK, LOCAL_TOLERANCE, SUBSAMPLE
 from condgof.sample import Use
 from condgof.stein import Landmarks, SteinOperator, choose_landmarks, criterion_of_means
 
@@ -59,7 +59,7 @@ class Search:
     x : ndarray of shape (n, d_x)
         Of the rows that choose.
     factors : tuple of Landmarks
-        Low-rank factors of h, one for each bandwidth on y.
+        Low-rank factors of h, one for each kernel on y.
     features : tuple of ndarrays of shape (r, n)
         ψ of the rows that choose.
     """
@@ -71,11 +71,11 @@ class Search:
 
     @classmethod
     def of(cls, bench: Bench) -> Search:
-        """Factor h at each bandwidth on y."""
+        """Factor h of each kernel on y."""
         rows, some = bench.rows, bench.choosing
         x, y, scores = rows.x[some], rows.y[some], rows.scores[some]
         factors, features = [], []
-        for number, scale in enumerate(LOCAL_Y):
+        for number, kernel_y in enumerate(bench.design.local_kernels_on_y(rows)):
             rng = bench.seed.stream(Use.CHECK, FACTORS, number)
             part = np.arange(len(some))
             if len(some) > SUBSAMPLE:
@@ -83,7 +83,7 @@ class Search:
             # One BLAS thread: the last bits decide which pivots are drawn, and must not depend on cores.
             with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
                 operator = SteinOperator.of(
-                    x[part], y[part], scores[part], CovariateKernel(()), Gaussian(scale * bench.y_unit)
+                    x[part], y[part], scores[part], CovariateKernel(()), kernel_y
                 )
                 factor = choose_landmarks(operator, rng, tolerance=LOCAL_TOLERANCE, cap=LOCAL_RANK)
                 psi = factor.whiten(factor.compare(factor.kernel.rows(x, y, scores)))
@@ -92,7 +92,7 @@ class Search:
         return cls(bench, x, tuple(factors), tuple(features))
 
     def criterion(self, weights: FloatArray, rows: slice = slice(None)) -> FloatArray:
-        """Return the power criterion for each column of weights (n, m): the largest over bandwidths."""
+        """Return the power criterion of each column of weights (n, m): the largest over kernels on y."""
         n, d_y = len(weights), self.bench.rows.sample.d_y
         values = []
         for psi in self.features:

@@ -1,8 +1,13 @@
 """Where the misfit is strongest: locations that one part of the rows chooses and the other part tests.
 
-At a location v the statistic is that of FSCD with J = 1, at two bandwidths on y; each is divided by the
-standard deviation of its own draws, and the larger of the two counts. All draws share their signs, so
-that their maximum over locations corrects for looking at several (Westfall and Young's step-down max-T).
+At a location v the statistic is that of FSCD with J = 1, for each of some kernels on y; each is divided
+by the standard deviation of its own draws, and the largest counts. All draws share their signs, so that
+their maximum over locations corrects for looking at several (Westfall and Young's step-down max-T).
+
+A discrete y is drawn anew from the model instead, which is exact. Where rows depend on each other that
+would not do, and the signs of the rows' groups or blocks are used; but signs only see the residuals that
+are there, which near one location may happen to be tiny where the model is nearly certain. So their
+draws are stretched to vary at least as much as those from the model.
 """
 
 from __future__ import annotations
@@ -13,11 +18,14 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.kernels import CovariateKernel
-from condgof.locate._bench import SIGNS
+from condgof.locate._bench import SIGNS, Bench
 from condgof.locate._search import Candidate, Search
-from condgof.null import Family, bootstrap_weights
+from condgof.null import Family
 from condgof.sample import Seed
-from condgof.stein import LocalKernel, local_forms
+from condgof.stein import LocalKernel, Redraw, ScaleSums, local_forms
+
+#: Directions of the features of a discrete y with a smaller share of their variance are left out.
+SMALLEST = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,24 +77,59 @@ def examine(search: Search, chosen: list[Candidate], n_boot: int) -> tuple[Place
     if not chosen:
         return ()
     bench = search.bench
-    rows, some = bench.rows, bench.testing
-    x, y, scores = rows.x[some], rows.y[some], rows.scores[some]
-    seed = Seed(int(bench.stream(SIGNS).integers(2**63)))
-    weights = bootstrap_weights("wild", len(some), n_boot, seed)
     points = np.stack([one.point for one in chosen])
     own = OwnKernels((), kernels=tuple(one.kernel for one in chosen))
-    local = LocalKernel(own, points, search.factors)
-    found = local_forms(local, x, y, scores, weights, bench.engine)
-    family = Family.of(found.totals / (len(some) - 1), weights.factor * found.forms)
-    count = len(points)
+    near = own(points, bench.rows.x[bench.testing])
+    seed = Seed(int(bench.stream(SIGNS).integers(2**63)))
+    family, count = (
+        _family(search, LocalKernel(own, points, search.factors), near, n_boot, seed),
+        len(near),
+    )
     values = family.values.reshape(-1, count).max(axis=0)
     draws = family.draws.reshape(-1, count, n_boot).max(axis=0)
     raw = (1 + np.count_nonzero(draws >= values[:, None], axis=1)) / (n_boot + 1)
-    corrected, near = step_down(values, draws), own(points, x)
+    corrected = step_down(values, draws)
     return tuple(
         Place(one.point, one.kernel, one.strength, float(raw[j]), float(corrected[j]), near[j])
         for j, one in enumerate(chosen)
     )
+
+
+def _family(search: Search, local: LocalKernel, near: FloatArray, n_boot: int, seed: Seed) -> Family:
+    """Return the statistics of all kernels on y and places (L, n_test), with their null draws."""
+    bench, some = search.bench, search.bench.testing
+    rows, n, dependence = bench.rows, len(some), bench.dependence.take(some)
+    redrawn = _redrawn(bench, near, n_boot, seed)
+    if redrawn is not None and dependence.independent:
+        return Family.of(redrawn.totals / (n - 1), redrawn.forms / (n - 1))
+    weights = dependence.weights("wild", n, n_boot, seed)
+    x, y, scores = rows.x[some], rows.y[some], rows.scores[some]
+    found = local_forms(local, x, y, scores, weights, bench.engine)
+    totals, draws = found.totals / (n - 1), weights.factor * found.forms
+    if dependence.independent:
+        return Family.of(totals, draws)
+    sizes = weights.factor * found.own
+    if redrawn is not None:
+        draws = _stretched(draws, redrawn.forms / (n - 1))
+    return Family.dependent(totals, draws, sizes)
+
+
+def _redrawn(bench: Bench, near: FloatArray, n_boot: int, seed: Seed) -> ScaleSums | None:
+    """Draw a discrete y of the rows that test anew from the model; None where it has no known law."""
+    law, cells = bench.rows.law, bench.rows.cells
+    if law is None or cells is None:
+        return None
+    kernels = bench.design.cell_kernels(bench.rows, bench.design.y_scales)
+    plan = Redraw(law.take(bench.testing), kernels, (), np.ascontiguousarray(near.T), SMALLEST)
+    return plan.run(n_boot, seed, bench.engine)[1]
+
+
+def _stretched(draws: FloatArray, least: FloatArray) -> FloatArray:
+    """Make draws (K, m) vary about their mean at least as much as others do."""
+    spread, wanted = draws.std(axis=1, keepdims=True), least.std(axis=1, keepdims=True)
+    mean = draws.mean(axis=1, keepdims=True)
+    factor = np.maximum(np.divide(wanted, spread, out=np.ones_like(spread), where=spread > 0), 1.0)
+    return np.asarray(mean + factor * (draws - mean))
 
 
 def step_down(values: FloatArray, draws: FloatArray) -> FloatArray:

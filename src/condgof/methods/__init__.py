@@ -1,12 +1,21 @@
 """One file a test."""
 
 from condgof.methods._adaptive import SCALES_SHARE, Adapted, adaptive, run_adaptive
-from condgof.methods._adaptive_design import LOCAL_RANK, LOCAL_TOLERANCE, LOCAL_X, LOCAL_Y, narrowed
+from condgof.methods._adaptive_design import (
+    LOCAL_RANK,
+    LOCAL_TOLERANCE,
+    LOCAL_X,
+    LOCAL_Y,
+    Design,
+    narrowed,
+)
+from condgof.methods._adaptive_solve import Parts
 from condgof.methods._calibration import calibration
 from condgof.methods._compare import check_names, compare, joint_options, prepare_joint
 from condgof.methods._comparison import Comparison, Pair, Ranking
 from condgof.methods._composite import composite
 from condgof.methods._contrast import chosen as solver_of
+from condgof.methods._dependence import split_dependent
 from condgof.methods._fscd import fscd
 from condgof.methods._fssd import fssd
 from condgof.methods._joint import Joint
@@ -31,10 +40,12 @@ __all__ = [
     "SUBSAMPLE",
     "Adapted",
     "Comparison",
+    "Design",
     "Joint",
     "JointStream",
     "Options",
     "Pair",
+    "Parts",
     "Ranking",
     "Scored",
     "Stream",
@@ -63,5 +74,6 @@ __all__ = [
     "run_adaptive",
     "score_rows",
     "solver_of",
+    "split_dependent",
     "zheng",
 ]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from condgof._typing import FloatArray
+from condgof._typing import FloatArray, IntArray
 from condgof.engine import Engine, as_engine, single_threaded_blas
 from condgof.errors import InputError
 from condgof.kernels import CovariateKernel, FiniteLocations, ResponseKernel
@@ -105,6 +105,10 @@ class Options:
         """Find out how the rows of a sample depend on each other; `data` may have a column of groups."""
         found = dependence_of(self.asked, scored, data, self.engine, self.n_boot)
         return replace(self, rows=found)
+
+    def with_groups(self, groups: IntArray) -> Options:
+        """Return the same for other rows, which come in these groups."""
+        return replace(self, asked=replace(self.asked, groups=groups))
 
     def chosen(self, n: int) -> str:
         """Return the solver that runs: a fixed rule in n and the number of draws."""

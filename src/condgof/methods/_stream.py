@@ -128,7 +128,10 @@ def score_rows(
     model: ConditionalModel, source: Source | ArraySource, block: Block, rows: IntArray, units: Units
 ) -> tuple[ConditionalModel, Scored]:
     """Do the same, and return the model of these rows with them."""
-    sample = Sample.of(block.x, block.y) if source.d_x else Sample.unconditional(block.y)
+    if source.d_x:
+        sample = Sample.of(block.x, block.y, discrete=model.discrete)
+    else:
+        sample = Sample.unconditional(block.y)
     sample = sample.renamed(source.x_names, source.y_names)
     own = of_rows(model, block, rows)
     with rows_named(rows):

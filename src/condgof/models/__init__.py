@@ -40,8 +40,9 @@ from condgof.models._normal import Normal, normal
 from condgof.models._positive import Exponential, Gamma, LogNormal
 from condgof.models._probabilities import Probabilities, probabilities
 from condgof.models._ratio import RatioModel, from_ratio
+from condgof.models._ratio_law import RatioLaw
 from condgof.models._residual import ResidualScale, residual_scale_by_cv, with_residual_scale
-from condgof.models._residuals import Law
+from condgof.models._residuals import Law, normalised
 from condgof.models._scipy import from_scipy
 from condgof.models._statsmodels import from_statsmodels
 from condgof.models._student import StudentT
@@ -76,6 +77,7 @@ __all__ = [
     "NormalMixture",
     "Poisson",
     "Probabilities",
+    "RatioLaw",
     "RatioModel",
     "ResidualScale",
     "ScoreArray",
@@ -103,6 +105,7 @@ __all__ = [
     "from_torch",
     "mdn",
     "normal",
+    "normalised",
     "numbered",
     "outside_support",
     "probabilities",

@@ -130,6 +130,10 @@ class DiscreteDelegate(Delegate, DiscreteModel):
         """Return y as numbers, checked, (n,)."""
         return _discrete(self._model(x)).numbers(y, self._x(x))
 
+    def class_names(self, x: Any) -> tuple[str, ...] | None:
+        """Return what y calls the classes."""
+        return _discrete(self._model(x)).class_names(self._x(x))
+
     def residuals(self, y: AnyArray, x: Any, by: str) -> Residuals:
         """Return y as kernels compare it, and the residuals."""
         return _discrete(self._model(x)).residuals(y, self._x(x), by)

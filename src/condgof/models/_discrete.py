@@ -68,6 +68,10 @@ class DiscreteModel(ConditionalModel):
         """Return what the columns of the residuals are of."""
         raise NotImplementedError
 
+    def class_names(self, x: Any) -> tuple[str, ...] | None:
+        """Return what y calls the classes, in the order of their probabilities; None for counts."""
+        return None
+
     def residuals(self, y: AnyArray, x: Any, by: str) -> Residuals:
         """Return y as kernels compare it, with its residuals."""
         raise NotImplementedError

@@ -75,6 +75,10 @@ class Probabilities(DiscreteModel):
         """Return y as numbers, (n,)."""
         return self.classes.values[self.classes.find(y)]
 
+    def class_names(self, x: Any) -> tuple[str, ...]:
+        """Return what y calls the classes."""
+        return self.classes.names
+
     def cells(self, by: str) -> Cells:
         """Return the labels as cells; with them, ranks by probability and the log-probability of y."""
         count = self.values.shape[1]

@@ -54,6 +54,11 @@ class RatioLaw:
         """False: the operator is not e_y − p."""
         return False
 
+    @property
+    def plain(self) -> int:
+        """None of the columns of residuals are those of e_y − p."""
+        return 0
+
     def take(self, rows: IntArray) -> RatioLaw:
         """Return the law of some rows."""
         parts = (self.probabilities[rows], self.ahead[rows], self.behind[rows], self.start[rows])

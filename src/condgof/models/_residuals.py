@@ -71,6 +71,11 @@ class Law(Protocol):
         """Whether residuals are e_y − p and nothing else."""
         ...
 
+    @property
+    def plain(self) -> int:
+        """How many of the first columns of residuals are those of e_y − p."""
+        ...
+
     def take(self, rows: IntArray) -> Law:
         """Return the law of some rows."""
         ...
@@ -105,6 +110,11 @@ class CellLaw:
     def linear(self) -> bool:
         """Whether residuals are e_y − p and nothing else."""
         return self.make is one_hot_less
+
+    @property
+    def plain(self) -> int:
+        """How many of the first columns of residuals are those of e_y − p: one for each cell."""
+        return int(self.probabilities.shape[1])
 
     def take(self, rows: IntArray) -> CellLaw:
         """Return the law of some rows."""

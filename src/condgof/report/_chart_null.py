@@ -11,9 +11,6 @@ from condgof.report._reduce import histogram
 from condgof.report._svg import Frame, picture, text
 from condgof.result import GofResult
 
-#: What the model says of each kind of finding.
-EXPECTED = {"shift": 0.0, "width": 1.0, "skew": 0.0, "tails": 0.0, "correlation": 0.0}
-
 
 def draws_span(draws: FloatArray, statistic: float) -> tuple[tuple[float, float], bool]:
     """Return the ends of the axis, and whether the statistic lies too far out to be on it."""
@@ -70,9 +67,9 @@ def interval_chart(interval: Interval, expected: float, key: str, words: str) ->
     return picture(frame, parts, key=key, title=words, desc=desc)
 
 
-def effect_chart(interval: Interval, key: str) -> str:
-    """Draw the effect size on a scale of shifts, 0 to 1 or more."""
-    top = max(0.5, 1.15 * interval.high) if np.isfinite(interval.high) else 1.0
+def effect_chart(interval: Interval, key: str, plain: float = 0.5) -> str:
+    """Draw the effect size on a scale from 0 to what is plain to see, or more."""
+    top = max(plain, 1.15 * interval.high) if np.isfinite(interval.high) else 1.0
     frame = Frame((0.0, top), (0.0, 1.0), width=300, height=54, left=8, right=12, top=2, bottom=28)
     low, high, middle = (
         float(frame.at_x(np.clip(v, 0, top))) for v in (interval.low, interval.high, interval.estimate)

@@ -9,6 +9,7 @@ import numpy as np
 
 from condgof.errors import InputError, require
 from condgof.locate import Check, Location
+from condgof.report._chart_classes import shares
 from condgof.report._chart_how import model_words, normal_density, reference
 from condgof.report._chart_null import draws_span
 from condgof.report._escape import label, shorten, visible
@@ -82,6 +83,8 @@ def plot_how(check: Check, location: Any, ax: Any = None, column: str | None = N
     place, i = _location(check, location)
     panel = place.panel
     c = _panel_column(place, column)
+    if panel.kind == "classes":
+        return _plot_classes(place, i, axes_for(ax))
     ax = axes_for(ax)
     ends = panel_span(panel, c)
     edges, heights = histogram(panel.values[:, c], panel.weights, ends)
@@ -109,6 +112,28 @@ def plot_how(check: Check, location: Any, ax: Any = None, column: str | None = N
     ax.set_title(
         "\n".join([*title, *([title_lines(found, 66)] if found else [])]), loc="left", fontsize="medium"
     )
+    clean(ax)
+    ax.legend(frameon=False, fontsize="small", loc="upper right")
+    return ax
+
+
+def _plot_classes(place: Location, i: int, ax: Any) -> Any:
+    """Draw a discrete y near a location: bars of what was observed, marks of what the model says."""
+    panel = place.panel
+    observed, predicted = shares(panel)
+    at = np.arange(len(panel.labels))
+    ax.bar(at, observed, 0.72, color=PALE, label="data near, the nearer the heavier")
+    ax.hlines(predicted, at - 0.46, at + 0.46, color=ORANGE, lw=2.0, ls="--", label="the model there")
+    long = max(map(len, panel.labels)) * len(at) > 56
+    names = [label(shorten(name, 16)) for name in panel.labels]
+    ax.set_xticks(at, names, rotation=45 if long else 0, ha="right" if long else "center")
+    ax.set_ylim(0.0, 1.22 * max(float(observed.max()), float(predicted.max()), 1e-9))
+    ax.set_xlabel(label(shorten(panel.columns[0], 60)))
+    ax.set_ylabel("share of the rows")
+    found = next((f.words for f in place.findings if f.named), "")
+    lines = [title_lines(f"{i}. {place.where}" if i else place.where, 66)]
+    lines += [title_lines(found, 66)] if found else []
+    ax.set_title("\n".join(lines), loc="left", fontsize="medium")
     clean(ax)
     ax.legend(frameon=False, fontsize="small", loc="upper right")
     return ax

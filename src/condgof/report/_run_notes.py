@@ -42,7 +42,11 @@ def _lines(text: str) -> str:
 def python_lines(check: Check) -> str:
     """Return the Python that gives a check again, given the model and the data."""
     options = "" if check.alpha == 0.05 else f", alpha={check.alpha:g}"
-    seed = check.result.seed
+    seed, details = check.result.seed, check.result.details
+    if "block_length" in details:
+        options += f", dependence={details['block_length']}"
+    elif "groups" in details:
+        options += ", groups=groups"
     return f"import condgof as cg\ncg.check(model, x, y{options}, rng={seed})"
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 
 from condgof.locate import Check
@@ -67,17 +70,19 @@ def _certainty(check: Check) -> str:
 def _size(check: Check, key: str) -> str:
     how_much = check.effect.interval
     small = ""
-    if check.rejects and how_much.high < 0.1:
+    classes = check.detectable.shift is None and check.detectable.probability is not None
+    hard, plain = (0.01, 0.1) if classes else (0.1, 0.5)
+    if check.rejects and how_much.high < hard:
         small = " Many rows make even a trifle certain; this misfit is small."
     return _card(
         "How much?",
         size(how_much.estimate),
         f"effect size; {number(100 * how_much.level)}% interval {size(how_much.low)} to "
         f"{size(how_much.high)}",
-        effect_chart(how_much, f"{key}-effect"),
+        effect_chart(how_much, f"{key}-effect", plain),
         paragraph(
-            f"The misfit is {check.effect.words}. 0 is a perfect fit, 0.1 is hard to see by eye, 0.5 "
-            "is plain. It does not "
+            f"The misfit is {check.effect.words}. 0 is a perfect fit, {hard:g} is hard to see by eye, "
+            f"{plain:g} is plain. It does not "
             f"grow with the number of rows.{small}",
             "means",
         ),
@@ -87,10 +92,15 @@ def _size(check: Check, key: str) -> str:
 def _power(check: Check) -> str:
     able = check.detectable
     width = f", or a spread wrong by {number(able.width, 3)} times" if able.width is not None else ""
+    big, small = "unknown", ""
+    if able.shift is not None:
+        big, small = number(able.shift, 2), f"shift in model standard deviations{width}"
+    elif able.probability is not None:
+        big, small = number(able.probability, 2), "by which probabilities are off"
     return _card(
         "What could it have seen?",
-        number(able.shift, 2),
-        f"shift in model standard deviations{width}",
+        big,
+        small,
         paragraph(able.words, "means"),
         "" if check.rejects else paragraph("Smaller misfits may be there and not show.", "means"),
     )
@@ -146,14 +156,14 @@ def _scales(check: Check) -> str:
     if not scales:
         return ""
     across = sorted({s["bandwidth_x"] for s in scales}, key=lambda v: -(v or 0.0))
-    down = sorted({s["bandwidth_y"] for s in scales}, key=lambda v: -v)
-    found = {(s["bandwidth_x"], s["bandwidth_y"]): s["pvalue"] for s in scales}
+    down = _scales_of_y(scales)
+    found = {(s["bandwidth_x"], _y_name(s)): s["pvalue"] for s in scales}
     best = details.get("strongest_scale", {})
-    most = (best.get("bandwidth_x"), best.get("bandwidth_y"))
+    most = (best.get("bandwidth_x"), _y_name(best) if best else None)
     rows = []
     for y in down:
         cells = "".join(_shaded(found.get((x, y)), (x, y) == most) for x in across)
-        rows.append(f'<tr><th scope="row">{number(y)}</th>{cells}</tr>')
+        rows.append(f'<tr><th scope="row">{html(y)}</th>{cells}</tr>')
     names = [number(x) if x is not None else "same level" for x in across]
     head = "".join(f'<th scope="col">{html(name)}</th>' for name in names)
     families = []
@@ -164,8 +174,8 @@ def _scales(check: Check) -> str:
     together = f" Together: {', '.join(families)}." if families else ""
     return (
         '<h3>Scale by scale</h3><div class="wide"><table class="heat">'
-        "<caption>p-value at each pair of scales: ranges of x (across) and of y (down), broad to "
-        "narrow</caption>"
+        "<caption>p-value at each pair of scales: ranges of x (across), broad to narrow, and "
+        f"{_what_y(scales)} (down)</caption>"
         f'<thead><tr><th scope="col">y \\ x</th>{head}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
         + paragraph(
@@ -177,6 +187,24 @@ def _scales(check: Check) -> str:
             "means",
         )
     )
+
+
+def _y_name(scale: Mapping[str, Any]) -> str:
+    """Return what a scale looks at in y: a range, or what is seen of a class."""
+    bandwidth = scale["bandwidth_y"]
+    return str(scale["y"]) if bandwidth is None else number(float(bandwidth))
+
+
+def _scales_of_y(scales: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the names of all scales of y: ranges from broad to narrow, others in their order."""
+    broad = sorted(scales, key=lambda s: -(s["bandwidth_y"] or 0.0))
+    return list(dict.fromkeys(map(_y_name, broad)))
+
+
+def _what_y(scales: Sequence[Mapping[str, Any]]) -> str:
+    if any(scale["bandwidth_y"] is None for scale in scales):
+        return "what is seen of y"
+    return "of y, broad to narrow"
 
 
 def _shaded(p: float | None, most: bool) -> str:

@@ -6,7 +6,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from condgof._typing import FloatArray
-from condgof.locate import Check, Finding, Location
+from condgof.locate import Check, Finding, Location, Panel
+from condgof.report._chart_classes import classes_chart, classes_table
 from condgof.report._chart_how import (
     model_words,
     pair_chart,
@@ -14,7 +15,7 @@ from condgof.report._chart_how import (
     quantile_chart,
     residual_chart,
 )
-from condgof.report._chart_null import EXPECTED, interval_chart
+from condgof.report._chart_null import interval_chart
 from condgof.report._chart_where import where_charts
 from condgof.report._escape import html
 from condgof.report._html import Safe, bullets, figure, folded, paragraph, table
@@ -27,6 +28,8 @@ KINDS = {
     "skew": "skew",
     "tails": "tails",
     "correlation": "correlation",
+    "class": "share",
+    "confidence": "most probable class right",
 }
 #: What a number of each kind is.
 UNITS = {
@@ -35,9 +38,17 @@ UNITS = {
     "skew": "third standardised moment",
     "tails": "excess kurtosis",
     "correlation": "correlation of the residuals",
+    "class": "how often it was observed, between 0 and 1, beside the mean of what the model predicts",
+    "confidence": "how often the class with the largest probability was the observed one, beside the "
+    "mean of that probability",
 }
 #: Columns of y that have their own pictures.
 MOST_COLUMNS = 4
+CLASSES = (
+    "Bars: how often each came among the rows near this place, the nearer the heavier. Dashed marks: "
+    "what the model says of the same rows."
+)
+ALL_CLASSES = "Bars: how often each came. Dashed marks: what the model says of the same rows."
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 ONLY_SCORES = (
     "This model gave only scores (slopes of its log-density), which have no residuals to draw. With a "
@@ -137,6 +148,9 @@ def _pictures(check: Check, location: Location, here: str) -> str:
     panel = location.panel
     if not len(panel.values):
         return ""
+    if panel.kind == "classes":
+        chart = classes_chart(panel, f"{here}-y0", f"rows near {location.where}")
+        return figure(chart, CLASSES) + classes_table(panel)
     normal = are_normal(check.landscape)
     caption = (
         f"Bars: rows near this place, the nearer the heavier. Dashed line: {model_words(panel, normal)}."
@@ -192,14 +206,16 @@ def _findings(location: Location, here: str) -> str:
 
 def _finding_row(finding: Finding, several: bool, key: str) -> tuple[object, ...]:
     name = KINDS.get(finding.kind, finding.kind)
-    if several:
+    if finding.label:
+        name = f"{name} of {finding.label}"
+    elif several:
         name = f"{name} of {' and '.join(finding.columns)}"
-    found, expected = finding.interval, EXPECTED.get(finding.kind, 0.0)
+    found, expected = finding.interval, finding.expected
     return (
         f"▸\u00a0{name}" if finding.named else name,
         size(found.estimate),
         Safe(f'<span class="whole">{size(found.low)} to {size(found.high)}</span>'),
-        number(expected),
+        number(expected) if finding.kind not in ("class", "confidence") else size(expected),
         Safe(interval_chart(found, expected, key, f"{name}: {size(found.estimate)}")),
     )
 
@@ -231,6 +247,8 @@ def residuals(check: Check, key: str) -> str:
     """Return all residuals against what the model says: a histogram and a quantile plot a column."""
     scape = check.landscape
     head = f'<section aria-labelledby="{key}-r"><h2 id="{key}-r">All rows at once</h2>'
+    if scape.overall is not None:
+        return f"{head}{_overall(check, scape.overall, key)}</section>"
     if scape.residuals is None:
         return f"{head}{paragraph(ONLY_SCORES)}</section>"
     normal = are_normal(scape)
@@ -260,6 +278,25 @@ def residuals(check: Check, key: str) -> str:
         f'{head}{paragraph(text)}<div class="two">{"".join(parts)}</div>'
         f"{folded('Numbers of these pictures', listed)}</section>"
     )
+
+
+def _overall(check: Check, panel: Panel, key: str) -> str:
+    """Return a discrete y of all rows as bars, and beside them the residuals of counts."""
+    text = (
+        "A model can be right about how often each value comes over all rows and still fail in some "
+        "part of x; the map is for that."
+    )
+    chart = classes_chart(panel, f"{key}-all", "all rows")
+    parts = [f"<div>{figure(chart, ALL_CLASSES)}{classes_table(panel)}</div>"]
+    residuals = check.landscape.residuals
+    if residuals is not None:
+        z = residuals[:, 0][np.isfinite(residuals[:, 0])]
+        caption = (
+            "Bars: Pearson residuals, (y − mean)/standard deviation. Dashed line: 0, their mean if the "
+            f"model is right; their standard deviation is then 1, and here {number(float(z.std()), 3)}."
+        )
+        parts.append(figure(residual_chart(z, check.y_columns[0], f"{key}-res0", False), caption))
+    return f'{paragraph(text)}<div class="two">{"".join(parts)}</div>'
 
 
 def _residual_figures(z: FloatArray, name: str, key: str, normal: bool) -> list[str]:

@@ -165,7 +165,7 @@ def features_by_cell(law: Law, kernel: CellKernel, smallest: float) -> Callable[
     rows = np.arange(n)
     p = np.asarray(law.probabilities, dtype=np.float64)
     p = p / p.sum(axis=1, keepdims=True)
-    if law.linear:
+    if all(block.stop <= law.plain for block, _ in kernel.parts):
         whole = kernel.features(np.eye(count))
         mean = p @ whole
         second = (whole * p.sum(axis=0)[:, None]).T @ whole - mean.T @ mean
