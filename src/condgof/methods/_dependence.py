@@ -33,6 +33,8 @@ LAGS, UNLIKELY = 5, 1e-5
 FEW_ROWS = 60
 #: Of a source, so many stretches of so many rows are looked at.
 STRETCHES, STRETCH = 4, 1024
+#: Of residuals of many classes, so many columns.
+COLUMNS = 16
 #: Scores beyond this many median absolute deviations count as so many.
 CLIP = 6.0
 #: With fewer groups, or blocks, the level is approximate.
@@ -160,8 +162,13 @@ def _group_notes(count: int, n_boot: int) -> tuple[str, ...]:
 
 def _stretches(scored: Scored | Stream, engine: Engine) -> list[FloatArray]:
     """Return scores of rows that follow each other: all of them, or some stretches of a source."""
-    if isinstance(scored, Scored):
+    if isinstance(scored, Scored) and isinstance(scored.scores, np.ndarray):
         return [scored.scores]
+    if isinstance(scored, Scored):  # residuals of many classes, which are made when they are asked for
+        starts = np.unique(np.linspace(0, max(scored.n - STRETCH, 0), STRETCHES).astype(np.int64))
+        ends = np.append(starts[1:], scored.n)  # so that stretches do not overlap
+        cuts = [slice(a, min(a + STRETCH, b)) for a, b in zip(starts, ends, strict=True)]
+        return [np.asarray(scored.scores[cut])[:, :COLUMNS] for cut in cuts]
     n = scored.source.n
     if n <= STRETCHES * STRETCH:
         return [scored.at(np.arange(n), engine).scores]
