@@ -193,10 +193,78 @@ def task_compare_dense(n):
     return lambda: dense_compare(x, y, p, q, 1.7, 2.4)
 
 
+def task_composite(statistic, n, refits=20):
+    """Refits of a line with the library's own loop."""
+    import condgof as cg
+
+    _, x, y = sample("qgm", n)
+    fit = cg.fits.ols()
+    return lambda: cg.composite(fit, x, y, statistic=statistic, n_boot=refits, rng=0, engine=1)
+
+
+def task_composite_loop(statistic, n, refits=20):
+    """The same as a user would write it: a whole test in each replicate, for its statistic."""
+    import numpy as np
+
+    import condgof as cg
+
+    _, x, y = sample("qgm", n)
+    fit, test = cg.fits.ols(), getattr(cg, statistic)
+
+    def loop():
+        model, rng = fit(x, y), np.random.default_rng(0)
+        for _ in range(refits):
+            drawn = model.sample(x, rng)
+            test(fit(x, drawn), x, drawn, rng=0, engine=1)
+
+    return loop
+
+
+COMPOSITE = {
+    f"composite-{statistic}{kind}-{n}": (task, statistic, n)
+    for statistic in ("kcsd", "adaptive")
+    for kind, task in (("-loop", task_composite_loop), ("", task_composite))
+    for n in (100, 1000)
+}
+
+
 ADAPTIVE = {
     f"{test}-{n}": (task_one if n < 10_000 else task_million, test, n)
     for n in (300, 1500, 5000, 100_000, 1_000_000)
     for test in ("kcsd", "adaptive")
+}
+
+
+def task_discrete(test, n, count):
+    """A true softmax classifier; its probabilities are there before."""
+    import numpy as np
+
+    import condgof as cg
+
+    rng = np.random.default_rng(0)
+    x, weights = rng.normal(size=(n, 2)), rng.normal(size=(2, count))
+    P, y = np.empty((n, count)), np.empty(n, dtype=np.int64)
+    for start in range(0, n, 1000):
+        rows = slice(start, start + 1000)
+        np.exp(x[rows] @ weights, out=P[rows])
+        P[rows] /= P[rows].sum(axis=1, keepdims=True)
+        sums = np.cumsum(P[rows], axis=1)
+        y[rows] = (rng.random((len(sums), 1)) * sums[:, -1:] > sums).sum(axis=1)
+    model = cg.probabilities(P)
+    return lambda: getattr(cg, test)(model, x, y, rng=0)
+
+
+#: Test, rows and classes.
+DISCRETE = {
+    f"discrete-{test}-{n}-{count}": (test, n, count)
+    for test, n, count in (
+        ("kcsd", 1000, 10),
+        ("adaptive", 1000, 10),
+        ("kcsd", 25_000, 1000),
+        ("kcsd", 100_000, 1000),
+        ("adaptive", 25_000, 1000),
+        ("adaptive", 100_000, 1000),
+    )
 }
 
 
@@ -254,10 +322,15 @@ TASKS = {
     **{name: lambda task=task: task_dependent(*task) for name, task in DEPENDENT.items()},
     **{
         name: lambda task=task, test=test, n=n: task(test, n)
+        for name, (task, test, n) in COMPOSITE.items()
+    },
+    **{
+        name: lambda task=task, test=test, n=n: task(test, n)
         for name, (task, test, n) in ADAPTIVE.items()
     },
     "compare-dense": lambda: task_compare_dense(5000),
     **{f"compare-{n}": lambda n=n: task_compare(n) for n in (5000, 100_000, 1_000_000)},
+    **{name: lambda given=given: task_discrete(*given) for name, given in DISCRETE.items()},
     "torch-batch": lambda: network_scores(8192, "closed"),
     "torch-scores": lambda: network_scores(10**6, "closed"),
     "torch-autograd-batch": lambda: network_scores(8192, "autograd"),
@@ -279,7 +352,7 @@ TASKS = {
 
 
 #: How many of the thing that is compared a task does.
-PARTS = {"lbfgs": 3, "map": 2000, "map-one-by-one": 100}
+PARTS = {"lbfgs": 3, "map": 2000, "map-one-by-one": 100, **dict.fromkeys(COMPOSITE, 20)}
 
 
 #: Tasks too long to be repeated five times.
@@ -287,9 +360,11 @@ REPEATS = {
     "compare-dense": 2,
     "compare-1000000": 1,
     "compare-100000": 2,
+    "composite-adaptive-loop-1000": 2,
     "adaptive-1000000": 2,
     **{name: 2 for name, (_, n, _) in DEPENDENT.items() if n > 10_000},
     "kcsd-1000000": 3,
+    **{name: 1 for name, given in DISCRETE.items() if given[1] > 1000},
     "torch-scores": 1,
     "torch-autograd": 1,
     "torch-sample": 1,
@@ -484,22 +559,29 @@ def bench_check(n=1_000_000):
     )
 
     def seconds(command):
+        """Least time of two runs, and least processor time, which other jobs change less."""
         runs = []
         for _ in range(2):
-            start = time.perf_counter()
+            before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
             subprocess.run(command, capture_output=True, check=True)
-            runs.append(time.perf_counter() - start)
-        return min(runs)
+            wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+            used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            runs.append((wall, used))
+        return [min(column) for column in zip(*runs, strict=True)]
 
-    library = seconds([sys.executable, "-c", script])
     program = [sys.executable, "-m", "condgof", "check", str(path), *roles]
-    command = seconds(program)
-    report = seconds([*program, "--report", str(path.with_suffix(".html"))])
+    rows = {
+        "Python: cg.check on cg.scan": seconds([sys.executable, "-c", script]),
+        "condgof check": seconds(program),
+        "condgof check --report": seconds([*program, "--report", str(path.with_suffix(".html"))]),
+    }
+    base = next(iter(rows.values()))
     print(f"\n### condgof check beside cg.check, {n:,} rows of Parquet, mean and std columns\n")
-    print("| what | seconds | times cg.check |\n|---|---|---|")
-    print(f"| Python: cg.check on cg.scan | {library:.3g} | 1 |")
-    print(f"| condgof check | {command:.3g} | {command / library:.2f} |")
-    print(f"| condgof check --report | {report:.3g} | {report / library:.2f} |", flush=True)
+    print(
+        "| what | seconds | times cg.check | processor seconds | times cg.check |\n|---|---|---|---|---|"
+    )
+    for label, (wall, used) in rows.items():
+        print(f"| {label} | {wall:.3g} | {wall / base[0]:.2f} | {used:.3g} | {used / base[1]:.2f} |")
 
 
 def bench_dependence():
@@ -526,6 +608,32 @@ def bench_compare():
         },
         "compare-dense",
     )
+
+
+def bench_composite():
+    """A replicate of `composite`: draw, refit a line, evaluate the statistic; one core."""
+    print("\n### composite: milliseconds a replicate, a line fitted by least squares, one core\n")
+    print("| statistic | n | loop of whole tests | composite | times faster |\n|---|---|---|---|---|")
+    for statistic in ("kcsd", "adaptive"):
+        for n in (100, 1000):
+            slow = measure(f"composite-{statistic}-loop-{n}")["seconds"]
+            fast = measure(f"composite-{statistic}-{n}")["seconds"]
+            row = f"{1e3 * slow:.3g} | {1e3 * fast:.3g} | {slow / fast:.1f}"
+            print(f"| {statistic} | {n:,} | {row} |", flush=True)
+
+
+def bench_discrete():
+    """Classifiers: a thousand classes and 100,000 rows, whose probabilities take 800 MB."""
+    print("\n### Classifiers, 1,000 draws\n")
+    print("| test | n | classes | seconds | probabilities (MB) | memory added (MB) |")
+    print("|---|---|---|---|---|---|")
+    for name, (test, n, count) in DISCRETE.items():
+        row = measure(name)
+        print(
+            f"| {test} | {n:,} | {count:,} | {row['seconds']:.3g} | {8 * n * count / 2**20:.0f} "
+            f"| {row['megabytes']:.0f} |",
+            flush=True,
+        )
 
 
 def bench_torch_scores():
@@ -576,7 +684,9 @@ BENCHES = {
     "check": bench_check,
     "dependence": bench_dependence,
     "compare": bench_compare,
+    "discrete": bench_discrete,
     "power": bench_power,
+    "composite": bench_composite,
 }
 
 

@@ -40,7 +40,7 @@ def pytest_terminal_summary(terminalreporter):
     if missing:
         terminalreporter.section("browser tests did not run", yellow=True)
         terminalreporter.write_line(
-            f"{len(missing)} tests of the report need a browser (apt-get install chromium), playwright"
+            f"{len(missing)} tests need a browser (apt-get install chromium) and playwright"
         )
 
 

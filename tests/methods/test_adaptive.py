@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import condgof as cg
 import oracle
 from condgof.errors import CondgofError, InputError, InputTypeError, UnsupportedModelError
-from condgof.methods import _adaptive_solve
+from condgof.methods import _adaptive_design
 from condgof.null import bootstrap_weights
 from condgof.sample import Seed
 
@@ -31,7 +31,7 @@ def draw(n=24, d_y=1, d_x=2, seed=0):
 @pytest.fixture
 def full_rank(monkeypatch):
     """Locations without the error of their low-rank factors."""
-    monkeypatch.setattr(_adaptive_solve, "LOCAL_TOLERANCE", 1e-13)
+    monkeypatch.setattr(_adaptive_design, "LOCAL_TOLERANCE", 1e-13)
 
 
 def expected(x, u, s, unit, signs, *, scales_x=SCALES_X, scales_y=SCALES_Y):

@@ -606,6 +606,15 @@ def test_every_test_has_its_options_here():
         assert names & set(OWN)
 
 
+def test_adaptive_heeds_all_of_its_options():
+    from condgof.methods._composite_statistics import ADAPTIVE_OPTIONS, OWN
+
+    names = {
+        p.name for p in inspect.signature(cg.adaptive).parameters.values() if p.kind is p.KEYWORD_ONLY
+    }
+    assert names - set(OWN) == ADAPTIVE_OPTIONS
+
+
 def test_level_and_power_on_a_small_scale():
     """60 samples each; thousands of them are in make calibrate."""
     rejected = {"line": 0, "curve": 0, "naive": 0}

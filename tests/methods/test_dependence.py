@@ -404,7 +404,9 @@ def test_no_false_alarm(kind):
 
 def test_sorted_rows_of_a_wrong_model_are_spoken_of():
     x = np.sort(X)
-    with pytest.warns(DependenceWarning, match="sorted by a column in which the model is wrong"):
+    with pytest.warns(
+        DependenceWarning, match="sorted, by y or by a column in which the model is wrong"
+    ):
         cg.kcsd((x + np.sin(3 * x), np.ones(300)), x, x + Y - X, n_boot=20, rng=1)
 
 

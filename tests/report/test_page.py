@@ -167,6 +167,16 @@ def test_many_groups_stay_below_two_megabytes():
     assert len(json.loads(page.scripts[0])["groups"]) == 1000
 
 
+def test_many_columns_stay_below_two_megabytes():
+    names = tuple(f"y{i}" for i in range(12))
+    check = make_check(tuple(f"c{i}" for i in range(300)), names, m=1500, locations=5, kind="samples")
+    found = check.locations[0].findings * 40
+    check = replace(check, locations=tuple(replace(p, findings=found) for p in check.locations))
+    text = check.to_html()
+    assert len(text.encode()) < 1_500_000
+    assert "more left out" in Page(text).text
+
+
 def test_no_group_at_all():
     grouped = replace(make_grouped(3), checks={}, words="No group could be checked.")
     assert "No group could be checked" in Page(grouped.to_html()).text

@@ -2,7 +2,8 @@
 
 from condgof.locate._check import check
 from condgof.locate._check_groups import check_groups
-from condgof.locate._difference import DifferenceMap, Place, compare_map
+from condgof.locate._difference import compare_map
+from condgof.locate._difference_record import DifferenceMap, Place
 from condgof.locate._grouped import GroupedChecks
 from condgof.locate._maps import power_criterion, witness
 from condgof.locate._record import (

@@ -1,15 +1,15 @@
 """One file a test."""
 
 from condgof.methods._adaptive import SCALES_SHARE, Adapted, adaptive, run_adaptive
-from condgof.methods._adaptive_solve import (
+from condgof.methods._adaptive_design import (
     LOCAL_RANK,
     LOCAL_TOLERANCE,
     LOCAL_X,
     LOCAL_Y,
     Design,
-    Parts,
     narrowed,
 )
+from condgof.methods._adaptive_solve import Parts
 from condgof.methods._calibration import calibration
 from condgof.methods._compare import check_names, compare, joint_options, prepare_joint
 from condgof.methods._comparison import Comparison, Pair, Ranking

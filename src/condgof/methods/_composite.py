@@ -193,6 +193,7 @@ def _result(
 ) -> GofResult:
     """Put a result together: what the test says of itself, and the null distribution of the refits."""
     own = {} if described is None else dict(described.details)
+    own.pop("null", None)  # that of the test, of which a single draw was made
     notes = (*own.pop("notes", ()), *details.pop("notes", ()))
     details = {**own, **found.details, **details, **({"notes": notes} if notes else {})}
     return GofResult(

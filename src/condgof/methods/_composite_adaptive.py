@@ -16,7 +16,8 @@ from condgof._typing import AnyArray, FloatArray
 from condgof.engine import Threads, single_threaded_blas
 from condgof.errors import UnsupportedModelError
 from condgof.methods._adaptive import SCALES_SHARE, _scales, _table, _where, kernel_on_y, make_design
-from condgof.methods._adaptive_solve import Design, narrowed, solve_adaptive
+from condgof.methods._adaptive_design import Design, narrowed
+from condgof.methods._adaptive_solve import solve_adaptive
 from condgof.methods._composite_base import Combined
 from condgof.methods._prepare import Scored, Units, check_count
 from condgof.methods._solve import Options
@@ -25,6 +26,11 @@ from condgof.null import Family, combine, pvalue
 from condgof.sample import Sample, Seed
 from condgof.stein import DEFAULT_MEMORY, LocalKernel, ScaleKernel, ScaleTiles, local_totals
 
+#: Options of `adaptive` that are heeded here.
+ADAPTIVE_OPTIONS = {
+    *("standardize", "scale_x", "scales_x", "scales_y", "n_locations"),
+    *("solver", "rank", "tolerance", "memory"),
+}
 #: Bytes that each worker may spend on keeping the kernel on x: 2,300 rows at three scales.
 KEPT = 2**26
 
@@ -156,7 +162,7 @@ class AdaptiveStatistic:
             "strongest_scale": table[best],
             "scales_pvalue": pvalue(*combine(evidence, shares)),
         }
-        if self.local is not None:
+        if self.local is not None and len(values) > count:
             at = Family(z[count:, 0], z[count:, 1:])
             evidence.append(at.log_mean_exp())
             shares = [*(SCALES_SHARE * share for share in shares), 1.0 - SCALES_SHARE]

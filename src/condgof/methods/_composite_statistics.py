@@ -19,7 +19,7 @@ from condgof.engine import Threads
 from condgof.errors import InputError, InputTypeError
 from condgof.kernels import CovariateKernel, Gaussian, Kernel
 from condgof.methods._adaptive import adaptive
-from condgof.methods._composite_adaptive import AdaptiveStatistic
+from condgof.methods._composite_adaptive import ADAPTIVE_OPTIONS, AdaptiveStatistic
 from condgof.methods._composite_base import Combined, Statistic
 from condgof.methods._composite_call import accepts
 from condgof.methods._fscd import fscd
@@ -40,8 +40,10 @@ TESTS: dict[str, Callable[..., GofResult]] = {
     "mmd": mmd,
     "zheng": zheng,
 }
-#: What `composite` decides itself.
-OWN = ("rng", "engine", "n_boot", "null")
+#: What `composite` decides itself, and what is of no use where the rows of a replicate are independent.
+OWN = ("rng", "engine", "n_boot", "null", "dependence", "groups")
+#: Options that `KcsdStatistic` knows; with any other the test itself is called.
+KNOWN = {"kernel_x", "kernel_y", "scale_x", "standardize", "solver", "memory"}
 #: "auto" is exact up to as many rows as with this many draws: 5,000.
 DRAWS = 1000
 #: Rows of a tile.
@@ -114,6 +116,7 @@ def check_statistic(statistic: Any, options: Mapping[str, Any]) -> str | None:
         return None
     parameters = inspect.signature(TESTS[name]).parameters.values()
     known = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY} - set(OWN)
+    known &= ADAPTIVE_OPTIONS if name == "adaptive" else known
     if "null" in options:
         raise InputTypeError(
             "composite has a null distribution of its own, from refits, and takes no null=."
@@ -163,7 +166,7 @@ def make_statistic(
     described = TESTS[name](model, x, sample.y_given, **given)
     if name == "adaptive":
         return AdaptiveStatistic.of(sample.with_y(reference), model, options, seed), described
-    if name == "kcsd" and options["solver"] == "exact":
+    if name == "kcsd" and options["solver"] == "exact" and set(options) <= KNOWN:
         units = Units(options.get("scale_x", "none"), options.get("standardize", "none"))
         asked_x, asked_y = (options.get(k, Gaussian("median")) for k in ("kernel_x", "kernel_y"))
         ready, _ = Scored.of(model, sample, units).kernels(asked_x, asked_y, seed)

@@ -41,8 +41,9 @@ from condgof.stein import (
 EXACT_ROWS = 5000
 #: Rows from which the low-rank solver takes the size of M, and its own residual.
 SQUARE_ROWS, PROBE = 1024, 400
-#: Two matrices nearer to each other than this, relative to their size, are one and the same.
-SAME = 1e-12
+#: Two matrices nearer to each other than this, relative to their size, are one and the same, if their
+#: row means (whose rounding is larger) are, too.
+SAME, SAME_SUMS = 1e-12, 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,11 +224,12 @@ def _put_together(
     """
     pairs = {}
     for k, (a, b) in enumerate(combinations(range(len(means)), 2)):
-        value = float(means[a] - means[b])
-        if apart[k] <= SAME**2 * (squares[a] + squares[b]):
+        value, (total, cubes) = float(means[a] - means[b]), (float(power) for power in powers[:, k])
+        size = float(squares[a] + squares[b])
+        # Both: models may differ in a few rows that are not among those that `apart` comes from.
+        if apart[k] <= SAME**2 * size and total <= n * SAME_SUMS**2 * size:
             pairs[a, b] = Difference(0.0, 0.0)
             continue
-        total, cubes = (float(power) for power in powers[:, k])
         variance = max(4.0 * total / (n * (n - 1.0)), 2.0 * float(apart[k]) / (n * (n - 1.0)))
         # g of unit variance in the units of the variance that is used.
         unit = (n * variance / 4.0) ** 1.5

@@ -5,8 +5,10 @@ independent they are independent with mean zero, whatever x is and in whatever o
 
     t_k = Σ_i c_i c_{i+k} / √(Σ_i c_i² c_{i+k}²),    c = s − mean(s),
 
-is then nearly standard normal, also when the spread of the scores changes with x. Being centred, rows in
-random order do not show in it either, however wrong the model.
+is then nearly standard normal, also when the spread of the scores changes with x. Being centred, rows
+in random order do not show in it either, however wrong the model. Where scores have few values, or a
+long tail on one side, it leans on large numbers too soon; √n·r_k, with the correlation r_k, then errs on
+other samples, and the smaller of the two is taken.
 """
 
 from __future__ import annotations
@@ -28,9 +30,11 @@ from condgof.sample import read_groups
 #: Lags that are looked at, and how unlikely their correlations must be to be spoken of.
 LAGS, UNLIKELY = 5, 1e-5
 #: Fewer rows tell nothing.
-FEW_ROWS = 30
+FEW_ROWS = 60
 #: Of a source, so many stretches of so many rows are looked at.
 STRETCHES, STRETCH = 4, 1024
+#: Of residuals of many classes, so many columns.
+COLUMNS = 16
 #: Scores beyond this many median absolute deviations count as so many.
 CLIP = 6.0
 #: With fewer groups, or blocks, the level is approximate.
@@ -158,8 +162,13 @@ def _group_notes(count: int, n_boot: int) -> tuple[str, ...]:
 
 def _stretches(scored: Scored | Stream, engine: Engine) -> list[FloatArray]:
     """Return scores of rows that follow each other: all of them, or some stretches of a source."""
-    if isinstance(scored, Scored):
+    if isinstance(scored, Scored) and isinstance(scored.scores, np.ndarray):
         return [scored.scores]
+    if isinstance(scored, Scored):  # residuals of many classes, which are made when they are asked for
+        starts = np.unique(np.linspace(0, max(scored.n - STRETCH, 0), STRETCHES).astype(np.int64))
+        ends = np.append(starts[1:], scored.n)  # so that stretches do not overlap
+        cuts = [slice(a, min(a + STRETCH, b)) for a, b in zip(starts, ends, strict=True)]
+        return [np.asarray(scored.scores[cut])[:, :COLUMNS] for cut in cuts]
     n = scored.source.n
     if n <= STRETCHES * STRETCH:
         return [scored.at(np.arange(n), engine).scores]
@@ -170,7 +179,7 @@ def _stretches(scored: Scored | Stream, engine: Engine) -> list[FloatArray]:
 
 @dataclass(frozen=True)
 class Autocorrelation:
-    """Correlations r_k of scores with those k rows later, with t_k, for one column of the scores."""
+    """Correlations r_k of one column of scores with those k rows later, and t_k (or √n·r_k)."""
 
     r: FloatArray
     t: FloatArray
@@ -191,7 +200,8 @@ def autocorrelations(stretches: list[FloatArray]) -> list[Autocorrelation]:
     """
     found = []
     for column in range(stretches[0].shape[1]):
-        parts = [part[:, column] for part in stretches]
+        largest = max(float(np.abs(part[:, column]).max(initial=0.0)) for part in stretches) or 1.0
+        parts = [part[:, column] / largest for part in stretches]  # so that no square overflows
         whole = np.concatenate(parts)
         middle = np.median(whole)
         reach = CLIP * (float(np.median(np.abs(whole - middle))) or 1.0)
@@ -199,11 +209,16 @@ def autocorrelations(stretches: list[FloatArray]) -> list[Autocorrelation]:
         centred = [np.clip(part, middle - reach, middle + reach) - mean for part in parts]
         variance = sum(float(c @ c) for c in centred)
         r, t = np.zeros(LAGS), np.zeros(LAGS)
+        if variance <= 1e-20 * float(whole @ whole):  # constant up to rounding
+            found.append(Autocorrelation(r, t))
+            continue
         for k in range(1, LAGS + 1):
             products = np.concatenate([c[k:] * c[:-k] for c in centred])
             size = float(np.sqrt(products @ products))
-            r[k - 1] = products.sum() / variance if variance else 0.0
-            t[k - 1] = products.sum() / size if size else 0.0
+            r[k - 1] = products.sum() / variance
+            own = products.sum() / size if size else 0.0
+            plain = np.sqrt(len(whole)) * r[k - 1]
+            t[k - 1] = own if abs(own) < abs(plain) else plain
         found.append(Autocorrelation(r, t))
     return found
 
@@ -225,8 +240,8 @@ def look(stretches: list[FloatArray]) -> tuple[str, ...]:
         f"The scores of rows {lag + 1} apart are correlated ({found[worst].r[lag]:.2f}; chance alone "
         f"gives the like with probability {max(tails[worst], 1e-99):.1g}). If rows are ordered in time, "
         "or come in groups, they depend on each other and the p-value is too small: pass dependence=, a "
-        "block length, or groups=. If they are independent but sorted by a column in which the model is "
-        "wrong, the p-value is right, and rows in random order do not give this warning.",
+        "block length, or groups=. If they are independent but sorted, by y or by a column in which the "
+        "model is wrong, the p-value is right, and rows in random order do not give this warning.",
         DependenceWarning,
     )
     return (

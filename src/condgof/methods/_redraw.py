@@ -25,14 +25,14 @@ SMALLEST, SCALES_SMALLEST = 1e-12, 1e-6
 def law_is_known(scored: Scored | Stream, null: str, solver: str, rows: Dependence) -> bool:
     """Tell whether to draw y anew for the null; refuse where that was asked for and cannot be."""
     known = isinstance(scored, Scored) and scored.law is not None
+    # Rows that depend on each other cannot be drawn one by one.
+    known = known and rows.independent
     if null == "model" and not known:
         raise UnsupportedModelError(
             "null='model' draws y anew from a model of a discrete y with known probabilities, for a "
-            "sample in "
-            "memory. Use null='wild'."
+            "sample in memory. Use null='wild'."
         )
-    # y drawn anew is independent from row to row.
-    return (known and rows.independent) and (
+    return known and (
         null == "model" or (null == "wild" and solver == "exact" and scored.n <= MODEL_ROWS)
     )
 

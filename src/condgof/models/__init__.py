@@ -39,7 +39,8 @@ from condgof.models._mixture import NormalMixture
 from condgof.models._normal import Normal, normal
 from condgof.models._positive import Exponential, Gamma, LogNormal
 from condgof.models._probabilities import Probabilities, probabilities
-from condgof.models._ratio import RatioLaw, RatioModel, from_ratio
+from condgof.models._ratio import RatioModel, from_ratio
+from condgof.models._ratio_law import RatioLaw
 from condgof.models._residual import ResidualScale, residual_scale_by_cv, with_residual_scale
 from condgof.models._residuals import Law, normalised
 from condgof.models._scipy import from_scipy

@@ -50,7 +50,8 @@ class Parametric(ConditionalModel):
         InputTypeError
             When all of them are single numbers, which bind the model to no rows.
         """
-        given = _signature(cls).bind(*args, **kwargs).arguments
+        kind: Any = cls  # a type is hashable, which its stubs do not say
+        given = _signature(kind).bind(*args, **kwargs).arguments
         arrays = {name: as_numbers(a, name) for name, a in given.items() if a is not None}
         rows = [len(a) for a in arrays.values() if a.ndim > 0]
         if not rows:

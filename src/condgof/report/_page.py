@@ -14,7 +14,7 @@ from condgof.report._escape import html, script_json
 from condgof.report._html import bullets, folded
 from condgof.report._run_notes import check_facts, notes_of, python_lines, what_was_run
 from condgof.report._verdict import evidence, headline, verdict
-from condgof.report._where_how import residuals, where_and_how
+from condgof.report._where_how import MOST_FINDINGS, residuals, where_and_how
 
 #: How to read the page, for someone who has never seen one.
 READING = (
@@ -67,7 +67,8 @@ def summary(check: Check) -> dict[str, Any]:
     del numbers["landscape"]
     numbers["result"] = {k: v for k, v in numbers["result"].items() if k != "null_distribution"}
     numbers["locations"] = [
-        {k: v for k, v in place.items() if k != "panel"} for place in numbers["locations"]
+        {k: v[:MOST_FINDINGS] if k == "findings" else v for k, v in place.items() if k != "panel"}
+        for place in numbers["locations"]
     ]
     return numbers
 

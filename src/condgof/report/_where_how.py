@@ -55,6 +55,8 @@ ONLY_SCORES = (
     "CDF, or a mean and a "
     "standard deviation, there would be a picture here."
 )
+#: Rows of the table of findings; there are d_y² of them.
+MOST_FINDINGS = 24
 #: Rows of the table of the map.
 MOST_ROWS = 20
 
@@ -188,10 +190,14 @@ def _findings(location: Location, here: str) -> str:
         return ""
     several = len({f.columns for f in location.findings}) > 1
     level = number(100 * location.findings[0].interval.level)
-    rows = [_finding_row(f, several, f"{here}-f{i}") for i, f in enumerate(location.findings)]
-    kinds = ["clear" if f.named else "" for f in location.findings]
+    shown = location.findings[:MOST_FINDINGS]  # the most telling come first
+    rows = [_finding_row(f, several, f"{here}-f{i}") for i, f in enumerate(shown)]
+    kinds = ["clear" if f.named else "" for f in shown]
     header = ["what", "data", f"{level}% interval", "model", ""]
-    caption = "What was measured here; ▸ in bold: clearly off"
+    rest = len(location.findings) - len(shown)
+    caption = "What was measured here; ▸ in bold: clearly off" + (
+        f" ({rest:,} more left out)" if rest else ""
+    )
     listed = table(caption, header, rows, kind="findings", kinds=kinds, numeric=(1, 3))
     meanings = bullets(
         f"{KINDS.get(kind, kind)}: {UNITS.get(kind, '')}"

@@ -62,8 +62,8 @@ def sklearn(estimator: Any, *, scale: str = "cv", cv: int = 5) -> SklearnFit:
     Parameters
     ----------
     estimator : estimator
-        A regressor or classifier, fitted or not; it is never changed. Each random_state that was left None gets a seed
-        from the rng of `composite`.
+        A regressor or classifier, fitted or not; it is never changed. Each random_state that was left
+        None gets a seed from the rng of `composite`.
     scale : {"cv", "residuals"}
         Where the residual scale comes from: folds that a regressor was not fitted on (which takes `cv`
         more fits), or the rows that it was fitted on, where it is too small for a flexible one.
