@@ -48,9 +48,9 @@ def check(
     Above 32,768 rows all but the verdict come from that many, drawn at random. With fewer than 60 rows
     no places are looked for.
 
-    Of a discrete y (classes, counts): *how* is how often classes come, how often the most probable one is
-    right, and shift, spread and zeros of counts; *how much*, of classes, the probability that is on the
-    wrong class.
+    Of a discrete y (classes, counts): *how* is how often classes come, how often the most probable one
+    is right, and shift, spread and zeros of counts; *how much*, of classes, the probability that is on
+    the wrong class.
 
     Do not use it when parameters of the model were fitted on this same sample. Rows that depend on each
     other need ``dependence=`` or ``groups=``.
