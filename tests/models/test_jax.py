@@ -69,7 +69,8 @@ def test_conformance(name, per_row):
     model = cg.from_jax(make, per_row=per_row)
     known = model.probe(model.sample(X, np.random.default_rng(0)), X)
     assert abilities <= known.abilities
-    check_model(known, X, snapshot=state, **SINGLE)
+    # Every other number of rows is compiled anew: few of them, and the tests on one family only.
+    check_model(known, X[:12], snapshot=state, tests=name == "logistic" and not per_row, **SINGLE)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
