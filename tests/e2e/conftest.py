@@ -30,7 +30,7 @@ class Visit:
         self.context = browser.new_context(offline=True, **options)
         self.folder, self.files, self.trouble, self.requests = folder, 0, [], []
         self.page = self.context.new_page()
-        self.page.set_default_timeout(5000)
+        self.page.set_default_timeout(60_000)  # a busy machine is no fault of the page
         self.page.on("console", lambda message: self.trouble.append(f"{message.type}: {message.text}"))
         self.page.on("pageerror", lambda error: self.trouble.append(f"error: {error}"))
         self.page.on("dialog", self._dismiss)

@@ -28,7 +28,7 @@ def dense(operator):
     return matrix
 
 
-@pytest.mark.parametrize("tile", [1, 7, 64, 333, 1000])
+@pytest.mark.parametrize("tile", [2, 7, 64, 333, 1000])
 def test_any_tile_size(operator, dense, tile):
     weights = sign_weights(N, 9, Seed.of(1))
     sums = sweep(operator, weights, engine=Threads(2), tile=tile)
