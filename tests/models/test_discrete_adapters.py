@@ -193,12 +193,12 @@ class TestTorch:
         make = self.families()[name]
         dist = make(torch.tensor(NEW))
         y = dist.sample().numpy().reshape(-1)
-        check_discrete(cg.from_torch(make, batch_size=10), NEW, y, most=80)
+        check_discrete(cg.from_torch(make, batch_size=10), NEW, y, most=400)
         own = cg.from_torch(make).probe(y, NEW).given(NEW)
         theirs = dist.log_prob(torch.tensor(y).reshape(dist.batch_shape)).numpy().reshape(-1)
         np.testing.assert_allclose(own.log_prob(y, NEW), theirs, atol=1e-5)
         if name not in ("bernoulli-column",):
-            check_discrete(cg.as_model(dist), NEW, y, most=80)
+            check_discrete(cg.as_model(dist), NEW, y, most=400)
 
     def test_a_head_of_logits(self):
         import torch
@@ -235,7 +235,7 @@ class TestJax:
         make = self.families()[name]
         dist = make(NEW)
         y = np.asarray(dist.sample(jax.random.key(0))).astype(float)
-        check_discrete(cg.from_jax(make), NEW, y, most=80)
+        check_discrete(cg.from_jax(make), NEW, y, most=400)
         own = cg.from_jax(make).probe(y, NEW).given(NEW)
         np.testing.assert_allclose(own.log_prob(y, NEW), dist.log_prob(y.astype(int)), atol=1e-4)
 

@@ -15,7 +15,7 @@ from condgof.models._discrete import DiscreteModel, Residuals, flat, whole_numbe
 from condgof.models._lattice import COUNT, COUNTS, cell_of, cell_probabilities, standardised
 from condgof.models._parameters import Parameter, check_positive
 from condgof.models._parametric import Parametric, Values
-from condgof.models._residuals import CellLaw, one_hot_less
+from condgof.models._residuals import CellLaw, SomeRows, one_hot_less
 
 #: The smallest standard deviation that counts are measured in: a model may be certain of one value.
 LEAST_SCALE = 1e-6
@@ -57,7 +57,7 @@ class CountModel(DiscreteModel):
                 f"rows, the first in row {bad[0]} (counted from 0). Check the model there."
             )
         codes = cell_of(u)
-        law = CellLaw(p, one_hot_less, COUNT, codes)
+        law = CellLaw(SomeRows(p), one_hot_less, COUNT, codes)
         return Residuals(u[:, None], law.of(codes), law)
 
     def support(self, x: Any, n: int, d_y: int) -> tuple[AnyArray, AnyArray]:

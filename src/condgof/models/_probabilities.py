@@ -12,7 +12,7 @@ from condgof.errors import InputError, NonFiniteError, ShapeError, UnsupportedMo
 from condgof.kernels import Block, Cells
 from condgof.models._discrete import FULL, DiscreteModel, Residuals
 from condgof.models._labels import Classes
-from condgof.models._residuals import CellLaw, normalised, one_hot_less
+from condgof.models._residuals import CellLaw, SomeRows, normalised, one_hot_less
 from condgof.sample import as_numbers
 
 #: Rows that are looked at together: what is made of them stays small beside the probabilities.
@@ -96,7 +96,7 @@ class Probabilities(DiscreteModel):
     def residuals(self, y: AnyArray, x: Any, by: str) -> Residuals:
         """Return the classes as positions, and the residuals."""
         codes, make = self.classes.find(y), full if by == FULL else one_hot_less
-        law = CellLaw(self.values, make, self.cells(by).width, codes)
+        law = CellLaw(SomeRows(self.values), make, self.cells(by).width, codes)
         return Residuals(codes[:, None].astype(np.float64), law.of(codes), law)
 
     def remarks(self, y: AnyArray, x: Any) -> tuple[str, ...]:

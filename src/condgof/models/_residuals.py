@@ -17,13 +17,41 @@ Make = Callable[[FloatArray, IntArray], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
+class SomeRows:
+    """Some rows of a large array, which are copied only when they are looked at.
+
+    Parameters
+    ----------
+    whole : ndarray of shape (N, K)
+        The array.
+    index : ndarray of int, shape (n,), optional
+        Which rows; None for all.
+    """
+
+    whole: AnyArray
+    index: IntArray | None = None
+
+    def take(self, rows: Any) -> SomeRows:
+        """Return some of the rows."""
+        if self.index is not None:
+            return SomeRows(self.whole, self.index[rows])
+        return SomeRows(self.whole[rows]) if isinstance(rows, slice) else SomeRows(self.whole, rows)
+
+    @property
+    def values(self) -> AnyArray:
+        """The rows."""
+        values: AnyArray = self.whole if self.index is None else self.whole[self.index]
+        return values
+
+
+@dataclass(frozen=True, eq=False)
 class LazyResiduals:
     """Residuals that are made when an array of them is asked for: some rows at a time.
 
     Parameters
     ----------
-    probabilities : ndarray of shape (n, K)
-        The user's own array, or some of its rows; never copied as a whole.
+    rows : SomeRows
+        Probabilities (n, K) in the user's own array, which is never copied as a whole.
     codes : ndarray of int, shape (n,)
         The observed cells.
     make : callable
@@ -32,7 +60,7 @@ class LazyResiduals:
         How many columns they have.
     """
 
-    probabilities: AnyArray
+    rows: SomeRows
     codes: IntArray
     make: Make
     width: int
@@ -46,10 +74,10 @@ class LazyResiduals:
         return len(self.codes)
 
     def __getitem__(self, rows: Any) -> LazyResiduals:
-        return replace(self, probabilities=self.probabilities[rows], codes=self.codes[rows])
+        return replace(self, rows=self.rows.take(rows), codes=self.codes[rows])
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> FloatArray:
-        made = self.make(normalised(self.probabilities), self.codes)
+        made = self.make(normalised(self.rows.values), self.codes)
         return made if dtype is None else made.astype(dtype, copy=False)
 
 
@@ -91,8 +119,8 @@ class CellLaw:
 
     Parameters
     ----------
-    probabilities : ndarray of shape (n, K)
-        Of the cells, row by row.
+    rows : SomeRows
+        Probabilities of the cells, (n, K).
     make : callable
         Makes residuals.
     width : int
@@ -101,10 +129,15 @@ class CellLaw:
         The cells that were observed.
     """
 
-    probabilities: AnyArray
+    rows: SomeRows
     make: Make
     width: int
     observed: IntArray
+
+    @property
+    def probabilities(self) -> AnyArray:
+        """Probabilities of the cells, (n, K)."""
+        return self.rows.values
 
     @property
     def linear(self) -> bool:
@@ -118,11 +151,11 @@ class CellLaw:
 
     def take(self, rows: IntArray) -> CellLaw:
         """Return the law of some rows."""
-        return replace(self, probabilities=self.probabilities[rows], observed=self.observed[rows])
+        return replace(self, rows=self.rows.take(rows), observed=self.observed[rows])
 
     def of(self, codes: IntArray) -> FloatArray:
         """Return the residuals of cells (n,), (n, width): an array, where that is not large."""
-        lazy = LazyResiduals(self.probabilities, codes, self.make, self.width)
+        lazy = LazyResiduals(self.rows, codes, self.make, self.width)
         if len(codes) * self.width <= HELD:
             return np.asarray(lazy)
         # It is taken by rows and turned into an array like any other, and so passes for one.

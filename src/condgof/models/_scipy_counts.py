@@ -77,7 +77,11 @@ class ScipyCounts(CountModel):
         """Return mean and standard deviation, (n, 1) each."""
         size = self.rows or row_count(x, n)
         law = self._law(x, size)
-        mean, std = law.mean(), (law.std() if hasattr(law, "std") else law.standard_deviation())
+        if hasattr(law, "stats"):
+            mean, std = (np.asarray(part) for part in law.stats("mv"))
+            std = np.sqrt(std)
+        else:
+            mean, std = law.mean(), law.standard_deviation()
         if not (np.isfinite(mean).all() and np.isfinite(std).all()):
             raise UnsupportedModelError("The distribution has no finite mean and variance.")
         return np.broadcast_to(mean, (size, 1)), np.broadcast_to(std, (size, 1))
