@@ -213,6 +213,39 @@ ADAPTIVE = {
 }
 
 
+def task_discrete(test, n, count):
+    """A true softmax classifier; its probabilities are there before."""
+    import numpy as np
+
+    import condgof as cg
+
+    rng = np.random.default_rng(0)
+    x, weights = rng.normal(size=(n, 2)), rng.normal(size=(2, count))
+    P, y = np.empty((n, count)), np.empty(n, dtype=np.int64)
+    for start in range(0, n, 1000):
+        rows = slice(start, start + 1000)
+        np.exp(x[rows] @ weights, out=P[rows])
+        P[rows] /= P[rows].sum(axis=1, keepdims=True)
+        sums = np.cumsum(P[rows], axis=1)
+        y[rows] = (rng.random((len(sums), 1)) * sums[:, -1:] > sums).sum(axis=1)
+    model = cg.probabilities(P)
+    return lambda: getattr(cg, test)(model, x, y, rng=0)
+
+
+#: Test, rows and classes.
+DISCRETE = {
+    f"discrete-{test}-{n}-{count}": (test, n, count)
+    for test, n, count in (
+        ("kcsd", 1000, 10),
+        ("adaptive", 1000, 10),
+        ("kcsd", 25_000, 1000),
+        ("kcsd", 100_000, 1000),
+        ("adaptive", 25_000, 1000),
+        ("adaptive", 100_000, 1000),
+    )
+}
+
+
 def network_scores(n, whole):
     """Scores of n rows with a mixture density network: 20 components, two columns of y."""
     import numpy as np
@@ -246,6 +279,7 @@ TASKS = {
         name: lambda task=task, test=test, n=n: task(test, n)
         for name, (task, test, n) in ADAPTIVE.items()
     },
+    **{name: lambda given=given: task_discrete(*given) for name, given in DISCRETE.items()},
     "torch-batch": lambda: network_scores(8192, "closed"),
     "torch-scores": lambda: network_scores(10**6, "closed"),
     "torch-autograd-batch": lambda: network_scores(8192, "autograd"),
@@ -275,6 +309,7 @@ REPEATS = {
     "composite-adaptive-loop-1000": 2,
     "adaptive-1000000": 2,
     "kcsd-1000000": 3,
+    **{name: 1 for name, given in DISCRETE.items() if given[1] > 1000},
     "torch-scores": 1,
     "torch-autograd": 1,
     "torch-sample": 1,
@@ -442,6 +477,20 @@ def bench_adaptive():
         print(f"| {n:,} | {one:.3g} | {many:.3g} | {many / one:.1f} |", flush=True)
 
 
+def bench_discrete():
+    """Classifiers: a thousand classes and 100,000 rows, whose probabilities take 800 MB."""
+    print("\n### Classifiers, 1,000 draws\n")
+    print("| test | n | classes | seconds | probabilities (MB) | memory added (MB) |")
+    print("|---|---|---|---|---|---|")
+    for name, (test, n, count) in DISCRETE.items():
+        row = measure(name)
+        print(
+            f"| {test} | {n:,} | {count:,} | {row['seconds']:.3g} | {8 * n * count / 2**20:.0f} "
+            f"| {row['megabytes']:.0f} |",
+            flush=True,
+        )
+
+
 def bench_composite():
     """A replicate of `composite`: draw, refit a line, evaluate the statistic; one core."""
     print("\n### composite: milliseconds a replicate, a line fitted by least squares, one core\n")
@@ -497,6 +546,7 @@ BENCHES = {
     "torch-scores": bench_torch_scores,
     "import": bench_import,
     "adaptive": bench_adaptive,
+    "discrete": bench_discrete,
     "power": bench_power,
     "composite": bench_composite,
 }

@@ -192,3 +192,22 @@ def harmonic(parts, shares):
     value = np.log(sum(share * np.exp(part[0]) for part, share in zip(parts, shares, strict=True)))
     draws = np.log(sum(share * np.exp(part[1]) for part, share in zip(parts, shares, strict=True)))
     return float(value), draws
+
+
+def centred_h(gram_of_cells, probabilities, cells):
+    """h of a discrete y by its definition: l(y, y') − E l(Y, y') − E l(y, Y') + E l(Y, Y').
+
+    `gram_of_cells` (K, K) is l between cells, `probabilities` (n, K), `cells` (n,) those observed.
+    """
+    n = len(cells)
+    h = np.empty((n, n))
+    for i in range(n):
+        for j in range(n):
+            p, q, a, b = probabilities[i], probabilities[j], cells[i], cells[j]
+            h[i, j] = (
+                gram_of_cells[a, b]
+                - sum(p[c] * gram_of_cells[c, b] for c in range(len(p)))
+                - sum(q[c] * gram_of_cells[a, c] for c in range(len(q)))
+                + sum(p[c] * q[d] * gram_of_cells[c, d] for c in range(len(p)) for d in range(len(q)))
+            )
+    return h

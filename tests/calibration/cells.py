@@ -51,6 +51,51 @@ ADAPTIVE: dict[str, Callable[..., cg.GofResult]] = {
 }
 
 
+#: True models with a discrete y; the classifiers are calibrated.
+DISCRETE_MODELS = (
+    "true-softmax-2",
+    "true-softmax-3",
+    "true-softmax-10",
+    "true-grades",
+    "true-poisson",
+    "true-nb-small",
+    "true-nb-large",
+    "true-binomial",
+    "true-count-ratio",
+)
+
+
+def by_signs(test: Callable[..., cg.GofResult]) -> Callable[..., cg.GofResult]:
+    """The test with random signs, as it is by itself above 2,500 rows."""
+
+    def run(p: Any, x: Any, y: Any, **options: Any) -> cg.GofResult:
+        with mock.patch("condgof.methods._redraw.MODEL_ROWS", 0):
+            return test(p, x, y, **options)
+
+    return run
+
+
+#: The tests of a discrete y.
+DISCRETE: dict[str, Callable[..., cg.GofResult]] = {
+    "kcsd": cg.kcsd,
+    "adaptive": cg.adaptive,
+    "calibration": cg.calibration,
+    "kcsd, signs": by_signs(cg.kcsd),
+    "adaptive, signs": by_signs(cg.adaptive),
+}
+#: What a discrete y must show: the least power, at a size.
+DISCRETE_POWER = {
+    ("poisson-overdispersed", 300, "kcsd"): 0.9,
+    ("poisson-overdispersed", 300, "adaptive"): 0.9,
+    ("softmax-overconfident-3", 1000, "adaptive"): 0.8,
+    ("softmax-overconfident-10", 1000, "adaptive"): 0.95,
+    ("softmax-overconfident-3", 1000, "kcsd"): None,
+    ("softmax-overconfident-10", 1000, "kcsd"): None,
+    ("softmax-overconfident-3", 1000, "calibration"): None,
+    ("grades-flat", 300, "adaptive"): None,
+}
+
+
 @dataclass(frozen=True)
 class Cell:
     """One method on one problem at one size."""
@@ -73,6 +118,8 @@ class Cell:
         key = [trial, self.n, *self.problem.encode()]
         x, y = case.draw(self.n, np.random.default_rng(key))
         options: dict[str, Any] = {"null": self.null, "rng": trial, "engine": 1}
+        if self.kind.startswith("discrete"):
+            return DISCRETE[self.method](case.p, x, y, n_boot=199, **options).pvalue
         return {**METHODS, **LOWRANK, **ADAPTIVE}[self.method](case.p, x, y, **options).pvalue
 
 
@@ -99,4 +146,17 @@ def all_cells() -> list[Cell]:
         Cell("lowrank", name, 1000 if "null" in method else 300, method, "wild", 1000)
         for name, method in itertools.product(TRUE_MODELS, ADAPTIVE)
     ]
-    return power + lowrank + level
+    discrete = [
+        Cell("discrete-power", name, n, method, "wild", 200) for name, n, method in DISCRETE_POWER
+    ]
+    discrete += [
+        Cell("discrete-level", name, 100, method, "wild", 1000)
+        for name, method in itertools.product(DISCRETE_MODELS, ("kcsd", "adaptive"))
+    ]
+    discrete += [
+        Cell("discrete-level", name, 1000, method, "wild", 1000)
+        for name, method in itertools.product(
+            ("true-softmax-2", "true-softmax-10", "true-nb-small"), ("kcsd, signs", "adaptive, signs")
+        )
+    ]
+    return power + lowrank + level + discrete

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from ngboost import NGBClassifier, NGBRegressor, NGBSurvival
+from ngboost import NGBRegressor, NGBSurvival
 from ngboost.distns import (
     Beta,
     Cauchy,
@@ -19,7 +19,6 @@ from ngboost.distns import (
     MultivariateNormal,
     Normal,
     NormalFixedVar,
-    Poisson,
     T,
     TFixedDf,
     TFixedDfFixedVar,
@@ -98,8 +97,6 @@ def test_a_prediction_is_a_model_bound_to_its_rows():
     assert model.rows == 40
     drawn = model.sample(NEW, np.random.default_rng(0))
     np.testing.assert_array_equal(model.score(drawn, NEW), cg.scores(regressor, NEW, drawn))
-    with pytest.raises(UnsupportedModelError, match="discrete"):
-        cg.as_model(fit(Poisson, RNG.poisson(2.0, 120)).pred_dist(NEW))
 
 
 def test_frames_and_arrays_are_the_same():
@@ -123,13 +120,9 @@ def test_a_single_column_of_x_in_any_shape(wrap):
 def test_what_is_refused():
     with pytest.raises(InputError, match="NGBRegressor is not fitted yet"):
         cg.as_model(NGBRegressor())
-    with pytest.raises(UnsupportedModelError, match="is a classifier"):
-        cg.as_model(NGBClassifier(n_estimators=2, verbose=False).fit(X, (Y > 0).astype(int)))
     survival = NGBSurvival(n_estimators=2, verbose=False).fit(X, POSITIVE, np.ones(120))
     with pytest.raises(UnsupportedModelError, match="censored"):
         cg.as_model(survival)
-    with pytest.raises(UnsupportedModelError, match="Poisson of NGBoost is a discrete"):
-        cg.as_model(fit(Poisson, RNG.poisson(2.0, 120)))
     with pytest.raises(UnsupportedModelError, match="LogitNormal of NGBoost holds no"):
         cg.scores(fit(LogitNormal, 1.0 / (1.0 + np.exp(-Y))), NEW, NEW[:, 0])
     with pytest.raises(UnsupportedModelError, match="is no regressor"):

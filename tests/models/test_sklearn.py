@@ -20,6 +20,7 @@ from sklearn.linear_model import (
     LinearRegression,
     LogisticRegression,
     Ridge,
+    RidgeClassifier,
 )
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -149,8 +150,8 @@ def test_a_gaussian_process_without_noise_is_noted(kernel, latent):
         (BayesianRidge, InputTypeError, "BayesianRidge is a class"),
         (LinearRegression().fit(X, Y), UnsupportedModelError, "with_residual_scale"),
         (make_pipeline(Ridge()).fit(X, Y), UnsupportedModelError, "residual_scale_by_cv"),
-        (LogisticRegression().fit(X, Y > 0), UnsupportedModelError, "is a classifier"),
-        (make_pipeline(LogisticRegression()).fit(X, Y > 0), UnsupportedModelError, "is a classifier"),
+        (LogisticRegression(), InputError, "LogisticRegression is not fitted yet"),
+        (RidgeClassifier().fit(X, Y > 0), UnsupportedModelError, "predicts no probabilities"),
         (StandardScaler().fit(X), UnsupportedModelError, "has no predict"),
         (KMeans(2, n_init=1, random_state=0).fit(X), UnsupportedModelError, "no density of y"),
         (

@@ -163,17 +163,10 @@ class TestWeights:
             cg.scores(cg.models.from_statsmodels(results, weights=-1.0), NEW_EXOG, NEW_Y)
 
 
-COUNTS = np.random.default_rng(0).poisson(2.0, len(Y))
-
-
 @pytest.mark.parametrize(
     ("obj", "error", "message"),
     [
         (sm.OLS(Y, EXOG), InputTypeError, "OLS of statsmodels holds no fitted regression. Call its fit"),
-        (sm.GLM(COUNTS, EXOG, sm.families.Poisson()).fit(), UnsupportedModelError, "discrete y"),
-        (sm.GLM(COUNTS > 1, EXOG, sm.families.Binomial()).fit(), UnsupportedModelError, "discrete y"),
-        (sm.Poisson(COUNTS, EXOG).fit(disp=0), UnsupportedModelError, "discrete y"),
-        (sm.Logit(COUNTS > 1, EXOG).fit(disp=0), UnsupportedModelError, "discrete y"),
         (sm.GLM(Y, EXOG, sm.families.Tweedie()).fit(), UnsupportedModelError, "family Tweedie"),
         (sm.GLS(Y, EXOG).fit(), UnsupportedModelError, "GLS of statsmodels is not supported"),
         (sm.QuantReg(Y, EXOG).fit(), UnsupportedModelError, "QuantReg of statsmodels is not"),

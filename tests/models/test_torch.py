@@ -605,18 +605,14 @@ class TestBound:
 
 
 class TestRefused:
-    @pytest.mark.parametrize(
-        "make",
-        [
-            lambda x: td.Poisson(torch.exp(x[:, 0])),
-            lambda x: td.Categorical(logits=x),
-            lambda x: independent(td.Bernoulli(logits=x)),
-            lambda x: mixture(x, td.Poisson(torch.exp(x))),
-        ],
-    )
-    def test_discrete(self, make):
-        with pytest.raises(UnsupportedModelError, match="discrete y are not supported yet"):
-            cg.kcsd(cg.from_torch(make), X, X[:, 0])
+    def test_discrete_families_that_are_not_known(self):
+        make = lambda x: mixture(x, td.Poisson(torch.exp(x)))  # noqa: E731
+        with pytest.raises(
+            UnsupportedModelError, match="a discrete distribution that is not known here"
+        ):
+            cg.kcsd(cg.from_torch(make), X, np.arange(N))
+        with pytest.raises(ShapeError, match="speaks of 2 columns"):
+            cg.kcsd(cg.from_torch(lambda x: independent(td.Bernoulli(logits=x[:, :2]))), X, np.arange(N))
 
     def test_piecewise_constant(self):
         edges = torch.linspace(-4, 4, 9).double()

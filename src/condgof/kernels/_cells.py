@@ -17,14 +17,15 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.errors import InputError, InputTypeError
-from condgof.kernels._bandwidth import median_distance
 from condgof.kernels._base import Kernel, Radial
 from condgof.kernels._categorical import Categorical
 from condgof.kernels._profiles import Gaussian
-from condgof.sample import Seed, Use
 
 #: Directions of the matrix of a kernel below this share of the largest are left out.
 SMALLEST = 1e-12
+#: What "median" stands for: one standard deviation of the model, or one step between categories. Not the
+#: median of the data: y drawn anew from the model for the null distribution would have another.
+STEP = 1.0
 #: How residuals become features: as they are, summed up from the first cell on, or by a matrix.
 Map: TypeAlias = Literal["same", "sums"] | FloatArray
 
@@ -156,7 +157,7 @@ class CellKernel(Kernel):
 ResponseKernel: TypeAlias = Radial | CellKernel
 
 
-def resolve_cells(kernel: Any, cells: Cells, y: FloatArray, seed: Seed) -> CellKernel:
+def resolve_cells(kernel: Any, cells: Cells) -> CellKernel:
     """Make a kernel on a discrete y ready.
 
     Parameters
@@ -166,23 +167,18 @@ def resolve_cells(kernel: Any, cells: Cells, y: FloatArray, seed: Seed) -> CellK
         the cells: `Categorical` for classes, `Ordinal` for ordered ones, itself for counts.
     cells : Cells
         What the residuals are of.
-    y : ndarray of shape (n, 1)
-        y as it is compared, for the median heuristic.
-    seed : Seed
-        For the rows of the median heuristic.
     """
     main, *others = cells.blocks
-    ready = _main(kernel, main, y, seed)
+    ready = _main(kernel, main)
     return CellKernel((*ready.parts, *((block, "same") for block in others)), ready.shown)
 
 
-def _main(kernel: Any, block: Block, y: FloatArray, seed: Seed) -> CellKernel:
+def _main(kernel: Any, block: Block) -> CellKernel:
     default = kernel == Gaussian("median")
     if not isinstance(kernel, (Radial, Categorical, Ordinal)):
         raise InputTypeError(
             "kernel_y of a discrete y must be condgof.Categorical(), condgof.Ordinal() or a radial "
-            "kernel, "
-            f"got {kernel!r}."
+            f"kernel, got {kernel!r}."
         )
     if isinstance(kernel, Categorical) or (default and block.positions is None):
         # Whatever its similarity s, the centred kernel is 1 − s times that of s = 0.
@@ -196,7 +192,7 @@ def _main(kernel: Any, block: Block, y: FloatArray, seed: Seed) -> CellKernel:
     if isinstance(kernel, Ordinal) or (default and not block.distances):
         return CellKernel(((block, "sums"),), Ordinal())
     if kernel.bandwidth == "median":
-        kernel = kernel.with_bandwidth(median_distance(y, seed.stream(Use.BANDWIDTH_Y), "y"))
+        kernel = kernel.with_bandwidth(STEP)
     return on_positions(kernel, block)
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from condgof._typing import FloatArray
 from condgof.errors import InputError
 from condgof.kernels import Gaussian, Kernel, Radial
-from condgof.methods._adaptive_solve import Design, Parts, narrowed, solve_adaptive
+from condgof.methods._adaptive_design import Design, narrowed
+from condgof.methods._adaptive_solve import Parts, solve_adaptive
 from condgof.methods._prepare import Scored, Units, check_count
 from condgof.methods._solve import Options, prepare
 from condgof.models import BLIND, STANDARDIZED_BY
@@ -59,6 +60,11 @@ def adaptive(
     the weighted harmonic mean of these. The draws use the same signs for all of them and go through
     the same combination: nothing is split off and nothing is paid twice.
 
+    A discrete y is compared in several ways in place of several bandwidths: classes by their labels, by
+    whether they are among the most probable ones, and by their log-probability, each less its mean under
+    the model; ordered ones also by the steps between them; counts at the bandwidths `scales_y`, in
+    standard deviations of the model.
+
     Do not use it when parameters of the model were fitted on this same sample, or when rows are
     dependent. With a model that offers nothing but scores, modes of y that lie far apart are not
     compared by weight; the result says so.
@@ -73,7 +79,7 @@ def adaptive(
         What y is standardised by, given x: normal scores Φ⁻¹(F(y|x)) of the model's CDF (for
         d_y > 1 of its conditional CDFs, coordinate after coordinate), of its marginal CDFs, its
         location and scale (a full covariance where the model has one), or nothing. "auto" takes the
-        first of these that the model offers.
+        first of these that the model offers. Of classes, "none" compares labels alone.
     scales_x : tuple of float
         Bandwidths on x, in units of the median distance.
     scales_y : tuple of float

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from condgof._typing import FloatArray, IntArray
 from condgof.engine import single_threaded_blas
-from condgof.kernels import (
-    CellKernel,
-    CovariateKernel,
-    Gaussian,
-    OnColumns,
-    ResponseKernel,
-    cell_scales,
-)
+from condgof.methods._adaptive_design import Design, narrowed
 from condgof.methods._prepare import Scored
-from condgof.methods._random import row_locations
 from condgof.methods._redraw import law_is_known, redraw_scales, scale_features
 from condgof.methods._solve import Options
 from condgof.methods._stream import SUBSAMPLE, Stream
@@ -28,12 +20,9 @@ from condgof.stein import (
     ArrayRows,
     CentredScales,
     LocalKernel,
-    ScaleKernel,
     ScaleLandmarks,
     ScaleSums,
-    SteinOperator,
     Weights,
-    choose_landmarks,
     choose_scale_landmarks,
     local_forms,
     local_totals,
@@ -42,11 +31,6 @@ from condgof.stein import (
     scale_totals,
 )
 
-#: The bandwidth on x at single locations, in medians, and those on y, in units of the coordinates.
-LOCAL_X = 0.5
-LOCAL_Y = (1.0, 4.0)
-#: Relative residual and largest rank of the factors on y at single locations.
-LOCAL_TOLERANCE, LOCAL_RANK = 1e-2, 48
 #: The low-rank solver makes its draws from at most this many rows.
 NULL_ROWS = 16_384
 #: Its largest rank, up to 50,000 rows and above.
@@ -87,91 +71,14 @@ class Parts:
     details: dict[str, Any]
 
 
-@dataclass(frozen=True, eq=False)
-class Design:
-    """What is compared, at which scales and where.
-
-    Parameters
-    ----------
-    kernel_x : CovariateKernel
-        k with the median bandwidth.
-    x_scales : tuple of float
-        Multiples of that bandwidth.
-    y_scales : tuple of float
-        Bandwidths on y.
-    y_unit : float
-        What they are multiples of.
-    n_locations : int
-        How many single locations; 0 for none.
-    """
-
-    kernel_x: CovariateKernel
-    x_scales: tuple[float, ...]
-    y_scales: tuple[float, ...]
-    y_unit: float
-    n_locations: int
-
-    def scale_kernel(self, rows: Scored) -> ScaleKernel:
-        """Return the Stein kernels of all scales."""
-        if rows.cells is not None:
-            kernels = self.cell_kernels(rows, self.y_scales)
-            return CentredScales.of(rows.x, self.kernel_x, self.x_scales, kernels)
-        bandwidths = tuple(self.y_unit * scale for scale in self.y_scales)
-        return ScaleKernel.amid(rows.x, rows.y, self.kernel_x, self.x_scales, bandwidths)
-
-    def cell_kernels(self, rows: Scored, scales: tuple[float, ...]) -> tuple[CellKernel, ...]:
-        """Return the kernels on a discrete y; one that says nothing of any row is left out."""
-        assert rows.cells is not None
-        some = np.asarray(rows.scores[: min(rows.n, SUBSAMPLE)])
-        kernels = cell_scales(rows.cells, tuple(self.y_unit * scale for scale in scales))
-        telling = tuple(kernel for kernel in kernels if kernel.features(some).any())
-        return telling or kernels[:1]
-
-    def local_kernels_on_y(self, rows: Scored) -> tuple[ResponseKernel, ...]:
-        """Return the kernels on y at single locations."""
-        if rows.cells is not None:
-            return self.cell_kernels(rows, self.y_scales)
-        return tuple(Gaussian(scale * self.y_unit) for scale in LOCAL_Y)
-
-    def local_kernel(self, rows: Scored, seed: Seed) -> LocalKernel:
-        """Choose rows of x as locations (y is not looked at), and factor the kernels on y."""
-        rng = seed.stream(Use.LOCATIONS)
-        count = min(self.n_locations, rows.n)
-        locations = row_locations(rows.x, count, rng)
-        factors = []
-        for number, kernel_y in enumerate(self.local_kernels_on_y(rows)):
-            pivots = seed.stream(Use.LANDMARKS, 2, number)
-            some = np.arange(rows.n)
-            if rows.n > SUBSAMPLE:
-                some = np.sort(pivots.choice(rows.n, SUBSAMPLE, replace=False))
-            operator = SteinOperator.of(
-                rows.x[some],
-                rows.y[some],
-                rows.scores[some],
-                CovariateKernel(()),
-                kernel_y,
-            )
-            factors.append(choose_landmarks(operator, pivots, tolerance=LOCAL_TOLERANCE, cap=LOCAL_RANK))
-        return LocalKernel(narrowed(self.kernel_x, LOCAL_X), locations, tuple(factors))
-
-
-def narrowed(kernel: CovariateKernel, factor: float) -> CovariateKernel:
-    """Return a kernel on x with the bandwidths of its Gaussian factors multiplied."""
-
-    def change(part: OnColumns) -> OnColumns:
-        if not isinstance(part.kernel, Gaussian):
-            return part
-        return replace(part, kernel=part.kernel.with_bandwidth(factor * part.kernel.sigma))
-
-    return replace(kernel, factors=tuple(map(change, kernel.factors)))
-
-
 def solve_adaptive(scored: Scored | Stream, design: Design, options: Options, seed: Seed) -> Parts:
     """Compute the statistics of all scales and locations, and draw from their null distribution."""
     # One BLAS thread: the last bits decide which pivots are drawn, and must not depend on cores.
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
         local = design.local_kernel(scored.subsample, seed) if design.n_locations else None
-    if law_is_known(scored, options.null, options.chosen(scored.n)) and isinstance(scored, Scored):
+    if law_is_known(scored, options.null, options.chosen(scored.n), options) and isinstance(
+        scored, Scored
+    ):
         parts = _redrawn(scored, design, local, options, seed)
         if parts is not None:
             return parts

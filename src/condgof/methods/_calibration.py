@@ -123,8 +123,8 @@ def _mean_std(model: ConditionalModel, n: int) -> tuple[FloatArray, tuple[str, .
     if not (model.can("mean_std") or model.can("location_scale")):
         raise UnsupportedModelError(
             "calibration needs the model's mean and standard deviation (mean_std), and this one has "
-            "neither "
-            "them nor class probabilities. Use adaptive with the predictions of your choice as x."
+            "neither them nor class probabilities. Use adaptive with the predictions of your choice "
+            "as x."
         )
     location, scale = model.mean_std(None, n) if model.can("mean_std") else model.location_scale(None, n)
     if scale.ndim == 3:

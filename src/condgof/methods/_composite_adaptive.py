@@ -16,7 +16,8 @@ from condgof._typing import AnyArray, FloatArray
 from condgof.engine import Threads, single_threaded_blas
 from condgof.errors import UnsupportedModelError
 from condgof.methods._adaptive import SCALES_SHARE, _scales, _table, _where, kernel_on_y, make_design
-from condgof.methods._adaptive_solve import Design, narrowed, solve_adaptive
+from condgof.methods._adaptive_design import Design, narrowed
+from condgof.methods._adaptive_solve import solve_adaptive
 from condgof.methods._composite_base import Combined
 from condgof.methods._prepare import Scored, Units, check_count
 from condgof.methods._solve import Options

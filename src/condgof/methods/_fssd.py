@@ -8,7 +8,13 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.engine import Engine, as_engine, single_threaded_blas
-from condgof.errors import InputError, InputTypeError, ShapeError, check_finite
+from condgof.errors import (
+    InputError,
+    InputTypeError,
+    ShapeError,
+    UnsupportedModelError,
+    check_finite,
+)
 from condgof.kernels import Gaussian, Kernel, Radial, resolve_y
 from condgof.methods._climb import climb, log_range
 from condgof.methods._prepare import Scored, check_count, check_reg, split
@@ -71,6 +77,10 @@ def fssd(
     if isinstance(y, Source):
         raise InputTypeError("fssd does not take a source. Use ksd, or pass arrays.")
     scored = Scored.of(model, Sample.unconditional(y))
+    if scored.cells is not None:
+        raise UnsupportedModelError(
+            "fssd compares y at locations between its values, and y is discrete. Use ksd."
+        )
     details: dict[str, Any] = {}
     if isinstance(locations, str) and locations == "optimize":
         train, test = split(scored.sample.n, train_fraction, MAX_TRAIN, seed.stream(Use.SPLIT))

@@ -44,6 +44,12 @@ def kcsd(
     compared on the whole line, as log(y − low) and its like, which changes neither the hypothesis nor
     the level; ``details["reparametrized"]`` says so.
 
+    A discrete y (labels, ordered categories, counts: `probabilities`, classifiers, count models) has no
+    score. In place of h_p then stands l(y, y') less its means under the model, which is a product of
+    residuals: with the kernel of labels, ⟨e_y − p(x), e_y' − p(x')⟩. Counts are compared in standard
+    deviations of the model, and models known by ratios through a difference Stein operator
+    (`from_ratio`).
+
     Do not use it when parameters of the model were fitted on this same sample (the level is then
     another: usually lower, so that misfit stays hidden), when rows are dependent, or with plain scores
     of a bounded y whose support was not declared.
@@ -58,7 +64,9 @@ def kcsd(
     y : array_like or frame of shape (n,) or (n, d_y)
         Responses; left out with a source.
     kernel_x, kernel_y : Kernel
-        Kernels on x and y, with a number or ``"median"`` as the bandwidth.
+        Kernels on x and y, with a number or ``"median"`` as the bandwidth. On a discrete y:
+        `Categorical` for classes, `Ordinal` (or a radial kernel of steps) for ordered ones, a radial
+        kernel for counts; the default stands for the first that fits.
     scale_x : {"none", "std"}
         Whether to divide each numeric column of x by its standard deviation first. Bandwidths are in
         these units.
@@ -70,10 +78,12 @@ def kcsd(
         "exact" costs n_boot·n² operations and sweeps the matrix in tiles, never building it;
         "lowrank" factors it and is linear in n; "auto" is exact while n_boot·n² is at most 2.5e10
         (n = 5,000 for 1,000 draws).
-    null : {"wild", "multinomial", "spectral"}
+    null : {"wild", "multinomial", "spectral", "model"}
         Random signs (the default: it keeps its level in small samples), the paper's multinomial
         bootstrap, which rejects too often when n is small, or the limit Σ λ_j(χ²_j − 1) from the
-        spectrum of the low-rank factor, which also stands in for signs above 100,000 rows.
+        spectrum of the low-rank factor, which also stands in for signs above 100,000 rows. With a
+        discrete y, "wild" draws y anew from the model up to 2,500 rows, which is exact in samples of any
+        size, and "model" always does; the result says which ran.
     n_boot : int
         Number of draws of the null distribution.
     rank : int, optional

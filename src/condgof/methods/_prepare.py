@@ -126,7 +126,7 @@ class Scored:
     def kernel_on_y(self, kernel_y: Any, seed: Seed) -> ResponseKernel:
         """Make the kernel on y ready for this sample."""
         if self.cells is not None:
-            return resolve_cells(kernel_y, self.cells, self.y, seed)
+            return resolve_cells(kernel_y, self.cells)
         return resolve_y(kernel_y, self.y, seed)
 
     @property

@@ -21,14 +21,16 @@ TOLERANCE, SCALES_TOLERANCE = 1e-9, 1e-4
 SMALLEST, SCALES_SMALLEST = 1e-12, 1e-6
 
 
-def law_is_known(scored: Scored | Stream, null: str, solver: str) -> bool:
+def law_is_known(scored: Scored | Stream, null: str, solver: str, options: object) -> bool:
     """Tell whether to draw y anew for the null; refuse where that was asked for and cannot be."""
     known = isinstance(scored, Scored) and scored.law is not None
+    # Rows that depend on each other (options.rows, where it is there) cannot be drawn one by one.
+    if not getattr(getattr(options, "rows", None), "independent", True):
+        known = False
     if null == "model" and not known:
         raise UnsupportedModelError(
             "null='model' draws y anew from a model of a discrete y with known probabilities, for a "
-            "sample in "
-            "memory. Use null='wild'."
+            "sample in memory. Use null='wild'."
         )
     return known and (
         null == "model" or (null == "wild" and solver == "exact" and scored.n <= MODEL_ROWS)

@@ -150,7 +150,7 @@ def solve(
         The source of randomness.
     """
     n = scored.n
-    if law_is_known(scored, options.null, options.chosen(n)) and isinstance(scored, Scored):
+    if law_is_known(scored, options.null, options.chosen(n), options) and isinstance(scored, Scored):
         found = redraw(scored, kernel_x, kernel_y, options.null, options.n_boot, seed, options.engine)
         if found is not None:
             return Solution(found[0], found[1] / (n - 1), "exact", NULLS["model"], {"null": "model"})

@@ -214,13 +214,13 @@ class NegativeBinomial(CountFamily):
         self._read(mean=mean, dispersion=dispersion)
 
     def _log_pmf(self, y: FloatArray, p: Values) -> FloatArray:
-        from scipy.special import gammaln, xlogy
+        from scipy.special import betaln, xlogy
 
         mean, size = p[0], 1.0 / p[1]
         share = mean / (mean + size)
         # −size·log(1 + μ/size): log1p, because a small dispersion makes this the Poisson's −μ.
         tail = -size * np.log1p(mean / size)
-        whole = gammaln(y + size) - gammaln(size) - gammaln(y + 1.0)
+        whole = -np.log(size + y) - betaln(size, y + 1.0)  # differences of gammaln would lose digits
         return np.asarray(whole + xlogy(y, share) + tail)
 
     def _tail(self, y: FloatArray, p: Values) -> FloatArray:

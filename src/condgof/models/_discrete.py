@@ -75,9 +75,9 @@ class DiscreteModel(ConditionalModel):
     def _lacks(self, ability: str) -> NoReturn:
         if ability == "score":
             raise UnsupportedModelError(
-                f"{self._name} is a model of a discrete y, which has no score ∇_y log p(y|x). The tests "
-                f"see "
-                "its residuals instead: adaptive, kcsd, fscd and calibration take it as it is."
+                f"{self._name} is a model of a discrete y, which has no score ∇_y log p(y|x). The "
+                "tests see its residuals instead: adaptive, kcsd, fscd and calibration take it as it "
+                "is."
             )
         super()._lacks(ability)
 
@@ -105,8 +105,8 @@ def whole_numbers(y: AnyArray, low: AnyArray, high: AnyArray, model: str) -> Flo
     if len(broken):
         raise InputError(
             f"{model} is a model of counts, and y is not a whole number in {len(broken)} of "
-            f"{len(values)} "
-            f"rows, the first in row {broken[0]} (counted from 0). A continuous y needs another model."
+            f"{len(values)} rows, the first in row {broken[0]} (counted from 0). A continuous y needs "
+            "another model."
         )
     bad = np.flatnonzero((values < low) | (values > high))
     if len(bad):

@@ -224,8 +224,7 @@ def check_distribution(dist: Any) -> None:
         raise UnsupportedModelError(
             f"The model returned {type(dist).__name__}{shape}, and a distribution with log_prob(y) is "
             "needed. Return one, such as Normal(mean, std), or Categorical(logits=...) of a "
-            "classifier's "
-            "logits; for a function that returns the log-density itself use "
+            "classifier's logits; for a function that returns the log-density itself use "
             "condgof.from_log_prob(f, backend=...)."
         )
 

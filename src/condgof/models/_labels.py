@@ -74,8 +74,7 @@ class Classes:
             if y.dtype.kind not in "OUS":
                 raise InputTypeError(
                     f"y holds numbers, and the classes are called {_listed(self.labels)}. Pass y as "
-                    f"those "
-                    "names, or the classes as numbers."
+                    "those names, or the classes as numbers."
                 )
             given = np.array([str(label) for label in y])
         known = self.labels.astype(np.float64) if self.numeric else self.labels
@@ -85,9 +84,9 @@ class Classes:
         bad = np.flatnonzero(known[found] != given)
         if len(bad):
             raise InputError(
-                f"y has labels that are not among the classes in {len(bad)} of {len(y)} rows, the first "
-                f"in "
-                f"row {bad[0]} (counted from 0): {y[bad[0]]!r}. The classes are {_listed(self.labels)}."
+                f"y has labels that are not among the classes in {len(bad)} of {len(y)} rows, the "
+                f"first in row {bad[0]} (counted from 0): {y[bad[0]]!r}. The classes are "
+                f"{_listed(self.labels)}."
             )
         return np.asarray(found, dtype=np.int64)
 

@@ -71,8 +71,8 @@ def discrete_form(
     known = "Categorical, Bernoulli, Binomial, Poisson and NegativeBinomial"
     raise UnsupportedModelError(
         f"{type(dist).__name__} is a discrete distribution that is not known here; {known} are. For "
-        f"others "
-        "there are condgof.from_log_prob(f, backend=..., support='counts') and condgof.probabilities(P)."
+        "others there are condgof.from_log_prob(f, backend=..., support='counts') and "
+        "condgof.probabilities(P)."
     )
 
 

@@ -174,8 +174,7 @@ class Probabilities(DiscreteModel):
         if not self.can(what):
             raise UnsupportedModelError(
                 f"Classes without an order have no {what}. Pass ordered=True to condgof.probabilities "
-                f"if "
-                "the order of the classes means something."
+                "if the order of the classes means something."
             )
 
 
@@ -274,8 +273,7 @@ def _check(P: AnyArray) -> None:
         if len(bad):
             raise NonFiniteError(
                 f"P has NaN or infinite values, the first in row {part.start + bad[0]} (counted from "
-                f"0). "
-                "Check the model there.",
+                "0). Check the model there.",
                 count=len(bad),
                 first_row=int(part.start + bad[0]),
             )
@@ -284,8 +282,7 @@ def _check(P: AnyArray) -> None:
             row = int(bad[0])
             raise InputError(
                 f"P must hold probabilities that sum to 1 in each row; row {part.start + row} (counted "
-                f"from "
-                f"0) has the sum {sums[row]:.6g} and the smallest entry {least[row]:.3g}. Pass "
+                f"from 0) has the sum {sums[row]:.6g} and the smallest entry {least[row]:.3g}. Pass "
                 "probabilities, not scores or logits."
             )
 

@@ -26,7 +26,7 @@ from condgof.models._numerical import NumericalScore
 from condgof.models._parameters import Parameter
 from condgof.models._parametric import LOG_TINY, Independent, Parametric, Values
 from condgof.models._positive import Exponential, Gamma, LogNormal
-from condgof.models._scipy_counts import discrete_model
+from condgof.models._scipy_counts import ScipyCounts, discrete_model
 from condgof.models._student import StudentT
 
 SUPPORTED = (
@@ -229,11 +229,8 @@ def _old_discrete(obj: Any, stats: Any) -> ConditionalModel:
 def _new_style(obj: Any, stats: Any) -> ConditionalModel:
     """Read Normal(mu=..., sigma=...) and what make_distribution makes."""
     if any(base.__name__ == "DiscreteDistribution" for base in type(obj).__mro__):
-        raise UnsupportedModelError(
-            f"{type(obj).__name__} is a discrete distribution of SciPy's new kind, which is not taken "
-            f"yet. "
-            "Those of the old kind are: scipy.stats.poisson(mu), binom(n, p), nbinom(n, p) and others."
-        )
+        given = {name: _number_or_rows(v) for name, v in obj._original_parameters.items()}
+        return ScipyCounts(type(obj), _parameters(given))
     values = {name: _number_or_rows(v) for name, v in obj._original_parameters.items()}
     if isinstance(obj, stats.Normal):
         return _closed(Normal, {"mean": values.get("mu", 0.0), "std": values.get("sigma", 1.0)})

@@ -70,15 +70,17 @@ class ScipyCounts(CountModel):
     def sample(self, x: Any, rng: np.random.Generator, n: int | None = None) -> FloatArray:
         """Draw one count for each row of x, (n, 1)."""
         size = self.rows or row_count(x, n)
-        return np.asarray(self._law(x, size).rvs(size=(size, 1), random_state=rng), dtype=np.float64)
+        # By inversion: SciPy's own samplers want whole numbers of an integer type for some parameters.
+        return np.asarray(_quantile(self._law(x, size), rng.random((size, 1))), dtype=np.float64)
 
     def mean_std(self, x: Any, n: int | None = None) -> tuple[FloatArray, FloatArray]:
         """Return mean and standard deviation, (n, 1) each."""
         size = self.rows or row_count(x, n)
-        mean, std = (np.asarray(part) for part in self._law(x, size).stats("mv"))
+        law = self._law(x, size)
+        mean, std = law.mean(), (law.std() if hasattr(law, "std") else law.standard_deviation())
         if not (np.isfinite(mean).all() and np.isfinite(std).all()):
             raise UnsupportedModelError("The distribution has no finite mean and variance.")
-        return np.broadcast_to(mean, (size, 1)), np.broadcast_to(np.sqrt(std), (size, 1))
+        return np.broadcast_to(mean, (size, 1)), np.broadcast_to(std, (size, 1))
 
     def location_scale(self, x: Any, n: int | None = None) -> tuple[FloatArray, FloatArray]:
         """Return mean and standard deviation, or median and quartiles where they are not finite."""
@@ -87,8 +89,15 @@ class ScipyCounts(CountModel):
         except UnsupportedModelError:
             size = self.rows or row_count(x, n)
             law = self._law(x, size)
-            low, middle, high = (np.broadcast_to(law.ppf(q), (size, 1)) for q in (0.25, 0.5, 0.75))
+            low, middle, high = (
+                np.broadcast_to(_quantile(law, np.full((size, 1), q)), (size, 1))
+                for q in (0.25, 0.5, 0.75)
+            )
             return np.array(middle), np.maximum(1.0, (high - low) / 1.35)
+
+
+def _quantile(law: Any, q: FloatArray) -> Any:
+    return law.ppf(q) if hasattr(law, "ppf") else law.icdf(q)
 
 
 def discrete_model(dist: Any, shapes: tuple[AnyArray, ...], loc: AnyArray, known: bool) -> DiscreteModel:

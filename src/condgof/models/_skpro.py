@@ -182,8 +182,7 @@ def _refuse_atoms(distribution: Any) -> None:
         raise UnsupportedModelError(
             f"{name} of skpro is a {kind} distribution: it gives single values of y a positive "
             "probability and has no density there, and those values are no counts. Pass a regressor "
-            "whose "
-            "distribution is continuous, or one of counts."
+            "whose distribution is continuous, or one of counts."
         )
 
 

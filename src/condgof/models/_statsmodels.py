@@ -23,9 +23,9 @@ from condgof.models._statsmodels_discrete import GLM_FAMILIES, is_discrete, need
 
 SUPPORTED = (
     "results of statsmodels: OLS, WLS and GLM (Gaussian, Gamma, InverseGaussian, Poisson, "
-    "NegativeBinomial, "
-    "Binomial), Poisson and its kin, Logit, Probit, MNLogit, OrderedModel, by arrays or formula; "
-    "condgof.models.from_statsmodels for those with weights, an offset, an exposure or trials"
+    "NegativeBinomial, Binomial), Poisson and its kin, Logit, Probit, MNLogit, OrderedModel, by "
+    "arrays or formula; condgof.models.from_statsmodels for those with weights, an offset, an "
+    "exposure or trials"
 )
 #: The closed form of a family, from its mean μ and dispersion φ, (n,) each.
 FAMILIES: dict[str, Callable[[FloatArray, FloatArray], ConditionalModel]] = {

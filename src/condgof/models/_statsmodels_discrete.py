@@ -69,9 +69,9 @@ def _glm(results: Any, mean: FloatArray, trials: FloatArray | None) -> DiscreteM
     kind = type(family).__name__
     if abs(float(results.scale) - 1.0) > 1e-9:
         raise UnsupportedModelError(
-            f"This {kind} GLM was fitted with a scale of {float(results.scale):.4g} (quasi-likelihood), "
-            f"which "
-            "is no distribution of y. Fit it with scale=1, or a negative binomial model."
+            f"This {kind} GLM was fitted with a scale of {float(results.scale):.4g} "
+            "(quasi-likelihood), which is no distribution of y. Fit it with scale=1, or a negative "
+            "binomial model."
         )
     if kind == "Poisson":
         return Poisson.bound(mean)

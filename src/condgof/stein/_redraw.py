@@ -1,7 +1,6 @@
 """The null distribution of a discrete y: the statistic of y drawn anew from the model, given x.
 
-With features F (n, r) of x, k(x_i, x_j) = F_i·F_j, and C the centred features of y (n, m), a statistic
-is
+With features F (n, r) of x, k(x_i, x_j) = F_i·F_j, and C the centred features of y (n, m),
 
     Σ_{i≠j} k(x_i, x_j)⟨c_i, c_j⟩ = ‖FᵀC‖² − Σ_i ‖F_i‖²‖c_i‖².
 
@@ -31,6 +30,8 @@ from condgof.stein._sweep import check_overflow
 
 #: Draws that are made together.
 CHUNK = 8
+#: The largest number of features of x.
+MOST = 2500
 #: Features of all cells of all rows are held up to this many numbers.
 TABLE = 2**24
 
@@ -63,7 +64,7 @@ def x_features(
     if not kernel.factors:
         return np.ones((len(x), 1))
     gram = _Gram(kernel, x)
-    pivots = choose_pivots(gram, rng, tolerance=tolerance, cap=len(x))
+    pivots = choose_pivots(gram, rng, tolerance=tolerance, cap=min(len(x), MOST))
     columns = gram.block(slice(0, len(x)), pivots.index)
     return np.asarray(np.linalg.solve(pivots.triangle, columns.T).T)
 

@@ -123,6 +123,11 @@ def _check(case: MisfitProblem) -> None:
         raise ShapeError("x has no rows to draw from.")
     if model.rows is not None and model.rows != len(case.x):
         raise ShapeError(f"The model has predictions for {model.rows} rows and x has {len(case.x)}.")
+    if model.discrete and not case.h0:
+        raise UnsupportedModelError(
+            f"A misfit moves y by parts of a standard deviation, and y of {type(model).__name__} is "
+            "discrete. Pass a size without misfit, or a problem of your own."
+        )
     needed = ["sample"] if case.h0 else ["sample", "mean_std"]
     lacking = [ability for ability in needed if not model.can(ability)]
     if lacking:
