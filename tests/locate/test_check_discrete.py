@@ -146,7 +146,7 @@ def test_a_fitted_classifier_and_few_rows():
 
 def test_a_model_that_is_certain_and_right_names_nothing():
     x = np.random.default_rng(0).standard_normal((300, 2))
-    p = softmax(40.0 * np.column_stack([x[:, 0], -x[:, 0]]))
+    p = softmax(400.0 * np.column_stack([x[:, 0], -x[:, 0]]))
     y = (x[:, 0] < 0).astype(int)
     for options in ({}, {"groups": np.arange(300) // 10}, {"dependence": 5}):
         found = cg.check(cg.probabilities(p), x, y, rng=0, **FAST, **options)
@@ -400,11 +400,13 @@ def test_a_constant_misfit_of_classes_has_its_size():
 
 
 def test_a_shift_of_counts_has_its_size():
-    x, y = counts_sample(n=2000)
-    mean = 1.0 * mean_of(x)
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((2000, 2))
+    mean = 30.0 * mean_of(x)
+    y = rng.poisson(mean)
     low = mean + 0.5 - 0.5 * np.sqrt(4 * mean + 1)  # mean = low + √low
     found = cg.check(cg.models.Poisson.bound(low), x, y, rng=0, n_locations=0, n_boot=20, engine=1)
-    assert found.effect.interval.estimate == pytest.approx(1.0, abs=0.2)
+    assert found.effect.interval.estimate == pytest.approx(1.0, abs=0.1)
 
 
 # Level: a small version of `make calibrate ONLY=check.discrete`
@@ -496,7 +498,7 @@ def test_few_groups_tell_nothing_of_where():
     assert any("groups are too few to tell where" in note for note in three.details["notes"])
     six = cg.check(model, x, x + noise, groups=np.arange(N) % 6, rng=0, **FAST)
     assert not any(place.named for place in six.locations)
-    assert any("no place can be named: 3 groups" in note for note in six.details["notes"])
+    assert any("no place can be named: " in note for note in six.details["notes"])
     giant = np.where(np.arange(N) < 390, 0, np.arange(N))
     assert cg.check(model, x, x + noise, groups=giant, rng=0, **FAST).result.n == N
 

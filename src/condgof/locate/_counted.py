@@ -125,7 +125,8 @@ class CountRows:
     def _reach(self, rows: IntArray, share: FloatArray) -> tuple[float, float]:
         """Return where the model has nearly all counts of some rows."""
         if self.mean is None or self.std is None:
-            return float(self.y[rows].min()), float(self.y[rows].max())
+            low, high = np.quantile(self.y[rows], [0.01, 0.95])
+            return float(low), float(high)
         middle, spread = float(share @ self.mean[rows]), float(share @ self.std[rows])
         return middle - 2.5 * spread, middle + 3.0 * spread
 
