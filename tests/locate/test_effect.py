@@ -12,9 +12,11 @@ from condgof.kernels import CovariateKernel, Gaussian, OnColumns
 from condgof.locate import _effect
 from condgof.locate._detectable import shifted, widened
 from condgof.locate._effect import PairSums, pair_sums
+from condgof.null import Dependence
 from condgof.sample import Seed, Use
+from condgof.stein import ArrayRows
 
-BENCH = SimpleNamespace(stream=lambda use: Seed(0).stream(Use.CHECK, use))
+BENCH = SimpleNamespace(stream=lambda use: Seed(0).stream(Use.CHECK, use), dependence=Dependence())
 
 
 def kernel(d, sigma):
@@ -26,7 +28,7 @@ def test_pair_sums_against_the_definition():
     x, u = rng.standard_normal((30, 2)), rng.standard_normal((30, 2))
     matrix = oracle.gram(x, x, oracle.gaussian, 1.3) * oracle.stein_h(u, -u, oracle.gaussian, 0.9)
     np.fill_diagonal(matrix, 0.0)
-    found = pair_sums(x, u, -u, kernel(2, 1.3), 0.9, BENCH)
+    found = pair_sums(ArrayRows(x, u, -u), kernel(2, 1.3), Gaussian(0.9), BENCH)
     assert found.mean == pytest.approx(matrix.sum() / (30 * 29))
     assert found.spread == pytest.approx((matrix.sum(axis=1) / 29).var(ddof=1))
     assert found.square == pytest.approx((matrix**2).sum() / (30 * 29))
@@ -35,9 +37,9 @@ def test_pair_sums_against_the_definition():
 def test_a_low_rank_factor_gives_the_same_sums(monkeypatch):
     rng = np.random.default_rng(1)
     x, u = rng.standard_normal((1500, 2)), 0.3 + rng.standard_normal((1500, 1))
-    exact = pair_sums(x, u, -u, kernel(2, 1.6), 1.0, BENCH)
+    exact = pair_sums(ArrayRows(x, u, -u), kernel(2, 1.6), Gaussian(1.0), BENCH)
     monkeypatch.setattr(_effect, "EXACT_ROWS", 100)
-    fast = pair_sums(x, u, -u, kernel(2, 1.6), 1.0, BENCH)
+    fast = pair_sums(ArrayRows(x, u, -u), kernel(2, 1.6), Gaussian(1.0), BENCH)
     assert fast.mean == pytest.approx(exact.mean, rel=0.01)
     assert fast.spread == pytest.approx(exact.spread, rel=0.02)
     assert fast.square == pytest.approx(exact.square, rel=0.01)
@@ -100,7 +102,7 @@ def test_intervals_of_the_discrepancy_cover(delta):
     for trial in range(300):
         rng = np.random.default_rng(trial)
         x, u = rng.standard_normal((80, 1)), delta + rng.standard_normal((80, 1))
-        found = pair_sums(x, u, -u, k, 1.0, BENCH).interval(0.95)
+        found = pair_sums(ArrayRows(x, u, -u), k, Gaussian(1.0), BENCH).interval(0.95)
         missed += not found.low <= truth <= found.high
     assert missed <= binom.isf(1e-4, 300, 0.05)
 

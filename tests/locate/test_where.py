@@ -11,8 +11,9 @@ from condgof.kernels import Gaussian
 from condgof.locate._bench import Bench, local_kernel
 from condgof.locate._search import OVERLAP, Search, choose
 from condgof.locate._where import examine, step_down
-from condgof.methods import Scored, Units
+from condgof.methods import Design, Scored, Units
 from condgof.models import as_model
+from condgof.null import Dependence
 from condgof.sample import Sample, Seed
 
 
@@ -23,7 +24,8 @@ def make_bench(x, y, model=None, rng=0):
     scored = Scored.of(model, Sample.of(x, y), Units("std", "auto"))
     kernel, _ = scored.kernels(Gaussian("median"), Gaussian(1.0), seed)
     assert scored.n == n
-    return Bench.of(model, scored, kernel, 1.0, seed, as_engine(1))
+    design = Design(kernel, (1.0,), (1.0, 4.0), 1.0, 0)
+    return Bench.of(model, scored, design, Dependence(), seed, as_engine(1))
 
 
 def look(bench, count=5):
