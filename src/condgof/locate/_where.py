@@ -5,9 +5,9 @@ by the standard deviation of its own draws, and the largest counts. All draws sh
 their maximum over locations corrects for looking at several (Westfall and Young's step-down max-T).
 
 A discrete y is drawn anew from the model instead, which is exact. Where rows depend on each other that
-would not do, and the signs of the rows' groups or blocks are used; but signs only see the residuals that
-are there, which near one location may happen to be tiny where the model is nearly certain. So their
-draws are stretched to vary at least as much as those from the model.
+would not do, and the signs of the rows' groups or blocks are used as well; but signs only see the
+residuals that are there, which are tiny where a model is nearly certain, and right. The larger of both
+p-values counts.
 """
 
 from __future__ import annotations
@@ -81,37 +81,37 @@ def examine(search: Search, chosen: list[Candidate], n_boot: int) -> tuple[Place
     own = OwnKernels((), kernels=tuple(one.kernel for one in chosen))
     near = own(points, bench.rows.x[bench.testing])
     seed = Seed(int(bench.stream(SIGNS).integers(2**63)))
-    family, count = (
-        _family(search, LocalKernel(own, points, search.factors), near, n_boot, seed),
-        len(near),
-    )
-    values = family.values.reshape(-1, count).max(axis=0)
-    draws = family.draws.reshape(-1, count, n_boot).max(axis=0)
-    raw = (1 + np.count_nonzero(draws >= values[:, None], axis=1)) / (n_boot + 1)
-    corrected = step_down(values, draws)
+    local = LocalKernel(own, points, search.factors)
+    raw, corrected = np.zeros(len(near)), np.zeros(len(near))
+    for family in _families(search, local, near, n_boot, seed):
+        values = family.values.reshape(-1, len(near)).max(axis=0)
+        draws = family.draws.reshape(-1, len(near), n_boot).max(axis=0)
+        above = np.count_nonzero(draws >= values[:, None], axis=1)
+        raw = np.maximum(raw, (1 + above) / (n_boot + 1))
+        corrected = np.maximum(corrected, step_down(values, draws))
     return tuple(
         Place(one.point, one.kernel, one.strength, float(raw[j]), float(corrected[j]), near[j])
         for j, one in enumerate(chosen)
     )
 
 
-def _family(search: Search, local: LocalKernel, near: FloatArray, n_boot: int, seed: Seed) -> Family:
-    """Return the statistics of all kernels on y and places (L, n_test), with their null draws."""
+def _families(
+    search: Search, local: LocalKernel, near: FloatArray, n_boot: int, seed: Seed
+) -> list[Family]:
+    """Return the statistics of all kernels on y and places (L, n_test), with draws of each null."""
     bench, some = search.bench, search.bench.testing
     rows, n, dependence = bench.rows, len(some), bench.dependence.take(some)
     redrawn = _redrawn(bench, near, n_boot, seed)
-    if redrawn is not None and dependence.independent:
-        return Family.of(redrawn.totals / (n - 1), redrawn.forms / (n - 1))
+    exact = [] if redrawn is None else [Family.of(redrawn.totals / (n - 1), redrawn.forms / (n - 1))]
+    if exact and dependence.independent:
+        return exact
     weights = dependence.weights("wild", n, n_boot, seed)
     x, y, scores = rows.x[some], rows.y[some], rows.scores[some]
     found = local_forms(local, x, y, scores, weights, bench.engine)
     totals, draws = found.totals / (n - 1), weights.factor * found.forms
     if dependence.independent:
-        return Family.of(totals, draws)
-    sizes = weights.factor * found.own
-    if redrawn is not None:
-        draws = _stretched(draws, redrawn.forms / (n - 1))
-    return Family.dependent(totals, draws, sizes)
+        return [Family.of(totals, draws)]
+    return [Family.dependent(totals, draws, weights.factor * found.own), *exact]
 
 
 def _redrawn(bench: Bench, near: FloatArray, n_boot: int, seed: Seed) -> ScaleSums | None:
@@ -122,14 +122,6 @@ def _redrawn(bench: Bench, near: FloatArray, n_boot: int, seed: Seed) -> ScaleSu
     kernels = bench.design.cell_kernels(bench.rows, bench.design.y_scales)
     plan = Redraw(law.take(bench.testing), kernels, (), np.ascontiguousarray(near.T), SMALLEST)
     return plan.run(n_boot, seed, bench.engine)[1]
-
-
-def _stretched(draws: FloatArray, least: FloatArray) -> FloatArray:
-    """Make draws (K, m) vary about their mean at least as much as others do."""
-    spread, wanted = draws.std(axis=1, keepdims=True), least.std(axis=1, keepdims=True)
-    mean = draws.mean(axis=1, keepdims=True)
-    factor = np.maximum(np.divide(wanted, spread, out=np.ones_like(spread), where=spread > 0), 1.0)
-    return np.asarray(mean + factor * (draws - mean))
 
 
 def step_down(values: FloatArray, draws: FloatArray) -> FloatArray:

@@ -14,7 +14,7 @@ from condgof.kernels import Gaussian, Kernel, Radial
 from condgof.methods._adaptive_design import Design, narrowed
 from condgof.methods._adaptive_solve import Part, Parts, solve_adaptive
 from condgof.methods._prepare import Scored, Units, check_count
-from condgof.methods._solve import Options, prepare
+from condgof.methods._solve import MILDER, Options, larger_pvalue, prepare
 from condgof.methods._stream import Stream
 from condgof.models import BLIND, STANDARDIZED_BY
 from condgof.null import Dependence, Evidence, Family, combine, pvalue
@@ -161,8 +161,12 @@ def run_adaptive(
     """Run the adaptive test on a sample that is scored already."""
     rows = scored.subsample
     design = make_design(rows, x_scales, y_scales, count, seed)
-    parts = solve_adaptive(scored, design, options, seed)
-    return Adapted(_result(scored.n, rows, design, parts, seed, options.rows), design, parts)
+
+    def test(how: Options) -> Adapted:
+        parts = solve_adaptive(scored, design, how, seed)
+        return Adapted(_result(scored.n, rows, design, parts, seed, options.rows), design, parts)
+
+    return larger_pvalue(test, options, scored, lambda one: one.result.pvalue)
 
 
 def make_design(
@@ -191,7 +195,7 @@ def _result(
     n: int, rows: Scored, design: Design, parts: Parts, seed: Seed, dependence: Dependence
 ) -> GofResult:
     """Combine the parts."""
-    scales = _family(parts.scales, dependence)
+    scales = _family(parts.scales, parts.independent)
     kernel = design.scale_kernel(rows)
     count = len(kernel.x_scales)
     evidence = [scales.some(slice(a, None, count)).log_mean_exp() for a in range(count)]
@@ -203,13 +207,14 @@ def _result(
     together = pvalue(*combine(evidence, shares))
     details |= {"scales": table, "strongest_scale": table[best], "scales_pvalue": together}
     if parts.local is not None:
-        local = _family(parts.local, dependence)
+        local = _family(parts.local, parts.independent)
         evidence.append(local.log_mean_exp())
         shares = [*(SCALES_SHARE * share for share in shares), 1.0 - SCALES_SHARE]
         details |= _where(rows, parts.locations, local, evidence[-1])
     statistic, draws = combine(evidence, shares)
     notes = (*rows.notes(), *((BLIND,) if rows.by in ("none", "mean_std") else ()))
     notes += (*dependence.notes, *parts.details.get("notes", ()))
+    notes += (MILDER,) if parts.independent and not dependence.independent else ()
     details |= {**parts.details, **({"notes": notes} if notes else {})}
     if rows.score_error is not None:
         details["score_error"] = rows.score_error
@@ -230,8 +235,8 @@ def _result(
     )
 
 
-def _family(part: Part, dependence: Dependence) -> Family:
-    if dependence.independent:
+def _family(part: Part, independent: bool) -> Family:
+    if independent:
         return Family.of(part.statistics, part.draws)
     return Family.dependent(part.statistics, part.draws, part.sizes)
 

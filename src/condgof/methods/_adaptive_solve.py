@@ -66,6 +66,8 @@ class Parts:
         The locations, in the kernel's units.
     solver, null : str
         What ran.
+    independent : bool
+        Whether the draws are those of rows that do not depend on each other.
     details : dict
         For the result.
     """
@@ -75,6 +77,7 @@ class Parts:
     locations: FloatArray
     solver: str
     null: str
+    independent: bool
     details: dict[str, Any]
 
 
@@ -115,6 +118,7 @@ def _exact(
         np.empty((0, scored.x.shape[1])) if local is None else local.locations,
         "exact",
         options.rows.named(options.null),
+        options.rows.independent,
         {},
     )
 
@@ -147,6 +151,7 @@ def _redrawn(
         np.empty((0, scored.x.shape[1])) if local is None else local.locations,
         "exact",
         NULLS["model"],
+        True,
         {"null": "model"},
     )
 
@@ -176,6 +181,7 @@ def _lowrank(
         np.empty((0, scored.subsample.x.shape[1])) if local is None else local.locations,
         "lowrank",
         options.rows.named(options.null),
+        options.rows.independent,
         details,
     )
 
@@ -209,6 +215,7 @@ def _by_parcels(
         np.empty((0, scored.subsample.x.shape[1])) if local is None else local.locations,
         "lowrank",
         options.rows.named(options.null),
+        options.rows.independent,
         _factor_details(landmarks) | {"parcels": parcels.count},
     )
 

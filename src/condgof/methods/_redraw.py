@@ -30,7 +30,7 @@ def law_is_known(scored: Scored | Stream, null: str, solver: str, rows: Dependen
     if null == "model" and not known:
         raise UnsupportedModelError(
             "null='model' draws y anew from a model of a discrete y with known probabilities, for a "
-            "sample in memory. Use null='wild'."
+            "sample in memory of rows that do not depend on each other. Use null='wild'."
         )
     return known and (
         null == "model" or (null == "wild" and solver == "exact" and scored.n <= MODEL_ROWS)

@@ -8,7 +8,7 @@ from condgof._typing import FloatArray
 from condgof.kernels import CovariateKernel, ResponseKernel
 from condgof.methods._dependence import INDEPENDENT
 from condgof.methods._prepare import Scored
-from condgof.methods._solve import Solution
+from condgof.methods._solve import MILDER, Solution
 from condgof.methods._stream import Stream
 from condgof.null import Dependence, pvalue, settle_ties
 from condgof.result import GofResult
@@ -53,6 +53,8 @@ def make_result(
     if rows.score_error is not None:
         details["score_error"] = rows.score_error
     notes = (*rows.notes(), *dependence.notes, *solution.details.get("notes", ()))
+    if solution.details.get("null") == "model" and not dependence.independent:
+        notes += (MILDER,)
     return GofResult(
         statistic=statistic,
         pvalue=pvalue(statistic, draws),
