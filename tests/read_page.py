@@ -20,7 +20,7 @@ VOID = {
 #: All that a report is made of: anything else came in with the data.
 TAGS = {
     "html", "head", "meta", "title", "style", "body", "a", "header", "div", "h1", "h2", "h3", "h4",
-    "h5", "p", "button", "main", "section", "svg", "path", "circle", "rect", "text", "desc",
+    "h5", "p", "button", "main", "section", "svg", "g", "path", "circle", "rect", "text", "desc",
     "figure", "figcaption", "table", "caption", "thead", "tbody", "tr", "th", "td", "ul", "li",
     "dl", "dt", "dd", "pre", "code", "details", "summary", "span", "b", "footer", "script",
 }  # fmt: skip

@@ -119,6 +119,19 @@ class TestStatsmodels:
             np.testing.assert_allclose(mean[:, 0], theirs.mean())
             np.testing.assert_allclose(std[:, 0], theirs.std())
 
+    def test_moments_of_inflated_counts(self):
+        from statsmodels.distributions import discrete
+
+        mu = np.exp(NEW[:4, 0])
+        for law in (
+            discrete.zipoisson(mu, 0.3),
+            discrete.zinegbin(mu, 0.4, 1, 0.3),
+            discrete.zigenpoisson(mu, 0.4, 2, 0.3),
+        ):
+            mean, std = cg.as_model(law).mean_std(NEW[:4])
+            np.testing.assert_allclose(mean[:, 0], law.mean(), rtol=1e-6)
+            np.testing.assert_allclose(std[:, 0], law.std(), rtol=1e-6)
+
     def test_classes_keep_their_order(self):
         results = OrderedModel(CLASSES, X, distr="logit").fit(method="bfgs", disp=0)
         own = cg.as_model(results).given(NEW)
@@ -263,7 +276,7 @@ class TestSkpro:
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            fitted = GLMRegressor(family="Poisson", add_constant=True).fit(
+            fitted = GLMRegressor("Poisson", add_constant=True).fit(
                 pd.DataFrame(X, columns=["a", "b"]), pd.DataFrame({"y": COUNTS})
             )
         new = pd.DataFrame(NEW, columns=["a", "b"])

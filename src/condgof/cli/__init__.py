@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 
-from condgof.errors import CondgofError, require
+from condgof.errors import CondgofError, CondgofWarning, require
 
 __all__ = ["main"]
 
@@ -33,7 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             require(package, "cli", "The command line")
         from condgof.cli._app import command
 
-        command()(args=words, prog_name="condgof", obj=tuple(words))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CondgofWarning)  # what they say is a note of the result
+            command()(args=words, prog_name="condgof", obj=tuple(words))
     except SystemExit as stop:  # how Typer ends, well or not
         return stop.code if isinstance(stop.code, int) else 2 if stop.code else 0
     except BrokenPipeError:

@@ -246,7 +246,7 @@ def look(stretches: list[FloatArray]) -> tuple[str, ...]:
     )
     return (
         "scores of neighbouring rows are correlated: if rows are ordered in time or come in groups, the "
-        "p-value is too small (pass dependence= or groups=)",
+        "p-value is too small unless the test is told so (dependence, groups)",
     )
 
 

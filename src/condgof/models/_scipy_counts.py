@@ -22,6 +22,12 @@ CLOSED: dict[str, Callable[[tuple[AnyArray, ...]], tuple[type[Any], dict[str, An
     "nbinom": lambda s: (NegativeBinomial, {"mean": s[0] * (1 - s[1]) / s[1], "dispersion": 1 / s[0]}),
     "binom": lambda s: (Binomial, {"trials": s[0], "p": s[1]}),
 }
+#: Variances of counts that statsmodels inflates with zeros; SciPy would sum them up row by row.
+INFLATED: dict[str, Callable[..., FloatArray]] = {
+    "zipoisson": lambda mu: mu,
+    "zinegbin": lambda mu, alpha, p: mu + alpha * mu**p,
+    "zigenpoisson": lambda mu, alpha, p: mu * (1.0 + alpha * mu ** (p - 1.0)) ** 2,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,14 +76,21 @@ class ScipyCounts(CountModel):
     def sample(self, x: Any, rng: np.random.Generator, n: int | None = None) -> FloatArray:
         """Draw one count for each row of x, (n, 1)."""
         size = self.rows or row_count(x, n)
+        law = self._law(x, size)
         # By inversion: SciPy's own samplers want whole numbers of an integer type for some parameters.
-        return np.asarray(_quantile(self._law(x, size), rng.random((size, 1))), dtype=np.float64)
+        try:
+            drawn = _quantile(law, rng.random((size, 1)))
+        except RuntimeError:  # the search for a quantile fails far in the tails of some, as of Skellam
+            drawn = law.rvs((size, 1), random_state=rng)
+        return np.asarray(drawn, dtype=np.float64)
 
     def mean_std(self, x: Any, n: int | None = None) -> tuple[FloatArray, FloatArray]:
         """Return mean and standard deviation, (n, 1) each."""
         size = self.rows or row_count(x, n)
         law = self._law(x, size)
-        if hasattr(law, "stats"):
+        if getattr(self.freeze, "name", None) in INFLATED:
+            mean, std = self._inflated(x, size)
+        elif hasattr(law, "stats"):
             mean, std = (np.asarray(part) for part in law.stats("mv"))
             std = np.sqrt(std)
         else:
@@ -85,6 +98,14 @@ class ScipyCounts(CountModel):
         if not (np.isfinite(mean).all() and np.isfinite(std).all()):
             raise UnsupportedModelError("The distribution has no finite mean and variance.")
         return np.broadcast_to(mean, (size, 1)), np.broadcast_to(std, (size, 1))
+
+    def _inflated(self, x: Any, size: int) -> tuple[FloatArray, FloatArray]:
+        """Return the moments of counts that are 0 with probability w, and else of another law."""
+        values = {name: p.at(x, size, (1,), finite=False) for name, p in self.parameters.items()}
+        loc, w = values.pop("loc"), values.pop("w")
+        mu, variance = values["mu"], INFLATED[self.freeze.name](**values)  # type: ignore[attr-defined]
+        mean = (1.0 - w) * mu
+        return loc + mean, np.sqrt((1.0 - w) * (variance + mu**2) - mean**2)
 
     def location_scale(self, x: Any, n: int | None = None) -> tuple[FloatArray, FloatArray]:
         """Return mean and standard deviation, or median and quartiles where they are not finite."""

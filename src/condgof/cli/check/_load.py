@@ -95,7 +95,7 @@ def loaded(
 
 def _unstreamed(table: Table, roles: Roles) -> str | None:
     """Say what of a large table must be read whole; None where nothing must."""
-    text = [*roles.categorical, *(name for name in (*roles.x, *roles.y) if table.is_text(name))]
+    text = [*roles.categorical, *(name for name in roles.x if table.is_text(name))]
     if text:
         return f"text columns such as {text[0]}"
     if roles.prob or roles.count_mean:
