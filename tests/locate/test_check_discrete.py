@@ -414,7 +414,7 @@ def test_a_shift_of_counts_has_its_size():
 
 @pytest.mark.parametrize("kind", ["sure", "rare"])
 def test_true_models_name_places_no_more_often_than_they_may(kind):
-    trials, named, found = 40, 0, 0
+    trials, named, found = 20, 0, 0
     for trial in range(trials):
         rng = np.random.default_rng([trial, len(kind)])
         x = rng.standard_normal((120, 2))

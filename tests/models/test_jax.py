@@ -64,8 +64,6 @@ FAMILIES = {
     ("name", "per_row"),
     [
         ("normal-2", False),
-        ("mixture", False),
-        ("logistic", False),
         ("affine", False),
         ("mixture", True),
         ("logistic", True),
@@ -77,10 +75,10 @@ def test_conformance(name, per_row):
     known = model.probe(model.sample(X, np.random.default_rng(0)), X)
     assert abilities <= known.abilities
     # Every other number of rows is compiled anew: few of them, and the tests on one family only.
-    check_model(known, X[:12], snapshot=state, tests=name == "logistic" and not per_row, **SINGLE)
+    check_model(known, X[:12], snapshot=state, tests=name == "logistic", **SINGLE)
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", ["normal", "multivariate", "mixture", "student"])
 def test_values_are_those_of_the_library(name):
     make = FAMILIES[name][0]
     model = cg.from_jax(make)
@@ -106,7 +104,7 @@ def test_bounded_supports():
     np.testing.assert_allclose(low, X[:, :1], atol=1e-6)
     np.testing.assert_allclose(high, X[:, :1] + 1, atol=1e-6)
     assert not uniform.score(X[:, 0] + 0.5, X).any()
-    check_model(gamma.probe(np.ones(N), X), X, snapshot=state, **SINGLE)
+    check_model(gamma.probe(np.ones(N), X), X[:12], snapshot=state, tests=False, **SINGLE)
 
 
 class TestOneRowOrMany:
@@ -190,6 +188,7 @@ def test_flowjax(d_y):
     assert {"normal_scores", "sample"} <= known.abilities
     if d_y == 2:  # compiling takes ten seconds
         check_model(known, X[:12], snapshot=state, tests=False, **SINGLE)
+        return
     result = cg.adaptive(made, X, y, n_boot=5, rng=0)
     assert result.details["standardized_by"] == "normal scores of the model's CDF"
 
@@ -229,7 +228,7 @@ def test_double_precision_is_the_users_choice():
     assert not jax.config.jax_enable_x64
 
 
-@pytest.mark.parametrize("n", [1, 2, N])
+@pytest.mark.parametrize("n", [1, N])
 def test_any_batch_size_gives_the_same(n):
     make = FAMILIES["logistic"][0]
     y = np.random.default_rng(1).normal(size=n)

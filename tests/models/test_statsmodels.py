@@ -186,19 +186,19 @@ def test_regularised_results_with_a_scale_of_ones_own():
 
 
 @pytest.mark.parametrize(
-    ("family", "test"), [("gamma", cg.adaptive), ("gamma", cg.kcsd), ("gaussian", cg.kcsd)]
+    ("family", "test"), [("gamma", cg.adaptive), ("gaussian", cg.kcsd)]
 )
 def test_level_of_a_true_model(family, test):
     results = sm.GLM(Y, EXOG, family=FAMILIES[family]).fit()
     model = cg.as_model(results)
     rejections = 0
-    for trial in range(100):
+    for trial in range(60):
         rng = np.random.default_rng([trial, 6])
         x = sm.add_constant(rng.normal(size=(100, 2)))
         rejections += test(results, x, model.sample(x, rng), n_boot=100, rng=trial, engine=1).reject(
             0.05
         )
-    assert rejections <= binom.isf(1e-4, 100, 0.05)
+    assert rejections <= binom.isf(1e-4, 60, 0.05)
 
 
 def test_power_against_the_wrong_family():

@@ -288,8 +288,8 @@ class TestDeclared:
 
 
 TRUE = ("gamma-low", "gamma", "exponential", "beta", "lognormal", "uniform", "laplace")
-LEVELS = [(form, name) for form in ("kcsd", "adaptive") for name in TRUE]
-LEVELS += [("adaptive-mean_std", name) for name in ("gamma-low", "beta", "uniform")]
+LEVELS = [*(("kcsd", name) for name in TRUE), ("adaptive", "gamma-low"), ("adaptive", "uniform")]
+LEVELS += [("adaptive-mean_std", "beta")]
 
 
 @pytest.mark.parametrize(("form", "name"), LEVELS)
