@@ -17,7 +17,8 @@ from scipy.stats import binom
 import condgof as cg
 import oracle
 from condgof.errors import DependenceWarning, InputError, InputTypeError, NonFiniteError, ShapeError
-from condgof.methods._dependence import Asked, auto_length, look, split_dependent
+from condgof.methods._autocorrelation import auto_length, look
+from condgof.methods._dependence import Asked, split_dependent
 from condgof.null import Dependence, group_weights, stretch_weights
 from condgof.sample import Seed
 from condgof.study import run_study
@@ -360,7 +361,7 @@ def test_rows_in_time_are_warned_of(test):
         result = test(LINE, x, y, n_boot=20, rng=1)
     assert len(caught) == 1
     assert caught[0].filename == __file__
-    assert any("dependence=" in note for note in result.details["notes"])
+    assert any("(dependence, groups)" in note for note in result.details["notes"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for said in ({"dependence": 10}, {"groups": np.arange(300) // 30}):

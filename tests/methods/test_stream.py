@@ -166,7 +166,7 @@ def test_rows_left_out_count_for_nothing(one_file):
 @pytest.mark.parametrize("order", ["a", "y"])
 def test_sorted_files_keep_the_level(order, tmp_path):
     """The subsample is uniform over row numbers, never the head of a file."""
-    trials, rejections = 40, 0
+    trials, rejections = 20, 0
     for trial in range(trials):
         table = make_table(6000, seed=trial).sort_by(order)
         source = scan(write(table, tmp_path / str(trial), 3))

@@ -65,7 +65,6 @@ FAMILIES = {
     [
         ("normal-2", False),
         ("affine", False),
-        ("mixture", True),
         ("logistic", True),
     ],
 )
@@ -78,7 +77,7 @@ def test_conformance(name, per_row):
     check_model(known, X[:12], snapshot=state, tests=name == "logistic", **SINGLE)
 
 
-@pytest.mark.parametrize("name", ["normal", "multivariate", "mixture", "student"])
+@pytest.mark.parametrize("name", ["multivariate", "mixture"])
 def test_values_are_those_of_the_library(name):
     make = FAMILIES[name][0]
     model = cg.from_jax(make)
@@ -178,17 +177,14 @@ def flow(d_y, conditional=True):
     )
 
 
-@pytest.mark.parametrize("d_y", [1, 2])
-def test_flowjax(d_y):
-    made = flow(d_y)
+def test_flowjax():
+    made = flow(2)
     model = cg.as_model(made)
     y = model.sample(X, np.random.default_rng(0))
     np.testing.assert_allclose(model.log_prob(y, X), made.log_prob(y, X), rtol=1e-4, atol=1e-5)
     known = model.probe(y, X)
     assert {"normal_scores", "sample"} <= known.abilities
-    if d_y == 2:  # compiling takes ten seconds
-        check_model(known, X[:12], snapshot=state, tests=False, **SINGLE)
-        return
+    check_model(known, X[:12], snapshot=state, tests=False, **SINGLE)
     result = cg.adaptive(made, X, y, n_boot=5, rng=0)
     assert result.details["standardized_by"] == "normal scores of the model's CDF"
 

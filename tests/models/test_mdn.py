@@ -240,8 +240,8 @@ class TestTraining:
     def test_a_folded_problem_is_learnt(self):
         rng = np.random.default_rng(4)
         x, y = folded(2000, rng)
-        model = fit_mdn(x, y, components=3, epochs=20, batch_size=200, patience=10, rng=0)
-        single = fit_mdn(x, y, components=1, epochs=10, batch_size=200, patience=10, rng=0)
+        model = fit_mdn(x, y, components=5, epochs=30, batch_size=200, patience=10, rng=0)
+        single = fit_mdn(x, y, components=1, epochs=30, batch_size=200, patience=10, rng=0)
         new_x, new_y = folded(2000, rng)
         truth = NormalMixture([0.5, 0.5], lambda x: np.column_stack([x, -x]), 0.1)
         loss = [m.log_prob(new_y, new_x).mean() for m in (single, model, truth)]

@@ -185,9 +185,7 @@ def test_regularised_results_with_a_scale_of_ones_own():
     np.testing.assert_allclose(model.mean_std(NEW_EXOG)[0][:, 0], NEW_EXOG @ results.params)
 
 
-@pytest.mark.parametrize(
-    ("family", "test"), [("gamma", cg.adaptive), ("gaussian", cg.kcsd)]
-)
+@pytest.mark.parametrize(("family", "test"), [("gamma", cg.adaptive), ("gaussian", cg.kcsd)])
 def test_level_of_a_true_model(family, test):
     results = sm.GLM(Y, EXOG, family=FAMILIES[family]).fit()
     model = cg.as_model(results)

@@ -102,7 +102,7 @@ def test_where_takes_other_columns():
 @pytest.mark.parametrize("name", [n for n in CHECKS if CHECKS[n].locations])
 def test_how_draws_the_rows_near_a_location(name):
     check = CHECKS[name]
-    for i, location in enumerate(check.locations):
+    for i, location in enumerate(check.locations[:2]):
         ax = check.plot_how(i)
         ax.figure.canvas.draw()
         assert ax.get_title(loc="left").startswith(f"{i + 1}. ")
