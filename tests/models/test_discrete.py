@@ -401,3 +401,11 @@ class TestRatios:
             cg.from_ratio(3)
         with pytest.raises(InputTypeError, match="low must be a whole number"):
             cg.from_ratio(lambda y, x: y, low=0.5)
+
+
+@pytest.mark.parametrize(("p", "possible"), [(0.0, 0), (1.0, 10)])
+def test_a_certain_binomial_model_is_refuted_by_any_other_count(p, possible):
+    model, x = Binomial(trials=10, p=p), np.arange(5.0)
+    np.testing.assert_array_equal(model.numbers(np.full(5, possible), x), possible)
+    with pytest.raises(SupportError, match="1 of 5 rows, the first in row 2"):
+        model.numbers(np.where(x == 2, 4, possible), x)
