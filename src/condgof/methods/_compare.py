@@ -203,8 +203,8 @@ def read_models(models: Mapping[str, Any], x: Any, y: Any) -> tuple[list[Any], A
             if ready[-1].discrete:
                 raise UnsupportedModelError(
                     f"{ready[-1]._name} is a model of a discrete y, and compare, rank and compare_map "
-                    "are for a continuous one. Run check on each model: of classes, its effect sizes are "
-                    "probabilities and can be set side by side."
+                    "are for a continuous one. Run check on each model: of classes, its effect sizes "
+                    "are probabilities and can be set side by side."
                 )
     return ready, x, y
 
