@@ -189,3 +189,13 @@ def test_names_of_classes_from_columns():
     assert spellings(["a", "b"]) == [("a", "b")]
     assert spellings(["p(a)", "p(b)"])[-1] != ("p(a)", "p(b)")
     assert ("a", "b") in spellings(["prob a", "prob b"])
+
+
+def test_names_of_classes_with_commas_in_them(table, classes, capsys):
+    season = np.where(classes["animal"] == "dog", "日本", "été, chaud")
+    table("t.csv", **classes, season=season)
+    words = ("t.csv", "--x", "income", "--y", "season", "--prob", "p_cat", "--prob", "p_dog", "-q")
+    asked = run(capsys, *words, code=2).err
+    assert """--classes '"été, chaud",日本'""" in asked  # as it can be typed
+    assert "Evidence against" in run(capsys, *words, "--classes", '"été, chaud",日本').out
+    assert "names 3 classes" in run(capsys, *words, "--classes", "été, chaud,日本", code=2).err

@@ -240,7 +240,10 @@ def test_few_rows_still_give_a_verdict(n):
     assert np.isnan(found.landscape.values).all()
     json.dumps(found.to_dict(), allow_nan=False)
     if n < 6:
-        assert found.detectable.words == "With so few rows hardly any misfit would have been found."
+        assert (
+            found.detectable.words
+            == "With so few rows, or groups of them, hardly any misfit would have been found."
+        )
         assert found.detectable.shift == np.inf
 
 
@@ -305,3 +308,14 @@ def test_small_version_of_the_claims_on_hgm_and_qgm():
                 if finding.named and finding.kind == "shift":
                     assert finding.interval.estimate > 0
                     assert "too low" in finding.words
+
+
+def test_few_groups_could_not_have_found_anything():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 4, 90)
+    y = x + rng.standard_normal(90)
+    model = cg.models.Normal(mean=lambda x: x, std=1.0)
+    few = cg.check(model, x, y, groups=np.arange(90) // 45, rng=0)
+    assert few.detectable.words.startswith("With so few rows, or groups of them, hardly any")
+    many = cg.check(model, x, y, groups=np.arange(90) // 3, rng=0)
+    assert "would have been found with probability 0.8" in many.detectable.words

@@ -12,7 +12,13 @@ from scipy.stats import binom, norm
 import condgof as cg
 import oracle
 from condgof.engine import Threads
-from condgof.errors import InputError, InputTypeError, NonFiniteError, ShapeError
+from condgof.errors import (
+    InputError,
+    InputTypeError,
+    NonFiniteError,
+    ShapeError,
+    UnsupportedModelError,
+)
 from condgof.kernels import CovariateKernel, OnColumns
 from condgof.stein import SteinOperator, joint_sweep
 
@@ -430,3 +436,21 @@ def test_an_error_says_which_model_it_is_about():
         cg.compare(p, "model", x, y)
     with pytest.raises(ShapeError, match=r"Model 'p': .*bound to 3 rows"):
         cg.compare(p[:3], q, x, y)
+
+
+def test_models_of_a_discrete_y_are_refused():
+    x, y = np.arange(20.0), np.arange(20) % 3
+    counts, normal = cg.models.Poisson(mean=1.0), cg.models.Normal(mean=1.0, std=1.0)
+    with pytest.raises(UnsupportedModelError, match=r"Model 'q': Poisson is .* for a continuous one"):
+        cg.compare(normal, counts, x, y)
+    with pytest.raises(UnsupportedModelError, match="Model 'a': The model of class probabilities"):
+        cg.rank({"a": cg.probabilities(np.full((20, 3), 1 / 3)), "b": normal}, x, y)
+
+
+def test_a_notebook_shows_what_came_out():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2, 2, 200)
+    y = x + rng.standard_normal(200)
+    right, wrong = (cg.models.Normal(mean=lambda x, d=d: x + d, std=1.0) for d in (0.0, 1.0))
+    shown = cg.compare(right, wrong, x, y, rng=0)._repr_html_()
+    assert "compare: q fits worse than p at the 5% level" in shown

@@ -643,3 +643,23 @@ def test_warnings_of_a_fit_are_not_swallowed(curve):
 
     with pytest.warns(RuntimeWarning, match="close to singular"):
         cg.composite(warns, x, y, statistic="kcsd", n_boot=2, rng=0, engine=1)
+
+
+@pytest.mark.parametrize(
+    "fit", [lambda x: None, lambda x, y, z: None, lambda: None, cg.fits.ols], ids=str
+)
+def test_a_fit_that_does_not_take_x_and_y_is_refused(fit):
+    with pytest.raises(InputTypeError, match="cannot be called with x and y"):
+        cg.composite(fit, np.arange(9.0), np.arange(9.0), rng=0)
+
+
+def test_the_fitted_model_in_words_has_no_address():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, 30)
+
+    def fit(x, y):
+        return cg.models.Normal(mean=lambda x: 0.0 * x, std=float(np.std(y)))
+
+    shown = cg.composite(fit, x, rng.standard_normal(30), n_boot=3, rng=0).details["fitted"]
+    assert shown.startswith("Normal(mean=<function ")
+    assert "0x" not in shown

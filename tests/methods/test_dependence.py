@@ -461,3 +461,18 @@ def test_studies_pass_the_options_through():
     methods = {"kcsd, blocks": functools.partial(cg.kcsd, dependence=10, n_boot=50)}
     study = run_study("lgm", methods, n=60, trials=3)
     assert not study.failures()
+
+
+# Few groups have few patterns of signs, and no p-value is below what they allow.
+
+
+@pytest.mark.parametrize("sizes", [(75, 75), (148, 1, 1), (140, 5, 5)])
+def test_a_p_value_is_not_below_what_the_patterns_allow(sizes):
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    least = 2.0 ** (1 - len(sizes))
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        x = rng.uniform(0, 4, 150)
+        y = x + rng.standard_normal(150)
+        p = cg.adaptive(LINE, x, y, groups=groups, n_boot=199, rng=seed).pvalue
+        assert p > least - 5 * np.sqrt(least / 199)

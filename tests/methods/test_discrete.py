@@ -333,3 +333,14 @@ class TestCalibration:
             cg.calibration(cg.from_score(lambda y, x: -y), X, RNG.normal(size=N))
         with pytest.raises(InputError, match="Every column of x is constant"):
             cg.calibration((np.zeros(N), np.ones(N)), X, RNG.normal(size=N))
+
+
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("test", [cg.adaptive, cg.kcsd, cg.fscd])
+def test_a_model_that_is_certain_and_wrong(test, count):
+    """Its draws never vary: nothing that it says can happen is what happened."""
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(0, 4, 60), rng.integers(0, 2, 60)
+    model = cg.probabilities(np.eye(count)[np.zeros(60, int)])
+    assert test(model, x, y, n_boot=99, rng=1).pvalue == 0.01
+    assert test(model, x, np.zeros(60, int), n_boot=99, rng=1).pvalue == 1.0

@@ -401,3 +401,72 @@ class TestRatios:
             cg.from_ratio(3)
         with pytest.raises(InputTypeError, match="low must be a whole number"):
             cg.from_ratio(lambda y, x: y, low=0.5)
+
+
+@pytest.mark.parametrize(("p", "possible"), [(0.0, 0), (1.0, 10)])
+def test_a_certain_binomial_model_is_refuted_by_any_other_count(p, possible):
+    model, x = Binomial(trials=10, p=p), np.arange(5.0)
+    np.testing.assert_array_equal(model.numbers(np.full(5, possible), x), possible)
+    with pytest.raises(SupportError, match="1 of 5 rows, the first in row 2"):
+        model.numbers(np.where(x == 2, 4, possible), x)
+
+
+# What users bring as labels and probabilities.
+
+TWO = np.column_stack([1 - np.linspace(0.1, 0.9, 8), np.linspace(0.1, 0.9, 8)])
+FLAGS = np.array([0, 1] * 4)
+
+
+@pytest.mark.parametrize(
+    ("y", "classes"),
+    [
+        (FLAGS.astype(object), None),
+        (FLAGS.astype(bool).astype(object), None),
+        (pd.Categorical(FLAGS), None),
+        (pd.Series(FLAGS, dtype="category"), None),
+        (pd.Series(FLAGS.astype(bool), dtype="category"), None),
+        (pd.Categorical(np.where(FLAGS, "b", "a")), ["a", "b"]),
+        (pd.array(np.where(FLAGS, "b", "a"), dtype="string"), ["a", "b"]),
+    ],
+)
+def test_labels_of_any_container(y, classes):
+    x = np.arange(8.0)
+    wanted = cg.kcsd(cg.probabilities(TWO), x, FLAGS, n_boot=19, rng=0)
+    got = cg.kcsd(cg.probabilities(TWO, classes), x, y, n_boot=19, rng=0)
+    assert (got.statistic, got.pvalue) == (wanted.statistic, wanted.pvalue)
+
+
+@pytest.mark.parametrize(
+    ("y", "error", "match"),
+    [
+        (np.array([0, 1, None, 0, 1, 0, 1, 1], dtype=object), NonFiniteError, "1 of 8 rows.*row 2"),
+        (np.array(["a", 1] * 4, dtype=object), InputTypeError, "holds text, and 1 in row 1"),
+        (FLAGS + 1, InputError, r"row 1 \(counted from 0\): 2.0. The classes are 0, 1. Name them"),
+        (np.eye(2)[FLAGS], ShapeError, "Pass one label or count for each row"),
+    ],
+)
+def test_labels_that_cannot_be_used(y, error, match):
+    with pytest.raises(error, match=match):
+        cg.kcsd(cg.probabilities(TWO), np.arange(8.0), y, rng=0)
+
+
+@pytest.mark.parametrize(
+    ("classes", "match"),
+    [
+        (["a", None], "missing value .* at position 1"),
+        ([0.0, np.nan], "missing value .* at position 1"),
+        ([2**60, 2**60 + 1], "too large to be told apart"),
+    ],
+)
+def test_classes_that_cannot_be_used(classes, match):
+    with pytest.raises(InputError, match=match):
+        cg.probabilities(TWO, classes)
+
+
+def test_a_probability_that_rounding_left_below_0_is_0():
+    values = np.array([[1.0, -1e-17], [0.5, 0.5], [1.0 + 1e-7, -1e-7]])
+    kept = values.copy()
+    np.testing.assert_array_equal(cg.probabilities(values).values, np.maximum(kept, 0))
+    np.testing.assert_array_equal(values, kept)
+    with pytest.raises(InputError, match="smallest entry -1e-05"):
+        cg.probabilities([[1.0 + 1e-5, -1e-5]])

@@ -258,3 +258,19 @@ def test_fits_pickle_and_serve_in_composite(sample, fit):
         cg.composite(f, x, y, statistic="kcsd", n_boot=5, rng=0, engine=1).pvalue for f in (fit, again)
     )
     assert one == two
+
+
+@pytest.mark.parametrize(
+    ("family", "bad", "match"),
+    [
+        ("gamma", -0.5, "must be positive.* -0.5 in row 3"),
+        ("inverse_gaussian", 0.0, "must be positive"),
+        ("poisson", -1.0, "must not be negative"),
+        ("binomial", 2.0, "must lie between 0 and 1"),
+    ],
+)
+def test_a_glm_says_which_y_its_family_cannot_have(family, bad, match):
+    y = np.tile([1.0, 0.5], 10) if family != "poisson" else np.tile([1.0, 2.0], 10)
+    y[3] = bad
+    with pytest.raises(InputError, match=match):
+        cg.fits.glm(family)(np.arange(20.0), y)

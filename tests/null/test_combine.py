@@ -103,3 +103,14 @@ def test_the_level_of_a_combination(correlation, m):
             found[alpha] += p <= alpha
     for alpha, count in found.items():
         assert binom.ppf(1e-4, trials, alpha) <= count <= binom.isf(1e-4, trials, alpha)
+
+
+def test_draws_of_a_certain_model_never_vary():
+    """Any other statistic is then evidence; the very same one is none."""
+    sizes, draws = np.ones(3), np.zeros((3, 19))
+    assert Family.redrawn(np.array([2.0, 1.0, 0.5]), draws, sizes).log_mean_exp().pvalue == 1 / 20
+    assert Family.redrawn(np.zeros(3), draws, sizes).log_mean_exp().pvalue == 1.0
+    statistics, draws = draw()
+    same, plain = Family.redrawn(statistics, draws, np.ones(5)), Family.of(statistics, draws)
+    np.testing.assert_array_equal(same.values, plain.values)
+    np.testing.assert_array_equal(same.draws, plain.draws)

@@ -96,7 +96,8 @@ def check(
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="What y calls the classes, with commas between, in the order of --prob.",
+            help="What y calls the classes, with commas between, in the order of --prob; a name with a "
+            "comma in it between double quotes.",
             rich_help_panel=COLUMNS_PANEL,
         ),
     ] = None,

@@ -34,7 +34,7 @@ TAIL = 0.05
 LEAST, MOST, STEPS = 1e-4, 4.0, 12
 
 
-HOPELESS = "With so few rows hardly any misfit would have been found."
+HOPELESS = "With so few rows, or groups of them, hardly any misfit would have been found."
 
 
 @dataclass(frozen=True, eq=False)

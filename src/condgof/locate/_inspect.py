@@ -11,7 +11,7 @@ import numpy as np
 
 from condgof.errors import InputError
 from condgof.locate._bench import LEAST_NEAR, Bench
-from condgof.locate._detectable import detectable_of
+from condgof.locate._detectable import detectable_of, hopeless
 from condgof.locate._detectable_discrete import discrete_detectable
 from condgof.locate._effect import effect_of, score_spread, y_bandwidth
 from condgof.locate._effect_discrete import class_kernel_x, discrete_effect
@@ -82,13 +82,16 @@ def inspect(
     rejects = result.pvalue <= aims.alpha
     locations, landscape, said = _look(bench, aims, rejects, options.n_boot)
     dependent = not options.rows.independent
+    # Few groups have few patterns of signs, however many rows they have.
+    few = dependent and options.rows.count and hopeless(options.rows.count, aims.alpha)
+    n = options.rows.count if few else scored.n
     if rows.cells is None:
         effect = effect_of(bench)
         tau = float(np.exp(np.log(score_spread(rows)).mean())) if rows.by == "none" else None
-        detectable = detectable_of(adapted, rows, scored.n, aims.alpha, tau, seed, dependent)
+        detectable = detectable_of(adapted, rows, n, aims.alpha, tau, seed, dependent)
     else:
         effect = discrete_effect(bench)
-        detectable = discrete_detectable(adapted, rows, scored.n, aims.alpha, seed, dependent)
+        detectable = discrete_detectable(adapted, rows, n, aims.alpha, seed, dependent)
     found = Check(
         result=result,
         effect=effect,

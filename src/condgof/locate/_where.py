@@ -102,7 +102,10 @@ def _families(
     bench, some = search.bench, search.bench.testing
     rows, n, dependence = bench.rows, len(some), bench.dependence.take(some)
     redrawn = _redrawn(bench, near, n_boot, seed)
-    exact = [] if redrawn is None else [Family.of(redrawn.totals / (n - 1), redrawn.forms / (n - 1))]
+    exact = []
+    if redrawn is not None:
+        parts = (part / (n - 1) for part in (redrawn.totals, redrawn.forms, redrawn.own))
+        exact = [Family.redrawn(*parts)]
     if exact and dependence.independent:
         return exact
     weights = dependence.weights("wild", n, n_boot, seed)

@@ -17,7 +17,7 @@ from condgof.methods._prepare import Scored, Units, check_count
 from condgof.methods._solve import MILDER, Options, larger_pvalue, prepare
 from condgof.methods._stream import Stream
 from condgof.models import BLIND, STANDARDIZED_BY
-from condgof.null import Dependence, Evidence, Family, combine, pvalue
+from condgof.null import NULLS, Dependence, Evidence, Family, combine, pvalue
 from condgof.result import GofResult
 from condgof.sample import RngLike, Seed
 from condgof.stein import DEFAULT_MEMORY, CentredScales, ScaleKernel
@@ -195,7 +195,7 @@ def _result(
     n: int, rows: Scored, design: Design, parts: Parts, seed: Seed, dependence: Dependence
 ) -> GofResult:
     """Combine the parts."""
-    scales = _family(parts.scales, parts.independent)
+    scales = _family(parts.scales, parts)
     kernel = design.scale_kernel(rows)
     count = len(kernel.x_scales)
     evidence = [scales.some(slice(a, None, count)).log_mean_exp() for a in range(count)]
@@ -207,7 +207,7 @@ def _result(
     together = pvalue(*combine(evidence, shares))
     details |= {"scales": table, "strongest_scale": table[best], "scales_pvalue": together}
     if parts.local is not None:
-        local = _family(parts.local, parts.independent)
+        local = _family(parts.local, parts)
         evidence.append(local.log_mean_exp())
         shares = [*(SCALES_SHARE * share for share in shares), 1.0 - SCALES_SHARE]
         details |= _where(rows, parts.locations, local, evidence[-1])
@@ -235,8 +235,10 @@ def _result(
     )
 
 
-def _family(part: Part, independent: bool) -> Family:
-    if independent:
+def _family(part: Part, parts: Parts) -> Family:
+    if parts.null == NULLS["model"]:
+        return Family.redrawn(part.statistics, part.draws, part.sizes)
+    if parts.independent:
         return Family.of(part.statistics, part.draws)
     return Family.dependent(part.statistics, part.draws, part.sizes)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from condgof.errors import InputError, InputTypeError, SupportError
+from condgof.errors import InputError, InputTypeError, SupportError, UnsupportedModelError
 from condgof.kernels import Gaussian, Kernel
 from condgof.methods._comparison import Comparison
 from condgof.methods._contrast import Contrasts, contrast
@@ -200,6 +200,12 @@ def read_models(models: Mapping[str, Any], x: Any, y: Any) -> tuple[list[Any], A
     for name, model in zip(models, laid, strict=True):
         with named(name):
             ready.append(as_model(model))
+            if ready[-1].discrete:
+                raise UnsupportedModelError(
+                    f"{ready[-1]._name} is a model of a discrete y, and compare, rank and compare_map "
+                    "are for a continuous one. Run check on each model: of classes, its effect sizes "
+                    "are probabilities and can be set side by side."
+                )
     return ready, x, y
 
 

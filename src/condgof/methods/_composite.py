@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
@@ -157,6 +158,7 @@ def _drawing(model: ConditionalModel, sample: Sample) -> ConditionalModel:
 def _described(raw: Any) -> str:
     """Return the fitted model in one line."""
     words = "a tuple (mean, std)" if isinstance(raw, tuple) else " ".join(repr(raw).split())
+    words = re.sub(r" at 0x[0-9a-fA-F]+", "", words)  # where in memory: another one in each run
     return words if len(words) <= SHOWN else words[: SHOWN - 3] + "..."
 
 

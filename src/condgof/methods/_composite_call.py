@@ -48,12 +48,15 @@ class Fitter:
                 "For a scikit-learn estimator pass condgof.fits.sklearn(estimator)."
             )
         try:
-            parameters = inspect.signature(fit).parameters.values()
+            signature = inspect.signature(fit)
         except (TypeError, ValueError):
             return cls(fit, (), False)
+        parameters = signature.parameters.values()
         by_name = {p.name.lower(): p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY}
         names = (by_name["x"], by_name["y"]) if {"x", "y"} <= set(by_name) else ()
-        return cls(fit, names, accepts(fit, "rng"))
+        found = cls(fit, names, accepts(fit, "rng"))
+        _check_signature(found, signature)
+        return found
 
     def __call__(self, x: Any, y: Any, rng: np.random.Generator) -> Any:
         """Fit."""
@@ -61,3 +64,18 @@ class Fitter:
         if self.names:
             return self.fit(**dict(zip(self.names, (x, y), strict=True)), **options)
         return self.fit(x, y, **options)
+
+
+def _check_signature(fitter: Fitter, signature: inspect.Signature) -> None:
+    """Refuse a function that cannot be called with x and y."""
+    options: dict[str, Any] = {"rng": None} if fitter.seeded else {}
+    given: tuple[Any, ...] = () if fitter.names else (None, None)
+    try:
+        signature.bind(*given, **dict.fromkeys(fitter.names), **options)
+    except TypeError as error:
+        name = getattr(fitter.fit, "__name__", type(fitter.fit).__name__)
+        raise InputTypeError(
+            f"fit must be a function (x, y) → model, and {name}{signature} cannot be called with x and "
+            f"y ({error}). Where it makes such a function, as those of condgof.fits do, call it first: "
+            f"{name}(...)."
+        ) from error

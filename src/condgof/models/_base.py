@@ -232,7 +232,8 @@ def check_rows(model: ConditionalModel, sample: Sample) -> None:
     if model.rows is not None and model.rows != sample.n:
         raise ShapeError(
             f"The model is bound to {model.rows} rows and the sample has {sample.n}. "
-            "Pass one row of scores (or means and standard deviations) for each row of y."
+            "Pass one row of scores (or means and standard deviations, or probabilities) for each "
+            "row of y."
         )
 
 

@@ -44,6 +44,9 @@ class Classifier(DiscreteFitted):
     classes: AnyArray | None
     library: str = "The classifier"
 
+    def __repr__(self) -> str:
+        return f"Classifier({getattr(self.predict, '__self__', self.predict)!r})"
+
     def at(self, x: Any, n: int) -> Probabilities:
         """Return the probabilities at the n rows of x."""
         x = as_table(x)

@@ -275,6 +275,11 @@ class Binomial(CountFamily):
     def _most(self, p: Values) -> AnyArray:
         return p[0]
 
+    def _bounds(self, x: Any, n: int) -> tuple[AnyArray, AnyArray]:
+        trials, p = (part[:, 0] for part in self._at(x, n))
+        # A probability of 0 or 1 leaves one count that can be.
+        return np.where(p == 1, trials, 0.0), np.where(p == 0, 0.0, trials)
+
     def _log_pmf(self, y: FloatArray, p: Values) -> FloatArray:
         from scipy.special import gammaln, xlog1py, xlogy
 

@@ -96,7 +96,10 @@ def flat(y: AnyArray) -> AnyArray:
     if y.ndim == 2 and y.shape[1] == 1:
         return y[:, 0]
     if y.ndim != 1:
-        raise ShapeError(f"A model of a discrete y is for one column of y, got shape {y.shape}.")
+        raise ShapeError(
+            f"A model of a discrete y is for one column of y, got shape {y.shape}. Pass one label or "
+            "count for each row."
+        )
     return y
 
 

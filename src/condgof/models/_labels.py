@@ -31,6 +31,12 @@ class Classes:
             return cls(np.arange(count))
         if isinstance(classes, (str, bytes)) or np.ndim(classes) != 1:
             raise ShapeError("classes must be a list of labels, one for each column of P.")
+        missing = [v is None or (isinstance(v, float) and v != v) for v in classes]
+        if any(missing):
+            raise InputError(
+                f"classes has a missing value (None or NaN) at position {missing.index(True)} (counted "
+                "from 0). Name every class as y does."
+            )
         labels = np.asarray(classes)
         if labels.dtype.kind == "b":
             labels = labels.astype(np.int64)
@@ -40,7 +46,13 @@ class Classes:
             raise ShapeError(f"There are {len(labels)} classes for {count} columns of probabilities.")
         if len(np.unique(labels)) < count:
             raise InputError(f"classes must all be different, got {_listed(labels)}.")
-        return cls(labels)
+        found = cls(labels)
+        if len(np.unique(found.values)) < count:
+            raise InputError(
+                f"Classes such as {_listed(labels[:2])} are too large to be told apart as double "
+                "precision numbers. Pass classes and y as text."
+            )
+        return found
 
     @property
     def numeric(self) -> bool:
@@ -69,7 +81,12 @@ class Classes:
             given: AnyArray = y.astype(np.float64)
             if not np.isfinite(given).all():
                 bad = np.flatnonzero(~np.isfinite(given))
-                raise NonFiniteError("y has NaN or infinite values.", len(bad), int(bad[0]))
+                raise NonFiniteError(
+                    f"y has NaN or infinite values in {len(bad)} of {len(y)} rows, the first in row "
+                    f"{bad[0]} (counted from 0). Drop or fill those rows first.",
+                    len(bad),
+                    int(bad[0]),
+                )
         else:
             if y.dtype.kind not in "OUS":
                 raise InputTypeError(
@@ -85,12 +102,13 @@ class Classes:
         if len(bad):
             raise InputError(
                 f"y has labels that are not among the classes in {len(bad)} of {len(y)} rows, the "
-                f"first in row {bad[0]} (counted from 0): {y[bad[0]]!r}. The classes are "
-                f"{_listed(self.labels)}."
+                f"first in row {bad[0]} (counted from 0): {_listed(y[bad[:1]])}. The classes are "
+                f"{_listed(self.labels)}. Name them as y does, condgof.probabilities(P, classes=[...]), "
+                "or correct y."
             )
         return np.asarray(found, dtype=np.int64)
 
 
 def _listed(labels: AnyArray) -> str:
-    shown = ", ".join(repr(label.item()) for label in labels[:8])
+    shown = ", ".join(repr(label.item() if hasattr(label, "item") else label) for label in labels[:8])
     return f"{shown}, ..." if len(labels) > 8 else shown

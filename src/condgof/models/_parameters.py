@@ -30,6 +30,9 @@ class Parameter:
     value: Any
     bound: bool = False
 
+    def __repr__(self) -> str:
+        return repr(self.value)
+
     @classmethod
     def constant_or_function(cls, name: str, value: Any) -> Parameter:
         """Read a number, a vector (the same for all rows) or a function of x; a `Parameter` stays."""
@@ -100,6 +103,6 @@ def check_positive(values: FloatArray, name: str) -> FloatArray:
         rows = np.flatnonzero(bad.reshape(len(values), -1).any(axis=1))
         raise InputError(
             f"{name} must be positive, and is not in {len(rows)} of {len(values)} rows, "
-            f"the first in row {rows[0]} (counted from 0)."
+            f"the first in row {rows[0]} (counted from 0). Check the model at those rows."
         )
     return values

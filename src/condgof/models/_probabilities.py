@@ -19,6 +19,8 @@ from condgof.sample import as_numbers
 ROWS = 4096
 #: How far from 1 the probabilities of a row may sum up, as single precision and rounding leave them.
 TOLERANCE = 1e-3
+#: How far below 0 rounding may leave a probability; it counts as 0 then.
+ROUNDED = 1e-6
 #: How many of the largest probabilities are looked at by rank.
 RANKS = 16
 #: A probability below this counts as this where its logarithm is taken.
@@ -262,14 +264,16 @@ def probabilities(P: Any, classes: Any = None, *, ordered: bool = False) -> Prob
             f"P must have shape (n, K) with K ≥ 2 columns, or (n,) for the second of two classes, got "
             f"{np.shape(P)}."
         )
-    _check(array)
+    if _check(array) < 0:
+        array = np.maximum(array, 0)
     view = array.view()
     view.flags.writeable = False
     return Probabilities(view, Classes.of(classes, array.shape[1]), bool(ordered))
 
 
-def _check(P: AnyArray) -> None:
-    """Check that rows are probabilities, some rows at a time."""
+def _check(P: AnyArray) -> float:
+    """Check that rows are probabilities, some rows at a time, and return the smallest."""
+    smallest = 1.0
     for part in _parts(len(P)):
         block = P[part]
         sums, least = block.sum(axis=1, dtype=np.float64), block.min(axis=1)
@@ -281,7 +285,7 @@ def _check(P: AnyArray) -> None:
                 count=len(bad),
                 first_row=int(part.start + bad[0]),
             )
-        bad = np.flatnonzero((least < 0) | (np.abs(sums - 1.0) > TOLERANCE))
+        bad = np.flatnonzero((least < -ROUNDED) | (np.abs(sums - 1.0) > TOLERANCE))
         if len(bad):
             row = int(bad[0])
             raise InputError(
@@ -289,6 +293,8 @@ def _check(P: AnyArray) -> None:
                 f"from 0) has the sum {sums[row]:.6g} and the smallest entry {least[row]:.3g}. Pass "
                 "probabilities, not scores or logits."
             )
+        smallest = min(smallest, float(least.min()))
+    return smallest
 
 
 def bernoulli(p: FloatArray, classes: Any = None) -> Probabilities:

@@ -16,6 +16,10 @@ from condgof._typing import FloatArray
 #: A draw as near as this to the statistic, in units of the draws' spread, is the statistic itself: all
 #: signs are equal, and the difference is rounding.
 TIE = 1e-5
+#: What single precision, in which draws are made, leaves of a tie: a share of what the terms add up to.
+ROUNDING = 1e-6
+#: A draw that is so large a share of the statistics is all of them.
+MOST = 0.9
 #: Share of the draws from which the slope of the tail beyond the largest is taken.
 TAIL = 0.05
 
@@ -41,6 +45,20 @@ class Family:
         return cls._scaled(statistics, draws, draws.std(axis=1, keepdims=True))
 
     @classmethod
+    def redrawn(cls, statistics: FloatArray, draws: FloatArray, sizes: FloatArray) -> Family:
+        """Do the same for draws of y from the model itself.
+
+        A model that is certain of every y has draws that never vary, and any other statistic is then as
+        much evidence as there can be: it is counted from them, in units of what its terms add up to,
+        `sizes` (K,).
+        """
+        spread = draws.std(axis=1, keepdims=True)
+        certain = (spread[:, 0] == 0) & (np.abs(statistics - draws[:, 0]) > TIE * sizes)
+        start = np.where(certain, draws[:, 0], 0.0)
+        spread[certain, 0] = sizes[certain]
+        return cls._scaled(statistics - start, draws - start[:, None], spread)
+
+    @classmethod
     def dependent(cls, statistics: FloatArray, draws: FloatArray, sizes: FloatArray) -> Family:
         """Do the same for rows that depend on each other.
 
@@ -51,14 +69,26 @@ class Family:
         mean = draws.mean(axis=1, keepdims=True)
         spread = draws.std(axis=1, keepdims=True)
         spread[spread <= TIE * sizes[:, None]] = 0.0
-        return cls._scaled(statistics - mean[:, 0], draws - mean, spread)
+        return cls._scaled(statistics - mean[:, 0], draws - mean, spread, ROUNDING * sizes[:, None])
 
     @classmethod
-    def _scaled(cls, statistics: FloatArray, draws: FloatArray, spread: FloatArray) -> Family:
+    def _scaled(
+        cls,
+        statistics: FloatArray,
+        draws: FloatArray,
+        spread: FloatArray,
+        rounding: FloatArray | float = 0.0,
+    ) -> Family:
         vary = spread > 0
         z = np.divide(statistics[:, None], spread, out=np.zeros((len(draws), 1)), where=vary)
         scaled = np.divide(draws, spread, out=np.zeros(draws.shape), where=vary)
-        return cls(z[:, 0], np.where(np.abs(scaled - z) <= TIE, z, scaled))
+        tie = np.maximum(TIE, np.divide(rounding, spread, out=np.zeros(spread.shape), where=vary))
+        near = np.abs(scaled - z) <= tie
+        if np.any(rounding) and vary.any():
+            # Few groups have few patterns of signs, and many draws are the statistics themselves: all of
+            # them at once, also where their spread is next to nothing and rounding shows.
+            near |= near[vary[:, 0]].mean(axis=0) > MOST
+        return cls(z[:, 0], np.where(near, z, scaled))
 
     @property
     def pvalues(self) -> FloatArray:

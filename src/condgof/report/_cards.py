@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from condgof.locate import Check, Finding, GroupedChecks
+from condgof.methods import Comparison
 from condgof.report._escape import html, shorten
 from condgof.report._numbers import number, pvalue, size
 from condgof.report._verdict import headline
@@ -34,8 +35,11 @@ def result_card(result: GofResult) -> str:
         (f"kernel {side}", str(k)) for side, k in (("x", result.kernel_x), ("y", result.kernel_y)) if k
     ]
     rows += [("note", str(note)) for note in result.details.get("notes", ())]
-    word = "Evidence" if result.reject() else "No evidence"
-    head = f"{result.method}: {word.lower()} against the model at the 5% level"
+    word = "evidence" if result.reject() else "no evidence"
+    said = f"{word} against the model at the 5% level"
+    if isinstance(result, Comparison):
+        said = result.words()
+    head = f"{result.method}: {said}"
     return _box(head, _spark(result) + _table(rows), result.reject())
 
 

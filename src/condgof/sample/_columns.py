@@ -151,6 +151,9 @@ def _frame_column(
         raise ShapeError(f"{what} column {name!r} holds arrays, not numbers. Make columns of them.")
     missing = np.asarray(series.isna() if hasattr(series, "isna") else series.is_null(), dtype=bool)
     categorical = dtype in ("str", "string") or dtype.startswith(("categor", "enum", "string["))
+    # Of y, categories that are numbers stay numbers: labels of a classifier, which alone takes them.
+    labels = categorical and not text and raw.dtype.kind in "biuf"
+    categorical = categorical and not labels
     if not categorical and raw.dtype.kind == "O":
         if holds_text(raw):  # before any conversion, which would read "02139" as a number
             categorical = all(isinstance(value, str) for value in raw[~missing])
@@ -172,7 +175,7 @@ def _frame_column(
         )
     values = np.asarray(raw, dtype=np.float64)
     check_finite(values, f"{what} column {name!r}", DROP)
-    return values, None
+    return values, tuple(map(str, np.unique(raw))) if labels else None
 
 
 def encode(raw: AnyArray, missing: NDArray[np.bool_], label: str) -> tuple[FloatArray, tuple[str, ...]]:

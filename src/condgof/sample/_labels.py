@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condgof._typing import AnyArray, FloatArray
+from condgof.errors import InputTypeError
 from condgof.sample._columns import Column, encode, is_frame
 
 
@@ -47,14 +48,23 @@ def read_labels(y: Any) -> Labels | None:
         name, series = str(next(iter(y.columns))), y.iloc[:, 0] if hasattr(y, "iloc") else y.to_series(0)
     elif getattr(y, "name", None) not in (None, "", 0):
         name = str(y.name)
-    elif not isinstance(y, (list, tuple, np.ndarray)) and not hasattr(y, "to_frame"):
+    elif not isinstance(y, (list, tuple, np.ndarray)) and not any(
+        hasattr(y, name) for name in ("to_frame", "isna")
+    ):
         return None
     raw = _one_column(series)
     if raw is None:
         return None
     missing = _missing(series, raw)
-    if missing.all() or not all(isinstance(value, str) for value in raw[~missing]):
+    text = np.array([isinstance(value, str) for value in raw], dtype=bool)
+    if not text.any():
         return None
+    if not (text | missing).all():
+        row = int(np.argmin(text | missing))
+        raise InputTypeError(
+            f"y column {name!r} holds text, and {raw[row]!r} in row {row} (counted from 0). Make text, "
+            "or numbers, of all of them."
+        )
     codes, levels = encode(raw, missing, f"y column {name!r}")
     column = Column(name, levels, len(levels) == 1)
     return Labels(np.array([str(value) for value in raw]), codes[:, None], column)

@@ -47,6 +47,23 @@ def as_numbers(
     return array
 
 
+def unboxed(value: Any) -> Any:
+    """Return an object array of numbers, as labels often come, as numbers; anything else as it is.
+
+    None is a missing value, NaN.
+    """
+    number = (int, float, np.integer, np.floating, np.bool_)
+    try:
+        array = np.asarray(value) if isinstance(value, (np.ndarray, list, tuple)) else None
+        if array is None or array.dtype.kind != "O" or not array.ndim:
+            return value
+        if all(entry is None or isinstance(entry, number) for entry in array.ravel()):
+            return array.astype(np.float64)
+    except (ValueError, OverflowError):  # rows of different lengths; an integer beyond all doubles
+        pass
+    return value
+
+
 def holds_text(values: AnyArray) -> bool:
     """Whether any entry of an object array is a string."""
     return any(isinstance(value, str) for value in values.ravel())

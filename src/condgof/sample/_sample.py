@@ -11,7 +11,7 @@ from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import InputError, InputTypeError, NumericalError, ShapeError, check_finite
 from condgof.sample._columns import Column, encode_levels, is_frame, read, take_rows
 from condgof.sample._labels import read_labels
-from condgof.sample._numbers import as_numbers
+from condgof.sample._numbers import as_numbers, unboxed
 
 MIN_ROWS = 3
 
@@ -236,7 +236,7 @@ def _read_y(y: Any) -> tuple[AnyArray, FloatArray, tuple[Column, ...]]:
     labels = read_labels(y)
     if labels is not None:
         return labels.given, labels.codes, (labels.column,)
-    given, values, columns = read(y, "y", text=False)
+    given, values, columns = read(unboxed(y), "y", text=False)
     # Models get y as plain numbers, in the user's own shape: (n,) stays (n,).
     shape = (len(values),) if len(getattr(given, "shape", (0, 0))) == 1 else values.shape
     return values.reshape(shape).copy(), values, columns

@@ -183,7 +183,7 @@ def features_by_cell(law: Law, kernel: CellKernel, smallest: float) -> Callable[
 
 
 def _turn(second: FloatArray, smallest: float) -> FloatArray:
-    """Return the axes of a second moment that hold more than a share of it, as columns."""
+    """Return the axes of a second moment that hold more than a share of it, as columns; all, of 0."""
     values, axes = np.linalg.eigh(second)
     kept = values > smallest * max(float(values.sum()), np.finfo(np.float64).tiny)
-    return np.asarray(axes[:, kept] if kept.any() else axes[:, -1:])
+    return np.asarray(axes[:, kept] if kept.any() else axes)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +20,8 @@ from condgof.models import Probabilities, probabilities
 TOLERANCE = 1e-3
 #: How many labels a message lists.
 LISTED = 8
+#: How far below 0 rounding may leave a probability.
+ROUNDED = 1e-6
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,7 @@ class Classes:
         if not prob and (names is not None or ordered):
             flag = "--classes" if names is not None else "--ordered"
             raise InputError(f"{flag} goes with --prob, the columns of class probabilities.")
-        listed = () if names is None else tuple(name.strip() for name in names.split(","))
+        listed = () if names is None else _split(names)
         return cls(listed, ordered)
 
     def model(self, data: Mapping[str, AnyArray], roles: Roles, table: str) -> Probabilities:
@@ -59,7 +64,10 @@ class Classes:
         count = max(len(columns), 2)
         if self.names:
             if len(self.names) != count:
-                raise InputError(f"--classes names {len(self.names)} classes and there are {count}.")
+                raise InputError(
+                    f"--classes names {len(self.names)} classes and there are {count}: got "
+                    f"{_listed(self.names)}. A name with a comma in it goes between double quotes."
+                )
             ways = [self.names]
         else:
             ways = [("0", "1")] if len(columns) == 1 else spellings(columns)
@@ -71,7 +79,7 @@ class Classes:
         raise InputError(
             f"Column {column!r} holds {_listed(unknown)}, and the classes of {said} are "
             f"{_listed(ways[-1])}. Name the classes as {column!r} does, in the order of the columns: "
-            f"--classes {','.join(sorted(labels)[:count])}"
+            f"--classes {shlex.quote(_joined(sorted(labels)[:count]))}"
         )
 
 
@@ -103,6 +111,24 @@ def spellings(columns: Sequence[str]) -> list[tuple[str, ...]]:
     return ways
 
 
+def _split(names: str) -> tuple[str, ...]:
+    """Split names at commas, but not between double quotes.
+
+    Examples
+    --------
+    >>> _split('cat, "dog, small"')
+    ('cat', 'dog, small')
+    """
+    return tuple(name.strip() for name in next(csv.reader([names], skipinitialspace=True), [""]))
+
+
+def _joined(names: Sequence[str]) -> str:
+    """Join names so that `_split` has them back."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(names)
+    return text.getvalue()
+
+
 def _labels(y: AnyArray) -> set[str]:
     if y.dtype.kind == "O":
         return {str(value) for value in y}
@@ -121,7 +147,7 @@ def _as_numbers(names: Sequence[str]) -> list[float]:
 def _check_rows(values: AnyArray, columns: tuple[str, ...], table: str) -> None:
     """Check that the columns hold probabilities."""
     sums = values.sum(axis=1) if len(columns) > 1 else np.ones(len(values))
-    bad = (values.min(axis=1) < 0) | (values.max(axis=1) > 1 + TOLERANCE)
+    bad = (values.min(axis=1) < -ROUNDED) | (values.max(axis=1) > 1 + TOLERANCE)
     bad |= np.abs(sums - 1.0) > TOLERANCE
     if not bad.any():
         return

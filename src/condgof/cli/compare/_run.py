@@ -117,7 +117,9 @@ def _print(
         print(json.dumps(_document(data, sample, result, where, options), indent=2, allow_nan=False))
         return
     verdict = result.words(options.alpha)
-    verdict = f"{verdict[:1].upper()}{verdict[1:]} (p = {result.pvalue:.2g})."
+    if not result.reject(options.alpha):  # else it begins with a model's name, which stays as it is
+        verdict = f"{verdict[:1].upper()}{verdict[1:]}"
+    verdict = f"{verdict} (p = {result.pvalue:.2g})."
     if options.quiet:
         print(terminal(verdict))
         return

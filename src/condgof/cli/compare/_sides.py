@@ -69,7 +69,7 @@ class Side:
         try:
             yield
         except CondgofError as error:
-            text = str(error)
+            text = str(error).replace(", --score, --prob or --count-mean)", " or --score)")
             for word in ("mean", "std", "score", "model "):
                 text = text.replace(f"--{word}", f"--{self.letter}-{word}")
             error.args = (text, *error.args[1:])

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from condgof.errors import InputError, NumericalError, require
+from condgof._typing import FloatArray
+from condgof.errors import InputError, NumericalError, check_finite, require
 from condgof.models._as_model import as_model
 from condgof.models._base import ConditionalModel
 from condgof.models._classifier import DiscreteFitted
@@ -76,10 +77,35 @@ class Glm:
             targets = targets[:, 0]
         if targets.shape != (len(X),):
             raise InputError(f"A GLM is for one column of y, got shape {targets.shape}.")
-        results = sm.GLM(targets, X, family=family).fit()
+        _check_targets(targets, type(family).__name__)
+        try:
+            results = sm.GLM(targets, X, family=family).fit()
+        except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
+            raise NumericalError(
+                f"statsmodels could not fit the GLM ({type(error).__name__}: {error}). Check that y can "
+                f"come from the family {type(family).__name__}, and x for columns that are too large."
+            ) from error
         if not results.converged:
             raise NumericalError("The GLM has not converged.")
         return (DiscreteGlm if is_discrete(results) else LinearGlm)(design, results)
+
+
+def _check_targets(y: FloatArray, family: str) -> None:
+    """Refuse a y that the family cannot have, before statsmodels divides by it."""
+    check_finite(y, "y", "Drop or fill those rows first.")
+    if family in ("Gamma", "InverseGaussian"):
+        bad, must = np.flatnonzero(~(y > 0)), "be positive"
+    elif family == "Binomial":
+        bad, must = np.flatnonzero(~((y >= 0) & (y <= 1))), "lie between 0 and 1"
+    elif family in ("Poisson", "NegativeBinomial"):
+        bad, must = np.flatnonzero(~(y >= 0)), "not be negative"
+    else:
+        return
+    if len(bad):
+        raise InputError(
+            f"y of a {family} GLM must {must}; it is wrong in {len(bad)} of {len(y)} rows, the first "
+            f"{y[bad[0]]:.6g} in row {bad[0]} (counted from 0). Choose another family, or correct y."
+        )
 
 
 def glm(family: Any, *, intercept: bool = True) -> Glm:
