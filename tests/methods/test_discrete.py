@@ -10,6 +10,7 @@ from scipy.stats import binom
 
 import condgof as cg
 from condgof.errors import InputError, InputTypeError, UnsupportedModelError
+from condgof.methods._solve import MILDER
 from condgof.models import _residuals as residuals_module
 from condgof.models._discrete import FULL, PLAIN
 from condgof.study import problem
@@ -132,6 +133,22 @@ class TestNull:
         one, two = (test(model, X, y, rng=3, engine=e, n_boot=50) for e in (1, 2))
         assert one.pvalue == two.pvalue
         assert one.statistic == pytest.approx(two.statistic, rel=1e-12)
+
+
+@pytest.mark.parametrize("test", [cg.kcsd, cg.adaptive])
+def test_dependent_rows_have_two_nulls_and_the_larger_p_value(test):
+    """Signs alone reject a classifier that is sure, and right, in every group."""
+    x = np.random.default_rng(0).standard_normal((300, 2))
+    logits = 400.0 * x[:, :1] * [1.0, -1.0]
+    p = np.exp(logits - logits.max(axis=1, keepdims=True))
+    model, y = cg.probabilities(p / p.sum(axis=1, keepdims=True)), (x[:, 0] < 0).astype(int)
+    for said in ({"groups": np.arange(300) // 10}, {"dependence": 5}):
+        found, alone = test(model, x, y, rng=0, **said), test(model, x, y, rng=0)
+        assert found.pvalue == alone.pvalue > 0.5
+        assert MILDER in found.details["notes"]
+        assert "groups" in found.details or "block_length" in found.details
+        wrong = test(model, x, 1 - y, rng=0, **said)
+        assert wrong.reject(0.01)
 
 
 TRIALS = 100
