@@ -99,7 +99,7 @@ def test_a_source(client, source, model):
 
 @pytest.mark.parametrize("locations", ["optimize", "random"])
 def test_fscd_on_a_source(client, source, locations):
-    options = {"locations": locations, "rng": 5, "n_boot": 200, "n_locations": 2}
+    options = {"locations": locations, "rng": 5, "n_boot": 100, "n_locations": 1}
     near, far = (
         cg.fscd(cg.columns(score="s"), source, engine=engine, **options) for engine in (None, client)
     )
@@ -254,10 +254,7 @@ def kill_when_busy(folder, how_many, killed):
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("how_many", [1, 2], ids=["one", "all"])
-def test_workers_that_are_killed_cost_time_not_the_result(
-    client, source, tmp_path, how_many, monkeypatch
-):
+def test_workers_that_are_killed_cost_time_not_the_result(client, source, tmp_path, monkeypatch):
     """With all of them gone the task that was sent is lost too, and is sent again."""
     client.wait_for_workers(2)
     again, calls = _dask._Sent._again, []
@@ -275,7 +272,7 @@ def test_workers_that_are_killed_cost_time_not_the_result(
 
     near = cg.kcsd(cg.from_score(score), source, rng=5, n_boot=200)
     killed = []
-    killer = threading.Thread(target=kill_when_busy, args=(tmp_path, how_many, killed))
+    killer = threading.Thread(target=kill_when_busy, args=(tmp_path, 2, killed))
     killer.start()
     try:
         far = cg.kcsd(cg.from_score(score), source, rng=5, n_boot=200, engine=client)
@@ -283,6 +280,6 @@ def test_workers_that_are_killed_cost_time_not_the_result(
         done, killed = list(killed), killed.append(0)
         killer.join()
     assert_same(far, near)
-    assert len(done) == how_many
-    assert bool(calls) == (how_many == 2)
+    assert len(done) == 2
+    assert calls
     assert len(list(tmp_path.iterdir())) > pieces  # some pieces were computed twice

@@ -68,7 +68,7 @@ def test_the_other_tests_and_maps(client, sample):
     x, y, mean, std = lazy(sample, 7_001)
     at = [[2.0, 0.0], [0.0, 0.0]]
     near, far = (
-        cg.fscd((mean, std), x, y, rng=1, n_boot=100, n_locations=1, engine=engine)
+        cg.fscd((mean, std), x, y, locations="random", rng=1, n_boot=100, engine=engine)
         for engine in (None, client)
     )
     assert_same(far, near)
