@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from condgof.errors import InputError, InputTypeError, SupportError, UnsupportedModelError
+from condgof.errors import InputError, InputTypeError, SupportError
 from condgof.kernels import Gaussian, Kernel
 from condgof.methods._comparison import Comparison
 from condgof.methods._contrast import Contrasts, contrast
 from condgof.methods._joint import Joint, named
+from condgof.methods._joint_discrete import joint_of
 from condgof.methods._joint_stream import (
     JointStream,
     joint_block,
@@ -185,7 +186,7 @@ def prepare_joint(
     """Check and score a sample with several models, in memory or as a stream."""
     names, (ready, x, y) = tuple(models), read_models(models, x, y)
     if not check_source_call(x, y, options.solver):
-        return Joint.of(ready, names, Sample.of(x, y), scale_x)
+        return joint_of(ready, names, _sample(ready, x, y), scale_x)
     if options.solver == "exact" or (options.solver == "auto" and x.n <= SUBSAMPLE):
         source = with_columns(ready, x)
         rows = np.arange(source.n)
@@ -200,13 +201,11 @@ def read_models(models: Mapping[str, Any], x: Any, y: Any) -> tuple[list[Any], A
     for name, model in zip(models, laid, strict=True):
         with named(name):
             ready.append(as_model(model))
-            if ready[-1].discrete:
-                raise UnsupportedModelError(
-                    f"{ready[-1]._name} is a model of a discrete y, and compare, rank and compare_map "
-                    "are for a continuous one. Run check on each model: of classes, its effect sizes "
-                    "are probabilities and can be set side by side."
-                )
     return ready, x, y
+
+
+def _sample(models: list[Any], x: Any, y: Any) -> Sample:
+    return Sample.of(x, y, discrete=any(model.discrete for model in models))
 
 
 def refuted_models(models: Mapping[str, Any], x: Any, y: Any) -> dict[str, SupportError]:
@@ -215,7 +214,7 @@ def refuted_models(models: Mapping[str, Any], x: Any, y: Any) -> dict[str, Suppo
     if y is None:
         found = refuted_by_rows(ready, x)
     else:
-        sample = Sample.of(x, y)
+        sample = _sample(ready, x, y)
         found = [outside_support(model, sample) for model in ready]
     return {name: error for name, error in zip(models, found, strict=True) if error is not None}
 
@@ -223,8 +222,9 @@ def refuted_models(models: Mapping[str, Any], x: Any, y: Any) -> dict[str, Suppo
 def refuted_note(name: str, error: SupportError) -> str:
     """Say why a model is refuted."""
     return (
-        f"{name} is refuted: y is outside its support, or on the boundary, in {error.count} of "
-        f"{error.n} rows, the first in row {error.first_row} (counted from 0)"
+        f"{name} is refuted: y is outside its support, or on the boundary, so that it gives y no "
+        f"probability, in {error.count} of {error.n} rows, the first in row {error.first_row} (counted "
+        "from 0)"
     )
 
 
@@ -271,9 +271,7 @@ def _refuted(
 def details_of(joint: Joint | JointStream, found: Contrasts) -> dict[str, Any]:
     """What is special to a comparison: solver, coordinates, notes."""
     rows = joint.subsample
-    details: dict[str, Any] = {"standardized_by": "one affine map for all models", **found.details}
-    if rows.common.reparametrized is not None:
-        details["reparametrized"] = rows.common.reparametrized
+    details: dict[str, Any] = {**rows.coordinates(), **found.details}
     errors = [error for error in rows.common.errors if error is not None]
     if errors:
         details["score_error"] = max(errors)

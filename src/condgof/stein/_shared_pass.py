@@ -39,7 +39,7 @@ def shared_sums(
     weigh : callable
         From x (b, d_x) to F (b, m).
     shape : tuple of int
-        K, d_y and m.
+        K, d_y (`SharedFeatures.coordinates`) and m.
     engine : Engine
         Where the work runs.
 
@@ -60,7 +60,7 @@ def shared_sums(
             f = weigh(tile.x)
             own += features.own(values, gradients, tile.scores).T @ np.square(f)
             for c in range(d_y):
-                bent = gradients[c] @ f
+                bent = 0.0 if gradients is None else gradients[c] @ f
                 for a in range(count):
                     sums[a, c] += values @ (tile.scores[:, a, c, None] * f) + bent
         return sums, own
@@ -119,9 +119,10 @@ def shared_moments(
                 powers[:, k] += (difference**2).sum(), (difference**3).sum()
                 own[k] += float(np.square(difference) @ (norms[:, a] - norms[:, b]))
                 for side, model in enumerate((a, b)):
-                    for c in range(gradients.shape[0]):
-                        weighted[k, side, c] += values @ (tile.scores[:, model, c] * difference)
-                        weighted[k, side, c] += gradients[c] @ difference
+                    along = tile.scores[:, model] * difference[:, None]
+                    weighted[k, side] += (values @ along).T
+                    if gradients is not None:
+                        weighted[k, side] += gradients @ difference
         return products, powers, weighted, own
 
     products, powers, weighted, own = sum_over(features, rows, engine, task)
@@ -131,12 +132,14 @@ def shared_moments(
 
 
 def _row_sums(
-    values: FloatArray, gradients: FloatArray, scores: FloatArray, back: FloatArray
+    values: FloatArray, gradients: FloatArray | None, scores: FloatArray, back: FloatArray
 ) -> FloatArray:
     """Return ξ_a,i · S_a for each row and model, (b, K)."""
     out = np.zeros(scores.shape[:2])
-    for c, gradient in enumerate(gradients):
-        out += scores[:, :, c] * (values.T @ back[:, c].T) + gradient.T @ back[:, c].T
+    for c in range(scores.shape[2]):
+        out += scores[:, :, c] * (values.T @ back[:, c].T)
+        if gradients is not None:
+            out += gradients[c].T @ back[:, c].T
     return out
 
 
@@ -174,9 +177,11 @@ def shared_spread(
             f = weigh(tile.x)
             difference = np.zeros(f.shape)
             for a, sign in enumerate((1.0, -1.0)):
-                for c, gradient in enumerate(gradients):
+                for c in range(tile.scores.shape[2]):
                     along = tile.scores[:, a, c, None] * (values.T @ back[a, c])
-                    difference += sign * (along + gradient.T @ back[a, c])
+                    if gradients is not None:
+                        along += gradients[c].T @ back[a, c]
+                    difference += sign * along
             difference -= (norms[:, 0] - norms[:, 1])[:, None] * f
             total += np.square(difference * f - centres).sum(axis=0)
         return (total,)
