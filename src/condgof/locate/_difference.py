@@ -49,9 +49,9 @@ def compare_map(
     """Show where in x one model fits worse than another.
 
     At v it is the difference of the two witnesses, (1/d_y)(‖Ĝ_p(v)‖² − ‖Ĝ_q(v)‖²), in the coordinates
-    of `compare`: positive where p is worse, negative where q is. The noise of a place is twice the
-    standard deviation of its row means over √n, for that place alone: the map shows where to look, and
-    `compare` whether there is a difference at all.
+    of `compare` (of a discrete y, over its cells, with d_y = 1): positive where p is worse, negative
+    where q is. The noise of a place is twice the standard deviation of its row means over √n, for that
+    place alone: the map shows where to look, and `compare` whether there is a difference at all.
 
     Parameters
     ----------

@@ -134,7 +134,14 @@ def with_probabilities(model: ConditionalModel, sample: Sample) -> DiscreteModel
     check_rows(model, sample)
     own = model.given(sample.x_given)
     assert isinstance(own, DiscreteModel)
-    if isinstance(own, RatioModel) or not (isinstance(own, Probabilities) or own.can("cdf")):
+    if isinstance(own, Probabilities):
+        return own
+    if own.class_names(sample.x_given) is not None:
+        raise UnsupportedModelError(
+            f"{own._name} is a model of classes whose probabilities are not known here. Pass them: "
+            "condgof.probabilities(P, classes)."
+        )
+    if isinstance(own, RatioModel) or not own.can("cdf"):
         raise UnsupportedModelError(
             f"{own._name} is known through ratios of probabilities only, and models of a discrete y are "
             "compared by their probabilities. Pass a model that has them: a closed form such as "
@@ -155,7 +162,7 @@ def check_same_y(models: Sequence[DiscreteModel], names: Sequence[str]) -> None:
         if counted is not None and isinstance(model, Probabilities) and not model.classes.numeric:
             raise InputError(
                 f"Model {name!r} is of the classes {', '.join(model.classes.names[:8])} and model "
-                f"{names[counted]!r} ({models[counted]._name}) is of counts, so they are not of the same "
+                f"{names[counted]!r} ({models[counted]._name}) is of counts: they are not of the same "
                 "y. Compare models of counts with models of counts or of numbered classes."
             )
 

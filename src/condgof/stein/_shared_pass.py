@@ -59,8 +59,12 @@ def shared_sums(
             values, gradients = features.compare(tile)
             f = weigh(tile.x)
             own += features.own(values, gradients, tile.scores).T @ np.square(f)
+            if gradients is None:
+                for a in range(count):
+                    _add_weighted(sums[a], values, tile.scores[:, a], f)
+                continue
             for c in range(d_y):
-                bent = 0.0 if gradients is None else gradients[c] @ f
+                bent = gradients[c] @ f
                 for a in range(count):
                     sums[a, c] += values @ (tile.scores[:, a, c, None] * f) + bent
         return sums, own
@@ -68,6 +72,16 @@ def shared_sums(
     raw, own = sum_over(features, rows, engine, task)
     check_overflow(raw, own)
     return features.inverse @ raw, own
+
+
+def _add_weighted(sums: FloatArray, values: FloatArray, scores: FloatArray, f: FloatArray) -> None:
+    """Add Σ_i s_i v_i F_i to sums (d, r, m), from scores (b, d), values (r, b) and F (b, m)."""
+    if len(values) > f.shape[1]:
+        for v in range(f.shape[1]):
+            sums[:, :, v] += ((values * f[:, v]) @ scores).T
+    else:
+        for r, value in enumerate(values):
+            sums[:, r] += (scores * value[:, None]).T @ f
 
 
 def totals_of(sums: FloatArray, own: FloatArray) -> FloatArray:
@@ -136,10 +150,12 @@ def _row_sums(
 ) -> FloatArray:
     """Return ξ_a,i · S_a for each row and model, (b, K)."""
     out = np.zeros(scores.shape[:2])
-    for c in range(scores.shape[2]):
-        out += scores[:, :, c] * (values.T @ back[:, c].T)
+    for a in range(len(back)):
+        out[:, a] = np.einsum("bc,bc->b", scores[:, a], values.T @ back[a].T)
         if gradients is not None:
-            out += gradients[c].T @ back[:, c].T
+            out[:, a] += sum(
+                gradient.T @ part for gradient, part in zip(gradients, back[a], strict=True)
+            )
     return out
 
 
@@ -177,11 +193,13 @@ def shared_spread(
             f = weigh(tile.x)
             difference = np.zeros(f.shape)
             for a, sign in enumerate((1.0, -1.0)):
-                for c in range(tile.scores.shape[2]):
+                if gradients is None:
+                    for r, value in enumerate(values):
+                        difference += sign * ((tile.scores[:, a] * value[:, None]) @ back[a, :, r])
+                    continue
+                for c, gradient in enumerate(gradients):
                     along = tile.scores[:, a, c, None] * (values.T @ back[a, c])
-                    if gradients is not None:
-                        along += gradients[c].T @ back[a, c]
-                    difference += sign * along
+                    difference += sign * (along + gradient.T @ back[a, c])
             difference -= (norms[:, 0] - norms[:, 1])[:, None] * f
             total += np.square(difference * f - centres).sum(axis=0)
         return (total,)
