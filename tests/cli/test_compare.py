@@ -157,18 +157,18 @@ counts = cg.models.Poisson(mean=1.0)
 
 def test_models_of_a_discrete_y(table, capsys, monkeypatch):
     table()
-    Path("mine.py").write_text(CLASSIFIERS)
+    Path("heads.py").write_text(CLASSIFIERS)
     rng = np.random.default_rng(0)
     x = rng.normal(size=200)
     y = np.where(rng.random(200) < 1 / (1 + np.exp(-x)), "yes", "no")
     count = rng.poisson(1.0, 200)
     rows = [f"{a},{b},{c}" for a, b, c in zip(x, y, count, strict=True)]
     Path("labels.csv").write_text("\n".join(["x,y,count", *rows]))
-    both = ("--a-model", "mine.py:right", "--b-model", "mine.py:wrong", "-q")
+    both = ("--a-model", "heads.py:right", "--b-model", "heads.py:wrong", "-q")
     assert run("labels.csv", "--x", "x", "--y", "y", *both) == 0
     assert "b fits worse than a" in capsys.readouterr().out
     monkeypatch.setattr("condgof.cli.compare._sides.STREAM_BYTES", 1000)
-    alike = ("--a-model", "mine.py:counts", "--b-model", "mine.py:counts")
+    alike = ("--a-model", "heads.py:counts", "--b-model", "heads.py:counts")
     assert run("labels.csv", "--x", "x", "--y", "count", *alike) == 2
     assert "rows in memory only" in capsys.readouterr().err
 
