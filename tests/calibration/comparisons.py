@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from discrete_comparisons import DISCRETE
 from scipy.optimize import brentq
 
 import condgof as cg
@@ -170,7 +171,7 @@ CASES: dict[str, Callable[..., Any]] = {
         shifts, slopes, halves, columns, heavy, positive, wide, narrow,
         identical, fitted, twice_fitted, ripples, ripple, noisy, four,
     )
-} | {name: against_truth(name) for name in ("hgm", "qgm")}  # fmt: skip
+} | {name: against_truth(name) for name in ("hgm", "qgm")} | DISCRETE  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -206,6 +207,7 @@ def compare_cells() -> list[CompareCell]:
     sizes = {
         "shifts": (100, 300, 1000), "slopes": (100, 300), "halves": (100, 300), "columns": (300,),
         "heavy": (300,), "positive": (300,),
+        "classes": (100, 300), "ordered-classes": (300,), "counts": (100, 300), "many-counts": (300,),
     }  # fmt: skip
     level = [CompareCell(case, n, "two-sided", "inside") for case, many in sizes.items() for n in many]
     level += [
@@ -218,10 +220,12 @@ def compare_cells() -> list[CompareCell]:
     level += [
         CompareCell("wide", 300, "two-sided", "inside", solver="lowrank"),
         CompareCell("halves", 300, "two-sided", "inside", solver="lowrank", rank=20),
+        CompareCell("classes", 300, "two-sided", "inside", solver="lowrank"),
     ]
     alike = [
         CompareCell("identical", 300, "two-sided", "one"),
         CompareCell("identical", 300, "two-sided", "one", solver="lowrank"),
+        CompareCell("same-classes", 300, "two-sided", "one"),
         *(CompareCell("fitted", n, "greater", "below") for n in (100, 300)),
         CompareCell("twice-fitted", 300, "two-sided", "below"),
         *(CompareCell("ripples", n, "two-sided", "below") for n in (100, 300)),
@@ -232,6 +236,8 @@ def compare_cells() -> list[CompareCell]:
     power = [
         *(CompareCell("hgm", n, "greater", "power", 300) for n in (100, 300, 500, 1000)),
         *(CompareCell("qgm", n, "greater", "power", 300) for n in (300, 500, 1000, 2000)),
+        CompareCell("confident", 500, "greater", "power", 300),
+        CompareCell("dispersed", 300, "greater", "power", 300),
         CompareCell("hgm", 500, "less", "never", 300),
         CompareCell("qgm", 500, "less", "never", 300),
     ]
@@ -239,7 +245,7 @@ def compare_cells() -> list[CompareCell]:
 
 
 #: What `compare` must reach when it is asked whether the wrong model fits worse than the truth.
-FLOORS = {("hgm", 1000): 0.9, ("qgm", 2000): 0.7}
+FLOORS = {("hgm", 1000): 0.9, ("qgm", 2000): 0.7, ("dispersed", 300): 0.9}
 
 
 def compare_lines(

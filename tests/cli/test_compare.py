@@ -138,6 +138,41 @@ def test_a_model_that_fails_is_named(module, capsys):
     assert "mine.py:broken" in capsys.readouterr().err
 
 
+CLASSIFIERS = """
+import numpy as np
+import condgof as cg
+class Logistic:
+    classes_ = np.array(["no", "yes"])
+    def __init__(self, slope):
+        self.slope = slope
+    def fit(self, x, y):
+        return self
+    def predict_proba(self, x):
+        p = 1 / (1 + np.exp(-self.slope * np.asarray(x)[:, 0]))
+        return np.column_stack([1 - p, p])
+right, wrong = Logistic(1.0), Logistic(-1.0)
+counts = cg.models.Poisson(mean=1.0)
+"""
+
+
+def test_models_of_a_discrete_y(table, capsys, monkeypatch):
+    table()
+    Path("heads.py").write_text(CLASSIFIERS)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=200)
+    y = np.where(rng.random(200) < 1 / (1 + np.exp(-x)), "yes", "no")
+    count = rng.poisson(1.0, 200)
+    rows = [f"{a},{b},{c}" for a, b, c in zip(x, y, count, strict=True)]
+    Path("labels.csv").write_text("\n".join(["x,y,count", *rows]))
+    both = ("--a-model", "heads.py:right", "--b-model", "heads.py:wrong", "-q")
+    assert run("labels.csv", "--x", "x", "--y", "y", *both) == 0
+    assert "b fits worse than a" in capsys.readouterr().out
+    monkeypatch.setattr("condgof.cli.compare._sides.STREAM_BYTES", 1000)
+    alike = ("--a-model", "heads.py:counts", "--b-model", "heads.py:counts")
+    assert run("labels.csv", "--x", "x", "--y", "count", *alike) == 2
+    assert "rows in memory only" in capsys.readouterr().err
+
+
 def test_large_tables_are_streamed(table, columns, capsys, monkeypatch):
     n = 5000
     rng = np.random.default_rng(0)

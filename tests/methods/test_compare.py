@@ -438,12 +438,12 @@ def test_an_error_says_which_model_it_is_about():
         cg.compare(p[:3], q, x, y)
 
 
-def test_models_of_a_discrete_y_are_refused():
+def test_discrete_against_continuous_is_refused():
     x, y = np.arange(20.0), np.arange(20) % 3
     counts, normal = cg.models.Poisson(mean=1.0), cg.models.Normal(mean=1.0, std=1.0)
-    with pytest.raises(UnsupportedModelError, match=r"Model 'q': Poisson is .* for a continuous one"):
+    with pytest.raises(UnsupportedModelError, match=r"'q' \(Poisson\) is of a discrete y and model 'p'"):
         cg.compare(normal, counts, x, y)
-    with pytest.raises(UnsupportedModelError, match="Model 'a': The model of class probabilities"):
+    with pytest.raises(UnsupportedModelError, match=r"'a' \(The model of class probabilities\)"):
         cg.rank({"a": cg.probabilities(np.full((20, 3), 1 / 3)), "b": normal}, x, y)
 
 

@@ -134,6 +134,11 @@ class CellKernel(Kernel):
             for block, how in self.parts
         )
 
+    @property
+    def width(self) -> int:
+        """Number of columns of the residuals."""
+        return max(block.stop for block, _ in self.parts)
+
     def features(self, residuals: FloatArray) -> FloatArray:
         """Return the centred features of rows, (n, m), from their residuals (n, width)."""
         found: list[FloatArray] = []

@@ -9,7 +9,7 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.engine import single_threaded_blas
-from condgof.kernels import CovariateKernel, Gaussian, Kernel, Radial
+from condgof.kernels import CovariateKernel, Gaussian, Kernel, ResponseKernel
 from condgof.locate._difference_record import DifferenceMap, Place
 from condgof.methods import Joint, JointStream, check_names, joint_options, prepare_joint, solver_of
 from condgof.sample import RngLike, Seed, Use
@@ -49,9 +49,9 @@ def compare_map(
     """Show where in x one model fits worse than another.
 
     At v it is the difference of the two witnesses, (1/d_y)(‖Ĝ_p(v)‖² − ‖Ĝ_q(v)‖²), in the coordinates
-    of `compare`: positive where p is worse, negative where q is. The noise of a place is twice the
-    standard deviation of its row means over √n, for that place alone: the map shows where to look, and
-    `compare` whether there is a difference at all.
+    of `compare` (of a discrete y, over its cells, with d_y = 1): positive where p is worse, negative
+    where q is. The noise of a place is twice the standard deviation of its row means over √n, for that
+    place alone: the map shows where to look, and `compare` whether there is a difference at all.
 
     Parameters
     ----------
@@ -120,7 +120,11 @@ def _points(rows: Joint, at: Any, seed: Seed) -> FloatArray:
 
 
 def _exact(
-    joint: Joint, points: FloatArray, kernel_x: CovariateKernel, kernel_y: Radial, options: Any
+    joint: Joint,
+    points: FloatArray,
+    kernel_x: CovariateKernel,
+    kernel_y: ResponseKernel,
+    options: Any,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the differences of the witnesses, without their diagonal too, and their noise."""
     n, d_y = joint.n, joint.sample.d_y
@@ -145,7 +149,7 @@ def _lowrank(
     joint: Joint | JointStream,
     points: FloatArray,
     kernel_x: CovariateKernel,
-    kernel_y: Radial,
+    kernel_y: ResponseKernel,
     options: Any,
     seed: Seed,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -164,7 +168,7 @@ def _lowrank(
             cap=RANK,
         )
     weigh: Callable[[FloatArray], FloatArray] = lambda x: kernel_x(x, points)  # noqa: E731
-    rows, shape = joint.rows(), (2, d_y, len(points))
+    rows, shape = joint.rows(), (2, features.coordinates, len(points))
     sums, own = shared_sums(features, rows, weigh, shape, options.engine)
     whole = np.square(sums).sum(axis=(1, 2))
     totals = totals_of(sums, own)

@@ -11,7 +11,7 @@ from condgof.methods._adaptive_design import (
 )
 from condgof.methods._adaptive_solve import Parts
 from condgof.methods._calibration import calibration
-from condgof.methods._compare import check_names, compare, joint_options, prepare_joint
+from condgof.methods._compare import check_names, compare, joint_options
 from condgof.methods._comparison import Comparison, Pair, Ranking
 from condgof.methods._composite import composite
 from condgof.methods._contrast import chosen as solver_of
@@ -19,6 +19,7 @@ from condgof.methods._dependence import split_dependent
 from condgof.methods._fscd import fscd
 from condgof.methods._fssd import fssd
 from condgof.methods._joint import Joint
+from condgof.methods._joint_prepare import prepare_joint
 from condgof.methods._joint_stream import JointStream
 from condgof.methods._kcsd import kcsd
 from condgof.methods._ksd import ksd

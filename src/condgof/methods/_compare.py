@@ -6,25 +6,16 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from condgof.errors import InputError, InputTypeError, SupportError, UnsupportedModelError
+from condgof.errors import InputError, InputTypeError, SupportError
 from condgof.kernels import Gaussian, Kernel
 from condgof.methods._comparison import Comparison
 from condgof.methods._contrast import Contrasts, contrast
-from condgof.methods._joint import Joint, named
-from condgof.methods._joint_stream import (
-    JointStream,
-    joint_block,
-    lay_out_all,
-    refuted_by_rows,
-    with_columns,
-)
+from condgof.methods._joint import Joint
+from condgof.methods._joint_prepare import prepare_joint, refuted_models, refuted_note
+from condgof.methods._joint_stream import JointStream
 from condgof.methods._solve import Options
-from condgof.methods._stream import SUBSAMPLE, check_source_call
-from condgof.models import as_model, outside_support
 from condgof.null import check_alternative, normal_pvalue
-from condgof.sample import RngLike, Sample, Seed
+from condgof.sample import RngLike, Seed
 from condgof.stein import DEFAULT_MEMORY
 
 #: What a refuted model is compared with: nothing is smaller.
@@ -63,6 +54,12 @@ def compare(
     first brought to the line, the same for both. A model that gives no density to some observations is
     refuted: it fits worse, and the p-value is the smallest there is.
 
+    Of a discrete y (classifiers, `probabilities`, models of counts) both models are held against the
+    same cells: labels, or counts cut by the observed y alone. With their residuals r = e_y − p over the
+    cells, H = k(x, x')·rᵀLr', where L is the kernel on the cells. Differences of probabilities are seen
+    where they are alike at neighbouring x: two classifiers that differ in how sure they are, and not in
+    which class they lean to, take many rows.
+
     Do not use it to find out whether a model fits: both may be wrong. Do not use it when a model was
     fitted on this same sample: it would look better than it is.
 
@@ -79,7 +76,8 @@ def compare(
     names : pair of str
         What to call the models.
     kernel_x, kernel_y : Kernel
-        Kernels on x and on the standardised y.
+        Kernels on x and on the standardised y. Of a discrete y, by default: `Categorical` for classes,
+        `Ordinal` where all models order them, a Gaussian of one standard deviation of y for counts.
     scale_x : {"std", "none"}
         Whether to divide each numeric column of x by its standard deviation first.
     solver : {"auto", "exact", "lowrank"}
@@ -109,6 +107,13 @@ def compare(
     >>> result = cg.compare(line, bent, x, y, rng=0)
     >>> result.worse, result.reject()
     ('p', True)
+
+    Two classifiers, by the probability of the second class:
+
+    >>> label = np.where(rng.random(500) < 1 / (1 + np.exp(-x)), "yes", "no")
+    >>> steep, flat = (cg.probabilities(1 / (1 + np.exp(-b * x)), ["no", "yes"]) for b in (1.2, 0.3))
+    >>> cg.compare(steep, flat, x, label, names=("steep", "flat"), rng=0).worse
+    'flat'
     """
     check_alternative(alternative)
     options = joint_options(solver, rank, tolerance, engine, memory)
@@ -179,55 +184,6 @@ def measure(
     return joint, contrast(joint, *ready, options, seed), ready
 
 
-def prepare_joint(
-    models: Mapping[str, Any], x: Any, y: Any, scale_x: str, options: Options, seed: Seed
-) -> Joint | JointStream:
-    """Check and score a sample with several models, in memory or as a stream."""
-    names, (ready, x, y) = tuple(models), read_models(models, x, y)
-    if not check_source_call(x, y, options.solver):
-        return Joint.of(ready, names, Sample.of(x, y), scale_x)
-    if options.solver == "exact" or (options.solver == "auto" and x.n <= SUBSAMPLE):
-        source = with_columns(ready, x)
-        rows = np.arange(source.n)
-        return joint_block(ready, names, source, source.block_range(0, source.n), rows, scale_x)
-    return JointStream.of(ready, names, x, seed, options.engine, scale_x)
-
-
-def read_models(models: Mapping[str, Any], x: Any, y: Any) -> tuple[list[Any], Any, Any]:
-    """Make models of what a user has, and a source of Dask arrays."""
-    laid, x, y = lay_out_all(list(models.values()), x, y)
-    ready = []
-    for name, model in zip(models, laid, strict=True):
-        with named(name):
-            ready.append(as_model(model))
-            if ready[-1].discrete:
-                raise UnsupportedModelError(
-                    f"{ready[-1]._name} is a model of a discrete y, and compare, rank and compare_map "
-                    "are for a continuous one. Run check on each model: of classes, its effect sizes "
-                    "are probabilities and can be set side by side."
-                )
-    return ready, x, y
-
-
-def refuted_models(models: Mapping[str, Any], x: Any, y: Any) -> dict[str, SupportError]:
-    """Return the models that hold some observations to be impossible, each with the error."""
-    ready, x, y = read_models(models, x, y)
-    if y is None:
-        found = refuted_by_rows(ready, x)
-    else:
-        sample = Sample.of(x, y)
-        found = [outside_support(model, sample) for model in ready]
-    return {name: error for name, error in zip(models, found, strict=True) if error is not None}
-
-
-def refuted_note(name: str, error: SupportError) -> str:
-    """Say why a model is refuted."""
-    return (
-        f"{name} is refuted: y is outside its support, or on the boundary, in {error.count} of "
-        f"{error.n} rows, the first in row {error.first_row} (counted from 0)"
-    )
-
-
 def _refuted(
     models: Mapping[str, Any],
     x: Any,
@@ -271,9 +227,7 @@ def _refuted(
 def details_of(joint: Joint | JointStream, found: Contrasts) -> dict[str, Any]:
     """What is special to a comparison: solver, coordinates, notes."""
     rows = joint.subsample
-    details: dict[str, Any] = {"standardized_by": "one affine map for all models", **found.details}
-    if rows.common.reparametrized is not None:
-        details["reparametrized"] = rows.common.reparametrized
+    details: dict[str, Any] = {**rows.coordinates(), **found.details}
     errors = [error for error in rows.common.errors if error is not None]
     if errors:
         details["score_error"] = max(errors)

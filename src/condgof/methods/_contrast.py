@@ -19,7 +19,7 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.engine import single_threaded_blas
-from condgof.kernels import CovariateKernel, Radial
+from condgof.kernels import CovariateKernel, ResponseKernel
 from condgof.methods._joint import Joint
 from condgof.methods._joint_stream import JointStream
 from condgof.methods._solve import Options
@@ -74,7 +74,7 @@ class Contrasts:
 def contrast(
     joint: Joint | JointStream,
     kernel_x: CovariateKernel,
-    kernel_y: Radial,
+    kernel_y: ResponseKernel,
     options: Options,
     seed: Seed,
 ) -> Contrasts:
@@ -93,7 +93,9 @@ def chosen(options: Options, n: int) -> str:
     return "exact" if n <= EXACT_ROWS else "lowrank"
 
 
-def _exact(joint: Joint, kernel_x: CovariateKernel, kernel_y: Radial, options: Options) -> Contrasts:
+def _exact(
+    joint: Joint, kernel_x: CovariateKernel, kernel_y: ResponseKernel, options: Options
+) -> Contrasts:
     n, operators = joint.n, joint.operators(kernel_x, kernel_y)
     sums = joint_sweep(operators, engine=options.engine, memory=options.memory)
     g = sums.rows / (n - 1)
@@ -126,7 +128,7 @@ def _exact(joint: Joint, kernel_x: CovariateKernel, kernel_y: Radial, options: O
 def _lowrank(
     joint: Joint | JointStream,
     kernel_x: CovariateKernel,
-    kernel_y: Radial,
+    kernel_y: ResponseKernel,
     options: Options,
     seed: Seed,
 ) -> Contrasts:
@@ -146,7 +148,7 @@ def _lowrank(
             tolerance=options.tolerance or 1e-4,
             cap=options.rank or (500 if n <= 50_000 else 300),
         )
-    shape = (len(some.names), some.sample.d_y, 1)
+    shape = (len(some.names), features.coordinates, 1)
     rows = joint.rows()
     sums, own = shared_sums(features, rows, lambda x: np.ones((len(x), 1)), shape, engine)
     means = totals_of(sums, own)[:, 0] / (float(n) * (n - 1))
@@ -185,11 +187,15 @@ def _residual(features: Any, some: Joint, operators: list[SteinOperator], few: A
     with single_threaded_blas():
         tile = features.rows(some.x[at], some.y[at], some.scores[at])
         values, gradients = features.compare(tile)
-        zeta, bent = features.inverse @ values, features.inverse @ gradients
+        zeta = features.inverse @ values
+        bent = None if gradients is None else features.inverse @ gradients
         for a, operator in enumerate(operators):
-            target = operator.block(slice(0, len(at)), slice(0, len(at)))
-            xi = tile.scores[:, a].T[:, None, :] * zeta + bent
-            rest = target - np.einsum("crb,crd->bd", xi, xi)
+            target, s = operator.block(slice(0, len(at)), slice(0, len(at))), tile.scores[:, a]
+            if bent is None:
+                rest = target - (zeta.T @ zeta) * (s @ s.T)
+            else:
+                xi = s.T[:, None, :] * zeta + bent
+                rest = target - np.einsum("crb,crd->bd", xi, xi)
             np.fill_diagonal(target, 0.0)
             np.fill_diagonal(rest, 0.0)
             size = float(np.linalg.norm(target))

@@ -11,7 +11,7 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.errors import CondgofError, NumericalError, SupportError
-from condgof.kernels import CovariateKernel, Radial, resolve_x, resolve_y
+from condgof.kernels import CovariateKernel, Radial, ResponseKernel, resolve_x, resolve_y
 from condgof.models import Common, ConditionalModel, common_coordinates
 from condgof.sample import Sample, Seed
 from condgof.stein import ArrayRows, SteinKernel, SteinOperator
@@ -95,17 +95,13 @@ class Joint:
     def of(
         cls, models: Sequence[ConditionalModel], names: Sequence[str], sample: Sample, scale_x: str
     ) -> Joint:
-        """Score a sample with all models."""
+        """Score a sample with all models, which know already what they can do at such rows."""
         scales = sample.scales(scale_x)
-        probed = []
-        for name, model in zip(names, models, strict=True):
-            with named(name):
-                probed.append(model.probe(sample.y_given, sample.x_given))
-        common = score_all(probed, names, sample)
+        common = score_all(models, names, sample)
         affine = Affine.of(common.u)
         y, scores = affine.apply(common.u, common.scores)
         notes = tuple(
-            f"{name}: {note}" for name, model in zip(names, probed, strict=True) for note in model.notes
+            f"{name}: {note}" for name, model in zip(names, models, strict=True) for note in model.notes
         )
         return cls(sample, tuple(names), sample.x / scales, y, scores, scales, affine, common, notes)
 
@@ -129,15 +125,25 @@ class Joint:
         """Return the rows, for sums over them."""
         return ArrayRows(self.x, self.y, self.scores)
 
-    def kernels(self, kernel_x: Any, kernel_y: Any, seed: Seed) -> tuple[CovariateKernel, Radial]:
+    def kernels(
+        self, kernel_x: Any, kernel_y: Any, seed: Seed
+    ) -> tuple[CovariateKernel, ResponseKernel]:
         """Make the kernels ready: one of each, for all models."""
         ready_y = resolve_y(kernel_y, self.y, seed)
         return resolve_x(kernel_x, self.x, self.sample.x_columns, seed), ready_y
 
-    def operators(self, kernel_x: CovariateKernel, kernel_y: Radial) -> list[SteinOperator]:
+    def operators(self, kernel_x: CovariateKernel, kernel_y: ResponseKernel) -> list[SteinOperator]:
         """Return the Stein matrix of each model."""
+        assert isinstance(kernel_y, Radial)
         kernel = SteinKernel.amid(self.x, self.y, kernel_x, kernel_y)
         return [SteinOperator(kernel, kernel.rows(self.x, self.y, s)) for s in self.each]
+
+    def coordinates(self) -> dict[str, Any]:
+        """What a result says of how y was seen."""
+        found: dict[str, Any] = {"standardized_by": "one affine map for all models"}
+        if self.common.reparametrized is not None:
+            found["reparametrized"] = self.common.reparametrized
+        return found
 
     def notes(self) -> tuple[str, ...]:
         """What a reader of the result should know about the data and how models were compared."""

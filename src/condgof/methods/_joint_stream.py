@@ -13,6 +13,7 @@ from condgof._typing import FloatArray, IntArray
 from condgof.engine import Deferred, Engine, with_progress
 from condgof.errors import ShapeError, SupportError
 from condgof.methods._joint import Affine, Joint, score_all
+from condgof.methods._joint_discrete import joint_of
 from condgof.methods._source_rows import of_rows, rows_named
 from condgof.methods._stream import SUBSAMPLE, _take
 from condgof.models import ColumnsModel, ConditionalModel, as_model, columns, outside_support
@@ -62,7 +63,8 @@ def joint_block(
     """Check and score rows that were read from a source, under the names it has for columns."""
     sample = Sample.of(block.x, block.y).renamed(source.x_names, source.y_names)
     with rows_named(rows):
-        return Joint.of([of_rows(model, block, rows) for model in models], names, sample, scale_x)
+        bound = [of_rows(model, block, rows) for model in models]
+        return joint_of(bound, names, sample, scale_x, streamed=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,11 +19,10 @@ from condgof.methods._compare import (
     details_of,
     joint_options,
     measure,
-    refuted_models,
-    refuted_note,
 )
 from condgof.methods._comparison import Pair, Ranking
 from condgof.methods._contrast import Contrasts
+from condgof.methods._joint_prepare import refuted_models, refuted_note
 from condgof.null import check_n_boot
 from condgof.sample import RngLike, Seed, Use
 from condgof.stein import DEFAULT_MEMORY
@@ -57,7 +56,8 @@ def rank(
     Parameters
     ----------
     models : mapping of str to model
-        Two models or more, by name; each a ConditionalModel or anything `as_model` takes.
+        Two models or more, by name; each a ConditionalModel or anything `as_model` takes, all of a
+        continuous or all of a discrete y.
     x, y, kernel_x, kernel_y, scale_x, solver, rank, tolerance, engine, memory
         As in `compare`.
     n_boot : int

@@ -13,6 +13,12 @@ from condgof.models._base import ConditionalModel, check_rows
 from condgof.models._classifier import Classifier
 from condgof.models._columns import ColumnsModel, columns
 from condgof.models._common import Common, common_coordinates, outside_support
+from condgof.models._common_cells import (
+    CommonCells,
+    check_same_y,
+    common_cells,
+    with_probabilities,
+)
 from condgof.models._coordinates import (
     BLIND,
     STANDARDIZED_BY,
@@ -61,6 +67,7 @@ __all__ = [
     "Classifier",
     "ColumnsModel",
     "Common",
+    "CommonCells",
     "ConditionalModel",
     "Coordinates",
     "DiscreteModel",
@@ -90,8 +97,10 @@ __all__ = [
     "cdf_rows",
     "check_cdf",
     "check_rows",
+    "check_same_y",
     "choose_coordinates",
     "columns",
+    "common_cells",
     "common_coordinates",
     "coordinates_of",
     "draw_rows",
@@ -113,6 +122,7 @@ __all__ = [
     "sample_rows",
     "scores",
     "scores_of",
+    "with_probabilities",
     "with_residual_scale",
     "with_support",
 ]

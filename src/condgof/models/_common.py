@@ -10,6 +10,7 @@ import numpy as np
 from condgof._typing import FloatArray
 from condgof.errors import InputError, SupportError
 from condgof.models._base import ConditionalModel, check_rows
+from condgof.models._common_cells import impossible
 from condgof.models._coordinates import _checked, _largest, _raw_scores
 from condgof.models._support import Line
 from condgof.sample import Sample
@@ -77,6 +78,9 @@ def common_coordinates(models: Sequence[ConditionalModel], sample: Sample) -> Co
 
 def outside_support(model: ConditionalModel, sample: Sample) -> SupportError | None:
     """Return the error that says which observations a model holds to be impossible, or None."""
+    model = model.probe(sample.y_given, sample.x_given)
+    if model.discrete:
+        return impossible(model, sample)
     check_rows(model, sample)
     line = Line.of(_ends(model.given(sample.x_given), sample), sample.n, sample.d_y)
     try:

@@ -39,7 +39,7 @@ def shared_sums(
     weigh : callable
         From x (b, d_x) to F (b, m).
     shape : tuple of int
-        K, d_y and m.
+        K, d_y (`SharedFeatures.coordinates`) and m.
     engine : Engine
         Where the work runs.
 
@@ -59,6 +59,10 @@ def shared_sums(
             values, gradients = features.compare(tile)
             f = weigh(tile.x)
             own += features.own(values, gradients, tile.scores).T @ np.square(f)
+            if gradients is None:
+                for a in range(count):
+                    _add_weighted(sums[a], values, tile.scores[:, a], f)
+                continue
             for c in range(d_y):
                 bent = gradients[c] @ f
                 for a in range(count):
@@ -68,6 +72,16 @@ def shared_sums(
     raw, own = sum_over(features, rows, engine, task)
     check_overflow(raw, own)
     return features.inverse @ raw, own
+
+
+def _add_weighted(sums: FloatArray, values: FloatArray, scores: FloatArray, f: FloatArray) -> None:
+    """Add Σ_i s_i v_i F_i to sums (d, r, m), from scores (b, d), values (r, b) and F (b, m)."""
+    if len(values) > f.shape[1]:
+        for v in range(f.shape[1]):
+            sums[:, :, v] += ((values * f[:, v]) @ scores).T
+    else:
+        for r, value in enumerate(values):
+            sums[:, r] += (scores * value[:, None]).T @ f
 
 
 def totals_of(sums: FloatArray, own: FloatArray) -> FloatArray:
@@ -119,9 +133,10 @@ def shared_moments(
                 powers[:, k] += (difference**2).sum(), (difference**3).sum()
                 own[k] += float(np.square(difference) @ (norms[:, a] - norms[:, b]))
                 for side, model in enumerate((a, b)):
-                    for c in range(gradients.shape[0]):
-                        weighted[k, side, c] += values @ (tile.scores[:, model, c] * difference)
-                        weighted[k, side, c] += gradients[c] @ difference
+                    along = tile.scores[:, model] * difference[:, None]
+                    weighted[k, side] += (values @ along).T
+                    if gradients is not None:
+                        weighted[k, side] += gradients @ difference
         return products, powers, weighted, own
 
     products, powers, weighted, own = sum_over(features, rows, engine, task)
@@ -131,12 +146,16 @@ def shared_moments(
 
 
 def _row_sums(
-    values: FloatArray, gradients: FloatArray, scores: FloatArray, back: FloatArray
+    values: FloatArray, gradients: FloatArray | None, scores: FloatArray, back: FloatArray
 ) -> FloatArray:
     """Return ξ_a,i · S_a for each row and model, (b, K)."""
     out = np.zeros(scores.shape[:2])
-    for c, gradient in enumerate(gradients):
-        out += scores[:, :, c] * (values.T @ back[:, c].T) + gradient.T @ back[:, c].T
+    for a in range(len(back)):
+        out[:, a] = np.einsum("bc,bc->b", scores[:, a], values.T @ back[a].T)
+        if gradients is not None:
+            out[:, a] += sum(
+                gradient.T @ part for gradient, part in zip(gradients, back[a], strict=True)
+            )
     return out
 
 
@@ -174,6 +193,10 @@ def shared_spread(
             f = weigh(tile.x)
             difference = np.zeros(f.shape)
             for a, sign in enumerate((1.0, -1.0)):
+                if gradients is None:
+                    for r, value in enumerate(values):
+                        difference += sign * ((tile.scores[:, a] * value[:, None]) @ back[a, :, r])
+                    continue
                 for c, gradient in enumerate(gradients):
                     along = tile.scores[:, a, c, None] * (values.T @ back[a, c])
                     difference += sign * (along + gradient.T @ back[a, c])

@@ -17,7 +17,7 @@ from condgof._typing import AnyArray, IntArray
 from condgof.cli.check._frame import Frame
 from condgof.errors import InputError, InputTypeError, require
 from condgof.kernels import Cells
-from condgof.models import ConditionalModel, DiscreteModel, as_model
+from condgof.models import ConditionalModel, DiscreteModel, Probabilities, as_model
 from condgof.study import Reference
 
 FORMS = ("auto", "frame", "array")
@@ -168,7 +168,10 @@ class Given(ConditionalModel):
 
     def given(self, x: Any) -> ConditionalModel:
         """Return the model of these rows of x."""
-        return given(self.model.given(self.form(x)), self.form, self.flat_y)
+        own = self.model.given(self.form(x))
+        if isinstance(own, Probabilities):  # asks for x no more
+            return own
+        return given(own, self.form, self.flat_y)
 
     def probe(self, y: AnyArray, x: Any) -> ConditionalModel:
         """Return the model knowing what it can do."""
