@@ -645,9 +645,7 @@ def test_warnings_of_a_fit_are_not_swallowed(curve):
         cg.composite(warns, x, y, statistic="kcsd", n_boot=2, rng=0, engine=1)
 
 
-@pytest.mark.parametrize(
-    "fit", [lambda x: None, lambda x, y, z: None, lambda: None, cg.fits.ols], ids=str
-)
+@pytest.mark.parametrize("fit", [lambda x: None, lambda x, y, z: None, lambda: None, cg.fits.ols])
 def test_a_fit_that_does_not_take_x_and_y_is_refused(fit):
     with pytest.raises(InputTypeError, match="cannot be called with x and y"):
         cg.composite(fit, np.arange(9.0), np.arange(9.0), rng=0)
