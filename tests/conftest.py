@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-settings.register_profile("condgof", deadline=None, derandomize=True, max_examples=40)
+settings.register_profile("condgof", deadline=None, derandomize=True, max_examples=30)
 settings.load_profile("condgof")
 
 

@@ -97,7 +97,7 @@ def test_a_source(client, source, model):
     assert_same(far, near)
 
 
-@pytest.mark.parametrize("locations", ["optimize", "random"])
+@pytest.mark.parametrize("locations", ["random"])
 def test_fscd_on_a_source(client, source, locations):
     options = {"locations": locations, "rng": 5, "n_boot": 100, "n_locations": 1}
     near, far = (

@@ -283,13 +283,13 @@ def test_maps_have_a_grid_for_one_and_two_numeric_columns():
 
 
 def test_small_version_of_the_claim_on_true_models():
-    """`make calibrate ONLY=check.level` has 1,000 samples a model; here 40, at a tail of 1e-4."""
+    """`make calibrate ONLY=check.level` has 1,000 samples a model; here 20, at a tail of 1e-4."""
     case, named = cg.study.problem("true-mixture"), 0
-    for trial in range(40):
+    for trial in range(20):
         x, y = case.draw(100, np.random.default_rng([trial, 9]))
         found = cg.check(case.p, x, y, rng=trial, n_boot=99, engine=1)
         named += any(place.named for place in found.locations)
-    assert named <= binom.isf(1e-4, 40, 0.05)
+    assert named <= binom.isf(1e-4, 20, 0.05)
 
 
 def test_small_version_of_the_claims_on_hgm_and_qgm():

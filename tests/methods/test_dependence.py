@@ -433,7 +433,7 @@ def test_asked_is_checked_before_the_sample():
 @pytest.mark.parametrize("sample", ["ar", "clusters"])
 def test_level_small(sample):
     """KCSD on 100 samples: inside the bounds with the option, far above without."""
-    trials, said, plain = 100, 0, 0
+    trials, said, plain = 60, 0, 0
     for trial in range(trials):
         if sample == "ar":
             x, y = ar_sample(300, [trial, 1])

@@ -288,7 +288,7 @@ class TestDeclared:
 
 
 TRUE = ("gamma-low", "gamma", "exponential", "beta", "lognormal", "uniform", "laplace")
-LEVELS = [*(("kcsd", name) for name in TRUE), ("adaptive", "gamma-low"), ("adaptive", "uniform")]
+LEVELS = [*(("kcsd", name) for name in TRUE), ("adaptive", "uniform")]
 LEVELS += [("adaptive-mean_std", "beta")]
 
 

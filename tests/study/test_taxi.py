@@ -277,15 +277,15 @@ def test_the_whole_experiment(tmp_path):
     files = TaxiFiles(
         (tmp_path / "train.parquet",), *(tmp_path / f"{n}.parquet" for n in ("test", "more", "unusual"))
     )
-    pq.write_table(table(join([simulate(3000, 0), shared])), files.train[0])
-    pq.write_table(table(join([simulate(2900, 1), shared])), files.test)
-    pq.write_table(table(simulate(1500, 2)), files.more)
-    pq.write_table(table(simulate(1500, 3, north=0.01)), files.unusual)
+    pq.write_table(table(join([simulate(2000, 0), shared])), files.train[0])
+    pq.write_table(table(join([simulate(1900, 1), shared])), files.test)
+    pq.write_table(table(simulate(1000, 2)), files.more)
+    pq.write_table(table(simulate(1000, 3, north=0.012)), files.unusual)
     said = []
-    plan = TaxiPlan(components=3, epochs=15, batch_size=200, test_rows=1000, columns=12, candidates=20)
+    plan = TaxiPlan(components=3, epochs=15, batch_size=200, test_rows=700, columns=8, candidates=10)
     run_taxi(files, tmp_path / "out", said.append, plan)
     numbers = json.loads((tmp_path / "out" / "taxi.json").read_text())
-    assert 2900 < numbers["trips"]["train"] <= 3000  # the shared trips are out
+    assert 1900 < numbers["trips"]["train"] <= 2000  # the shared trips are out
     found = numbers["Against the model of all hours"]
     ordinary, unusual = found["January 2015"], found["January 2015 (unusual)"]
     assert unusual["effect"]["low"] > ordinary["effect"]["high"]
