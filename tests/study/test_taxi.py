@@ -278,11 +278,11 @@ def test_the_whole_experiment(tmp_path):
         (tmp_path / "train.parquet",), *(tmp_path / f"{n}.parquet" for n in ("test", "more", "unusual"))
     )
     pq.write_table(table(join([simulate(2000, 0), shared])), files.train[0])
-    pq.write_table(table(join([simulate(1900, 1), shared])), files.test)
+    pq.write_table(table(join([simulate(2400, 1), shared])), files.test)
     pq.write_table(table(simulate(1000, 2)), files.more)
     pq.write_table(table(simulate(1000, 3, north=0.012)), files.unusual)
     said = []
-    plan = TaxiPlan(components=3, epochs=15, batch_size=200, test_rows=700, columns=8, candidates=10)
+    plan = TaxiPlan(components=3, epochs=15, batch_size=200, test_rows=1000, columns=8, candidates=20)
     run_taxi(files, tmp_path / "out", said.append, plan)
     numbers = json.loads((tmp_path / "out" / "taxi.json").read_text())
     assert 1900 < numbers["trips"]["train"] <= 2000  # the shared trips are out
