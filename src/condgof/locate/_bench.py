@@ -26,7 +26,7 @@ LEAST_NEAR = 15
 #: Rows from which the median distance in some of the columns comes.
 MEDIAN_ROWS = 300
 #: Uses of random numbers in a check; append only.
-ROWS, SPLIT, POINTS, SIGNS, SAMPLES, EFFECT, FACTORS, PAIRS, NORMAL, COUNTS = range(10)
+ROWS, SPLIT, POINTS, SIGNS, SAMPLES, EFFECT, FACTORS, PAIRS, NORMAL, COUNTS, MISFITS = range(11)
 #: Fewer groups than this cannot be split into some that choose places and some that test them.
 LEAST_GROUPS = 4
 

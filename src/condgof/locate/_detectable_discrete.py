@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from condgof._typing import FloatArray
+from condgof.engine import Engine
 from condgof.locate._bench import NORMAL
 from condgof.locate._detectable import (
     HOPELESS,
@@ -26,10 +27,12 @@ from condgof.locate._detectable import (
     smallest,
     some_rows,
 )
+from condgof.locate._detectable_drawn import DrawnPower, shifted_law, too_sure, wider_law
 from condgof.locate._record import Detectable
 from condgof.locate._words import decimals
 from condgof.methods import LOCAL_X, Adapted, Scored, narrowed
 from condgof.models import Law
+from condgof.null import NULLS
 from condgof.sample import Seed, Use
 from condgof.stein import CentredScales
 
@@ -44,9 +47,18 @@ UNKNOWN = (
 
 
 def discrete_detectable(
-    adapted: Adapted, rows: Scored, n: int, alpha: float, seed: Seed, dependent: bool = False
+    adapted: Adapted,
+    rows: Scored,
+    n: int,
+    alpha: float,
+    seed: Seed,
+    engine: Engine,
+    dependent: bool = False,
 ) -> Detectable:
-    """Find the smallest misfit of each kind that the test finds; see `detectable_of`."""
+    """Find the smallest misfit of each kind that the test finds; see `detectable_of`.
+
+    The calculation with means and variances is a first guess where y can be drawn from the misfit.
+    """
     assert rows.cells is not None
     counts = rows.cells.blocks[0].distances
     if hopeless(n, alpha):
@@ -57,16 +69,32 @@ def discrete_detectable(
     some = some_rows(rows.n, ROWS_SLOW if slow else ROWS_X, seed)
     part, law = rows.take(some), rows.law.take(some)
     power = _Power.of(adapted, rows, n, alpha, seed, dependent)
+    drawn = None
+    if adapted.parts.null == NULLS["model"] and rows.n == n and not dependent:
+        drawn = DrawnPower.of(adapted, rows, power.combination, power.threshold, seed, engine)
+    p = _normalised(rows.law)
     if not counts:
         move = power.of_misfit(part, first_to_next(law))
         size = smallest(move.found, 1.0)
+        size = size if drawn is None else drawn.smallest(lambda a: too_sure(p, a), size, 1.0)
         return Detectable(None, None, POWER, alpha, _class_words(size), size)
     tilts = tilted(law, rows.cells.blocks[0].positions if law.linear else None)
     to_shift, to_widen = (power.of_misfit(part, tilt) for tilt in tilts)
     shift = smallest(to_shift.found)
     width = math.exp(smallest(lambda log: to_widen.found(math.expm1(2.0 * log)), MOST))
     width = width if tilts[1].any() else math.inf
+    if drawn is not None:
+        positions = rows.cells.blocks[0].positions if law.linear else None
+        at = np.arange(float(p.shape[1])) if positions is None else positions
+        shift = drawn.smallest(lambda a: shifted_law(p, at, a), shift, MOST)
+        variance = drawn.smallest(lambda v: wider_law(p, at, math.sqrt(1 + v)), width**2 - 1.0, MOST)
+        width = math.sqrt(1.0 + variance)
     return Detectable(shift, width, POWER, alpha, found_words(shift, width, 1))
+
+
+def _normalised(law: Law) -> FloatArray:
+    p = np.asarray(law.probabilities, dtype=np.float64)
+    return np.asarray(p / p.sum(axis=1, keepdims=True))
 
 
 def first_to_next(law: Law) -> FloatArray:
@@ -90,8 +118,7 @@ def tilted(law: Law, positions: FloatArray | None) -> tuple[FloatArray, FloatArr
     by_mean, by_variance : ndarrays of shape (n, width)
         For a shift of one standard deviation, and for a variance that is greater by 1.
     """
-    p = np.asarray(law.probabilities, dtype=np.float64)
-    p = p / p.sum(axis=1, keepdims=True)
+    p = _normalised(law)
     at = np.arange(float(p.shape[1])) if positions is None else positions
     mean = p @ at
     spread = np.sqrt(np.maximum((p * np.square(at - mean[:, None])).sum(axis=1), 1e-300))

@@ -91,7 +91,7 @@ def inspect(
         detectable = detectable_of(adapted, rows, n, aims.alpha, tau, seed, dependent)
     else:
         effect = discrete_effect(bench)
-        detectable = discrete_detectable(adapted, rows, n, aims.alpha, seed, dependent)
+        detectable = discrete_detectable(adapted, rows, n, aims.alpha, seed, bench.engine, dependent)
     found = Check(
         result=result,
         effect=effect,

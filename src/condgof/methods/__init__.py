@@ -27,6 +27,7 @@ from condgof.methods._lazy import lay_out
 from condgof.methods._mmd import mmd
 from condgof.methods._prepare import Scored, Units, check_count, check_reg
 from condgof.methods._rank import rank
+from condgof.methods._redraw import SCALES_SMALLEST, scale_features
 from condgof.methods._solve import SOLVERS, Options, find_landmarks, prepare, prepare_with_model
 from condgof.methods._stream import SUBSAMPLE, Stream, check_source_call, score_rows
 from condgof.methods._zheng import zheng
@@ -37,6 +38,7 @@ __all__ = [
     "LOCAL_X",
     "LOCAL_Y",
     "SCALES_SHARE",
+    "SCALES_SMALLEST",
     "SOLVERS",
     "SUBSAMPLE",
     "Adapted",
@@ -73,6 +75,7 @@ __all__ = [
     "prepare_with_model",
     "rank",
     "run_adaptive",
+    "scale_features",
     "score_rows",
     "solver_of",
     "split_dependent",

@@ -85,6 +85,8 @@ class Redraw:
         Features each column of which is a statistic by itself.
     smallest : float
         Directions of the features of y with less than this share of their variance are left out.
+    drawn : ndarray of shape (n, cells), optional
+        Other probabilities to draw y from, to see what the test says where they are the truth.
     """
 
     law: Law
@@ -92,6 +94,7 @@ class Redraw:
     blocks: Sequence[FloatArray]
     single: FloatArray
     smallest: float
+    drawn: FloatArray | None = None
 
     @property
     def work(self) -> float:
@@ -112,7 +115,8 @@ class Redraw:
                 [*(np.square(b).sum(axis=1) for b in self.blocks), *np.square(self.single).T]
             )
         cuts = np.cumsum([0, *(b.shape[1] for b in self.blocks), *([1] * self.single.shape[1])])[:-1]
-        sums = np.cumsum(np.asarray(self.law.probabilities, dtype=np.float64), axis=1)
+        truth = self.law.probabilities if self.drawn is None else self.drawn
+        sums = np.cumsum(np.asarray(truth, dtype=np.float64), axis=1)
         sums /= sums[:, -1:]
         sums[:, -1] = 2.0  # rounding must not leave a gap at the end
 
