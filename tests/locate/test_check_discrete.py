@@ -13,6 +13,7 @@ from condgof.kernels import Gaussian
 from condgof.locate._classes import ClassRows
 from condgof.locate._counted import CountRows, _ranges
 from condgof.locate._detectable_discrete import first_to_next, tilted
+from condgof.locate._detectable_drawn import too_sure
 from condgof.locate._effect_discrete import PROBABILITY, distances
 from condgof.locate._scatter import Scatter
 from condgof.models._lattice import POSITIONS
@@ -322,6 +323,19 @@ def test_tilts_of_ratios_are_sums_over_counts():
     z = (k - (p @ k)[:, None]) / np.sqrt((p @ k**2) - (p @ k) ** 2)[:, None]
     slow = sum((p * z)[:, [i]] * law.of(np.full(6, i)) for i in k)
     np.testing.assert_allclose(by_mean, slow, atol=1e-12)
+
+
+def test_what_could_have_been_seen_of_two_classes_is_seen():
+    """30 samples with what is found with probability 0.8: exact bounds for 0.65 to 0.95."""
+    rng, n, found = np.random.default_rng(0), 150, 0
+    x = rng.standard_normal((n, 2))
+    p = softmax(2.0 * np.column_stack([x[:, 0], -x[:, 0]]))
+    model = cg.probabilities(p)
+    size = cg.check(model, x, draw(p, rng), rng=0, n_locations=0, **FAST).detectable.probability
+    for trial in range(30):
+        y = draw(too_sure(p, size), np.random.default_rng([trial, 4]))
+        found += cg.adaptive(model, x, y, rng=trial, n_boot=99, engine=1).reject()
+    assert binom.ppf(1e-4, 30, 0.65) <= found <= binom.isf(1e-4, 30, 0.95)
 
 
 def test_the_most_probable_class_yields_to_the_next():
