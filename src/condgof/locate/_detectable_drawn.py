@@ -21,12 +21,12 @@ from condgof.methods import LOCAL_X, SCALES_SMALLEST, Adapted, Scored, narrowed,
 from condgof.sample import Seed, Use
 from condgof.stein import CentredScales, Redraw
 
-#: Draws at each size; steps between sizes, and how many of them.
-DRAWS, STEP, STEPS = 200, 1.15, 12
+#: Draws at each size; steps between sizes, how many of them, and how often the last is halved.
+DRAWS, STEP, STEPS, HALVED = 200, 1.5, 6, 2
 #: Halvings in the search for the tilt of a row, and the largest; points of the law of its moves.
 HALVINGS, STEEPEST, POINTS = 25, 8.0, 8
 #: It is done up to so many multiplications at each size.
-WORK = 4e10
+WORK = 1.5e10
 #: From the probabilities of a model and a size to those of a misfit of that size.
 Misfit = Callable[[float], FloatArray]
 
@@ -91,7 +91,8 @@ class DrawnPower:
     def smallest(self, misfit: Misfit, start: float, most: float) -> float:
         """Return the size that is found with probability `POWER`, from a first guess on.
 
-        Sizes are gone through in even steps, up or down; between the last two it is interpolated.
+        Sizes grow, or shrink, until the power crosses; then the step is halved a few times, and between
+        the last two sizes it is interpolated.
         """
         if not math.isfinite(start):
             return start
@@ -103,10 +104,20 @@ class DrawnPower:
                 return math.inf
             reached = self.found(misfit(following))
             if (reached >= POWER) == up:
-                share = (POWER - power) / (reached - power) if reached != power else 0.5
-                return float(size * (following / size) ** share)
+                ends = sorted([(size, power), (following, reached)])
+                return self._between(misfit, ends[0], ends[1])
             size, power = following, reached
-        return size if not up else math.inf
+        return math.inf if up else size
+
+    def _between(self, misfit: Misfit, low: tuple[float, float], high: tuple[float, float]) -> float:
+        """Return the size between two, each with its power, at which the power is `POWER`."""
+        for _ in range(HALVED):
+            middle = math.sqrt(low[0] * high[0])
+            power = self.found(misfit(middle))
+            low, high = (low, (middle, power)) if power >= POWER else ((middle, power), high)
+        gain = high[1] - low[1]
+        share = (POWER - low[1]) / gain if gain > 0 else 0.5
+        return float(low[0] * (high[0] / low[0]) ** share)
 
 
 def too_sure(p: FloatArray, size: float) -> FloatArray:
