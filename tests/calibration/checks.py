@@ -361,7 +361,7 @@ CHECKS = {
         "As above; probability moved from the most probable class to the next, a Poisson mean that is "
         "higher,\nnegative binomial counts; the share must be within 0.7 and 0.9.",
         {
-            f"{kind}, {n}": (partial(discrete_detectable_trial, kind, n), 200)
+            f"{kind}, {n}": (partial(discrete_detectable_trial, kind, n), 100)
             for kind, n in DISCRETE_DETECTABLE.items()
         },
         show_detectable,
