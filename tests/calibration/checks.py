@@ -358,8 +358,8 @@ CHECKS = {
     ),
     "check.discrete-detectable": CheckClaim(
         "What could have been seen of a discrete y: how often `adaptive` finds it (0.8 is said)",
-        "As above, 100 samples each; probability moved from the most probable class to the next, a Poisson "
-        "mean that is higher,\nnegative binomial counts; the share must be within 0.7 and 0.9.",
+        "As above, 100 samples each; probability moved from the most probable class to the next, a "
+        "Poisson mean that is higher,\nnegative binomial counts; the share must be within 0.7 and 0.9.",
         {
             f"{kind}, {n}": (partial(discrete_detectable_trial, kind, n), 100)
             for kind, n in DISCRETE_DETECTABLE.items()
