@@ -211,3 +211,21 @@ def centred_h(gram_of_cells, probabilities, cells):
                 + sum(p[c] * q[d] * gram_of_cells[c, d] for c in range(len(p)) for d in range(len(q)))
             )
     return h
+
+
+def difference(p, q):
+    """Compare two models from their Stein matrices (n, n): the difference of their discrepancies, its
+    standard error, the statistic corrected for skewness, and both discrepancies."""
+    n, m = len(p), p - q
+    np.fill_diagonal(m, 0.0)
+    value = u_statistic(m)
+    g = m.sum(axis=1) / (n - 1) - value
+    variance = max(4 * g @ g / (n * (n - 1)), 2 * (m**2).sum() / (n * (n - 1)) ** 2)
+    rest = m - g[:, None] - g - value
+    np.fill_diagonal(rest, 0.0)
+    unit = (n * variance / 4) ** 1.5 * np.sqrt(n)
+    cube, cross = (g**3).mean() / unit, g @ rest @ g / (n * (n - 1)) / unit
+    t = value / np.sqrt(variance)
+    a, b = (2 * cube + 3 * cross) / 6, (cube + 3 * cross) / 6
+    z = t + a * t**2 + a**2 * t**3 / 3 + b
+    return value, np.sqrt(variance), z, (u_statistic(p), u_statistic(q))

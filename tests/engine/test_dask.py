@@ -97,9 +97,8 @@ def test_a_source(client, source, model):
     assert_same(far, near)
 
 
-@pytest.mark.parametrize("locations", ["random"])
-def test_fscd_on_a_source(client, source, locations):
-    options = {"locations": locations, "rng": 5, "n_boot": 100, "n_locations": 1}
+def test_fscd_on_a_source(client, source):
+    options = {"locations": "random", "rng": 5, "n_boot": 100, "n_locations": 1}
     near, far = (
         cg.fscd(cg.columns(score="s"), source, engine=engine, **options) for engine in (None, client)
     )

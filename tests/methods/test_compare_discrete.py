@@ -47,37 +47,11 @@ def rate(x, mean=4.0, slope=0.5):
 # The definition: loops over pairs of rows, and sums over pairs of values of y.
 
 
-def centred(y, p, kernel):
-    """h_ij = l(y, y') − E l(Y, y') − E l(y, Y') + E l(Y, Y'), p (n, C) over cells 0 … C − 1."""
-    n, count = p.shape
-    out = np.empty((n, n))
-    for i in range(n):
-        for j in range(n):
-            one = sum(p[i, c] * kernel[c, y[j]] for c in range(count))
-            other = sum(p[j, c] * kernel[y[i], c] for c in range(count))
-            both = sum(p[i, c] * p[j, d] * kernel[c, d] for c in range(count) for d in range(count))
-            out[i, j] = kernel[y[i], y[j]] - one - other + both
-    return out
-
-
 def slow_difference(x, y, both, kernel, sigma_x):
     """Difference, standard error, statistic and discrepancies from dense matrices."""
-    n = len(y)
     k = oracle.gram(x / x.std(axis=0, ddof=1), x / x.std(axis=0, ddof=1), oracle.gaussian, sigma_x)
-    p, q = (k * centred(y, one, kernel) for one in both)
-    m = p - q
-    np.fill_diagonal(m, 0.0)
-    value = oracle.u_statistic(m)
-    g = m.sum(axis=1) / (n - 1) - value
-    variance = max(4 * g @ g / (n * (n - 1)), 2 * (m**2).sum() / (n * (n - 1)) ** 2)
-    rest = m - g[:, None] - g - value
-    np.fill_diagonal(rest, 0.0)
-    unit = (n * variance / 4) ** 1.5 * np.sqrt(n)
-    cube, cross = (g**3).mean() / unit, g @ rest @ g / (n * (n - 1)) / unit
-    t = value / np.sqrt(variance)
-    a, b = (2 * cube + 3 * cross) / 6, (cube + 3 * cross) / 6
-    z = t + a * t**2 + a**2 * t**3 / 3 + b
-    return value, np.sqrt(variance), z, (oracle.u_statistic(p), oracle.u_statistic(q))
+    p, q = (k * oracle.centred_h(kernel, one, y) for one in both)
+    return oracle.difference(p, q)
 
 
 def holds(found, expected, tolerance):

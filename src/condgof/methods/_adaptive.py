@@ -149,6 +149,11 @@ class Adapted:
     design: Design
     parts: Parts
 
+    @property
+    def null(self) -> str:
+        """The null distribution that ran."""
+        return self.parts.null
+
 
 def run_adaptive(
     scored: Scored | Stream,
