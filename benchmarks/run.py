@@ -40,7 +40,7 @@ def task_dense(n=5000, m=500):
     from textbook import dense_kcsd
 
     model, x, y = sample("qgm", n)
-    s = model.score(y, x)
+    s = model(x).score(y)
     return lambda: dense_kcsd(x, y, s, 1.2, 1.5, m, 0)
 
 
@@ -120,7 +120,7 @@ def task_lowrank(n=1_000_000):
     import condgof as cg
 
     x, y, s = large(n)
-    return lambda: cg.kcsd(s, x, y, rng=0, n_boot=500)
+    return lambda: cg.kcsd(cg.from_scores(s), x, y, rng=0, n_boot=500)
 
 
 def task_taxi_size():
@@ -172,7 +172,7 @@ def task_million(test, n):
 
 
 def two_models(n):
-    """The truth in two dimensions, and a model with a mean too high in the first column."""
+    """Scores of the truth in two dimensions, and of a model with a mean too high in the first column."""
     import numpy as np
 
     x, y, s = large(n)
@@ -183,7 +183,7 @@ def task_compare(n):
     import condgof as cg
 
     p, q, x, y = two_models(n)
-    return lambda: cg.compare(p, q, x, y, rng=0)
+    return lambda: cg.compare(cg.from_scores(p), cg.from_scores(q), x, y, rng=0)
 
 
 def task_compare_dense(n):
@@ -214,7 +214,7 @@ def task_composite_loop(statistic, n, refits=20):
     def loop():
         model, rng = fit(x, y), np.random.default_rng(0)
         for _ in range(refits):
-            drawn = model.sample(x, rng)
+            drawn = model(x).sample(rng)
             test(fit(x, drawn), x, drawn, rng=0, engine=1)
 
     return loop
@@ -288,8 +288,8 @@ def network_scores(n, whole):
     model = cg.from_torch(lambda x: mixture(x, family))
     x, y = np.random.default_rng(0).normal(size=(2, n, 2))
     small = x[:100], y[:100]
-    model.score(small[1], small[0])  # what torch loads the first time is not the batch's
-    return (lambda: cg.scores(model, x, y)) if whole == "sample" else (lambda: model.score(y, x))
+    model(small[0]).score(small[1])  # what torch loads the first time is not the batch's
+    return (lambda: cg.scores(model, x, y)) if whole == "sample" else (lambda: model(x).score(y))
 
 
 def task_dependent(test, n, said):
@@ -506,7 +506,8 @@ def gemm_share(rows):
         a @ a
     rate = 5 * 2 * 2000**3 / (time.perf_counter() - start)
     x, y, s = large(200_000)
-    rank = cg.kcsd(s, x, y, rng=0, n_boot=10, solver="lowrank", null="spectral").details["rank"]
+    found = cg.kcsd(cg.from_scores(s), x, y, rng=0, n_boot=10, solver="lowrank", null="spectral")
+    rank = found.details["rank"]
     # A product of a tile with its own transpose is symmetric: half the work of a general one.
     reached = 1e6 * rank * (rank + 1) / rows["lowrank"]["seconds"]
     return f"{rate / 1e9:.0f} GF/s, {reached / rate:.2f} (rank {rank})."

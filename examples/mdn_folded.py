@@ -13,7 +13,7 @@ import tempfile
 import numpy as np
 
 import condgof as cg
-from condgof.models.mdn import MDN, fit_mdn
+from condgof.laws.mdn import MDN, fit_mdn
 
 
 def draw(n, rng):
@@ -33,11 +33,12 @@ def main(n, epochs=60):
     for components in (1, 10):
         model = fit_mdn(x, logit, components=components, epochs=epochs, rng=0)
         result = cg.adaptive(model, new_x, new_logit, n_boot=200, rng=0)
-        fit = model.log_prob(new_logit, new_x).mean()
+        law = model(new_x)
+        fit = law.log_prob(new_logit).mean()
         print(f"{components:2} components: log-likelihood {fit:6.3f}, p-value {result.pvalue:.3f}")
         at = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
-        u = model.normal_scores(new_logit, new_x)  # standard normal, where the model is right
-        criterion = cg.power_criterion(-u, new_x, u, at=at, rng=0)
+        u = law.normal_scores(new_logit)  # standard normal, where the model is right
+        criterion = cg.power_criterion(cg.from_scores(-u), new_x, u, at=at, rng=0)
         pairs = zip(at, criterion, strict=True)
         print("   criterion: " + ", ".join(f"{c:.3f} at x = {v}" for v, c in pairs))
 

@@ -36,5 +36,5 @@ for grows in (False, True):
 # A regressor without error bars needs a residual scale; out-of-fold residuals give an honest one.
 forest = RandomForestRegressor(100, min_samples_leaf=5, random_state=0)
 model = cg.models.residual_scale_by_cv(forest, x, y, rng=0)
-print(f"the same noise for a random forest (std {model.std.value[0]:.2f}):")
+print(f"the same noise for a random forest (std {model.std[0]:.2f}):")
 print(cg.adaptive(model, x_test, y_test, rng=0))

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from scipy.stats import kstest
 
 import condgof as cg
-from condgof.models.mdn import MDN, fit_mdn
+from condgof.laws.mdn import MDN, fit_mdn
 from condgof.study import effect_of
 
 
@@ -30,16 +30,17 @@ def read(path):
 
 def examine(model, x, z, train):
     """Test a model on held-out galaxies; return its normal scores and the criterion at each."""
-    u = model.normal_scores(z, x)
+    law = model(x)
+    u = law.normal_scores(z)
     scaled = (x - train.mean(axis=0)) / train.std(axis=0)
     effect = effect_of(scaled, u, cg.study.Kernels(2.0, 1.0, 1.0))
     result = cg.adaptive(model, x, z, n_boot=500, rng=0)
-    print(f"{model}: log-likelihood {model.log_prob(z, x).mean():.3f}, p {result.pvalue:.4f}")
+    print(f"{model}: log-likelihood {law.log_prob(z).mean():.3f}, p {result.pvalue:.4f}")
     print(f"   D {effect.value:.5f} ({effect.low:.5f} to {effect.high:.5f}), u: mean {u.mean():+.3f}, "
           f"sd {u.std():.3f}, KS {kstest(u[:, 0], 'norm').statistic:.4f}")  # fmt: skip
     at, half = scaled[:1500], cg.Gaussian(0.5)
     return u[:, 0], cg.power_criterion(
-        -u, scaled, u, at=at, kernel_x=half, kernel_y=cg.Gaussian(1.0), rng=0
+        cg.from_scores(-u), scaled, u, at=at, kernel_x=half, kernel_y=cg.Gaussian(1.0), rng=0
     )
 
 
@@ -57,7 +58,8 @@ def draw(model, x, z, train, criterion, path):
     order, grid = np.argsort(criterion), np.linspace(0, 1, 400)
     for row, colour, name in ((order[0], "#0072B2", "lowest"), (order[-1], "#D55E00", "highest")):
         near = np.argsort((((x - x[row]) / train.std(axis=0)) ** 2).sum(axis=1))[:150]
-        density = np.mean([np.exp(model.log_prob(np.full(150, at), x[near])) for at in grid], axis=1)
+        law = model(x[near])
+        density = np.mean([np.exp(law.log_prob(np.full(150, at))) for at in grid], axis=1)
         axes[1].plot(*x[row, 1:3], "^", ms=10, color=colour, mec="white")
         axes[2].plot(grid, density, color=colour, label=f"{name} criterion")
         axes[2].hist(z[near], np.linspace(0, 1, 41), density=True, color=colour, alpha=0.3)
@@ -83,7 +85,7 @@ def main(path, out):
     modes = model.parts(held)
     several = (np.sort(modes.weights, axis=1)[:, -2] > 0.2).mean()
     print(f"two components above 0.2 in {several:.2f} of the held-out galaxies")
-    mean = model.mean_std(held)[0][:, 0]
+    mean = model(held).mean_std()[0][:, 0]
     for low, high in ((0, 0.3), (0.3, 0.5), (0.5, 0.6), (0.6, 0.7), (0.7, 1.0)):
         part = u[(mean >= low) & (mean < high)]
         moments = f"n {len(part)}, u mean {part.mean():+.3f}, sd {part.std():.3f}"

@@ -5,8 +5,31 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from condgof import errors, models
+from condgof import errors
+from condgof import laws as models
 from condgof.kernels import IMQ, Categorical, Gaussian, Kernel, Laplace, Matern52, Ordinal, Radial
+from condgof.laws import (
+    Law,
+    as_model,
+    columns,
+    crossfit,
+    fits,
+    from_bins,
+    from_draws,
+    from_intervals,
+    from_jax,
+    from_log_prob,
+    from_pit,
+    from_quantiles,
+    from_ratio,
+    from_scipy,
+    from_score,
+    from_scores,
+    from_statsmodels,
+    from_torch,
+    normal,
+    probabilities,
+)
 from condgof.locate import (
     Check,
     DifferenceMap,
@@ -32,22 +55,9 @@ from condgof.methods import (
     rank,
     zheng,
 )
-from condgof.models import (
-    as_model,
-    columns,
-    fits,
-    from_jax,
-    from_log_prob,
-    from_ratio,
-    from_scipy,
-    from_score,
-    from_torch,
-    normal,
-    probabilities,
-    scores,
-)
 from condgof.result import GofResult
 from condgof.sample import Source, scan
+from condgof.stein import scores
 
 if TYPE_CHECKING:
     from condgof import study
@@ -66,6 +76,7 @@ __all__ = [
     "GroupedChecks",
     "Kernel",
     "Laplace",
+    "Law",
     "Matern52",
     "Ordinal",
     "Radial",
@@ -80,13 +91,21 @@ __all__ = [
     "compare",
     "compare_map",
     "composite",
+    "crossfit",
     "errors",
     "fits",
+    "from_bins",
+    "from_draws",
+    "from_intervals",
     "from_jax",
     "from_log_prob",
+    "from_pit",
+    "from_quantiles",
     "from_ratio",
     "from_scipy",
     "from_score",
+    "from_scores",
+    "from_statsmodels",
     "from_torch",
     "fscd",
     "fssd",

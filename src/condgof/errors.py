@@ -146,17 +146,22 @@ def require(module: str, extra: str, purpose: str) -> Any:
         ) from error
 
 
+def refuse_rows(bad: AnyArray, what: str, advice: str, kind: type[InputError] = InputError) -> None:
+    """Raise an error that counts the rows of a mask (n, …) where anything is wrong, if there are any."""
+    import numpy as np
+
+    if not bad.any():
+        return
+    rows = np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))
+    where = f"in {len(rows)} of {len(bad)} rows, the first in row {rows[0]} (counted from 0)"
+    error = kind(f"{what} {where}. {advice}")
+    if isinstance(error, NonFiniteError):
+        error.count, error.first_row = len(rows), int(rows[0])
+    raise error
+
+
 def check_finite(values: AnyArray, what: str, advice: str) -> None:
     """Raise `NonFiniteError` when any row of `values` (n,) or (n, d) is not finite."""
     import numpy as np
 
-    if bool(np.isfinite(values).all()):
-        return
-    bad = ~np.isfinite(values.reshape(len(values), -1)).all(axis=1)
-    rows = np.flatnonzero(bad)
-    raise NonFiniteError(
-        f"{what} has NaN or infinite values in {len(rows)} of {len(values)} rows, "
-        f"the first in row {rows[0]} (counted from 0). {advice}",
-        count=len(rows),
-        first_row=int(rows[0]),
-    )
+    refuse_rows(~np.isfinite(values), f"{what} has NaN or infinite values", advice, NonFiniteError)

@@ -95,7 +95,7 @@ def at_most(count: int, trials: int, rate: float) -> bool:
 def level_trial(name: str, n: int, scores_only: bool, trial: int) -> dict[str, float]:
     model, x, y = sample_of(name, n, trial)
     if scores_only:
-        model = cg.scores(model, x, y)
+        model = cg.from_scores(cg.scores(model, x, y))
     found = cg.check(model, x, y, rng=trial, **FAST)
     least = min((place.pvalue for place in found.locations), default=1.0)
     return {
@@ -146,7 +146,7 @@ def show_level(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]
 def hgm_truth() -> tuple[np.ndarray, np.ndarray]:
     """Rows of x, and the precision of the model at them: the data have variance 1."""
     x = np.random.default_rng(0).standard_normal((200_000, 3))
-    return x, 1.0 / np.asarray(problem("hgm").p.mean_std(x)[1])[:, 0] ** 2
+    return x, 1.0 / np.asarray(problem("hgm").p(x).mean_std()[1])[:, 0] ** 2
 
 
 def hgm_trial(trial: int) -> dict[str, float]:

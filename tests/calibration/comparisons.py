@@ -54,7 +54,7 @@ def columns(n, rng):
     """Wrong in the first of two columns of y, and in the second."""
     x = rng.standard_normal((n, 1))
     y = rng.standard_normal((n, 2))
-    return Normal(mean=[0.4, 0.0], std=1.0), Normal(mean=[0.0, 0.4], std=1.0), x, y
+    return Normal(mean=[[0.4, 0.0]], std=1.0), Normal(mean=[[0.0, 0.4]], std=1.0), x, y
 
 
 def heavy(n, rng):
@@ -112,7 +112,7 @@ def narrow(n, rng):
 def identical(n, rng):
     """The same model in two forms."""
     x, y = gaussian(1, rng, n)
-    return Normal(mean=zero, std=1.0), -y, x, y
+    return Normal(mean=zero, std=1.0), cg.from_scores(-y), x, y
 
 
 def fitted(n, rng):
@@ -145,7 +145,8 @@ def ripple(n, rng):
 def noisy(n, rng):
     """True scores against the same with noise: a difference that is degenerate."""
     x, y = gaussian(1, rng, n)
-    return -y, -y * (1.0 + 0.3 * rng.standard_normal(n)), x, y
+    noisy = -y * (1.0 + 0.3 * rng.standard_normal(n))
+    return cg.from_scores(-y), cg.from_scores(noisy), x, y
 
 
 def four(n, rng):

@@ -40,7 +40,7 @@ def sure_sample(rng: np.random.Generator) -> tuple[Any, Any, Any, dict[str, Any]
 def rare_sample(rng: np.random.Generator) -> tuple[Any, Any, Any, dict[str, Any]]:
     x = rng.standard_normal(N)
     mean = 0.05 * np.exp(0.5 * x)
-    return cg.models.Poisson.bound(mean), x, rng.poisson(mean), {}
+    return cg.models.Poisson(mean), x, rng.poisson(mean), {}
 
 
 def study_sample(name: str, rng: np.random.Generator) -> tuple[Any, Any, Any, dict[str, Any]]:
@@ -166,7 +166,7 @@ def detectable_trial(kind: str, n: int, trial: int) -> dict[str, float]:
         size, y = seen.probability, drawn(too_sure(p, seen.probability), rng.random(n))
     else:
         mean = 2.0 * np.exp(0.4 * x[:, 0])
-        model = cg.models.Poisson.bound(mean)
+        model = cg.models.Poisson(mean)
         if "ratios" in kind:
             model = cg.from_ratio(lambda y, x: 2.0 * np.exp(0.4 * x[:, 0]) / (y + 1.0))
         seen = cg.check(model, x, rng.poisson(mean), n_locations=0, **options).detectable

@@ -75,7 +75,7 @@ def dispersed(n, rng):
     x = rng.standard_normal((n, 1))
     mean = 4 * np.exp(0.3 * x[:, 0])
     y = rng.poisson(rng.gamma(mean, 1.0))
-    return cg.models.Poisson.bound(mean), cg.models.NegativeBinomial.bound(mean, 1 / mean), x, y
+    return cg.models.Poisson(mean), cg.models.NegativeBinomial(mean, 1 / mean), x, y
 
 
 DISCRETE: dict[str, Callable[..., Any]] = {

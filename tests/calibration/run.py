@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -21,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from cells import Cell, all_cells
 from checks import CHECKS
 from composite_cells import COMPOSITE
+from kinds import KIND_CHECKS
 from report import table
 from studies import CLAIMS
 
@@ -56,6 +58,21 @@ def run_cell(cell: Cell, out: Path, pool: ProcessPoolExecutor) -> dict[int, floa
     return {trial: done[trial] for trial in range(cell.trials)}
 
 
+def with_sections(text: str, sections: list[str]) -> str:
+    """Put sections in the place of those of the same title, or before the last line."""
+    for section in sections:
+        title = section.splitlines()[0]
+        parts = re.split(r"(?m)^(?=## )", text)
+        places = [i for i, part in enumerate(parts) if part.startswith(title + "\n")]
+        if places:
+            rest = parts[places[0]].rsplit("\n\n", 1)[1] if places[0] == len(parts) - 1 else ""
+            parts[places[0]] = section + "\n" + rest
+        else:
+            parts.insert(1, section + "\n")
+        text = "".join(parts)
+    return text
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path(".calibration"))
@@ -66,10 +83,11 @@ def main() -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     cells = [cell for cell in all_cells() if options.only in cell.name]
     claims = {name: claim for name, claim in {**CLAIMS, **COMPOSITE}.items() if options.only in name}
-    checks = {name: claim for name, claim in CHECKS.items() if options.only in name}
+    every = {**CHECKS, **KIND_CHECKS}
+    checks = {name: claim for name, claim in every.items() if options.only in name}
     if not cells and not claims and not checks:
         print(f"nothing is named like {options.only!r}; there are:")
-        print("\n".join([*CLAIMS, *COMPOSITE, *CHECKS, *(cell.name for cell in all_cells())]))
+        print("\n".join([*CLAIMS, *COMPOSITE, *every, *(cell.name for cell in all_cells())]))
         return 2
     results: dict[str, dict[int, float]] = {}
     with ProcessPoolExecutor(options.processes) as pool:
@@ -89,6 +107,8 @@ def main() -> int:
     print(text)
     if options.table and not options.only:
         options.table.write_text(text)
+    elif options.table and sections:
+        options.table.write_text(with_sections(options.table.read_text(), sections))
     return 1 if failures else 0
 
 

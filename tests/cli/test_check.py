@@ -32,7 +32,7 @@ def test_formats(name, table, columns, quick, capsys):
     assert call["x"].columns == ["income"]
     np.testing.assert_allclose(np.asarray(call["x"].get_column("income")), columns["income"])
     np.testing.assert_allclose(np.asarray(call["y"]), columns["food"])
-    mean, std = call["model"].mean_std(None)
+    mean, std = call["model"].mean_std()
     np.testing.assert_allclose(mean[:, 0], columns["mu"])
     np.testing.assert_allclose(std[:, 0], 1.0)
     assert f"{name}: 90 rows" in capsys.readouterr().out
@@ -74,12 +74,13 @@ def test_several_columns_of_y(table, columns, quick):
     assert run(table(), *SEVERAL, "--mean", "mu,mu2", "--std", "sd", "--std", "sd2") == 0
     call = asked(quick)
     assert call["y"].columns == ["food", "drink"]
-    np.testing.assert_allclose(call["model"].mean_std(None)[0][:, 1], columns["mu2"])
+    np.testing.assert_allclose(call["model"].mean_std()[0][:, 1], columns["mu2"])
 
 
 def test_scores(table, columns, quick):
     assert run(table(), *ROLES[:4], "--score", "score") == 0
-    np.testing.assert_array_equal(asked(quick)["model"], columns["score"][:, None])
+    scores = asked(quick)["model"].score(columns["food"])
+    np.testing.assert_array_equal(scores, columns["score"][:, None])
 
 
 def test_text_columns_and_codes_are_categories(table, columns, quick):
@@ -121,7 +122,7 @@ def test_nulls(name, table, columns, quick, capsys):
     call = asked(quick)
     keep = np.setdiff1d(np.arange(90), [3, 5, 80])
     np.testing.assert_allclose(np.asarray(call["y"]), columns["food"][keep])
-    np.testing.assert_allclose(call["model"].mean_std(None)[0][:, 0], columns["mu"][keep])
+    np.testing.assert_allclose(call["model"].mean_std()[0][:, 0], columns["mu"][keep])
 
 
 def test_nan_counts_as_missing_and_other_columns_do_not_matter(table, columns, quick, capsys):

@@ -111,7 +111,7 @@ def test_rows_that_depend_on_each_other(table, classes, capsys):
 
 def test_a_classifier_to_import(table, classes, capsys, tmp_path):
     table(**classes)
-    (tmp_path / "mine.py").write_text(
+    (tmp_path / "mine_discrete.py").write_text(
         "import numpy as np\n"
         "class Sure:\n"
         "    classes_ = np.array(['cat', 'dog'])\n"
@@ -120,17 +120,18 @@ def test_a_classifier_to_import(table, classes, capsys, tmp_path):
         "    def predict_proba(self, X):\n"
         "        p = 1 / (1 + np.exp(-8.0 * (X['income'].to_numpy() - 2.0)))\n"
         "        return np.column_stack([1 - p, p])\n"
-        "import condgof.models\n"
-        "from condgof.models import Classifier\n"
-        "sure = Classifier(Sure().predict_proba, Sure.classes_)\n"
-        "counts = condgof.models.Poisson(mean=lambda x: np.exp(0.5 * (x['income'].to_numpy() - 2)))\n"
+        "import condgof as cg\n"
+        "sure = Sure()\n"
+        "counts = cg.models.Poisson(mean=lambda x: np.exp(0.5 * (x['income'].to_numpy() - 2)))\n"
     )
     words = ("t.csv", "--x", "income", "--y", "animal")
-    imported = as_json(capsys, *words, "--model", "mine.py:sure")
+    imported = as_json(capsys, *words, "--model", "mine_discrete.py:sure")
     columns = as_json(capsys, *words, "--prob", "p_cat,p_dog")
     assert imported["check"]["pvalue"] == columns["check"]["pvalue"]
     assert imported["check"]["locations"] == columns["check"]["locations"]
-    counts = as_json(capsys, "t.csv", "--x", "income", "--y", "visits", "--model", "mine.py:counts")
+    counts = as_json(
+        capsys, "t.csv", "--x", "income", "--y", "visits", "--model", "mine_discrete.py:counts"
+    )
     other = as_json(capsys, "t.csv", "--x", "income", "--y", "visits", "--count-mean", "expected")
     assert counts["check"]["pvalue"] == other["check"]["pvalue"]
 

@@ -103,7 +103,8 @@ def test_scores_and_models_stream(table, columns, small, quick, tmp_path, monkey
     monkeypatch.setattr(sys, "path", sys.path[:])
     (tmp_path / "mine_streamed.py").write_text(
         "import condgof as cg\nimport numpy as np\n"
-        "line = cg.models.Normal(mean=lambda x: 2.0 * x['income'], std=1.0)\nbound = np.zeros(90)\n"
+        "line = cg.models.Normal(mean=lambda x: 2.0 * x['income'], std=1.0)\n"
+        "bound = cg.from_scores(np.zeros(90))\n"
     )
     table("t.parquet")
     words = ["check", "t.parquet", "--x", "income", "--y", "food"]
@@ -113,7 +114,7 @@ def test_scores_and_models_stream(table, columns, small, quick, tmp_path, monkey
     call = quick.calls[1]
     block = call["x"].block_range(0, 90)
     np.testing.assert_allclose(
-        np.ravel(call["model"].score(block.y, block.x)), columns["mu"] - columns["food"]
+        np.ravel(call["model"](block.x).score(block.y)), columns["mu"] - columns["food"]
     )
     assert main([*words, "--model", "mine_streamed:bound"]) == 0
     income = columns["income"].tolist()

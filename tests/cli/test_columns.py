@@ -2,7 +2,8 @@
 
 import pytest
 
-from condgof.cli.check._columns import Asked, pick
+from condgof.cli.check._columns import Asked
+from condgof.cli.check._pick import pairs, pick
 from condgof.errors import InputError
 
 NAMES = ["age", "feat_1", "feat_2", "a,b", "0", "#1", "x*", "Größe", "[/]", "y", "mu", "sd", "g"]
@@ -74,6 +75,39 @@ def test_a_name_that_is_there_twice():
 def test_a_table_with_semicolons():
     with pytest.raises(InputError, match="separate the columns with commas"):
         pick(["a"], ["a;b"], "t.csv", "--x")
+
+
+def test_a_pattern_in_natural_order():
+    names = ["y_10", "y_9", "y_a", "y_1", "y_1b", "x"]
+    natural = ("y_1", "y_1b", "y_9", "y_10", "y_a")
+    assert pick(["y_*"], names, "t.csv", "--draws", natural=True) == natural
+    assert pick(["y_*"], names, "t.csv", "--x") == ("y_10", "y_9", "y_a", "y_1", "y_1b")
+    assert pick(["y_9,y_1"], names, "t.csv", "--draws", natural=True) == ("y_9", "y_1")
+
+
+def test_nothing_at_all():
+    with pytest.raises(InputError, match="--x names no column, got ','"):
+        picked(",")
+
+
+@pytest.mark.parametrize(
+    ("asked", "named", "expected"),
+    [
+        (["mu=age, sigma = 2"], 1, [("mu", "age"), ("sigma", "2")]),
+        (["mu=a,b"], 1, [("mu", "a,b")]),
+        (["mu=age", "sigma=#1"], 1, [("mu", "age"), ("sigma", "#1")]),
+        (["age=0.1,y=0.5,"], 0, [("age", "0.1"), ("y", "0.5")]),
+        (["a,b=0.5"], 0, [("a,b", "0.5")]),
+    ],
+)
+def test_pairs(asked, named, expected):
+    assert pairs(asked, NAMES, "--param", "mu=m", named=named) == expected
+
+
+@pytest.mark.parametrize("asked", ["mu", "mu=", "=m", "mu=m,s"])
+def test_what_is_no_pair(asked):
+    with pytest.raises(InputError, match=r"--param is used as in mu=m, and '.*' is no such pair"):
+        pairs([asked], NAMES, "--param", "mu=m", named=1)
 
 
 def resolve(model=False, **asked):

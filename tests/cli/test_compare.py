@@ -100,10 +100,15 @@ import numpy as np
 import condgof as cg
 flat = cg.models.Normal(mean=lambda x: np.zeros(len(x)), std=2.0)
 right = cg.models.Normal(mean=lambda x: 2.0 * np.asarray(x)[:, 0], std=1.0)
-bound = np.zeros(90)
+bound = cg.from_scores(np.zeros(90))
 positive = cg.models.Exponential(1.0)
 def broken():
     return cg.from_score(lambda y, x: 1 / 0)
+def leaving(y, x):
+    raise SystemExit(0)
+leaves = cg.from_score(leaving)
+def left():
+    raise SystemExit(1)
 """
 
 
@@ -136,6 +141,32 @@ def test_a_refuted_model(module, capsys):
 def test_a_model_that_fails_is_named(module, capsys):
     assert run(module, *BASE, *A, "--b-model", "mine.py:broken") == 2
     assert "mine.py:broken" in capsys.readouterr().err
+    Path("other.py").write_text("from mine import flat\n")
+    assert run(module, *BASE, "--a-model", "other.py:flat", "--b-model", "mine.py:broken") == 2
+    assert "The model 'mine.py:broken' failed (mine.py, line" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["leaves", "left"])
+def test_a_model_cannot_end_the_program(name, module, capsys):
+    words = (*BASE, *A, "--b-model", f"mine.py:{name}", "--fail-on-reject")
+    assert run(module, *words) == 2
+    assert (
+        f"The model 'mine.py:{name}' tried to end the program (mine.py, line" in capsys.readouterr().err
+    )
+
+
+def test_models_that_are_bound_to_rows_stream(module, table, columns, capsys, monkeypatch):
+    income = columns["income"].copy()
+    income[5] = np.nan
+    table("t.parquet", income=income)
+    words = (*BASE, "--a-model", "mine.py:bound", *B, "--drop-nulls", "--json")
+    assert run("t.parquet", *words) == 0
+    whole = json.loads(capsys.readouterr().out)
+    monkeypatch.setattr("condgof.cli.compare._sides.STREAM_BYTES", 0)
+    assert run("t.parquet", *words) == 0
+    streamed = json.loads(capsys.readouterr().out)
+    assert streamed["data"] == {**whole["data"], "streamed": True}
+    assert streamed["comparison"]["difference"] == pytest.approx(whole["comparison"]["difference"])
 
 
 CLASSIFIERS = """

@@ -29,6 +29,8 @@ def slow(model, x, y, **options):
     return test(model, x, y, **options)
 def bad(model, x, y, *, rng, engine):
     raise ValueError("[bold]broken[/bold]")
+def leaves(*_, **__):
+    raise SystemExit(0)
 """
 
 
@@ -131,6 +133,20 @@ def test_trials_that_fail(here, capsys):
     assert "ValueError: [bold]broken[/bold]" in error
     assert "--retry-failed" in error
     assert run(*words, "--method", f"{here}:bad", "--out", "other") == 2
+
+
+@pytest.mark.parametrize("option", ["--method", "--problem", "--model"])
+def test_code_that_would_end_the_program(option, here, capsys):
+    np.save("x.npy", np.arange(20.0))
+    data = ["--data", "x.npy"] if option == "--model" else []
+    problem = ["--problem", "qgm"] if option == "--method" else []
+    words = [*problem, option, f"{here}:leaves", *data, "--n", "20", "--trials", "2", "--out", "other"]
+    assert run(*words) == 2
+    printed = capsys.readouterr()
+    assert printed.err.startswith("condgof: ")
+    assert "SystemExit" in printed.err
+    assert "Traceback" not in printed.err
+    assert printed.out == ""
 
 
 def test_without_matplotlib_the_study_ends_well(here, capsys, monkeypatch):

@@ -34,7 +34,8 @@ def make_table(n=N):
 
 def arrays(n=N):
     table = make_table(n)
-    return np.asarray(table["s"]), np.column_stack([table["a"], table["b"]]), np.asarray(table["y"])
+    x, y = np.column_stack([table["a"], table["b"]]), np.asarray(table["y"])
+    return cg.from_scores(np.asarray(table["s"])), x, y
 
 
 def write(table, folder):
@@ -167,9 +168,9 @@ class TestErrors:
             cg.kcsd(model, source, rng=0, engine=client)
 
     def test_overflow(self, client):
-        s, x, y = arrays(500)
+        model, x, y = arrays(500)
         with pytest.raises(NumericalError, match="overflow"):
-            cg.kcsd(1e200 * s, x, y, solver="exact", engine=client, rng=0)
+            cg.kcsd(cg.from_scores(1e200 * model.score(y)), x, y, solver="exact", engine=client, rng=0)
 
     def test_an_asynchronous_client(self):
         class Asynchronous:

@@ -51,7 +51,7 @@ def test_on_a_cluster(client, sample, chunks, reference):
 def test_ways_to_give_the_model(client, sample, reference):
     x, y, mean, std = (client.persist(array) for array in lazy(sample, 7_001))
     functional = cg.models.Normal(mean=lambda x: x[:, 0] - x[:, 1], std=lambda x: np.exp(0.3 * x[:, 1]))
-    for model in ((mean - y) / std**2, sample[2:], functional):
+    for model in (cg.from_scores((mean - y) / std**2), sample[2:], functional):
         assert_same(cg.kcsd(model, x, y, rng=5, n_boot=200, engine=client), reference)
 
 
@@ -72,7 +72,7 @@ def test_the_other_tests_and_maps(client, sample):
         for engine in (None, client)
     )
     assert_same(far, near)
-    score = (mean - y) / std**2
+    score = cg.from_scores((mean - y) / std**2)
     near, far = (cg.ksd(score, y, rng=1, n_boot=100, engine=engine) for engine in (None, client))
     assert_same(far, near)
     for function in (cg.witness, cg.power_criterion):

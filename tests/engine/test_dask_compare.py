@@ -47,5 +47,5 @@ def test_dask_arrays(client, table):
     results = []
     for chunks, engine in ((N, 1), (2500, client)):
         x, y, m, k, s = (da.from_array(table[c].to_numpy(), chunks=chunks) for c in "aymks")
-        results.append(cg.compare((m, s), k - y, x, y, rng=1, engine=engine))
+        results.append(cg.compare((m, s), cg.from_scores(k - y), x, y, rng=1, engine=engine))
     assert_same(*results)

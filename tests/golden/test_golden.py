@@ -26,8 +26,10 @@ CASES = {
     ),
     "mmd.lgm": lambda p, x, y: cg.mmd(p, x, y, rng=1),
     "zheng.true-mixture.wild": lambda p, x, y: cg.zheng(p, x, y, rng=1, null="wild"),
-    "ksd.true-student": lambda p, x, y: cg.ksd(p.score(y, x), y, rng=1),
-    "fssd.true-student.random": lambda p, x, y: cg.fssd(p.score(y, x), y, rng=1, locations="random"),
+    "ksd.true-student": lambda p, x, y: cg.ksd(cg.from_scores(p(x).score(y)), y, rng=1),
+    "fssd.true-student.random": lambda p, x, y: cg.fssd(
+        cg.from_scores(p(x).score(y)), y, rng=1, locations="random"
+    ),
 }
 
 

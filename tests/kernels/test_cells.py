@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import condgof as cg
 from condgof.errors import InputError, InputTypeError
 from condgof.kernels import Block, Cells, cell_scales, resolve_cells
-from condgof.models._residuals import one_hot_less
+from condgof.laws._discrete import one_hot_less
 from oracle import centred_h
 
 LABELS = Cells((Block("labels", 0, 4),), "labels")

@@ -69,8 +69,8 @@ def test_the_order_of_the_rows_does_not_matter(sample, random):
     x, y, s = sample
     order = list(range(len(x)))
     random.shuffle(order)
-    plain = cg.kcsd(s, x, y, n_boot=1, rng=0)
-    mixed = cg.kcsd(s[order], x[order], y[order], n_boot=1, rng=0)
+    plain = cg.kcsd(cg.from_scores(s), x, y, n_boot=1, rng=0)
+    mixed = cg.kcsd(cg.from_scores(s[order]), x[order], y[order], n_boot=1, rng=0)
     size = np.abs(s).max() ** 2 * len(x) + 1
     assert mixed.statistic == pytest.approx(plain.statistic, rel=1e-9, abs=1e-12 * size)
 
@@ -79,8 +79,8 @@ def test_the_order_of_the_rows_does_not_matter(sample, random):
 def test_units_do_not_matter_with_median_bandwidths(sample, shift, scale):
     """Scores in other units of y are divided by the unit, and the statistic by its square."""
     x, y, s = sample
-    plain = cg.kcsd(s, x, y, n_boot=30, rng=0)
-    other = cg.kcsd(s / scale, 3 * x - shift, scale * y + shift, n_boot=30, rng=0)
+    plain = cg.kcsd(cg.from_scores(s), x, y, n_boot=30, rng=0)
+    other = cg.kcsd(cg.from_scores(s / scale), 3 * x - shift, scale * y + shift, n_boot=30, rng=0)
     size = np.abs(plain.null_distribution).max() + abs(plain.statistic)
     tolerance = 1e-9 * (1 + abs(shift) / scale)
     assert other.statistic * scale**2 == pytest.approx(
@@ -92,10 +92,10 @@ def test_units_do_not_matter_with_median_bandwidths(sample, shift, scale):
 def test_witness_is_never_negative_and_fscd_is_its_mean(sample):
     x, y, s = sample
     kernels = {"kernel_x": cg.Gaussian(1.0), "kernel_y": cg.IMQ(1.0)}
-    values = cg.witness(s, x, y, at=x, **kernels)
+    values = cg.witness(cg.from_scores(s), x, y, at=x, **kernels)
     assert (values >= 0).all()
     n, v = len(x), x[:3]
-    result = cg.fscd(s, x, y, locations=v, n_boot=1, rng=0, **kernels)
+    result = cg.fscd(cg.from_scores(s), x, y, locations=v, n_boot=1, rng=0, **kernels)
     operator = SteinOperator.of(
         x,
         y,
@@ -122,9 +122,9 @@ def test_stein_kernel_has_mean_zero_under_the_truth(name, make):
     truth, n = TRUTHS[name], 40_000
     rng = np.random.default_rng(11)
     x = rng.normal(size=(n, 1))
-    y = truth.sample(x, rng)
+    y = truth(x).sample(rng)
     kernel = CovariateKernel((OnColumns(cg.Gaussian(1.0), (0,)),))
-    operator = SteinOperator.of(x, y, truth.score(y, x), kernel, make(1.0))
+    operator = SteinOperator.of(x, y, truth(x).score(y), kernel, make(1.0))
     rows = operator.rows(np.arange(12))[:, 12:]
     error = rows.std(axis=1) / np.sqrt(rows.shape[1])
     assert (np.abs(rows.mean(axis=1)) < 5 * error).all()

@@ -10,14 +10,14 @@ from scipy.stats import binom, norm
 
 import condgof as cg
 from condgof.kernels import Gaussian
+from condgof.laws._counts import POSITIONS
+from condgof.laws._discrete import CellOutcomes, SomeRows, one_hot_less
 from condgof.locate._classes import ClassRows
 from condgof.locate._counted import CountRows, _ranges
 from condgof.locate._detectable_discrete import first_to_next, tilted
 from condgof.locate._detectable_drawn import too_sure
 from condgof.locate._effect_discrete import PROBABILITY, distances
 from condgof.locate._scatter import Scatter
-from condgof.models._lattice import POSITIONS
-from condgof.models._residuals import CellLaw, SomeRows, one_hot_less
 
 FAST = {"n_boot": 100, "engine": 1}
 N = 400
@@ -181,7 +181,7 @@ def counts_sample(dispersion=1.0, seed=0, n=N):
 
 MODELS = {
     "functional": lambda x: cg.models.Poisson(mean=mean_of),
-    "bound": lambda x: cg.models.Poisson.bound(mean_of(x)),
+    "bound": lambda x: cg.models.Poisson(mean=mean_of(x)),
     "ratios": lambda x: cg.from_ratio(lambda y, x: mean_of(x) / (y + 1)),
 }
 
@@ -221,7 +221,7 @@ def test_functional_and_bound_counts_are_the_same():
 def test_counts_of_other_families(model):
     rng = np.random.default_rng(0)
     x = rng.standard_normal((N, 2))
-    y = model.sample(x, rng)[:, 0]
+    y = model(x).sample(rng)[:, 0]
     found = cg.check(model, x, y, rng=0, **FAST)
     assert not found.rejects
     assert found.effect.interval.low == 0.0
@@ -236,7 +236,7 @@ def test_rare_counts_are_not_said_to_be_too_wide():
     """No count but 0 was observed, as was to be expected."""
     x = np.random.default_rng(0).standard_normal(N)
     mean = np.full(N, 1e-4) * np.exp(0.3 * x)
-    found = cg.check(cg.models.Poisson.bound(mean), x, np.zeros(N), rng=0, **FAST)
+    found = cg.check(cg.models.Poisson(mean=mean), x, np.zeros(N), rng=0, **FAST)
     assert not found.rejects
     for place in found.locations:
         for finding in place.findings:
@@ -304,7 +304,7 @@ def test_distances_of_shifted_counts():
 def test_tilts_move_mean_and_variance():
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(129), 5)
-    law = CellLaw(SomeRows(p), one_hot_less, 129, np.zeros(5, dtype=int))
+    law = CellOutcomes(SomeRows(p), one_hot_less, 129, np.zeros(5, dtype=int))
     by_mean, by_variance = tilted(law, POSITIONS)
     sd = np.sqrt((p * POSITIONS**2).sum(axis=1) - (p @ POSITIONS) ** 2)
     np.testing.assert_allclose(by_mean.sum(axis=1), 0.0, atol=1e-12)
@@ -317,7 +317,7 @@ def test_tilts_move_mean_and_variance():
 def test_tilts_of_ratios_are_sums_over_counts():
     x = np.linspace(0, 1, 6)
     model = cg.from_ratio(lambda y, x: (1 + x) / (y + 1))
-    law = model.residuals(np.arange(6) % 3, x, "full").law
+    law = model(x).residuals(np.arange(6) % 3, "full").outcomes
     by_mean, _ = tilted(law, None)
     p, k = law.probabilities, np.arange(law.probabilities.shape[1])
     z = (k - (p @ k)[:, None]) / np.sqrt((p @ k**2) - (p @ k) ** 2)[:, None]
@@ -339,7 +339,7 @@ def test_what_could_have_been_seen_of_two_classes_is_seen():
 
 
 def test_the_most_probable_class_yields_to_the_next():
-    law = CellLaw(SomeRows(np.array([[0.5, 0.2, 0.3]])), one_hot_less, 3, np.zeros(1, dtype=int))
+    law = CellOutcomes(SomeRows(np.array([[0.5, 0.2, 0.3]])), one_hot_less, 3, np.zeros(1, dtype=int))
     np.testing.assert_allclose(first_to_next(law), [[-1.0, 0.0, 1.0]])
 
 
@@ -373,7 +373,7 @@ def test_bars_of_counts_sum_to_one_and_have_names():
     poisson = cg.models.Poisson(mean=2.0)
 
     def below(rows, counts):
-        return poisson.cdf_grid(counts, np.zeros(len(rows)), len(rows))
+        return poisson(n=len(rows)).cdf_grid(counts)
 
     view = CountRows(y, mean, std, below, None, np.arange(6), "y")
     bars = view.bars(np.arange(6), np.ones(6))
@@ -419,7 +419,7 @@ def test_a_shift_of_counts_has_its_size():
     mean = 30.0 * mean_of(x)
     y = rng.poisson(mean)
     low = mean + 0.5 - 0.5 * np.sqrt(4 * mean + 1)  # mean = low + √low
-    found = cg.check(cg.models.Poisson.bound(low), x, y, rng=0, n_locations=0, n_boot=20, engine=1)
+    found = cg.check(cg.models.Poisson(mean=low), x, y, rng=0, n_locations=0, n_boot=20, engine=1)
     assert found.effect.interval.estimate == pytest.approx(1.0, abs=0.1)
 
 

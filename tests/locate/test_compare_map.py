@@ -38,7 +38,15 @@ def test_values_of_the_dense_formula(solver, d_y):
     x, y = rng.normal(size=(60, 2)), rng.normal(size=(60, d_y))
     p, q, at = 0.5 - y, -1.4 * y, rng.normal(size=(5, 2))
     found = cg.compare_map(
-        p, q, x, y, at=at, kernel_x=cg.Gaussian(0.8), kernel_y=cg.Gaussian(0.9), solver=solver, rng=0
+        cg.from_scores(p),
+        cg.from_scores(q),
+        x,
+        y,
+        at=at,
+        kernel_x=cg.Gaussian(0.8),
+        kernel_y=cg.Gaussian(0.9),
+        solver=solver,
+        rng=0,
     )
     values, unbiased, noise = slow_map(x, y, p, q, at, 0.8, 0.9)
     tolerance = 1e-9 if solver == "exact" else 2e-3
@@ -53,6 +61,7 @@ def test_values_of_the_dense_formula(solver, d_y):
 def test_swapping_the_models_changes_the_sign(seed, n):
     rng = np.random.default_rng(seed)
     x, y, p, q = rng.normal(size=(4, n, 1))
+    p, q = cg.from_scores(p), cg.from_scores(q)
     one, other = (cg.compare_map(a, b, x, y, rng=0) for a, b in ((p, q), (q, p)))
     np.testing.assert_allclose(other.values, -one.values, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(other.noise, one.noise, rtol=1e-9, atol=1e-12)
@@ -116,4 +125,6 @@ def test_refused():
     with pytest.raises(InputError, match="different names"):
         cg.compare_map(young, south, x, y, names=("a", "a"))
     with pytest.raises(SupportError):
-        cg.compare_map(cg.models.Exponential(1.0), cg.models.Normal(mean=0.0, std=1.0), x[["age"]], y)
+        cg.compare_map(
+            cg.models.Exponential(scale=1.0), cg.models.Normal(mean=0.0, std=1.0), x[["age"]], y
+        )

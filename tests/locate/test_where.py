@@ -8,11 +8,11 @@ import condgof as cg
 import oracle
 from condgof.engine import as_engine
 from condgof.kernels import Gaussian
+from condgof.laws import as_model
 from condgof.locate._bench import Bench, local_kernel
 from condgof.locate._search import OVERLAP, Search, choose
 from condgof.locate._where import examine, step_down
 from condgof.methods import Design, Scored, Units
-from condgof.models import as_model
 from condgof.null import Dependence
 from condgof.sample import Sample, Seed
 
@@ -73,7 +73,7 @@ def test_the_statistic_of_a_place_is_that_of_fscd(bench):
     kernel_x = place.kernel.shown(2)
     pvalues = [
         cg.fscd(
-            rows.scores[some], rows.x[some], rows.y[some], locations=place.point[None],
+            cg.from_scores(rows.scores[some]), rows.x[some], rows.y[some], locations=place.point[None],
             kernel_x=kernel_x, kernel_y=Gaussian(bandwidth), n_boot=2000, rng=1,
         ).pvalue
         for bandwidth in (1.0, 4.0)

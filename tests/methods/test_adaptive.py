@@ -15,6 +15,7 @@ from condgof.errors import CondgofError, InputError, InputTypeError, Unsupported
 from condgof.methods import _adaptive_design
 from condgof.null import bootstrap_weights
 from condgof.sample import Seed
+from own_laws import OfX, model_of
 
 SCALES_X, SCALES_Y = (1.0, 0.5, 0.25), (4.0, 2.0, 1.0, 0.5)
 SHORT = {"rng": 3, "n_boot": 60, "engine": 1}
@@ -182,7 +183,7 @@ class TestDetails:
 
     def test_a_score_alone_says_what_it_cannot_see(self):
         x, y, mean, std = draw()
-        for model in ((mean - y) / std**2, cg.from_score(lambda y, x: -y)):
+        for model in (cg.from_scores((mean - y) / std**2), cg.from_score(lambda y, x: -y)):
             result = cg.adaptive(model, x, y, **SHORT)
             assert result.details["standardized_by"] == "it is"
             assert "not by weight" in result.details["notes"][-1]
@@ -378,8 +379,8 @@ def test_multinomial_draws():
         assert row["pvalue"] == (1 + (draws >= row["statistic"]).sum()) / 61
 
 
-class OnlyCdf(cg.models.ConditionalModel):
-    def cdf(self, y, x):
+class OnlyCdf(OfX):
+    def cdf(self, y):
         from scipy.special import ndtr
 
         return ndtr(np.ravel(y))
@@ -387,12 +388,14 @@ class OnlyCdf(cg.models.ConditionalModel):
 
 def test_a_model_with_nothing_but_a_cdf():
     x, y, _, _ = draw(60)
-    result = cg.adaptive(OnlyCdf(), x, y, **SHORT)
+    model = model_of(OnlyCdf)
+    result = cg.adaptive(model, x, y, **SHORT)
     same = cg.adaptive((np.zeros(60), np.ones(60)), x, y, **SHORT)
     assert result.pvalue == same.pvalue
-    with pytest.raises(UnsupportedModelError, match=r"no score. It can take: adaptive"):
-        cg.kcsd(OnlyCdf(), x, y)
-    assert cg.kcsd(OnlyCdf(), x, y, standardize="auto", **SHORT).pvalue > 0
+    # Without a score, kcsd compares what there is, and says so.
+    plain, auto = (cg.kcsd(model, x, y, standardize=s, **SHORT) for s in ("none", "auto"))
+    assert plain.pvalue == auto.pvalue
+    assert plain.details["standardized_by"] == "normal scores of the model's CDF"
 
 
 class TestErrors:
@@ -429,7 +432,7 @@ class TestErrors:
     def test_options(self, options, error, message):
         x, y, mean, std = draw()
         with pytest.raises(error, match=message):
-            cg.adaptive((mean - y) / std**2, x, y, **options)
+            cg.adaptive(cg.from_scores((mean - y) / std**2), x, y, **options)
 
     @pytest.mark.parametrize(
         ("change", "error", "message"),
@@ -448,12 +451,12 @@ class TestErrors:
         x, y, mean, std = draw()
         x, y, s = change(x, y, (mean - y) / std**2)
         with pytest.raises(error, match=message):
-            cg.adaptive(s, x, y, rng=0, solver=solver)
+            cg.adaptive(cg.from_scores(s), x, y, rng=0, solver=solver)
 
     def test_a_model_that_can_do_nothing(self):
-        class Nothing(cg.models.ConditionalModel):
+        class Nothing(OfX):
             pass
 
         x, y, _, _ = draw()
         with pytest.raises(UnsupportedModelError, match=r"no score. No test can take it"):
-            cg.adaptive(Nothing(), x, y)
+            cg.adaptive(model_of(Nothing), x, y)

@@ -25,6 +25,11 @@ from condgof.stein import SteinOperator, joint_sweep
 Normal = cg.models.Normal
 
 
+def by_scores(p, q, x, y, **options):
+    """Compare two arrays of scores."""
+    return cg.compare(cg.from_scores(p), cg.from_scores(q), x, y, **options)
+
+
 def sample(n=40, d_x=2, d_y=1, seed=0):
     rng = np.random.default_rng(seed)
     x, y = rng.normal(size=(n, d_x)), rng.normal(size=(n, d_y)) @ np.triu(np.full((d_y, d_y), 0.7))
@@ -48,7 +53,7 @@ def test_values_of_the_dense_formula(solver, d_y, kernel_y):
     """With every row a landmark the low-rank solver gives the very same difference, too."""
     x, y, p, q = sample(d_y=d_y)
     options = {} if solver == "exact" else {"rank": 40, "tolerance": 1e-13}
-    result = cg.compare(
+    result = by_scores(
         p, q, x, y, kernel_x=cg.Gaussian(1.5), kernel_y=kernel_y, solver=solver, rng=0, **options
     )
     kernel = oracle.KERNELS[type(kernel_y).__name__]
@@ -66,7 +71,7 @@ def test_values_of_the_dense_formula(solver, d_y, kernel_y):
 def test_lowrank_discrepancies_are_those_of_functions_that_the_models_share():
     """Derivatives are seen through the span of K(S, ·): G K⁻¹ Gᵀ in place of their own product."""
     x, y, p, q = sample(d_y=2)
-    result = cg.compare(
+    result = by_scores(
         p, q, x, y, kernel_x=cg.Gaussian(1.5), kernel_y=cg.Gaussian(0.8), rng=0,
         solver="lowrank", rank=40, tolerance=1e-13,
     )  # fmt: skip
@@ -86,7 +91,7 @@ def test_lowrank_discrepancies_are_those_of_functions_that_the_models_share():
 
 def test_the_interval_ends_where_the_test_changes_its_mind():
     x, y, p, q = sample(60)
-    result = cg.compare(p, q, x, y, rng=0)
+    result = by_scores(p, q, x, y, rng=0)
     cube, cross = result.details["skewness"]
     a, b = (2 * cube + 3 * cross) / 6, (cube + 3 * cross) / 6
     for end, z in zip(result.interval, (norm.isf(0.025), norm.ppf(0.025)), strict=True):
@@ -106,15 +111,15 @@ def test_lowrank_agrees_with_exact():
 
 def test_auto_is_exact_for_few_rows_and_says_so():
     x, y, p, q = sample()
-    assert cg.compare(p, q, x, y).solver == "exact"
-    assert cg.compare(p, q, x, y, rank=20).solver == "lowrank"
+    assert by_scores(p, q, x, y).solver == "exact"
+    assert by_scores(p, q, x, y, rank=20).solver == "lowrank"
 
 
 @pytest.mark.parametrize("solver", ["exact", "lowrank"])
 @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
 def test_a_model_against_itself(solver, alternative):
     x, y, p, _ = sample()
-    result = cg.compare(p, p.copy(), x, y, solver=solver, alternative=alternative, rng=0)
+    result = by_scores(p, p.copy(), x, y, solver=solver, alternative=alternative, rng=0)
     assert result.pvalue == 1
     assert (result.statistic, result.difference, result.interval) == (0, 0, (0, 0))
     assert result.worse is None
@@ -124,13 +129,13 @@ def test_the_same_model_in_other_arithmetic_is_the_same():
     x, y, _, _ = sample(200)
     same = Normal(mean=lambda x: x @ [1.0, 0.5], std=1 / 3.0)
     scores = (x @ [1.0, 0.5] - y[:, 0]) * 9.0
-    assert cg.compare(same, scores, x, y, rng=0).pvalue == 1
+    assert cg.compare(same, cg.from_scores(scores), x, y, rng=0).pvalue == 1
 
 
 def test_a_difference_far_below_the_scores_is_still_seen():
     """Ten digits below: the variance must not come from differences of large sums."""
     x, y, p, _ = sample(200)
-    near, far = (cg.compare(p, p + e * y, x, y, rng=0) for e in (1e-9, 1e-3))
+    near, far = (by_scores(p, p + e * y, x, y, rng=0) for e in (1e-9, 1e-3))
     assert near.statistic == pytest.approx(far.statistic, rel=0.02)
 
 
@@ -140,7 +145,7 @@ def test_models_that_differ_in_a_few_of_many_rows_are_not_the_same():
     x, y = rng.normal(size=(6000, 1)), rng.normal(size=6000)
     other = -y
     other[[5, 600, 4444]] += 3.0
-    result = cg.compare(-y, other, x, y, rng=0)
+    result = by_scores(-y, other, x, y, rng=0)
     assert result.solver == "lowrank"
     assert 0 < result.pvalue < 1
     assert result.details["standard_error"] > 0
@@ -168,13 +173,13 @@ def same(a, b, tolerance=1e-7):
 @given(comparisons())
 def test_swapping_the_models_changes_signs_only(case):
     x, y, p, q = case
-    one, other = cg.compare(p, q, x, y, rng=0), cg.compare(q, p, x, y, rng=0)
+    one, other = by_scores(p, q, x, y, rng=0), by_scores(q, p, x, y, rng=0)
     assert other.statistic == pytest.approx(-one.statistic, rel=1e-9, abs=1e-9)
     assert other.pvalue == pytest.approx(one.pvalue, rel=1e-8)
     assert other.interval == pytest.approx((-one.interval[1], -one.interval[0]), rel=1e-7, abs=1e-12)
-    greater = cg.compare(p, q, x, y, alternative="greater", rng=0).pvalue
-    assert cg.compare(q, p, x, y, alternative="less", rng=0).pvalue == pytest.approx(greater, rel=1e-8)
-    assert cg.compare(p, q, x, y, alternative="less", rng=0).pvalue == pytest.approx(1 - greater)
+    greater = by_scores(p, q, x, y, alternative="greater", rng=0).pvalue
+    assert by_scores(q, p, x, y, alternative="less", rng=0).pvalue == pytest.approx(greater, rel=1e-8)
+    assert by_scores(p, q, x, y, alternative="less", rng=0).pvalue == pytest.approx(1 - greater)
     assert one.pvalue == pytest.approx(2 * min(greater, 1 - greater), rel=1e-8)
 
 
@@ -183,8 +188,8 @@ def test_the_order_of_the_rows_does_not_matter(case, random):
     order = list(range(len(case[0])))
     random.shuffle(order)
     same(
-        cg.compare(case[2], case[3], case[0], case[1], rng=0),
-        cg.compare(case[2][order], case[3][order], case[0][order], case[1][order], rng=0),
+        by_scores(case[2], case[3], case[0], case[1], rng=0),
+        by_scores(case[2][order], case[3][order], case[0][order], case[1][order], rng=0),
     )
 
 
@@ -198,8 +203,8 @@ def test_any_affine_units_of_y_and_units_of_x_give_the_same(case, seed):
     back = np.linalg.inv(b)
     a = rng.uniform(0.1, 10.0, x.shape[1])
     same(
-        cg.compare(p, q, x, y, rng=0),
-        cg.compare(p @ back, q @ back, a * x - 3.0, y @ b.T + 7.0, rng=0),
+        by_scores(p, q, x, y, rng=0),
+        by_scores(p @ back, q @ back, a * x - 3.0, y @ b.T + 7.0, rng=0),
         1e-6,
     )
 
@@ -224,7 +229,7 @@ def test_tiles_and_threads(case, tile, threads):
 @pytest.mark.parametrize("solver", ["exact", "lowrank"])
 def test_any_number_of_threads_gives_the_very_same(solver):
     x, y, p, q = sample(300)
-    results = [cg.compare(p, q, x, y, rng=3, engine=k, solver=solver) for k in (1, 3)]
+    results = [by_scores(p, q, x, y, rng=3, engine=k, solver=solver) for k in (1, 3)]
     assert results[0].statistic == pytest.approx(results[1].statistic, rel=1e-12)
     assert results[0].pvalue == results[1].pvalue
 
@@ -235,7 +240,7 @@ def test_level_of_equally_wrong_models():
     for trial in range(trials):
         rng = np.random.default_rng([trial, 77])
         x, y = rng.normal(size=(60, 1)), rng.normal(size=60)
-        result = cg.compare(0.3 - y, -0.3 - y, x, y, rng=0, engine=1)
+        result = by_scores(0.3 - y, -0.3 - y, x, y, rng=0, engine=1)
         rejected["two-sided"] += result.reject()
         rejected["less"] += norm.cdf(result.statistic) <= 0.05
     low, high = binom.ppf(5e-5, trials, 0.05), binom.isf(5e-5, trials, 0.05)
@@ -247,7 +252,7 @@ def test_a_degenerate_difference_does_not_reject():
     for trial in range(100):
         rng = np.random.default_rng([trial, 78])
         x, y = rng.normal(size=(100, 1)), rng.normal(size=100)
-        rejected += cg.compare(-y, -y * (1 + 0.3 * rng.normal(size=100)), x, y, rng=0, engine=1).reject()
+        rejected += by_scores(-y, -y * (1 + 0.3 * rng.normal(size=100)), x, y, rng=0, engine=1).reject()
     assert rejected <= binom.isf(1e-4, 100, 0.05)
 
 
@@ -280,7 +285,8 @@ def test_supports_that_differ_are_compared_where_both_live():
     x, y = positive()
     p, q = Normal(mean=1.0, std=0.6), cg.models.LogNormal(0.0, 0.5)
     result = cg.compare(p, q, x, y, rng=0)
-    declared = cg.compare(cg.models.with_support(p, low=0.0), q, x, y, rng=0)
+    own = cg.models.with_support(cg.from_scores((1.0 - y) / 0.6**2), low=0.0)  # the scores of p
+    declared = cg.compare(own, q, x, y, rng=0)
     assert result.statistic == pytest.approx(declared.statistic, rel=1e-12)
     assert any("supports differ" in note for note in result.details["notes"])
     assert not any("supports differ" in note for note in declared.details["notes"])
@@ -367,8 +373,8 @@ def test_dask_arrays(tmp_path):
     frame.to_parquet(tmp_path / "t.parquet")
     source = cg.scan(tmp_path / "t.parquet", x="a", y="y")
     lazy = [da.from_array(v, chunks=1700) for v in (x, y, m, s, k - y)]
-    result = cg.compare((lazy[2], lazy[3]), lazy[4], lazy[0], lazy[1], rng=0)
-    plain = cg.compare((m, s), k - y, source, rng=0)
+    result = cg.compare((lazy[2], lazy[3]), cg.from_scores(lazy[4]), lazy[0], lazy[1], rng=0)
+    plain = cg.compare((m, s), cg.from_scores(k - y), source, rng=0)
     assert result.statistic == pytest.approx(plain.statistic, rel=1e-8)
 
 
@@ -377,7 +383,7 @@ def test_dask_arrays(tmp_path):
 
 def test_a_result_reads_pickles_and_goes_to_json():
     x, y, p, q = sample(200)
-    result = cg.compare(p, q, x, y, names=("old", "new"), rng=4)
+    result = by_scores(p, q, x, y, names=("old", "new"), rng=4)
     assert isinstance(result, cg.Comparison | cg.GofResult)
     text = str(result)
     assert "comparison of old and new, n = 200" in text
@@ -390,7 +396,7 @@ def test_a_result_reads_pickles_and_goes_to_json():
     assert plain["interval"] == list(result.interval)
     assert result.confidence_interval(0.95) == pytest.approx(result.interval)
     assert result.confidence_interval(0.5)[0] > result.interval[0]
-    assert cg.compare(p, q, x, y, rng=result.seed).pvalue == result.pvalue
+    assert by_scores(p, q, x, y, rng=result.seed).pvalue == result.pvalue
     with pytest.raises(AttributeError):
         result.pvalue = 0.5
 
@@ -410,7 +416,7 @@ def test_a_result_reads_pickles_and_goes_to_json():
 def test_wrong_options(options, error, words):
     x, y, p, q = sample()
     with pytest.raises(error, match=words):
-        cg.compare(p, q, x, y, **options)
+        by_scores(p, q, x, y, **options)
 
 
 def test_an_error_says_which_model_it_is_about():
@@ -418,11 +424,11 @@ def test_an_error_says_which_model_it_is_about():
     bad = q.copy()
     bad[3] = np.nan
     with pytest.raises(NonFiniteError, match=r"Model 'new': .* 1 of 40 rows"):
-        cg.compare(p, bad, x, y, names=("old", "new"))
+        by_scores(p, bad, x, y, names=("old", "new"))
     with pytest.raises(InputTypeError, match="Model 'q': Cannot make a model of str"):
-        cg.compare(p, "model", x, y)
+        cg.compare(cg.from_scores(p), "model", x, y)
     with pytest.raises(ShapeError, match=r"Model 'p': .*bound to 3 rows"):
-        cg.compare(p[:3], q, x, y)
+        by_scores(p[:3], q, x, y)
 
 
 def test_discrete_against_continuous_is_refused():
@@ -441,3 +447,19 @@ def test_a_notebook_shows_what_came_out():
     right, wrong = (cg.models.Normal(mean=lambda x, d=d: x + d, std=1.0) for d in (0.0, 1.0))
     shown = cg.compare(right, wrong, x, y, rng=0)._repr_html_()
     assert "compare: q fits worse than p at the 5% level" in shown
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda x: cg.from_draws(x[:, None] + np.arange(9.0)), "no score .draws have no density"),
+        (lambda x: cg.from_pit(np.full(len(x), 0.5)), "no score"),
+        (lambda x: cg.from_quantiles(x[:, None] + [-1.0, 1.0], [0.2, 0.8]), "cells of its own"),
+        (lambda x: cg.from_intervals(x - 1, x + 1, 0.9), "cells of its own.* check or adaptive"),
+    ],
+)
+def test_predictions_without_common_ground_are_refused(make, message):
+    x = np.linspace(-1, 1, 30)
+    y = x + np.random.default_rng(0).normal(size=30)
+    with pytest.raises(UnsupportedModelError, match=rf"Model 'p'.*{message}"):
+        cg.compare(make(x), make(x), x, y)

@@ -165,16 +165,16 @@ def test_any_number_of_threads_gives_the_very_same(solver):
 
 def test_many_rows_of_many_classes_are_never_one_large_array():
     """Residuals are made for some rows at a time, and give the same."""
-    from condgof.models import _common_cells
+    from condgof.stein import _common
 
     x, y, p, q = labels(6000, 20)
     models = cg.probabilities(p), cg.probabilities(q)
     plain = cg.compare(*models, x, y, rng=0)
-    held, _common_cells.HELD = _common_cells.HELD, 1000
+    held, _common.HELD = _common.HELD, 1000
     try:
         lazy = cg.compare(*models, x, y, rng=0)
     finally:
-        _common_cells.HELD = held
+        _common.HELD = held
     assert lazy.solver == plain.solver == "lowrank"
     assert lazy.statistic == pytest.approx(plain.statistic, rel=1e-12)
 
@@ -227,14 +227,14 @@ def test_counts_of_a_wide_range_go_into_few_cells():
 
 
 def test_cells_of_counts_hold_all_probability():
-    from condgof.models import common_cells
     from condgof.sample import Sample
+    from condgof.stein import common_cells
 
     x, y = counts(50)
-    seen = common_cells([Poisson(rate), Binomial(30, 0.2)], Sample.of(x, y))
+    seen = common_cells([Poisson(rate)(x), Binomial(30, 0.2)(x)], Sample.of(x, y))
     for p in seen.probabilities:
         np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
-    wide = common_cells([Poisson(rate)], Sample.of(x, 20 * y))
+    wide = common_cells([Poisson(rate)(x)], Sample.of(x, 20 * y))
     np.testing.assert_allclose(wide.probabilities[0].sum(axis=1), 1.0, rtol=1e-12)
     assert (np.bincount(wide.codes)[1:] > 0).all()
 
@@ -242,7 +242,7 @@ def test_cells_of_counts_hold_all_probability():
 def test_binomial_scipy_and_numbered_classes_against_poisson():
     x, y = counts(200, mean=2.0)
     mean = rate(x, 2.0)
-    a, b = Poisson.bound(mean), Binomial.bound(np.full(200, 40.0), mean / 40.0)
+    a, b = Poisson(mean), Binomial(np.full(200, 40.0), mean / 40.0)
     one = cg.compare(a, b, x, y, rng=0)
     assert cg.compare(a, stats.binom(40, mean / 40.0), x, y, rng=0).statistic == one.statistic
     p = stats.binom.pmf(np.arange(41), 40, mean[:, None] / 40.0)
@@ -278,8 +278,8 @@ def test_statsmodels_counts():
     fit = sm.GLM(y, sm.add_constant(x), family=sm.families.Poisson()).fit()
     mean = np.asarray(fit.predict(sm.add_constant(x)))
     design = sm.add_constant(x)
-    found = cg.compare(fit, NegativeBinomial.bound(mean, np.full(300, 0.5)), design, y, rng=0)
-    plain = cg.compare(Poisson.bound(mean), stats.nbinom(2, 2 / (2 + mean)), design, y, rng=0)
+    found = cg.compare(fit, NegativeBinomial(mean, np.full(300, 0.5)), design, y, rng=0)
+    plain = cg.compare(Poisson(mean), stats.nbinom(2, 2 / (2 + mean)), design, y, rng=0)
     assert found.statistic == pytest.approx(plain.statistic, rel=1e-9)
 
 

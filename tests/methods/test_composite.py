@@ -13,6 +13,7 @@ import condgof as cg
 from condgof.errors import InputError, InputTypeError, RefitError, UnsupportedModelError
 from condgof.null import pvalue
 from condgof.sample import Seed, Use
+from own_laws import OfX, model_of
 
 N_BOOT = 19
 
@@ -285,7 +286,7 @@ def test_a_callable_statistic_gets_the_models_and_its_options(curve):
 
     def largest(model, x, y, *, power=1.0, rng=None):
         assert rng == 3
-        mean, std = model.mean_std(x)
+        mean, std = model(x).mean_std()
         return float(np.abs((y - mean[:, 0]) / std[:, 0]).max() ** power)
 
     result = cg.composite(line_fit, x, y, statistic=largest, n_boot=N_BOOT, rng=3, engine=1, power=2.0)
@@ -390,7 +391,7 @@ def test_a_slow_loop_gives_the_same_for_counts(curve, statistic):
     result = cg.composite(fit, x, y, statistic=statistic, n_boot=5, rng=3, engine=1)
     fitted, expected = fit(x, y), []
     for b in range(1, 6):
-        drawn = fitted.sample(x, Seed.of(3).stream(Use.REPLICATE, b, 0))[:, 0]
+        drawn = fitted(x).sample(Seed.of(3).stream(Use.REPLICATE, b, 0))[:, 0]
         expected.append(test(fit(x, drawn), x, drawn, rng=3).statistic)
     np.testing.assert_allclose(result.null_distribution, expected, rtol=1e-8, atol=1e-12)
 
@@ -460,17 +461,23 @@ def test_fit_may_take_an_rng(curve):
 
 
 def test_a_fit_that_returns_one_object_again_and_again_is_refused(curve):
-    from condgof.models import Normal
-
     x, y = curve
 
     class Shared:
         def __call__(self, x, y):
             self.mean, self.std = line_fit(x, y)
-            return self.model
+            return model_of(Late)
+
+    class Late(OfX):
+        """What it draws depends on the object that is fitted anew."""
+
+        def sample(self, rng):
+            return shared.mean + shared.std * rng.standard_normal(len(self.x))
+
+        def score(self, y):
+            return (shared.mean - y) / shared.std**2
 
     shared = Shared()
-    shared.model = Normal(mean=lambda x: shared.mean, std=lambda x: shared.std)
     with pytest.raises(InputError, match="return a new one"):
         cg.composite(shared, x, y, n_boot=3, rng=0, engine=1)
 
@@ -478,7 +485,7 @@ def test_a_fit_that_returns_one_object_again_and_again_is_refused(curve):
 @pytest.mark.parametrize(
     "model",
     [
-        lambda x, y: x - y,
+        lambda x, y: cg.from_scores(x - y),
         lambda x, y: cg.from_score(lambda y, x: x[:, None] - y[:, None]),
         lambda x, y: cg.from_log_prob(lambda y, x: -0.5 * (y - x) ** 2),
     ],

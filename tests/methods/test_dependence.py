@@ -99,7 +99,7 @@ def test_zheng_draws_are_the_dense_formula():
 def test_fssd_and_ksd_use_the_same_signs():
     scores = X - Y
     for said in ({"dependence": 6}, {"groups": CODES}):
-        ksd = cg.ksd(scores, Y, kernel_y=cg.Gaussian(1.0), n_boot=20, rng=1, **said)
+        ksd = cg.ksd(cg.from_scores(scores), Y, kernel_y=cg.Gaussian(1.0), n_boot=20, rng=1, **said)
         h = oracle.stein_h(Y[:, None], scores[:, None], oracle.gaussian, 1.0)
         weights = Dependence(said.get("dependence"), said.get("groups")).weights(
             "wild", 300, 20, Seed.of(1)
@@ -108,7 +108,13 @@ def test_fssd_and_ksd_use_the_same_signs():
             ksd.null_distribution, dense_draws(h, weights.block(0, 300)), rtol=1e-8, atol=1e-9
         )
         fssd = cg.fssd(
-            scores, Y, locations=[[0.0], [1.0]], kernel_y=cg.Gaussian(1.0), n_boot=20, rng=1, **said
+            cg.from_scores(scores),
+            Y,
+            locations=[[0.0], [1.0]],
+            kernel_y=cg.Gaussian(1.0),
+            n_boot=20,
+            rng=1,
+            **said,
         )
         assert fssd.null == ksd.null
         assert fssd.details.items() >= {k: v for k, v in ksd.details.items() if k != "notes"}.items()
@@ -269,7 +275,7 @@ def test_optimize_splits_time_and_groups():
     assert result.details["n_train"] == 60
     result = cg.fscd(LINE, X, Y, groups=CODES, n_boot=50, rng=1, n_locations=1)
     assert (result.n, result.details["n_train"], result.details["groups"]) == (220, 80, 11)
-    result = cg.fssd(X - Y, Y, groups=CODES, n_boot=50, rng=1, n_locations=1)
+    result = cg.fssd(cg.from_scores(X - Y), Y, groups=CODES, n_boot=50, rng=1, n_locations=1)
     assert (result.n, result.details["groups"]) == (220, 11)
     with pytest.raises(InputError, match="fewer than 2 are left"):
         cg.fscd(LINE, X, Y, groups=np.arange(300) > 100, n_boot=50, rng=1)
@@ -341,7 +347,7 @@ def test_errors(options, error, match):
 def test_errors_of_names_and_of_zheng(tmp_path):
     frame = pd.DataFrame({"a": X, "b": Y})
     with pytest.raises(InputError, match="'a', 'b'"):
-        cg.kcsd(np.zeros((300, 1)), frame, Y, groups="school")
+        cg.kcsd(cg.from_scores(np.zeros((300, 1))), frame, Y, groups="school")
     with pytest.raises(InputError, match="null='wild'"):
         cg.zheng(LINE, X, Y, groups=CODES)
     with pytest.raises(InputError, match="Pass a block length"):

@@ -10,9 +10,9 @@ from scipy.stats import binom
 
 import condgof as cg
 from condgof.errors import InputError, InputTypeError, UnsupportedModelError
+from condgof.laws import _discrete as residuals_module
+from condgof.laws._discrete import FULL, PLAIN
 from condgof.methods._solve import MILDER
-from condgof.models import _residuals as residuals_module
-from condgof.models._discrete import FULL, PLAIN
 from condgof.study import problem
 from oracle import gaussian, gram, u_statistic
 
@@ -21,11 +21,11 @@ N = 60
 X = RNG.normal(size=(N, 2))
 P = RNG.dirichlet([1.0, 2.0, 0.5], size=N)
 MODEL = cg.probabilities(P)
-Y = MODEL.sample(None, RNG)[:, 0]
+Y = MODEL.sample(RNG)[:, 0]
 K = {"kernel_x": cg.Gaussian(1.2), "rng": 0}
-C = np.asarray(MODEL.residuals(Y, None, PLAIN).values)
+C = np.asarray(MODEL.residuals(Y, PLAIN).values)
 COUNTS = cg.models.Poisson(mean=lambda x: np.exp(0.5 * x[:, 0]))
-Y_COUNTS = COUNTS.sample(X, RNG)[:, 0]
+Y_COUNTS = COUNTS(X).sample(RNG)[:, 0]
 
 
 def near(v):
@@ -47,7 +47,7 @@ class TestValues:
         def seen(y):  # in standard deviations, to the nearest eighth
             return np.clip(np.floor(8 * (y - mean[:, None]) / np.sqrt(mean[:, None]) + 0.5) / 8, -8, 8)
 
-        p = np.exp(np.stack([COUNTS.log_prob(np.full(N, s), X) for s in support], axis=1))
+        p = np.exp(np.stack([COUNTS(X).log_prob(np.full(N, s)) for s in support], axis=1))
         at, own = seen(support[None, :]), seen(Y_COUNTS[:, None])[:, 0]
         h = np.empty((N, N))
         for i in range(N):
@@ -83,7 +83,7 @@ class TestValues:
 
     def test_adaptive_scales(self):
         result = cg.adaptive(MODEL, X, Y, scale_x="none", rng=0)
-        r = np.asarray(MODEL.residuals(Y, None, FULL).values)
+        r = np.asarray(MODEL.residuals(Y, FULL).values)
         parts = {"labels": r[:, :3], "ranks": r[:, 3:5], "surprise": r[:, 5:]}
         assert len(result.details["scales"]) == 9
         for scale in result.details["scales"]:
@@ -96,7 +96,7 @@ class TestValues:
 
     def test_ranks_and_surprise(self):
         """By definition: y among the t most probable classes, and log p(y|x), less their means."""
-        r = np.asarray(MODEL.residuals(Y, None, FULL).values)
+        r = np.asarray(MODEL.residuals(Y, FULL).values)
         for i in range(N):
             order = np.argsort(-P[i], kind="stable")
             for t in (1, 2):
@@ -277,7 +277,7 @@ def test_many_classes_take_little_memory():
     P = rng.random((n, count), dtype=np.float32).astype(np.float64)
     P /= P.sum(axis=1, keepdims=True)
     model = cg.probabilities(P)
-    y = model.sample(None, rng)[:, 0].astype(int)
+    y = model.sample(rng)[:, 0].astype(int)
     with mock.patch.object(residuals_module, "HELD", 2**20):
         tracemalloc.start()
         result = cg.kcsd(model, x, y, rng=0, n_boot=50, rank=60)

@@ -13,9 +13,11 @@ FORMS = {
     "fscd-given": lambda p, x, y, **k: cg.fscd(p, x, y, locations=np.eye(5, x.shape[1]), **k),
     "fscd-random": lambda *a, **k: cg.fscd(*a, locations="random", **k),
     "fscd-optimize": lambda *a, **k: cg.fscd(*a, **k),
-    "ksd": lambda p, x, y, **k: cg.ksd(p.score(y, x), y, **k),
-    "fssd-random": lambda p, x, y, **k: cg.fssd(p.score(y, x), y, locations="random", **k),
-    "fssd-optimize": lambda p, x, y, **k: cg.fssd(p.score(y, x), y, **k),
+    "ksd": lambda p, x, y, **k: cg.ksd(cg.from_scores(p(x).score(y)), y, **k),
+    "fssd-random": lambda p, x, y, **k: cg.fssd(
+        cg.from_scores(p(x).score(y)), y, locations="random", **k
+    ),
+    "fssd-optimize": lambda p, x, y, **k: cg.fssd(cg.from_scores(p(x).score(y)), y, **k),
 }
 
 

@@ -17,16 +17,16 @@ def draw(n=80, seed=0):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, 2))
     model = cg.models.Normal(mean=lambda x: x, cov=COV)
-    return model, x, model.sample(x, rng)
+    return model, x, model(x).sample(rng)
 
 
 def by_hand(model, x, y, by):
     """Coordinates and scores from the formulas, for a Gaussian with covariance COV."""
     if by == "none":
-        return y, model.score(y, x)
+        return y, model(x).score(y)
     if by == "marginals":
         std = np.sqrt(np.diag(COV))
-        return (y - x) / std, model.score(y, x) * std
+        return (y - x) / std, model(x).score(y) * std
     u = np.linalg.solve(np.linalg.cholesky(COV), (y - x).T).T
     return u, -u
 
@@ -43,7 +43,7 @@ def test_arrays(form, by):
         locations = [[0.0, 0.0], [1.0, -1.0]] if form == "given" else form
         return cg.fscd(model, x, y, locations=locations, n_locations=2, **options, **SHORT)
 
-    got, wanted = run(model, y, standardize=by), run(s, u)
+    got, wanted = run(model, y, standardize=by), run(cg.from_scores(s), u)
     assert got.pvalue == wanted.pvalue
     assert got.statistic == pytest.approx(wanted.statistic, rel=1e-8)
     assert got.kernel_y.bandwidth == pytest.approx(wanted.kernel_y.bandwidth)
@@ -73,7 +73,7 @@ def test_errors(test):
     with pytest.raises(InputError, match="standardize must be one of"):
         test(model, x, y, standardize="yes")
     with pytest.raises(UnsupportedModelError, match="It can take: 'none'"):
-        test(model.score(y, x), x, y, standardize="mean_std")
+        test(cg.from_scores(model(x).score(y)), x, y, standardize="mean_std")
 
 
 N = 6_000
@@ -120,6 +120,6 @@ def test_a_source(form, table, tmp_path):
 def test_dask_arrays(form, table):
     lazy = {name: da.from_array(values, chunks=2500) for name, values in table.items()}
     x = da.stack([lazy["a"], lazy["b"]], axis=1)
-    wanted = FORMS[form](lazy["s"], x, lazy["u"], rank=60, **SHORT)
+    wanted = FORMS[form](cg.from_scores(lazy["s"]), x, lazy["u"], rank=60, **SHORT)
     got = FORMS[form]((lazy["mu"], lazy["sd"]), x, lazy["y"], standardize="cdf", rank=60, **SHORT)
     assert_same(got, wanted)

@@ -93,7 +93,7 @@ def test_ways_to_give_the_model_agree(one_file, reference):
     source = scan(one_file)
     mean, std, s = (np.asarray(TABLE[name]) for name in ("mu", "sd", "s"))
     functional = cg.models.Normal(mean=lambda x: x[:, 0] - x[:, 1], std=lambda x: np.exp(0.3 * x[:, 1]))
-    for model in (cg.columns(score="s"), (mean, std), s, functional):
+    for model in (cg.columns(score="s"), (mean, std), cg.from_scores(s), functional):
         result = cg.kcsd(model, source, rng=5, solver="lowrank")
         assert result.pvalue == reference.pvalue
         assert result.statistic == pytest.approx(reference.statistic, rel=1e-8)
@@ -104,7 +104,7 @@ def test_close_to_the_same_sample_in_memory(one_file, reference):
     x = np.column_stack([TABLE["a"], TABLE["b"]])
     kernels = {"kernel_x": reference.kernel_x, "kernel_y": reference.kernel_y}
     s, y = np.asarray(TABLE["s"]), np.asarray(TABLE["y"])
-    exact = cg.kcsd(s, x, y, rng=5, solver="exact", **kernels)
+    exact = cg.kcsd(cg.from_scores(s), x, y, rng=5, solver="exact", **kernels)
     assert reference.statistic == pytest.approx(
         exact.statistic, abs=0.02 * exact.null_distribution.std()
     )
@@ -116,7 +116,7 @@ def test_a_small_source_is_read_and_tested_exactly(tmp_path):
     source = scan(write(table, tmp_path / "files", 3))
     result = cg.kcsd(MODEL, source, rng=2)
     x = np.column_stack([table["a"], table["b"]])
-    again = cg.kcsd(np.asarray(table["s"]), x, np.asarray(table["y"]), rng=2)
+    again = cg.kcsd(cg.from_scores(np.asarray(table["s"])), x, np.asarray(table["y"]), rng=2)
     assert (result.solver, result.n) == ("exact", 400)
     assert result.pvalue == again.pvalue
     assert result.statistic == pytest.approx(again.statistic, rel=1e-9)
@@ -151,10 +151,10 @@ def test_rows_left_out_count_for_nothing(one_file):
     test = np.setdiff1d(np.arange(N), train)
     x = np.column_stack([TABLE["a"], TABLE["b"]])[test]
     kernels = {"kernel_x": result.kernel_x, "kernel_y": result.kernel_y}
+    s, y = (np.asarray(TABLE[name])[test] for name in ("s", "y"))
     exact = cg.fscd(
-        np.asarray(TABLE["s"])[test], x, np.asarray(TABLE["y"])[test], locations=result.locations,
-        solver="exact", n_boot=200, rng=0, **kernels,
-    )  # fmt: skip
+        cg.from_scores(s), x, y, locations=result.locations, solver="exact", n_boot=200, rng=0, **kernels
+    )
     sd = exact.null_distribution.std()
     assert result.statistic == pytest.approx(exact.statistic, abs=0.03 * sd)
     assert result.null_distribution.std() == pytest.approx(sd, rel=0.35)
@@ -190,7 +190,11 @@ class TestErrors:
         [
             (lambda s: cg.kcsd(MODEL, s, np.ones(N)), InputError, "brings its own y"),
             (lambda s: cg.kcsd(MODEL, s, solver="exact"), InputError, "in memory"),
-            (lambda s: cg.kcsd(np.ones(5), s), ShapeError, "bound to 5 rows and the source has 10000"),
+            (
+                lambda s: cg.kcsd(cg.from_scores(np.ones(5)), s),
+                ShapeError,
+                "bound to 5 rows and the source has 10000",
+            ),
             (lambda s: cg.kcsd(cg.columns(mean="mu", std="sdd"), s), CondgofError, "'sdd'"),
             (lambda s: cg.kcsd(MODEL, np.ones(9)), InputTypeError, "y is missing"),
             (lambda s: cg.kcsd(MODEL, np.arange(9.0), np.arange(9.0)), InputTypeError, "scan"),

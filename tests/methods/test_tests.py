@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import condgof as cg
-from condgof.errors import InputError
+from condgof.errors import InputError, UnsupportedModelError
 from condgof.study import problem
 
 
@@ -24,9 +24,9 @@ TESTS = {
     "fscd-optimize": lambda m, x, y, **k: cg.fscd(m, x, y, **k),
     "fscd-random": lambda m, x, y, **k: cg.fscd(m, x, y, locations="random", **k),
     "fscd-given": lambda m, x, y, **k: cg.fscd(m, x, y, locations=x[:3], **k),
-    "ksd": lambda m, x, y, **k: cg.ksd(m.score(y, x), y, **k),
+    "ksd": lambda m, x, y, **k: cg.ksd(cg.from_scores(m(x).score(y)), y, **k),
     "fssd": lambda m, x, y, **k: cg.fssd(
-        m.score(y, x), y, **{n: v for n, v in k.items() if n != "memory"}
+        cg.from_scores(m(x).score(y)), y, **{n: v for n, v in k.items() if n != "memory"}
     ),
 }
 
@@ -123,9 +123,9 @@ class TestOptimize:
 
     def test_bound_models_are_split_with_the_sample(self, hgm):
         model, x, y = hgm
-        mean, std = model.mean_std(x)
+        mean, std = model(x).mean_std()
         functional, bound = cg.fscd(model, x, y, rng=0), cg.fscd((mean, std), x, y, rng=0)
-        scores = cg.fscd(model.score(y, x), x, y, rng=0)
+        scores = cg.fscd(cg.from_scores(model(x).score(y)), x, y, rng=0)
         assert functional.pvalue == bound.pvalue == scores.pvalue
         assert functional.statistic == pytest.approx(bound.statistic, rel=1e-12)
 
@@ -156,10 +156,10 @@ class TestOptimize:
 
     def test_a_shift_of_x_changes_nothing(self, hgm):
         model, x, y = hgm
-        s = model.score(y, x)
+        s = model(x).score(y)
         for kernel in (cg.Gaussian(), cg.Laplace()):
-            plain = cg.fscd(s, x, y, rng=0, kernel_x=kernel, n_boot=50)
-            moved = cg.fscd(s, x + 2.0**20, y, rng=0, kernel_x=kernel, n_boot=50)
+            plain = cg.fscd(cg.from_scores(s), x, y, rng=0, kernel_x=kernel, n_boot=50)
+            moved = cg.fscd(cg.from_scores(s), x + 2.0**20, y, rng=0, kernel_x=kernel, n_boot=50)
             assert moved.details["criterion_before"] == pytest.approx(
                 plain.details["criterion_before"], rel=1e-6
             )
@@ -170,7 +170,7 @@ class TestOptimize:
         result = cg.fscd(model, x, y, rng=0, kernel_x=kernel, n_locations=2)
         assert result.kernel_x.factors[1].kernel == cg.Laplace(1.0)
         wide = np.column_stack([x, np.full(len(x), 2.0)])
-        bound = model.score(y, x)
+        bound = cg.from_scores(model(x).score(y))
         result = cg.fscd(bound, wide, y, rng=0, n_locations=2)
         np.testing.assert_array_equal(result.locations[:, 3], 2.0)
 
@@ -179,7 +179,7 @@ class TestFssd:
     Y = np.random.default_rng(0).standard_t(3, size=(1500, 2))
 
     def test_optimised_and_random(self):
-        model = cg.models.Normal(mean=[0.0, 0.0], std=1.0)
+        model = cg.models.Normal(mean=[[0.0, 0.0]], std=1.0)
         result = cg.fssd(model, self.Y, rng=0)
         assert result.reject(0.01)
         assert result.details["criterion_after"] > result.details["criterion_before"]
@@ -190,16 +190,31 @@ class TestFssd:
 
     def test_units_do_not_matter(self):
         """Optimised in units of the bandwidth, so that data in millimetres do as well as in metres."""
-        plain = cg.fssd(cg.models.Normal(mean=[0.0, 0.0], std=1.0), self.Y, rng=0)
-        milli = cg.fssd(cg.models.Normal(mean=[0.0, 0.0], std=1e3), 1e3 * self.Y, rng=0)
+        plain = cg.fssd(cg.models.Normal(mean=[[0.0, 0.0]], std=1.0), self.Y, rng=0)
+        milli = cg.fssd(cg.models.Normal(mean=[[0.0, 0.0]], std=1e3), 1e3 * self.Y, rng=0)
         np.testing.assert_allclose(milli.locations, 1e3 * plain.locations, rtol=1e-4)
         assert milli.pvalue == plain.pvalue
+
+    @pytest.mark.parametrize(
+        ("model", "seen"),
+        [
+            (cg.models.Exponential(1.0), r"log\(y - low\)"),
+            (cg.from_draws(np.random.default_rng(1).exponential(size=(200, 50))), "normal scores"),
+        ],
+        ids=["bounded", "without a score"],
+    )
+    def test_y_is_compared_as_it_is_or_not_at_all(self, model, seen):
+        """Locations are points of y: the scores of something else have no place there."""
+        y = np.random.default_rng(0).exponential(size=200)
+        with pytest.raises(UnsupportedModelError, match=f"is compared as {seen}.* Use ksd"):
+            cg.fssd(model, y, rng=0)
+        assert not cg.ksd(model, y, rng=0).reject(0.01)
 
 
 def test_random_locations_follow_a_gaussian_fitted_to_x():
     rng = np.random.default_rng(0)
     x = rng.multivariate_normal([5.0, -3.0], [[2.0, 1.2], [1.2, 1.0]], size=2000)
-    result = cg.fscd(np.ones(2000), x, rng.normal(size=2000), locations="random",
+    result = cg.fscd(cg.from_scores(np.ones(2000)), x, rng.normal(size=2000), locations="random",
                      n_locations=3000, n_boot=1, rng=0, kernel_x=cg.Gaussian(1.0))  # fmt: skip
     np.testing.assert_allclose(result.locations.mean(axis=0), x.mean(axis=0), atol=0.15)
     np.testing.assert_allclose(np.cov(result.locations.T), np.cov(x.T), atol=0.2)
@@ -207,7 +222,8 @@ def test_random_locations_follow_a_gaussian_fitted_to_x():
 
 def test_tiny_samples_tie_with_their_own_statistic():
     """With three rows a quarter of all signs give the statistic itself; the p-value says so."""
-    result = cg.kcsd([3.0, 2.5, 2.0], [0.0, 0.1, 0.2], [1.0, 1.5, 2.0], n_boot=4000, rng=0)
+    model = cg.from_scores([3.0, 2.5, 2.0])
+    result = cg.kcsd(model, [0.0, 0.1, 0.2], [1.0, 1.5, 2.0], n_boot=4000, rng=0)
     equal = (result.null_distribution == result.statistic).mean()
     assert 0.2 < equal < 0.3
     assert result.pvalue >= equal

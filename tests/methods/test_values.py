@@ -28,7 +28,9 @@ def test_kcsd_with_the_median_heuristic(name, d_x, d_y):
     sigma_x, sigma_y = oracle.median_distance(x), oracle.median_distance(y)
     matrix = oracle.gram(x, x, kernel, sigma_x) * oracle.stein_h(y, s, kernel, sigma_y)
     make = getattr(cg, name)
-    result = cg.kcsd(s, x, y, kernel_x=make("median"), kernel_y=make("median"), n_boot=1, rng=0)
+    result = cg.kcsd(
+        cg.from_scores(s), x, y, kernel_x=make("median"), kernel_y=make("median"), n_boot=1, rng=0
+    )
     close(result.statistic, len(x) * oracle.u_statistic(matrix))
     close([result.kernel_x.bandwidth, result.kernel_y.bandwidth], [sigma_x, sigma_y])
 
@@ -45,18 +47,18 @@ def test_fscd_witness_and_criterion(name, d_x, d_y):
     def matrix(locations):
         return oracle.finite_matrix(x, h, locations, kernel, 2.5, d_y)
 
-    result = cg.fscd(s, x, y, locations=sets[0], n_boot=1, rng=0, **kernels)
+    result = cg.fscd(cg.from_scores(s), x, y, locations=sets[0], n_boot=1, rng=0, **kernels)
     close(result.statistic, len(x) * oracle.u_statistic(matrix(sets[0])))
     close(
-        cg.witness(s, x, y, at=sets[0], **kernels),
+        cg.witness(cg.from_scores(s), x, y, at=sets[0], **kernels),
         [oracle.witness(x, h, v, kernel, 2.5, d_y) for v in sets[0]],
     )
     close(
-        cg.power_criterion(s, x, y, at=sets[0], **kernels),
+        cg.power_criterion(cg.from_scores(s), x, y, at=sets[0], **kernels),
         [oracle.criterion(matrix(v[None])) for v in sets[0]],
     )
     close(
-        cg.power_criterion(s, x, y, at=sets, reg=0.3, **kernels),
+        cg.power_criterion(cg.from_scores(s), x, y, at=sets, reg=0.3, **kernels),
         [oracle.criterion(matrix(v), reg=0.3) for v in sets],
     )
 
@@ -71,7 +73,14 @@ def test_null_draws(null):
     h = oracle.stein_h(y, s, oracle.gaussian, 1.2)
     matrix = oracle.gram(x, x, oracle.gaussian, 2.5) * h
     result = cg.kcsd(
-        s, x, y, kernel_x=cg.Gaussian(2.5), kernel_y=cg.Gaussian(1.2), null=null, n_boot=7, rng=5
+        cg.from_scores(s),
+        x,
+        y,
+        kernel_x=cg.Gaussian(2.5),
+        kernel_y=cg.Gaussian(1.2),
+        null=null,
+        n_boot=7,
+        rng=5,
     )
     weights = bootstrap_weights(null, n, 7, Seed.of(5)).block(0, n)
     if null == "wild":
@@ -89,9 +98,12 @@ def test_the_unconditional_ancestors(name, d_y):
     _, y, s = draw(1, d_y)
     kernel, make = oracle.KERNELS[name], getattr(cg, name)
     h = oracle.stein_h(y, s, kernel, 1.2)
-    close(cg.ksd(s, y, kernel_y=make(1.2), n_boot=1).statistic, len(y) * oracle.u_statistic(h))
+    close(
+        cg.ksd(cg.from_scores(s), y, kernel_y=make(1.2), n_boot=1).statistic,
+        len(y) * oracle.u_statistic(h),
+    )
     locations = np.random.default_rng(1).normal(size=(4, d_y))
-    result = cg.fssd(s, y, locations=locations, kernel_y=make(1.2), n_boot=1)
+    result = cg.fssd(cg.from_scores(s), y, locations=locations, kernel_y=make(1.2), n_boot=1)
     wanted = oracle.finite_set_statistic(y, s, locations, kernel, 1.2)
     close(result.statistic, len(y) * wanted)
 
@@ -102,26 +114,26 @@ def test_laplace_and_products_on_x():
     k = oracle.gram(x[:, [2, 0]], x[:, [2, 0]], oracle.laplace, 1.5)
     k *= oracle.gram(x[:, [1]], x[:, [1]], oracle.gaussian, 0.7)
     kernel_x = cg.Laplace(1.5).on(2, 0) * cg.Gaussian(0.7).on(1)
-    result = cg.kcsd(s, x, y, kernel_x=kernel_x, kernel_y=cg.Gaussian(1.2), n_boot=1)
+    result = cg.kcsd(cg.from_scores(s), x, y, kernel_x=kernel_x, kernel_y=cg.Gaussian(1.2), n_boot=1)
     close(result.statistic, len(x) * oracle.u_statistic(k * h))
 
 
 def test_scale_x_divides_by_standard_deviations():
     x, y, s = draw(3, 1)
-    plain = cg.kcsd(s, x / x.std(axis=0, ddof=1), y, n_boot=20, rng=0)
-    scaled = cg.kcsd(s, x, y, scale_x="std", n_boot=20, rng=0)
+    plain = cg.kcsd(cg.from_scores(s), x / x.std(axis=0, ddof=1), y, n_boot=20, rng=0)
+    scaled = cg.kcsd(cg.from_scores(s), x, y, scale_x="std", n_boot=20, rng=0)
     close(scaled.statistic, plain.statistic)
     v = x[:3]
     close(
-        cg.witness(s, x, y, at=v, scale_x="std"),
-        cg.witness(s, x / x.std(axis=0, ddof=1), y, at=v / x.std(axis=0, ddof=1)),
+        cg.witness(cg.from_scores(s), x, y, at=v, scale_x="std"),
+        cg.witness(cg.from_scores(s), x / x.std(axis=0, ddof=1), y, at=v / x.std(axis=0, ddof=1)),
     )
-    result = cg.fscd(s, x, y, locations=v, scale_x="std", n_boot=1)
+    result = cg.fscd(cg.from_scores(s), x, y, locations=v, scale_x="std", n_boot=1)
     close(result.locations, v)
 
 
 def test_the_criterion_is_zero_where_there_are_no_data():
     x, y, s = draw(1, 1)
-    far = cg.power_criterion(s, x, y, at=[1e6], kernel_x=cg.Gaussian(1.0))
+    far = cg.power_criterion(cg.from_scores(s), x, y, at=[1e6], kernel_x=cg.Gaussian(1.0))
     assert far[0] == 0.0
-    assert cg.witness(s, x, y, at=[1e6], kernel_x=cg.Gaussian(1.0))[0] == 0.0
+    assert cg.witness(cg.from_scores(s), x, y, at=[1e6], kernel_x=cg.Gaussian(1.0))[0] == 0.0

@@ -17,7 +17,7 @@ SCORES = X.sum(axis=1) - Y
 
 
 def statistic(x, y, scores=SCORES, **options):
-    return cg.kcsd(scores, x, y, n_boot=5, rng=0, **options).statistic
+    return cg.kcsd(cg.from_scores(scores), x, y, n_boot=5, rng=0, **options).statistic
 
 
 WANTED = statistic(X, Y)
@@ -62,9 +62,9 @@ class TestWhatJustWorks:
         state = np.random.get_state()
         model = cg.normal(mean=X.sum(axis=1), std=np.ones(N))
         cg.kcsd(model, X, Y, rng=0)
-        cg.fscd(SCORES, X, Y, rng=0)
-        cg.kcsd(SCORES, frame, Y, rng=0)
-        cg.power_criterion(SCORES, X, Y, at=X)
+        cg.fscd(cg.from_scores(SCORES), X, Y, rng=0)
+        cg.kcsd(cg.from_scores(SCORES), frame, Y, rng=0)
+        cg.power_criterion(cg.from_scores(SCORES), X, Y, at=X)
         np.testing.assert_array_equal(X, before[0])
         np.testing.assert_array_equal(Y, before[1])
         np.testing.assert_array_equal(SCORES, before[2])
@@ -79,7 +79,7 @@ class TestWhatJustWorks:
 
     def test_a_constant_column_is_left_out_and_noted(self):
         x = np.column_stack([X, np.full(N, 7.0)])
-        result = cg.kcsd(SCORES, x, Y, n_boot=5, rng=0)
+        result = cg.kcsd(cg.from_scores(SCORES), x, Y, n_boot=5, rng=0)
         assert result.statistic == pytest.approx(WANTED, rel=1e-12)
         assert "constant: 'x3'" in str(result)
 
@@ -102,11 +102,13 @@ class TestFrames:
         ids=["str", "category", "string", "object", "polars", "polars-categorical"],
     )
     def test_text_columns_get_the_categorical_kernel(self, frame):
-        result = cg.kcsd(SCORES, frame, Y, n_boot=5, rng=0)
+        result = cg.kcsd(cg.from_scores(SCORES), frame, Y, n_boot=5, rng=0)
         assert "Categorical(0.5).on('kind')" in repr(result.kernel_x)
         codes = np.column_stack([X[:, 0], [0, 1, 2, 0] * 10])
         kernel = cg.Gaussian(result.kernel_x.factors[0].kernel.bandwidth).on(0)
-        by_hand = cg.kcsd(SCORES, codes, Y, kernel_x=kernel * cg.Categorical().on(1), n_boot=5, rng=0)
+        by_hand = cg.kcsd(
+            cg.from_scores(SCORES), codes, Y, kernel_x=kernel * cg.Categorical().on(1), n_boot=5, rng=0
+        )
         assert result.statistic == pytest.approx(by_hand.statistic, rel=1e-12)
 
     def test_models_get_the_frame(self):
@@ -127,19 +129,19 @@ class TestFrames:
 
     def test_locations_as_a_frame(self):
         at = pd.DataFrame({"kind": ["w", "u"], "a": [0.0, 1.0]})
-        assert cg.witness(SCORES, self.FRAME, Y, at=at).shape == (2,)
+        assert cg.witness(cg.from_scores(SCORES), self.FRAME, Y, at=at).shape == (2,)
         with pytest.raises(InputError, match="'q' is not a level of column 'kind'"):
-            cg.witness(SCORES, self.FRAME, Y, at=at.assign(kind="q"))
+            cg.witness(cg.from_scores(SCORES), self.FRAME, Y, at=at.assign(kind="q"))
         with pytest.raises(InputError, match="lacks the column 'a'"):
-            cg.witness(SCORES, self.FRAME, Y, at=at[["kind"]])
+            cg.witness(cg.from_scores(SCORES), self.FRAME, Y, at=at[["kind"]])
         with pytest.raises(InputTypeError, match="must be a frame"):
-            cg.witness(SCORES, self.FRAME, Y, at=[[0.0, 1.0]])
+            cg.witness(cg.from_scores(SCORES), self.FRAME, Y, at=[[0.0, 1.0]])
 
     @pytest.mark.parametrize(
         ("column", "message"),
         [
             (["u", None] * 20, "missing values in 20 of 40 rows, the first in row 1"),
-            (pd.date_range("2020-01-01", periods=N), "neither numeric nor text"),
+            (pd.timedelta_range("1h", periods=N), "lengths of time"),
             ([1.0, np.nan] * 20, "NaN or infinite values in 20 of 40 rows, the first in row 1"),
             ([1j] * N, "neither numeric nor text"),
             ([{"a": 1}] * N, "neither numeric nor text"),
@@ -148,26 +150,28 @@ class TestFrames:
     )
     def test_bad_columns(self, column, message):
         with pytest.raises(CondgofError, match=message):
-            cg.kcsd(SCORES, self.FRAME.assign(bad=column), Y)
+            cg.kcsd(cg.from_scores(SCORES), self.FRAME.assign(bad=column), Y)
 
     @pytest.mark.parametrize("dtype", [object, "str", "string", "category"])
     def test_digits_that_are_text_stay_text(self, dtype):
         """A postal code is no number, whichever way the frame holds its strings."""
         frame = self.FRAME.assign(zip=pd.Series(["02139", "10027"] * 20, dtype=dtype))
-        result = cg.kcsd(SCORES, frame, Y, n_boot=5, rng=0)
+        result = cg.kcsd(cg.from_scores(SCORES), frame, Y, n_boot=5, rng=0)
         assert "Categorical(0.5).on('kind', 'zip')" in repr(result.kernel_x)
         with pytest.raises(InputTypeError, match="y"):
-            cg.kcsd(SCORES, X, pd.Series(["0.3", "0.4"] * 20, dtype=object))
+            cg.kcsd(cg.from_scores(SCORES), X, pd.Series(["0.3", "0.4"] * 20, dtype=object))
 
     def test_polars_structs_are_refused(self):
         frame = pl.DataFrame({"a": X[:, 0], "s": [{"u": 1}] * N})
         with pytest.raises(ShapeError, match="holds arrays, not numbers"):
-            cg.kcsd(SCORES, frame, Y)
+            cg.kcsd(cg.from_scores(SCORES), frame, Y)
         with pytest.raises(ShapeError, match="holds arrays, not numbers"):
-            cg.kcsd(SCORES, pl.DataFrame({"a": X}), Y)
+            cg.kcsd(cg.from_scores(SCORES), pl.DataFrame({"a": X}), Y)
 
     def test_categorical_locations_are_named(self):
-        result = cg.fscd(SCORES, self.FRAME, Y, locations="random", n_locations=2, n_boot=5, rng=0)
+        result = cg.fscd(
+            cg.from_scores(SCORES), self.FRAME, Y, locations="random", n_locations=2, n_boot=5, rng=0
+        )
         for label, point in zip(result.details["location_labels"], result.locations, strict=True):
             assert label["a"] == point[0]
             assert label["kind"] == "uvw"[int(point[1])]
@@ -175,11 +179,11 @@ class TestFrames:
 
     def test_text_in_y(self):
         with pytest.raises(InputTypeError, match="y column 'kind' holds text"):
-            cg.kcsd(SCORES, X, self.FRAME[["kind"]])
+            cg.kcsd(cg.from_scores(SCORES), X, self.FRAME[["kind"]])
 
     def test_an_empty_frame(self):
         with pytest.raises(ShapeError, match="without columns"):
-            cg.kcsd(SCORES, pd.DataFrame(index=range(N)), Y)
+            cg.kcsd(cg.from_scores(SCORES), pd.DataFrame(index=range(N)), Y)
 
 
 def with_bad(a, *rows, value=np.nan):
@@ -216,23 +220,23 @@ class TestBadInput:
     )  # fmt: skip
     def test_data(self, x, y, error, message):
         with pytest.raises(error, match=message) as caught:
-            cg.kcsd(np.zeros(np.shape(y)[:1]), x, y)
+            cg.kcsd(cg.models.Normal(mean=0.0, std=1.0), x, y)
         assert isinstance(caught.value, (ValueError, TypeError))
 
     def test_counts_are_on_the_error(self):
         with pytest.raises(NonFiniteError) as caught:
-            cg.kcsd(SCORES, with_bad(X, 3, 7), Y)
+            cg.kcsd(cg.from_scores(SCORES), with_bad(X, 3, 7), Y)
         assert (caught.value.count, caught.value.first_row) == (2, 3)
 
     @pytest.mark.parametrize("shape", [(N, N), (1, N), (N, 2), (N + 1,), (N - 1, 1)])
     def test_arrays_of_scores(self, shape):
         with pytest.raises(ShapeError):
-            cg.kcsd(np.zeros(shape), X, Y)
+            cg.kcsd(cg.from_scores(np.zeros(shape)), X, Y)
 
     @pytest.mark.parametrize("value", [np.nan, np.inf])
     def test_scores_that_are_not_finite(self, value):
         with pytest.raises(NonFiniteError, match=r"scores .* in 2 of 40 rows, the first in row 5"):
-            cg.kcsd(with_bad(SCORES, 5, 6, value=value), X, Y)
+            cg.kcsd(cg.from_scores(with_bad(SCORES, 5, 6, value=value)), X, Y)
 
     @pytest.mark.parametrize(
         ("options", "message"),
@@ -253,7 +257,7 @@ class TestBadInput:
     )
     def test_options(self, options, message):
         with pytest.raises(CondgofError, match=message):
-            cg.kcsd(SCORES, X, Y, **options)
+            cg.kcsd(cg.from_scores(SCORES), X, Y, **options)
 
     @pytest.mark.parametrize(
         ("options", "message"),
@@ -278,28 +282,28 @@ class TestBadInput:
     )
     def test_options_of_fscd(self, options, message):
         with pytest.raises(CondgofError, match=message):
-            cg.fscd(SCORES, X, Y, **options)
+            cg.fscd(cg.from_scores(SCORES), X, Y, **options)
 
     @pytest.mark.parametrize("options", [{"locations": "best"}, {"locations": np.zeros((2, 3))},
                                          {"locations": [["a"]]}, {"n_locations": 0}])  # fmt: skip
     def test_options_of_fssd(self, options):
         with pytest.raises(CondgofError, match="locations"):
-            cg.fssd(SCORES, Y, **options)
+            cg.fssd(cg.from_scores(SCORES), Y, **options)
 
     def test_options_are_by_keyword_only(self):
         with pytest.raises(TypeError):
-            cg.kcsd(SCORES, X, Y, cg.Gaussian())
+            cg.kcsd(cg.from_scores(SCORES), X, Y, cg.Gaussian())
 
     @pytest.mark.parametrize("size", [1e160, 1e200])
     def test_scores_that_overflow(self, size):
         huge = SCORES * size
         for run in (
-            lambda: cg.kcsd(huge, X, Y),
-            lambda: cg.kcsd(huge, X, Y, solver="lowrank"),
-            lambda: cg.fscd(huge, X, Y),
-            lambda: cg.fssd(huge, Y),
-            lambda: cg.witness(huge, X, Y, at=X[:2]),
-            lambda: cg.power_criterion(huge, X, Y, at=X[:2]),
+            lambda: cg.kcsd(cg.from_scores(huge), X, Y),
+            lambda: cg.kcsd(cg.from_scores(huge), X, Y, solver="lowrank"),
+            lambda: cg.fscd(cg.from_scores(huge), X, Y),
+            lambda: cg.fssd(cg.from_scores(huge), Y),
+            lambda: cg.witness(cg.from_scores(huge), X, Y, at=X[:2]),
+            lambda: cg.power_criterion(cg.from_scores(huge), X, Y, at=X[:2]),
         ):
             with pytest.raises(InputError, match="overflow"), np.errstate(all="ignore"):
                 run()
@@ -316,26 +320,29 @@ class TestBadInput:
 
     def test_complex_locations(self):
         with pytest.raises(InputTypeError, match="complex"):
-            cg.witness(SCORES, X, Y, at=X[:2] + 1j)
+            cg.witness(cg.from_scores(SCORES), X, Y, at=X[:2] + 1j)
 
     def test_huge_values(self):
         with pytest.raises(InputError, match="overflow"):
-            cg.kcsd(SCORES, X * 1e200, Y)
+            cg.kcsd(cg.from_scores(SCORES), X * 1e200, Y)
 
 
 class TestSeed:
     def test_a_generator_is_advanced(self):
         rng = np.random.default_rng(0)
-        first, second = cg.kcsd(SCORES, X, Y, rng=rng), cg.kcsd(SCORES, X, Y, rng=rng)
+        first, second = (
+            cg.kcsd(cg.from_scores(SCORES), X, Y, rng=rng),
+            cg.kcsd(cg.from_scores(SCORES), X, Y, rng=rng),
+        )
         assert first.seed != second.seed
-        again = cg.kcsd(SCORES, X, Y, rng=np.random.default_rng(0))
+        again = cg.kcsd(cg.from_scores(SCORES), X, Y, rng=np.random.default_rng(0))
         np.testing.assert_array_equal(first.null_distribution, again.null_distribution)
 
     def test_fresh_entropy_is_kept(self):
-        fresh = cg.kcsd(SCORES, X, Y)
-        again = cg.kcsd(SCORES, X, Y, rng=fresh.seed)
+        fresh = cg.kcsd(cg.from_scores(SCORES), X, Y)
+        again = cg.kcsd(cg.from_scores(SCORES), X, Y, rng=fresh.seed)
         np.testing.assert_array_equal(fresh.null_distribution, again.null_distribution)
-        assert cg.kcsd(SCORES, X, Y).seed != fresh.seed
+        assert cg.kcsd(cg.from_scores(SCORES), X, Y).seed != fresh.seed
 
     def test_uses_have_streams_of_their_own(self):
         seed = Seed.of(3)
@@ -349,10 +356,10 @@ class TestWhatOnceBroke:
     def test_masked_scores_means_and_locations_are_missing(self):
         masked = np.ma.masked_where(np.arange(N) < 5, SCORES)
         for run in (
-            lambda: cg.kcsd(masked, X, Y),
+            lambda: cg.kcsd(cg.from_scores(masked), X, Y),
             lambda: cg.kcsd((masked, np.ones(N)), X, Y),
             lambda: cg.kcsd(cg.from_score(lambda y, x: masked), X, Y),
-            lambda: cg.witness(SCORES, X, Y, at=np.ma.masked_greater(X[:3], -9)),
+            lambda: cg.witness(cg.from_scores(SCORES), X, Y, at=np.ma.masked_greater(X[:3], -9)),
         ):
             with pytest.raises(NonFiniteError):
                 run()
@@ -360,53 +367,60 @@ class TestWhatOnceBroke:
     @pytest.mark.parametrize("at", [[["1", "2"]], np.array([["2020-01-01"] * 2], dtype="M8[D]")])
     def test_locations_are_read_like_x(self, at):
         for run in (
-            lambda: cg.witness(SCORES, X, Y, at=at),
-            lambda: cg.fssd(np.c_[SCORES, SCORES], np.c_[Y, X[:, 0]], locations=at),
+            lambda: cg.witness(cg.from_scores(SCORES), X, Y, at=at),
+            lambda: cg.fssd(cg.from_scores(np.c_[SCORES, SCORES]), np.c_[Y, X[:, 0]], locations=at),
         ):
             with pytest.raises(InputTypeError, match="real numbers"):
                 run()
 
     def test_a_series_is_a_frame_of_one_column(self):
         levels = pd.Series([1, 2] * 20, dtype="category")
-        assert "Categorical" in repr(cg.kcsd(SCORES, levels, Y, n_boot=2).kernel_x)
+        assert "Categorical" in repr(cg.kcsd(cg.from_scores(SCORES), levels, Y, n_boot=2).kernel_x)
         with pytest.raises(InputTypeError, match="must be numeric"):
-            cg.kcsd(SCORES, X, levels)
+            cg.kcsd(cg.from_scores(SCORES), X, levels)
         named = cg.kcsd(
-            SCORES, pd.Series(X[:, 0], name="age").to_frame(), Y, kernel_x=cg.IMQ().on("age")
+            cg.from_scores(SCORES),
+            pd.Series(X[:, 0], name="age").to_frame(),
+            Y,
+            kernel_x=cg.IMQ().on("age"),
         )
         assert (
             named.kernel_x
-            == cg.kcsd(SCORES, pd.Series(X[:, 0], name="age"), Y, kernel_x=cg.IMQ()).kernel_x
+            == cg.kcsd(
+                cg.from_scores(SCORES), pd.Series(X[:, 0], name="age"), Y, kernel_x=cg.IMQ()
+            ).kernel_x
         )
 
     def test_missing_levels_of_any_type(self):
         values = np.array([1.0, np.nan] * 20, dtype=np.float32)
         frame = pd.DataFrame({"a": X[:, 0], "c": pd.Categorical(values)})
         with pytest.raises(NonFiniteError, match="missing values in 20 of 40 rows"):
-            cg.kcsd(SCORES, frame, Y)
+            cg.kcsd(cg.from_scores(SCORES), frame, Y)
 
     def test_missing_booleans_are_counted(self):
         frame = pl.DataFrame({"a": X[:, 0], "b": [True, None] * 20})
         with pytest.raises(NonFiniteError, match="20 of 40"):
-            cg.kcsd(SCORES, frame, Y)
+            cg.kcsd(cg.from_scores(SCORES), frame, Y)
 
     def test_frames_of_locations_by_name_or_position(self):
         frame = pd.DataFrame(X, columns=[0, 1])
-        wanted = cg.witness(SCORES, X, Y, at=X[:3])
-        np.testing.assert_allclose(cg.witness(SCORES, frame, Y, at=frame[:3]), wanted)
-        np.testing.assert_allclose(cg.witness(SCORES, frame, Y, at=frame[:3][[1, 0]]), wanted)
-        np.testing.assert_allclose(cg.witness(SCORES, X, Y, at=frame[:3]), wanted)
+        wanted = cg.witness(cg.from_scores(SCORES), X, Y, at=X[:3])
+        np.testing.assert_allclose(cg.witness(cg.from_scores(SCORES), frame, Y, at=frame[:3]), wanted)
+        np.testing.assert_allclose(
+            cg.witness(cg.from_scores(SCORES), frame, Y, at=frame[:3][[1, 0]]), wanted
+        )
+        np.testing.assert_allclose(cg.witness(cg.from_scores(SCORES), X, Y, at=frame[:3]), wanted)
         twice = pd.DataFrame(X[:3], columns=["a", "a"])
         with pytest.raises(InputError, match="two columns of the same name"):
-            cg.witness(SCORES, pd.DataFrame(X, columns=["a", "b"]), Y, at=twice)
+            cg.witness(cg.from_scores(SCORES), pd.DataFrame(X, columns=["a", "b"]), Y, at=twice)
         text = pd.DataFrame({"a": ["u"], "b": ["v"]})
         with pytest.raises(InputTypeError, match="must hold numbers"):
-            cg.witness(SCORES, pd.DataFrame(X, columns=["a", "b"]), Y, at=text)
+            cg.witness(cg.from_scores(SCORES), pd.DataFrame(X, columns=["a", "b"]), Y, at=text)
 
     def test_levels_held_as_numbers_get_locations_at_levels(self):
         x = np.c_[X[:, 0], np.arange(N) % 3]
         kernel = cg.Gaussian().on(0) * cg.Categorical(0.0).on(1)
-        result = cg.fscd(SCORES + 5, x, Y, locations="random", kernel_x=kernel, rng=0)
+        result = cg.fscd(cg.from_scores(SCORES + 5), x, Y, locations="random", kernel_x=kernel, rng=0)
         assert set(result.locations[:, 1]) <= {0.0, 1.0, 2.0}
         assert result.reject()
 
@@ -414,7 +428,7 @@ class TestWhatOnceBroke:
         """Locations so far apart in bandwidths that no two rows share one."""
         for seed in range(20):
             z = np.random.default_rng(seed).normal(size=(60, 3))
-            result = cg.fssd(-z, z, locations=z[:3], kernel_y=cg.Gaussian(0.01), rng=0)
+            result = cg.fssd(cg.from_scores(-z), z, locations=z[:3], kernel_y=cg.Gaussian(0.01), rng=0)
             assert result.statistic == 0.0
             assert result.pvalue == 1.0
 
@@ -424,10 +438,12 @@ class TestWhatOnceBroke:
         x = rng.integers(0, 60 * 1024, N) / 1024.0
         kernel = {"kernel_x": cg.Gaussian(0.7)}
         for run in (
-            lambda t: cg.witness(SCORES, t, Y, at=t[:4], **kernel),
-            lambda t: cg.power_criterion(SCORES, t, Y, at=t[:4], **kernel),
-            lambda t: cg.fscd(SCORES, t, Y, locations=t[:4], n_boot=1, **kernel).statistic,
-            lambda t: cg.kcsd(SCORES, t, Y, n_boot=1, **kernel).statistic,
+            lambda t: cg.witness(cg.from_scores(SCORES), t, Y, at=t[:4], **kernel),
+            lambda t: cg.power_criterion(cg.from_scores(SCORES), t, Y, at=t[:4], **kernel),
+            lambda t: (
+                cg.fscd(cg.from_scores(SCORES), t, Y, locations=t[:4], n_boot=1, **kernel).statistic
+            ),
+            lambda t: cg.kcsd(cg.from_scores(SCORES), t, Y, n_boot=1, **kernel).statistic,
         ):
             np.testing.assert_allclose(run(x + 1.7e9), run(x), rtol=1e-10)
 
@@ -436,25 +452,28 @@ class TestWhatOnceBroke:
             with pytest.raises(InputError, match="bandwidth"):
                 cg.Gaussian(bandwidth)
         with pytest.raises(InputError, match=r"Rescale"):
-            cg.fscd(SCORES, X, Y * 1e-160)
+            cg.fscd(cg.from_scores(SCORES), X, Y * 1e-160)
         with pytest.raises(InputError, match=r"Rescale"):
-            cg.kcsd(SCORES, X * 1e160, Y, scale_x="std", kernel_x=cg.Gaussian(1.0))
-        small, large = (cg.power_criterion(SCORES * k, X, Y, at=X[:3], kernel_y=cg.Gaussian(1e3))
-                        for k in (1e50, 1e100))  # fmt: skip
+            cg.kcsd(cg.from_scores(SCORES), X * 1e160, Y, scale_x="std", kernel_x=cg.Gaussian(1.0))
+        laws = [cg.from_scores(SCORES * k) for k in (1e50, 1e100)]
+        options = {"at": X[:3], "kernel_y": cg.Gaussian(1e3)}
+        small, large = (cg.power_criterion(law, X, Y, **options) for law in laws)
         np.testing.assert_allclose(large, small, rtol=1e-9)
 
     def test_almost_constant_y_does_not_hang_on_the_seed(self):
         y = np.zeros(3000)
         y[1234] = 1.0
         x = np.random.default_rng(0).normal(size=3000)
-        assert {cg.ksd(-y, y, rng=seed, n_boot=5).kernel_y.bandwidth for seed in range(5)} == {1.0}
-        assert cg.kcsd(-y, x, y, rng=3, n_boot=5).pvalue > 0
+        assert {
+            cg.ksd(cg.from_scores(-y), y, rng=seed, n_boot=5).kernel_y.bandwidth for seed in range(5)
+        } == {1.0}
+        assert cg.kcsd(cg.from_scores(-y), x, y, rng=3, n_boot=5).pvalue > 0
 
     @pytest.mark.parametrize("name", ["null", "n_boot", "solver", "scale_x", "rank", "engine"])
     @pytest.mark.parametrize("value", [["wild"], np.array([5, 6]), np.ones(2), object()])
     def test_odd_options(self, name, value):
         with pytest.raises(CondgofError, match=name):
-            cg.kcsd(SCORES, X, Y, **{name: value})
+            cg.kcsd(cg.from_scores(SCORES), X, Y, **{name: value})
 
     def test_odd_kernels(self):
         for similarity in ("a", None, np.array([0.5])):
@@ -463,9 +482,14 @@ class TestWhatOnceBroke:
         with pytest.raises(InputError, match="twice"):
             cg.Gaussian().on(0, 0)
         twice = pd.DataFrame(X, columns=["a", "a"])
-        with pytest.raises(InputError, match="several columns"):
-            cg.kcsd(SCORES, twice, Y, kernel_x=cg.Gaussian().on("a"))
-        assert cg.kcsd(SCORES, X, Y, kernel_x=cg.Gaussian().on(np.int64(1)), engine=np.int64(2)).n == N
+        with pytest.raises(InputError, match="two columns of the same name"):
+            cg.kcsd(cg.from_scores(SCORES), twice, Y, kernel_x=cg.Gaussian().on("a"))
+        assert (
+            cg.kcsd(
+                cg.from_scores(SCORES), X, Y, kernel_x=cg.Gaussian().on(np.int64(1)), engine=np.int64(2)
+            ).n
+            == N
+        )
 
     def test_what_models_return(self):
         class NeedsGrad:
@@ -478,11 +502,11 @@ class TestWhatOnceBroke:
                           lambda b=bad: cg.normal(mean=b, std=1.0)):  # fmt: skip
                 with pytest.raises(InputTypeError, match="cannot be read"):
                     cg.kcsd(model(), X, Y)
-        with pytest.raises(InputTypeError, match="not one of each"):
+        with pytest.raises(InputTypeError, match="not some of each"):
             cg.as_model((lambda x: x, np.ones(N)))
         with pytest.raises(InputError, match="not symmetric"):
-            cg.ksd(cg.models.Normal(mean=[0.0, 0.0], cov=[[1, 0.9], [0, 1]]), X)
+            cg.ksd(cg.models.Normal(mean=[[0.0, 0.0]], cov=[[1, 0.9], [0, 1]]), X)
         scores = SCORES.copy()
-        model = cg.as_model(scores)
+        model = cg.from_scores(scores)
         scores[:] = 0
-        assert model.score(Y, X).any()
+        assert model(X).score(Y).any()

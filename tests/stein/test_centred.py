@@ -13,7 +13,7 @@ from condgof.kernels import (
     cell_scales,
     resolve_cells,
 )
-from condgof.models._discrete import FULL
+from condgof.laws._discrete import FULL
 from condgof.null import sign_weights
 from condgof.sample import Seed
 from condgof.stein import (
@@ -34,8 +34,8 @@ N = 70
 X = RNG.normal(size=(N, 2))
 P = RNG.dirichlet([1.0, 0.5, 2.0, 0.3], size=N)
 MODEL = cg.probabilities(P)
-Y = MODEL.sample(None, RNG)[:, 0]
-SEEN = MODEL.residuals(Y, None, FULL)
+Y = MODEL.sample(RNG)[:, 0]
+SEEN = MODEL.residuals(Y, FULL)
 CELLS = MODEL.cells(FULL)
 KERNEL_X = CovariateKernel((OnColumns(Gaussian(1.4), (0, 1)),))
 KERNEL_Y = resolve_cells(cg.Gaussian(), CELLS)
@@ -95,17 +95,17 @@ def test_features_of_x():
 def test_features_by_cell(table, monkeypatch):
     if not table:
         monkeypatch.setattr("condgof.stein._redraw.TABLE", 0)
-    codes = MODEL.sample(None, RNG)[:, 0].astype(int)
-    wanted = SEEN.law.of(codes)
+    codes = MODEL.sample(RNG)[:, 0].astype(int)
+    wanted = SEEN.outcomes.of(codes)
     for kernel in (KERNEL_Y, *KERNELS):
-        c, plain = features_by_cell(SEEN.law, kernel, 1e-12)(codes), kernel.features(wanted)
+        c, plain = features_by_cell(SEEN.outcomes, kernel, 1e-12)(codes), kernel.features(wanted)
         np.testing.assert_allclose(c @ c.T, plain @ plain.T, atol=1e-9)
 
 
 def test_drawn_anew():
     blocks = [x_features(KERNEL_X, X, np.random.default_rng(0), tolerance=1e-9)]
     single = gram(X, X[:3], gaussian, 0.7)
-    plan = Redraw(SEEN.law, KERNELS, blocks, single, 1e-12)
+    plan = Redraw(SEEN.outcomes, KERNELS, blocks, single, 1e-12)
     whole, alone = plan.run(30, Seed.of(1), as_engine(1))
     again, _ = plan.run(30, Seed.of(1), as_engine(2))
     np.testing.assert_array_equal(whole.forms, again.forms)

@@ -67,7 +67,7 @@ def test_a_full_factor_is_fscd_with_one_location():
     for number, v in enumerate(kernel.locations):
         for part, sigma in enumerate((1.0, 4.0)):
             result = cg.fscd(
-                s, x, y, locations=v[None], n_boot=1, rng=0,
+                cg.from_scores(s), x, y, locations=v[None], n_boot=1, rng=0,
                 kernel_x=cg.Gaussian(0.9), kernel_y=cg.Gaussian(sigma),
             )  # fmt: skip
             statistic = totals[11 * part + number] / (n - 1) / d_y

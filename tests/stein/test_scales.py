@@ -258,6 +258,7 @@ def test_kcsd_by_low_rank_beside_an_outlier():
     x = rng.normal(size=400)
     y = x + 1.2 * rng.normal(size=400)
     y[7] = 1e8
-    exact, low = (cg.kcsd(x - y, x, y, rng=0, n_boot=100, solver=s) for s in ("exact", "lowrank"))
+    model = cg.from_scores(x - y)
+    exact, low = (cg.kcsd(model, x, y, rng=0, n_boot=100, solver=s) for s in ("exact", "lowrank"))
     assert low.details["rank"] > 20
     assert low.pvalue == pytest.approx(exact.pvalue, abs=0.011)

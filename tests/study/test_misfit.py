@@ -17,7 +17,7 @@ MODEL = cg.models.Normal(mean=lambda x: x[:, 0], std=lambda x: 1.0 + np.abs(x[:,
 
 def residuals(case, n=20000):
     model, x, y = case.trial(n, np.random.default_rng(1))
-    mean, std = model.mean_std(x)
+    mean, std = model(x).mean_std()
     return x, ((y - mean) / std)[:, 0]
 
 
@@ -51,10 +51,10 @@ def test_x_are_the_users_rows():
 
 def test_predictions_will_do():
     """A model of arrays goes along with the rows of x."""
-    mean, std = MODEL.mean_std(X)
+    mean, std = MODEL(X).mean_std()
     case = misfit_of((mean, std), X, "shift", 0.0)
     model, x, y = case.trial(300, np.random.default_rng(0))
-    np.testing.assert_array_equal(model.mean_std(x)[0][:, 0], x[:, 0])
+    np.testing.assert_array_equal(model(x).mean_std()[0][:, 0], x[:, 0])
     assert cg.kcsd(model, x, y, rng=0).pvalue > 0.01
 
 

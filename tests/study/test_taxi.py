@@ -8,11 +8,11 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+from condgof import laws
 from condgof.cli._taxi import TaxiFiles, TaxiPlan, run_taxi
 from condgof.errors import InputError
 from condgof.kernels import Gaussian
 from condgof.methods import kcsd
-from condgof.models import NormalMixture
 from condgof.study import (
     Kernels,
     Trips,
@@ -37,24 +37,25 @@ CENTRE = np.array([-73.98, 40.75])
 WIDE = np.array([0.012, 0.02])
 
 
-class Model(NormalMixture):
+class Model(laws.Model):
     """Half of the trips end around the pick-up, half around the centre."""
 
     def __init__(self, north=0.0):
-        def means(x):
-            return np.stack([x + np.array([0.0, north]), np.broadcast_to(CENTRE, x.shape)], axis=1)
+        def law(x):
+            means = np.stack([x + np.array([0.0, north]), np.broadcast_to(CENTRE, x.shape)], axis=1)
+            return laws.NormalMixture([0.5, 0.5], means, 0.01)
 
-        super().__init__([0.5, 0.5], means, 0.01)
+        super().__init__(law)
 
     def parts(self, x):
-        return self._parts(x, len(x), 2)
+        return self(x).parts()
 
 
 def simulate(n, seed, north=0.0):
     """Trips of January 2015, near Manhattan (but a few)."""
     rng = np.random.default_rng(seed)
     pickup = CENTRE + rng.uniform(-1, 1, (n, 2)) * WIDE
-    dropoff = Model(north).sample(pickup, rng)
+    dropoff = Model(north)(pickup).sample(rng)
     time = np.datetime64("2015-01-01T00:00:00") + rng.integers(0, 31 * 86400, n)
     return Trips(pickup, dropoff, time.astype("datetime64[s]"))
 
@@ -165,10 +166,10 @@ class TestEffects:
     def test_it_is_the_statistic_over_n(self):
         trips, model = simulate(300, 0), Model(0.002)
         kernels = choose_kernels(model, trips)
-        u = model.normal_scores(trips.dropoff, trips.pickup)
+        u = model(trips.pickup).normal_scores(trips.dropoff)
         effect = effect_of(trips.pickup, u, kernels)
         result = kcsd(
-            -u,
+            laws.from_scores(-u),
             trips.pickup,
             u,
             kernel_x=Gaussian(kernels.x),
@@ -185,7 +186,7 @@ class TestEffects:
 
         def one(n, seed):
             trips = simulate(n, seed)
-            u = model.normal_scores(trips.dropoff, trips.pickup)
+            u = model(trips.pickup).normal_scores(trips.dropoff)
             return effect_of(trips.pickup, u, kernels)
 
         truth = one(8000, 99).value
@@ -219,7 +220,7 @@ class TestMaps:
         rng, model = np.random.default_rng(0), Model()
         trips = simulate(3000, 0)
         east = trips.pickup[:, 0] > CENTRE[0]
-        dropoff = np.where(east[:, None], Model(0.01).sample(trips.pickup, rng), trips.dropoff)
+        dropoff = np.where(east[:, None], Model(0.01)(trips.pickup).sample(rng), trips.dropoff)
         kernels = choose_kernels(model, trips)
         occasion = examine_trips("half", model, Trips(trips.pickup, dropoff, trips.time), kernels)
         at = CENTRE + np.array([[-0.01, 0.0], [0.01, 0.0]])

@@ -98,7 +98,8 @@ def study(
     workers: Workers = None,
     scheduler: Scheduler = None,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Try again the trials that ended in an error.")
+        bool,
+        typer.Option("--retry-failed", metavar="", help="Try again the trials that ended in an error."),
     ] = False,
     model: Annotated[
         str | None,
@@ -150,7 +151,9 @@ def power(
         int | None,
         typer.Option(min=1, metavar="N", help=f"Samples of each; {PAPER_TRIALS} unless given."),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="20 trials, for a first look.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", metavar="", help="20 trials, for a first look.")
+    ] = False,
     seed: Seed = 0,
     workers: Workers = None,
     scheduler: Scheduler = None,

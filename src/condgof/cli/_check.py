@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
-COLUMNS_PANEL, MODEL_PANEL, OUTPUT_PANEL = "Columns", "Model", "Output"
+from condgof.laws import FAMILIES
 
+DATA, PREDICTIONS, MODEL = "Data", "Predictions in columns of DATA: one kind", "Or a model to import"
+ROWS, TEST, OUTPUT = "Groups, and rows that depend on each other", "Test", "Output"
+Many: TypeAlias = list[str] | None
 
 HELP = (
     "Check whether a model fits: the verdict, where it fails, how, and how badly.\n\n"
-    "The model is columns of the table (--mean and --std, or --score; of classes --prob, of counts "
-    "--count-mean), or an object to import (--model). Rows must not be those that the model was fitted "
-    "on, and independent unless --dependence or --groups says how they are not.\n\n"
+    "The model is columns of the table with one kind of prediction (--mean and --std, --family, "
+    "--draws, --quantiles, --interval, --pit or --score; of classes --prob, of counts --count-mean), or "
+    "an object to import (--model). Rows must not be those that the model was fitted on, and "
+    "independent unless --dependence or --groups says how they are not.\n\n"
     "A COLUMN is its name; or names with commas between; or a pattern such as 'feat_*', which leaves "
     "out columns that have another role; or a position, #0 being the first. A column of that very name "
     "goes before all else. Options with a COLUMN may be repeated.\n\n"
@@ -25,10 +29,21 @@ HELP = (
 EXAMPLES = (
     "Examples:\n\n"
     "condgof check table.csv --x income --y food --mean mu --std sd --report out.html\n\n"
-    "condgof check 'part-*.parquet' --x 'feat_*' --y y --score s --by region --json\n\n"
-    "condgof check houses.csv --x rooms --x town --y price --model mymodels.py:fitted\n\n"
-    "condgof check pets.csv --x weight --x age --y animal --prob p_cat --prob p_dog --report out.html"
+    "condgof check table.csv --x income --y food --family lognormal --param mu=m,sigma=0.5\n\n"
+    "condgof check 'part-*.parquet' --x 'feat_*' --y y --draws 'y_*' --by region --json\n\n"
+    "condgof check loads.csv --x hour --y load --quantiles q05=0.05,q50=0.5,q95=0.95\n\n"
+    "condgof check loads.csv --x hour --y load --interval lo,hi --coverage 0.9\n\n"
+    "condgof check pets.csv --x weight,age --y animal --prob p_cat,p_dog --report out.html\n\n"
+    "condgof check houses.csv --x rooms,town --y price --model mymodels.py:fitted"
 )
+
+
+def _option(text: str, metavar: str, panel: str, *names: str, **more: Any) -> Any:
+    return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=panel, **more)
+
+
+def _flag(text: str, panel: str, *names: str) -> Any:
+    return _option(text, "", panel, *names)  # some versions of Typer would show <bool>
 
 
 def check(
@@ -43,180 +58,181 @@ def check(
         ),
     ],
     x: Annotated[
-        list[str],
-        typer.Option(
-            metavar="COLUMN",
-            help="What y is modelled by. Text columns are categories.",
-            show_default=False,
-            rich_help_panel=COLUMNS_PANEL,
-        ),
+        list[str], _option("What y is modelled by. Text columns are categories.", "COLUMN", DATA)
     ],
-    y: Annotated[
-        list[str],
-        typer.Option(
-            metavar="COLUMN",
-            help="What was observed.",
-            show_default=False,
-            rich_help_panel=COLUMNS_PANEL,
-        ),
-    ],
-    mean: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN", help="Predicted mean, one for each of y.", rich_help_panel=COLUMNS_PANEL
-        ),
-    ] = None,
-    std: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Predicted standard deviation, one for each of y.",
-            rich_help_panel=COLUMNS_PANEL,
-        ),
-    ] = None,
-    score: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="In place of --mean and --std: the derivative of log p(y|x) by y, one for each of y.",
-            rich_help_panel=COLUMNS_PANEL,
-        ),
-    ] = None,
-    prob: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Of classes: predicted probability, a column for each class of y (or one, for the "
-            "second of two classes). Classes are called as the columns are, without what all of these "
-            "begin or end with; or see --classes.",
-            rich_help_panel=COLUMNS_PANEL,
-        ),
-    ] = None,
-    classes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="What y calls the classes, with commas between, in the order of --prob; a name with a "
-            "comma in it between double quotes.",
-            rich_help_panel=COLUMNS_PANEL,
-        ),
-    ] = None,
-    ordered: Annotated[
-        bool,
-        typer.Option(
-            "--ordered",
-            help="The order of the classes means something, such as grades or stages.",
-            rich_help_panel=COLUMNS_PANEL,
-        ),
-    ] = False,
-    count_mean: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Of counts: predicted mean of a Poisson model.",
-            rich_help_panel=COLUMNS_PANEL,
-        ),
-    ] = None,
-    by: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Check within each group; p-values are corrected for the number of groups.",
-            rich_help_panel=COLUMNS_PANEL,
-        ),
-    ] = None,
+    y: Annotated[list[str], _option("What was observed.", "COLUMN", DATA)],
     categorical: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Columns of x to take as categories though they hold numbers, such as codes.",
-            rich_help_panel=COLUMNS_PANEL,
-        ),
-    ] = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Rows with the same value depend on each other, such as visits of one patient.",
-            rich_help_panel=COLUMNS_PANEL,
-        ),
-    ] = None,
-    dependence: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LENGTH",
-            help="Rows are in order of time, and those up to about this many rows apart depend on each "
-            "other; or auto.",
+        Many,
+        _option(
+            "Those of x that are categories though they hold numbers, such as codes.", "COLUMN", DATA
         ),
     ] = None,
     drop_nulls: Annotated[
         bool,
-        typer.Option(
+        _flag(
+            "Leave out rows with missing values, and say how many; they are an error otherwise.",
+            DATA,
             "--drop-nulls",
-            help="Leave out rows with missing values, and say how many; they are an error otherwise.",
-            rich_help_panel=COLUMNS_PANEL,
         ),
     ] = False,
+    mean: Annotated[
+        Many, _option("Predicted mean of a normal model, one for each of y.", "COLUMN", PREDICTIONS)
+    ] = None,
+    std: Annotated[
+        Many, _option("Its standard deviation, one for each of y.", "COLUMN", PREDICTIONS)
+    ] = None,
+    family: Annotated[
+        str | None, _option(f"A closed form: {', '.join(FAMILIES)}.", "NAME", PREDICTIONS)
+    ] = None,
+    param: Annotated[
+        Many,
+        _option(
+            "Its parameters, each a column or a number, as in mu=m,sigma=0.5. A name that is wrong is "
+            "answered with the right ones.",
+            "NAME=COLUMN",
+            PREDICTIONS,
+        ),
+    ] = None,
+    draws: Annotated[
+        Many,
+        _option(
+            "Draws of y, a column each, such as 'y_*': posterior predictive samples, runs of a "
+            "simulator, members of an ensemble.",
+            "COLUMN",
+            PREDICTIONS,
+        ),
+    ] = None,
+    quantiles: Annotated[
+        Many,
+        _option(
+            "Predicted quantiles with their levels, which increase: q05=0.05,q50=0.5,q95=0.95.",
+            "COLUMN=LEVEL",
+            PREDICTIONS,
+        ),
+    ] = None,
+    interval: Annotated[
+        Many,
+        _option(
+            "Low and high end of a prediction interval, as in lo,hi; of nested intervals, the smallest "
+            "first: lo50,hi50,lo90,hi90.",
+            "COLUMN",
+            PREDICTIONS,
+        ),
+    ] = None,
+    coverage: Annotated[
+        Many,
+        _option("How often each interval should hold y: 0.9, or 0.5,0.9.", "SHARE", PREDICTIONS),
+    ] = None,
+    pit: Annotated[
+        Many,
+        _option(
+            "Probability integral transform F(y|x), between 0 and 1, one for each of y.",
+            "COLUMN",
+            PREDICTIONS,
+        ),
+    ] = None,
+    score: Annotated[
+        Many,
+        _option("The derivative of log p(y|x) by y, one for each of y.", "COLUMN", PREDICTIONS),
+    ] = None,
+    prob: Annotated[
+        Many,
+        _option(
+            "Of classes: predicted probability, a column for each class of y (or one, for the "
+            "second of two classes). Classes are called as the columns are, without what all of these "
+            "begin or end with; or see --classes.",
+            "COLUMN",
+            PREDICTIONS,
+        ),
+    ] = None,
+    classes: Annotated[
+        str | None,
+        _option(
+            "What y calls the classes, with commas between, in the order of --prob; a name with a "
+            "comma in it between double quotes.",
+            "NAMES",
+            PREDICTIONS,
+        ),
+    ] = None,
+    ordered: Annotated[
+        bool,
+        _flag(
+            "The order of the classes means something, such as grades or stages.",
+            PREDICTIONS,
+            "--ordered",
+        ),
+    ] = False,
+    count_mean: Annotated[
+        Many, _option("Of counts: predicted mean of a Poisson model.", "COLUMN", PREDICTIONS)
+    ] = None,
     model: Annotated[
         str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="A fitted model to import: package.module:name, or path/to/file.py:name. This runs "
+        _option(
+            "A fitted model to import: package.module:name, or path/to/file.py:name. This runs "
             "the code in there: name only code that you trust. A function without arguments is called "
             "for the model. Pickle files are never opened.",
-            rich_help_panel=MODEL_PANEL,
+            "ADDRESS",
+            MODEL,
         ),
     ] = None,
     model_x: Annotated[
         str,
-        typer.Option(
-            metavar="FORM",
-            help="How the model gets x: frame (of pandas, with column names), array (n rows, a column "
+        _option(
+            "How the model gets x: frame (of pandas, with column names), array (n rows, a column "
             "for each of x), or auto, a frame where pandas is installed.",
-            rich_help_panel=MODEL_PANEL,
+            "FORM",
+            MODEL,
         ),
     ] = "auto",
+    by: Annotated[
+        str | None,
+        _option(
+            "Check within each group; p-values are corrected for the number of groups.", "COLUMN", ROWS
+        ),
+    ] = None,
+    groups: Annotated[
+        str | None,
+        _option(
+            "Rows with the same value depend on each other, such as visits of one patient.",
+            "COLUMN",
+            ROWS,
+        ),
+    ] = None,
+    dependence: Annotated[
+        str | None,
+        _option(
+            "Rows are in order of time, and those up to about this many rows apart depend on each "
+            "other; or auto.",
+            "LENGTH",
+            ROWS,
+        ),
+    ] = None,
     alpha: Annotated[
-        float, typer.Option(metavar="LEVEL", help="Level of the test, and of all that is named.")
+        float, _option("Level of the test, and of all that is named.", "LEVEL", TEST)
     ] = 0.05,
-    seed: Annotated[
-        int, typer.Option(min=0, metavar="N", help="The same seed gives the same result.")
-    ] = 0,
+    seed: Annotated[int, _option("The same seed gives the same result.", "N", TEST, min=0)] = 0,
     threads: Annotated[
         int | None,
-        typer.Option(
-            min=1, metavar="N", help="One a core unless given; the result does not depend on it."
-        ),
+        _option("One a core unless given; the result does not depend on it.", "N", TEST, min=1),
     ] = None,
     report: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write a report, one HTML file; a file of that name is replaced.",
-            rich_help_panel=OUTPUT_PANEL,
+        _option(
+            "Write a report, one HTML file; a file of that name is replaced, but none that is read.",
+            "FILE",
+            OUTPUT,
         ),
     ] = None,
     as_json: Annotated[
         bool,
-        typer.Option(
-            "--json",
-            help="Print one JSON document and nothing else; docs/json.md has its fields.",
-            rich_help_panel=OUTPUT_PANEL,
+        _flag(
+            "Print one JSON document and nothing else; docs/json.md has its fields.", OUTPUT, "--json"
         ),
     ] = False,
-    quiet: Annotated[
-        bool,
-        typer.Option(
-            "--quiet", "-q", help="Print the verdict only, one line.", rich_help_panel=OUTPUT_PANEL
-        ),
-    ] = False,
+    quiet: Annotated[bool, _flag("Print the verdict only, one line.", OUTPUT, "--quiet", "-q")] = False,
     fail_on_reject: Annotated[
         bool,
-        typer.Option(
-            "--fail-on-reject",
-            help="Exit with 1 when the model is rejected, for pipelines.",
-            rich_help_panel=OUTPUT_PANEL,
-        ),
+        _flag("Exit with 1 when the model is rejected, for pipelines.", OUTPUT, "--fail-on-reject"),
     ] = False,
 ) -> None:
     """Check whether a model fits."""
@@ -225,14 +241,21 @@ def check(
     asked = Asked(
         x,
         y,
-        mean or (),
-        std or (),
-        score or (),
-        by,
-        categorical or (),
-        prob or (),
-        count_mean or (),
-        groups,
+        by=by,
+        categorical=categorical or (),
+        groups=groups,
+        mean=mean or (),
+        std=std or (),
+        family=family,
+        param=param or (),
+        draws=draws or (),
+        quantiles=quantiles or (),
+        interval=interval or (),
+        coverage=coverage or (),
+        pit=pit or (),
+        score=score or (),
+        prob=prob or (),
+        count_mean=count_mean or (),
     )
     words = context.obj if isinstance(context.obj, tuple) else ("check", data)
     code = run_check(

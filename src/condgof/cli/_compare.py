@@ -86,6 +86,7 @@ def compare(
         bool,
         typer.Option(
             "--drop-nulls",
+            metavar="",
             help="Leave out rows with missing values, and say how many; they are an error otherwise.",
             rich_help_panel=COLUMNS_PANEL,
         ),
@@ -127,19 +128,27 @@ def compare(
     as_json: Annotated[
         bool,
         typer.Option(
-            "--json", help="Print one JSON document and nothing else.", rich_help_panel=OUTPUT_PANEL
+            "--json",
+            metavar="",
+            help="Print one JSON document and nothing else.",
+            rich_help_panel=OUTPUT_PANEL,
         ),
     ] = False,
     quiet: Annotated[
         bool,
         typer.Option(
-            "--quiet", "-q", help="Print the verdict only, one line.", rich_help_panel=OUTPUT_PANEL
+            "--quiet",
+            "-q",
+            metavar="",
+            help="Print the verdict only, one line.",
+            rich_help_panel=OUTPUT_PANEL,
         ),
     ] = False,
     fail_on_reject: Annotated[
         bool,
         typer.Option(
             "--fail-on-reject",
+            metavar="",
             help="Exit with 1 when one model fits worse, for pipelines: with --alternative greater, "
             "when a does.",
             rich_help_panel=OUTPUT_PANEL,

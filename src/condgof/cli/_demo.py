@@ -10,8 +10,8 @@ from pathlib import Path
 from condgof.cli._files import write_whole
 from condgof.cli.check import Series, console, show_check
 from condgof.errors import MissingPackageError
+from condgof.laws import Normal
 from condgof.locate import Check, check
-from condgof.models import Normal
 from condgof.report import draw_findings, terminal
 from condgof.study import EngelStudy, engel_study, examine
 
@@ -45,7 +45,7 @@ def run_demo(out: Path) -> None:
 
 def _one(name: str, model: Normal, study: EngelStudy, out: Path) -> Path:
     """Check one model; leave its predictions as a table, and the report."""
-    mean, std = (column[:, 0] for column in model.mean_std(study.income))
+    mean, std = (column[:, 0] for column in model(study.income).mean_std())
     found = check((mean, std), Series("income", study.income), Series("food", study.food), rng=0)
     path = out / f"{name.replace(' ', '-')}.html"
     _write_table(path.with_suffix(".csv"), zip(study.income, study.food, mean, std, strict=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,6 +30,26 @@ def check_place(path: Path, flag: str) -> None:
         )
     if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
         raise InputError(f"{flag} {path}: you may not write there.")
+
+
+def check_apart(path: Path, flag: str, inputs: Iterable[str]) -> None:
+    """Raise if a file that is to be written is one of those that are read, also through a link.
+
+    Parameters
+    ----------
+    path : Path
+        The file that is to be written.
+    flag : str
+        The option that names it, for messages.
+    inputs : iterable of str
+        The files that are read.
+    """
+    for each in inputs:
+        if path.exists() and os.path.exists(each) and os.path.samefile(path, each):
+            raise InputError(
+                f"{flag} {path} is the same file as {each}, which is read, and would be written over. "
+                "Name another file."
+            )
 
 
 def write_whole(path: Path, text: str) -> None:

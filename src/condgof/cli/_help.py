@@ -41,12 +41,17 @@ def _section(words: str, each: Any) -> str:
     arguments = [p for p in each.params if p.param_type_name == "argument"]
     options = [p for p in each.params if p.param_type_name == "option"]
     usage = " ".join([words, "[OPTIONS]", *(p.metavar for p in arguments)])
-    rows = [_row(p) for p in (*arguments, *options)]
+    panels: dict[str, list[str]] = {}
+    for param in (*arguments, *options):
+        panels.setdefault(getattr(param, "rich_help_panel", None) or "", []).append(_row(param))
+    tables = [
+        f"| {panel or 'option'} | |\n|---|---|\n" + "\n".join(rows) for panel, rows in panels.items()
+    ]
     parts = [
         f"## {words}",
         _paragraphs(each.help or ""),
         f"```text\n{usage}\n```",
-        "| option | |\n|---|---|\n" + "\n".join(rows),
+        *tables,
         "For example:",
         "```bash\n" + "\n".join(examples(each)) + "\n```",
     ]

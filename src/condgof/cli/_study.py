@@ -27,7 +27,7 @@ def run(
 ) -> Study:
     """Run a study with a progress bar, print its table and write everything to `out`."""
     try:
-        with _engine(*where) as engine, progress_bar() as progress:
+        with _engine(*where) as engine, progress_bar() as progress, _staying():
             study = run_study(
                 problems, methods, n, out=out, engine=engine, progress=progress, say=tell, **options
             )
@@ -103,10 +103,23 @@ def read_problems(
         x = read_x(data, split(columns))
         for text in split(misfits or DEFAULT_MISFITS):
             kind, size = _misfit(text)
-            problems.append(misfit_of(Reference(model), x, kind, size))
+            with _staying():
+                problems.append(misfit_of(Reference(model), x, kind, size))
     if not problems:
         raise InputError("A study needs --problem (such as qgm), or --model with --data.")
     return problems
+
+
+@contextmanager
+def _staying() -> Iterator[None]:
+    """Let users' models and tests not end the program: its exit codes say something else."""
+    try:
+        yield
+    except SystemExit as stop:
+        raise InputError(
+            f"A model, problem or test of yours tried to end the program: SystemExit: {stop}. It has to "
+            "return, or to raise another error."
+        ) from stop
 
 
 def _misfit(text: str) -> tuple[str, float]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from condgof.errors import InputError
-from condgof.models.mdn import MDN, fit_mdn
+from condgof.laws.mdn import MDN, fit_mdn
 from condgof.report import draw_change, draw_gallery, draw_maps, draw_pair
 from condgof.study import (
     Kernels,

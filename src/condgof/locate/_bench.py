@@ -11,8 +11,8 @@ from condgof._typing import IntArray
 from condgof.engine import Engine
 from condgof.errors import InputError
 from condgof.kernels import Categorical, CovariateKernel, Gaussian, OnColumns, median_distance
+from condgof.laws import Law, ModelLike
 from condgof.methods import LOCAL_X, Design, Scored, Stream, narrowed, split_dependent
-from condgof.models import ConditionalModel
 from condgof.null import Dependence
 from condgof.sample import Sample, Seed, Use
 
@@ -33,12 +33,12 @@ LEAST_GROUPS = 4
 
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """Rows in memory with their model, cut in two.
+    """Rows in memory with their law, cut in two.
 
     Parameters
     ----------
-    model : ConditionalModel
-        The model of these rows.
+    law : Law
+        What the model says of y at these rows.
     rows : Scored
         The rows, scored.
     n : int
@@ -62,7 +62,7 @@ class Bench:
         What a reader should know of it.
     """
 
-    model: ConditionalModel
+    law: Law
     rows: Scored
     n: int
     wide: CovariateKernel
@@ -78,14 +78,17 @@ class Bench:
     @classmethod
     def of(
         cls,
-        model: ConditionalModel,
+        model: ModelLike,
         scored: Scored | Stream,
         design: Design,
         dependence: Dependence,
         seed: Seed,
         engine: Engine,
     ) -> Bench:
-        """Take the rows to look at, all or some at random, and split them."""
+        """Take the rows to look at, all or some at random, and split them.
+
+        `model` is the law of the rows where they are in memory.
+        """
         n, numbers = scored.n, np.arange(scored.n)
         notes: tuple[str, ...] = ()
         most = _most_rows(scored.subsample)
@@ -96,16 +99,14 @@ class Bench:
                 "all",
             )
         if isinstance(scored, Stream):
-            rows, model = scored.with_model(numbers, engine)
-        elif n > most:
-            rows = scored.take(numbers)
-            model = model.take(numbers) if model.rows is not None else model
+            rows, law = scored.with_model(numbers, engine)
         else:
-            rows = scored
+            assert isinstance(model, Law)
+            rows, law = (scored.take(numbers), model.take(numbers)) if n > most else (scored, model)
         near, said = local_kernel(design.kernel_x, rows.sample)
         choosing, testing = _halves(rows.n, dependence, seed.stream(Use.CHECK, SPLIT))
         return cls(
-            model=model.probe(rows.sample.y_given, rows.sample.x_given),
+            law=law,
             rows=rows,
             n=n,
             wide=design.kernel_x,
@@ -164,14 +165,19 @@ class Bench:
         return tuple(sorted(i for factor in self.near.factors for i in factor.indices()))
 
 
+def by_ranks(rows: Scored) -> bool:
+    """Whether several columns of y are compared by their ranks among draws."""
+    return rows.cells is not None and rows.cells.blocks[0].name.startswith("ranks,")
+
+
 def _most_rows(rows: Scored) -> int:
     """Return how many rows are looked at: fewer, where what the model says of each is large."""
-    if rows.law is None or rows.cells is None:
+    if rows.outcomes is None or rows.cells is None:
         return MOST_ROWS
-    count, blocks = rows.law.probabilities.shape[1], rows.cells.blocks
+    count, blocks = rows.outcomes.probabilities.shape[1], rows.cells.blocks
     most = MOST_NUMBERS // count
-    if not rows.law.linear:
-        widest = max(block.stop - block.start for block in blocks[1 if rows.law.plain else 0 :])
+    if not rows.outcomes.linear:
+        widest = max(block.stop - block.start for block in blocks[1 if rows.outcomes.plain else 0 :])
         most = min(most, MOST_SEEN // (count * widest))
     return min(MOST_ROWS, max(2048, int(most)))
 

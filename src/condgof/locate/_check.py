@@ -24,6 +24,7 @@ def check(
     n_boot: int = 1000,
     dependence: Any = None,
     groups: Any = None,
+    missing: str = "refuse",
     rng: RngLike = None,
     engine: Any = None,
     memory: int = DEFAULT_MEMORY,
@@ -50,15 +51,16 @@ def check(
 
     Of a discrete y (classes, counts): *how* is how often classes come, how often the most probable one
     is right, and shift, spread and zeros of counts; *how much*, of classes, the probability that is on
-    the wrong class.
+    the wrong class. Of quantiles: how often y exceeds them; of intervals: how often they cover y.
 
     Do not use it when parameters of the model were fitted on this same sample. Rows that depend on each
     other need ``dependence=`` or ``groups=``.
 
     Parameters
     ----------
-    model : ConditionalModel or anything `as_model` takes
-        The model; an array of scores (n, d_y) or a tuple (mean, std) will do.
+    model : law, model or anything `as_model` takes
+        The model; a tuple (mean, std) will do, and so will draws, quantiles or intervals
+        (`from_draws`, `from_quantiles`, `from_intervals`).
     x, y : array_like or frame of shape (n,) or (n, d)
         The sample; x may be a source from `scan`, which brings its own y, or Dask arrays.
     alpha : float
@@ -71,6 +73,8 @@ def check(
         Rows that are not independent, as in `kcsd`: a block length (or "auto") for rows in order of
         time, or the group of each row. Places are then chosen by the first half of the series, or by
         some of the groups, and tested by the others; and intervals count groups or blocks, not rows.
+    missing : {"refuse", "drop", "level"}
+        What to do about missing values, as in `kcsd`.
 
     Returns
     -------
@@ -102,6 +106,7 @@ def check(
         memory=memory,
         dependence=dependence,
         groups=groups,
+        missing=missing,
     )
     seed = Seed.of(rng)
     units = Units(scale_x, standardize)

@@ -11,12 +11,12 @@ import numpy as np
 
 from condgof._typing import IntArray
 from condgof.errors import InputError, InputTypeError, ShapeError
+from condgof.laws import Columns, Law, ModelLike, as_model, law_of
 from condgof.locate._grouped import GroupedChecks, group_words, holm
 from condgof.locate._inspect import Aims, inspect
 from condgof.locate._record import Check
 from condgof.locate._verdict import corrected
 from condgof.methods import Options, Scored, Units, check_count, check_source_call, lay_out, score_rows
-from condgof.models import ColumnsModel, ConditionalModel, as_model
 from condgof.sample import (
     ArraySource,
     RngLike,
@@ -52,6 +52,7 @@ def check_groups(
     n_boot: int = 1000,
     dependence: Any = None,
     groups: Any = None,
+    missing: str = "refuse",
     rng: RngLike = None,
     engine: Any = None,
     memory: int = DEFAULT_MEMORY,
@@ -64,7 +65,7 @@ def check_groups(
 
     Parameters
     ----------
-    model : ConditionalModel or anything `as_model` takes
+    model : law, model or anything `as_model` takes
         The model.
     x, y : array_like or frame of shape (n,) or (n, d)
         The sample; x may be a source from `scan`, which brings its own y.
@@ -72,7 +73,7 @@ def check_groups(
         The name of a column of x (of the table, for a source), or a value for each row.
     min_rows : int
         Groups with fewer rows are left out, and listed.
-    alpha, n_locations, standardize, scale_x, solver, n_boot, rng, engine, memory
+    alpha, n_locations, standardize, scale_x, solver, n_boot, missing, rng, engine, memory
         As in `check`. A group has the same result whatever other groups there are, up to the
         correction.
     dependence, groups
@@ -101,11 +102,12 @@ def check_groups(
         memory=memory,
         dependence=dependence,
         groups=groups,
+        missing=missing,
     )
     least, seed, units = check_count(min_rows, "min_rows"), Seed.of(rng), Units(scale_x, standardize)
     model, x, y = lay_out(model, x, y)
-    table = _Table.of(as_model(model), x, y, by)
-    together = None if groups is None else read_groups(groups, x, table.data.n)
+    table = _Table.of(as_model(model), x, y, by, missing)
+    together = None if groups is None else table.of_kept(read_groups(groups, x, table.given))
     checks: dict[str, Check] = {}
     left_out: dict[str, str] = {}
     for name, rows in table.groups():
@@ -140,8 +142,8 @@ class _Table:
 
     Parameters
     ----------
-    model : ConditionalModel
-        The model of all rows.
+    model : Law or ModelLike
+        The law of all rows in memory, or the model of a source.
     data : Sample, Source or ArraySource
         The rows.
     by : str
@@ -150,29 +152,34 @@ class _Table:
         The different labels, in order.
     codes : ndarray of int, shape (n,)
         For each row the position of its label.
+    missing : str
+        What to do about missing values.
     """
 
-    model: ConditionalModel
+    model: ModelLike
     data: Sample | Source | ArraySource
     by: str
     labels: tuple[str, ...]
     codes: IntArray
+    missing: str
 
     @classmethod
-    def of(cls, model: ConditionalModel, x: Any, y: Any, by: Any) -> _Table:
+    def of(cls, model: ModelLike, x: Any, y: Any, by: Any, missing: str) -> _Table:
         """Check the sample as a whole, and read the labels."""
         data: Sample | Source | ArraySource
-        if check_source_call(x, y, "auto"):
-            data = x.with_extra(model.names) if isinstance(model, ColumnsModel) else x
+        if check_source_call(x, y, "auto", missing):
+            data = x.with_extra(model.names) if isinstance(model, Columns) else x
+            if model.rows is not None and model.rows != data.n:
+                raise ShapeError(f"The model is bound to {model.rows} rows and the source has {data.n}.")
         else:
-            data = Sample.of(x, y, discrete=model.discrete)
-        if model.rows is not None and model.rows != data.n:
-            raise ShapeError(f"The model is bound to {model.rows} rows and the sample has {data.n}.")
+            data = Sample.of(x, y, to_test=False, missing=missing).ready(discrete=True)
+            model = law_of(model, data)
+            data = data.ready(discrete=model.discrete)
         if isinstance(by, str):
             labels, codes = _named_column(data, by)
             name = by
         else:
-            labels, codes = _given(by, data.n)
+            labels, codes = _given(by, data)
             name = str(getattr(by, "name", None) or "group")
         if len(labels) > MOST_GROUPS:
             raise InputError(
@@ -182,7 +189,19 @@ class _Table:
         order = sorted(range(len(labels)), key=lambda i: _natural(labels[i]))
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
-        return cls(model, data, name, tuple(labels[i] for i in order), place[codes])
+        return cls(model, data, name, tuple(labels[i] for i in order), place[codes], missing)
+
+    @property
+    def given(self) -> int:
+        """Number of rows that the user passed."""
+        return self.data.n + (self.data.left_out if isinstance(self.data, Sample) else 0)
+
+    def of_kept(self, codes: IntArray) -> IntArray:
+        """Return what was given for all rows for those that were kept."""
+        data = self.data
+        if isinstance(data, Sample) and data.left_out and data.kept is not None:
+            return codes[data.kept]
+        return codes
 
     def groups(self) -> Iterator[tuple[str, IntArray]]:
         """Yield each label with the numbers of its rows."""
@@ -197,30 +216,34 @@ class _Table:
             return rows
         return rows[np.sort(seed.stream(Use.GROUP).choice(len(rows), MOST_ROWS, replace=False))]
 
-    def scored(self, rows: IntArray, units: Units) -> tuple[ConditionalModel, Scored] | str:
+    def scored(self, rows: IntArray, units: Units) -> tuple[Law, Scored] | str:
         """Score rows of a group, or say why that cannot be done."""
-        if not isinstance(self.data, Sample):
-            block = self.data.take(rows)
-            reason = _reason(block.x, block.y, self.model.discrete)
-            return reason or score_rows(self.model, self.data, block, rows, units)
         whole = self.data
-        x, y = take_rows(whole.x_given, rows), whole.y_given[rows]
-        reason = _reason(x, y, self.model.discrete)
-        if reason:
-            return reason
-        names = (tuple(c.name for c in columns) for columns in (whole.x_columns, whole.y_columns))
-        sample = Sample.of(x, y, discrete=self.model.discrete).renamed(*names)
-        model = self.model.take(rows) if self.model.rows is not None else self.model
-        return model, Scored.of(model, sample, units)
+        if not isinstance(whole, Sample):
+            block = whole.take(rows)
+            reason = self._read(block.x, block.y, False)
+            try:
+                return score_rows(self.model, whole, block, rows, units)
+            except InputError:
+                if isinstance(reason, str):  # which a discrete y may not mind
+                    return reason
+                raise
+        assert isinstance(self.model, Law)
+        law = self.model.take(rows)
+        sample = self._read(take_rows(whole.x_given, rows), whole.y_given[rows], law.discrete)
+        if isinstance(sample, str):
+            return sample
+        # Of x its own: with missing="level" a group may have fewer columns than the whole.
+        x_names, y_names = (tuple(c.name for c in part) for part in (sample.x_columns, whole.y_columns))
+        sample = sample.renamed(x_names, y_names)
+        return law, Scored.of(law, sample, units)
 
-
-def _reason(x: Any, y: Any, discrete: bool) -> str:
-    """Say why the rows of a group cannot be tested; "" where they can."""
-    try:
-        Sample.of(x, y, discrete=discrete)
-    except InputError as error:
-        return str(error).split(". ")[0]
-    return ""
+    def _read(self, x: Any, y: Any, discrete: bool) -> Sample | str:
+        """Read the rows of a group, or say why they cannot be tested."""
+        try:
+            return Sample.of(x, y, discrete=discrete, missing=self.missing)
+        except InputError as error:
+            return str(error).split(". ")[0]
 
 
 def _named_column(data: Sample | Source | ArraySource, by: str) -> tuple[tuple[str, ...], IntArray]:
@@ -241,14 +264,16 @@ def _named_column(data: Sample | Source | ArraySource, by: str) -> tuple[tuple[s
     i = names.index(by)
     values, column = data.x[:, i], data.x_columns[i]
     found, codes = np.unique(values, return_inverse=True)
-    labels = [f"{v:.12g}" if column.levels is None else column.levels[int(v)] for v in found]
+    labels = [f"{v:.12g}" if column.kind == "numbers" else column.text(v) for v in found]
     return tuple(labels), codes.ravel()
 
 
-def _given(by: Any, n: int) -> tuple[tuple[str, ...], IntArray]:
-    values = np.asarray(by)
+def _given(by: Any, data: Sample | Source | ArraySource) -> tuple[tuple[str, ...], IntArray]:
+    values, n = np.asarray(by), data.n
     if values.ndim != 1:
         raise ShapeError(f"by must be a name, or hold one value for each row, got shape {values.shape}.")
+    if isinstance(data, Sample) and data.left_out and len(values) == n + data.left_out:
+        values = values[data.kept]
     if len(values) != n:
         raise ShapeError(f"by has {len(values)} values and the sample has {n} rows.")
     missing = np.array([v is None or v != v for v in values.tolist()], dtype=bool)

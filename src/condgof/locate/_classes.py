@@ -1,13 +1,18 @@
-"""Classes near a place: how often each comes, and how often the most probable one is right."""
+"""Classes near a place: how often each comes, and how often the most probable one is right.
+
+Cells between quantiles, or of intervals, are classes too; of them it is told how often quantiles are
+exceeded, and how often intervals cover y.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.laws import CellsOfY, Discrete, Quantiles, normalised
 from condgof.locate._bars import Bars
 from condgof.locate._bench import Bench
 from condgof.locate._how import Estimate, Words, same
@@ -15,10 +20,11 @@ from condgof.locate._record import Interval
 from condgof.locate._residuals import SD
 from condgof.locate._scatter import Scatter
 from condgof.locate._words import decimals
-from condgof.models import DiscreteModel, normalised
 
-#: Classes that are told of at each place, and that have bars of their own.
+#: Classes (or quantiles, or intervals) that are told of at each place, and that have bars of their own.
 MOST_TOLD, MOST_BARS = 6, 12
+#: Events of a larger correlation say the same.
+ALIKE = 0.85
 #: Where one class is the most probable in this share of rows, its confidence is that of the class.
 ONE_CLASS = 0.98
 
@@ -41,6 +47,8 @@ class ClassRows:
         What y is called.
     ordered : bool
         Whether the order of the classes means something.
+    of_y : CellsOfY, optional
+        The law, where the classes are cells between quantiles or of intervals.
     """
 
     names: tuple[str, ...]
@@ -49,23 +57,24 @@ class ClassRows:
     testing: IntArray
     column: str
     ordered: bool
+    of_y: CellsOfY | None = None
 
     @classmethod
     def of(cls, bench: Bench) -> ClassRows:
         """Ask the model for the names of its classes."""
-        rows, model = bench.rows, bench.model
-        assert rows.law is not None
+        rows, law = bench.rows, bench.law
+        assert rows.outcomes is not None
         assert rows.cells is not None
-        assert isinstance(model, DiscreteModel)
-        names = model.class_names(rows.sample.x_given)
-        count = rows.law.probabilities.shape[1]
+        assert isinstance(law, Discrete)
+        count = rows.outcomes.probabilities.shape[1]
         return cls(
-            names or tuple(map(str, range(count))),
-            normalised(rows.law.probabilities),
-            rows.law.observed,
+            law.class_names or tuple(map(str, range(count))),
+            normalised(rows.outcomes.probabilities),
+            rows.outcomes.observed,
             bench.testing,
             rows.sample.y_columns[0].name,
             rows.cells.blocks[0].positions is not None and count > 2,
+            law if isinstance(law, CellsOfY) else None,
         )
 
     @property
@@ -78,6 +87,8 @@ class ClassRows:
         rows, share = self.testing[near], w / w.sum()
         p, codes = self.probabilities[rows], self.codes[rows]
         means = _Means(share, scatter)
+        if self.of_y is not None:
+            return self._events(self.of_y, codes, means)
         several = range(p.shape[1]) if p.shape[1] > 2 else (1,)
         # Those that stand out most from what the model says of them; all of them were looked at.
         noise = np.sqrt(np.square(share) @ (p * (1.0 - p)))
@@ -101,6 +112,17 @@ class ClassRows:
             count += 1
         return [one for one in found if one.error > 0], count
 
+    def _events(self, law: CellsOfY, codes: IntArray, means: _Means) -> tuple[list[Estimate], int]:
+        """Estimate how often quantiles are exceeded, or intervals cover y: those that stand out most."""
+        found = []
+        for event in law.events:
+            happened, p = event.happened(codes), np.full(len(codes), event.expected)
+            cover = event.kind == "coverage"
+            label = f"{100 * event.level:g}%" if cover else f"{event.level:g}"
+            words = coverage_words if cover else quantile_words
+            found.append(means.frequency(event.kind, self.column, happened, p, label, words))
+        return [found[k] for k in _apart(law, found) if found[k].error > 0], len(found)
+
     def _shift(self, p: FloatArray, codes: IntArray, means: _Means) -> list[Estimate]:
         """Estimate how far ordered classes are off, by position, in the model's standard deviations."""
         places = np.arange(float(p.shape[1]))
@@ -119,11 +141,41 @@ class ClassRows:
         predicted = share @ self.probabilities[rows]
         if len(self.names) <= MOST_BARS:
             return Bars(self.names, observed, predicted)
+        if self.of_y is not None:
+            return _fewer(self.of_y, observed, predicted)
         most = np.argsort(-np.maximum(observed, predicted), kind="stable")[: MOST_BARS - 1]
         kept = np.sort(most)
         rest = [np.append(part[kept], 1.0 - part[kept].sum()) for part in (observed, predicted)]
         others = f"{len(self.names) - len(kept)} others"
         return Bars((*(self.names[k] for k in kept), others), *(np.maximum(part, 0.0) for part in rest))
+
+
+def _apart(law: CellsOfY, found: list[Estimate]) -> list[int]:
+    """Return which of many events to tell: those that stand out most, and do not say the same twice."""
+    order = sorted(range(len(found)), key=lambda k: -found[k].size)
+    if len(order) <= MOST_TOLD:
+        return order
+    told: list[int] = []
+    for k in order:
+        if all(_correlation(law.events[k].expected, law.events[j].expected) < ALIKE for j in told):
+            told.append(k)
+    return told[:MOST_TOLD]
+
+
+def _correlation(a: float, b: float) -> float:
+    """Return the correlation of two events of these probabilities, one of which holds the other."""
+    low, high = min(a, b), max(a, b)
+    return float(np.sqrt(low * (1.0 - high) / (high * (1.0 - low))))
+
+
+def _fewer(law: CellsOfY, observed: FloatArray, predicted: FloatArray) -> Bars:
+    """Return bars of cells (K,) joined with their neighbours: those between some of the levels."""
+    levels = "levels" if isinstance(law, Quantiles) else "coverage"
+    kept = np.unique(np.linspace(0, len(law.shares) - 2, MOST_BARS - 1).round().astype(int))
+    names = replace(law, **{levels: getattr(law, levels)[kept]}).class_names  # which levels alone tell
+    starts = np.append(0, kept + 1)
+    assert names is not None
+    return Bars(names, *(np.add.reduceat(part, starts) for part in (observed, predicted)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,6 +254,30 @@ def _often(what: str, expected: float) -> Words:
         return (
             f"{what} comes {often} often than the model says: observed {seen} ({ends}), predicted {said}"
         )
+
+    return say
+
+
+def quantile_words(label: str, expected: float) -> Words:
+    """Return what says how often a quantile is exceeded."""
+
+    def say(found: Interval, columns: tuple[str, ...], unit: str, named: bool) -> str:
+        seen, ends, said = _figures(found, expected)
+        told = (
+            f"the {label} quantile is exceeded by {seen} of the rows ({ends}), and the model says {said}"
+        )
+        return told if named else f"{told}: no clear sign"
+
+    return say
+
+
+def coverage_words(label: str, expected: float) -> Words:
+    """Return what says how often an interval covers y."""
+
+    def say(found: Interval, columns: tuple[str, ...], unit: str, named: bool) -> str:
+        seen, ends, _ = _figures(found, expected)
+        told = f"the {label} interval covers {seen} of the rows ({ends})"
+        return told if named else f"{told}: no clear sign"
 
     return say
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from condgof._typing import FloatArray, IntArray
 from condgof.errors import CondgofError
+from condgof.laws import Law, RatioOutcomes, grid_of
 from condgof.locate._bars import Bars
 from condgof.locate._bench import COUNTS, Bench
 from condgof.locate._classes import count_words, frequency
@@ -18,8 +19,6 @@ from condgof.locate._record import Interval
 from condgof.locate._residuals import SD
 from condgof.locate._scatter import Scatter
 from condgof.locate._words import sized
-from condgof.models import ConditionalModel, RatioLaw
-from condgof.sample import take_rows
 
 #: Draws of all counts from the model, which tell how much their spread varies.
 DRAWS = 100
@@ -63,23 +62,21 @@ class CountRows:
     @classmethod
     def of(cls, bench: Bench) -> CountRows:
         """Ask the model for its moments, its CDF and draws."""
-        sample, law = bench.rows.sample, bench.rows.law
+        sample, outcomes, law = bench.rows.sample, bench.rows.outcomes, bench.law
         y, column = sample.y[:, 0], sample.y_columns[0].name
         rng = bench.stream(COUNTS)
-        if isinstance(law, RatioLaw):
-            known = _Ratios(law)
+        if isinstance(outcomes, RatioOutcomes):
+            known = _Ratios(outcomes)
             mean, std = known.moments()
             draws = known.draws(bench.testing, rng)
             drawn = (draws - mean[bench.testing]) / std[bench.testing]
             return cls(y, mean, std, known.below, drawn, bench.testing, column)
-        model = bench.model.given(sample.x_given)
-        moments = _moments(model, sample.x_given, len(y))
+        below, moments = _cdf_of(law), _moments(law, len(y))
         if moments is None:
-            return cls(y, None, None, _cdf_of(model, sample.x_given), None, bench.testing, column)
-        found = _drawn(model.take(bench.testing), take_rows(sample.x_given, bench.testing), rng)
+            return cls(y, None, None, below, None, bench.testing, column)
+        found = _drawn(law.take(bench.testing), rng)
         if found is not None:
             found = (found - moments[0][bench.testing]) / moments[1][bench.testing]
-        below = _cdf_of(model, sample.x_given)
         return cls(y, *moments, below, found, bench.testing, column)
 
     @property
@@ -175,11 +172,11 @@ def _ranges(y: FloatArray, low: float, high: float) -> tuple[FloatArray, tuple[s
     return ends, tuple(labels)
 
 
-def _moments(model: ConditionalModel, x: Any, n: int) -> tuple[FloatArray, FloatArray] | None:
-    if not model.can("mean_std"):
+def _moments(law: Law, n: int) -> tuple[FloatArray, FloatArray] | None:
+    if not law.can("mean_std"):
         return None
     try:
-        mean, std = (np.array(part, dtype=np.float64).reshape(-1) for part in model.mean_std(x, n))
+        mean, std = (np.array(part, dtype=np.float64).reshape(-1) for part in law.mean_std())
     except CondgofError:  # some have a mean and a standard deviation in name only
         return None
     mean, std = (np.broadcast_to(part, (n,)) for part in (mean, std))
@@ -188,23 +185,23 @@ def _moments(model: ConditionalModel, x: Any, n: int) -> tuple[FloatArray, Float
     return mean, np.maximum(std, LEAST_STD)
 
 
-def _drawn(model: ConditionalModel, x: Any, rng: np.random.Generator) -> FloatArray | None:
+def _drawn(law: Law, rng: np.random.Generator) -> FloatArray | None:
     """Draw counts from the model, (draws, n)."""
-    if not model.can("sample"):
+    if not law.can("sample"):
         return None
     try:
-        each = [np.asarray(model.sample(x, rng), dtype=np.float64).reshape(-1) for _ in range(DRAWS)]
+        each = [np.asarray(law.sample(rng), dtype=np.float64).reshape(-1) for _ in range(DRAWS)]
     except CondgofError:
         return None
     return np.stack(each)
 
 
-def _cdf_of(model: ConditionalModel, x: Any) -> Below | None:
-    if not model.can("cdf"):
+def _cdf_of(law: Law) -> Below | None:
+    if not law.can("cdf"):
         return None
 
     def below(rows: IntArray, counts: FloatArray) -> FloatArray:
-        return model.take(rows).cdf_grid(counts, take_rows(x, rows), len(rows))
+        return grid_of(law.take(rows), counts)
 
     return below
 
@@ -213,22 +210,22 @@ def _cdf_of(model: ConditionalModel, x: Any) -> Below | None:
 class _Ratios:
     """A model that is known through ratios, normalised over all counts that matter."""
 
-    law: RatioLaw
+    outcomes: RatioOutcomes
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
-        p, steps = self.law.probabilities, np.arange(self.law.probabilities.shape[1])
+        p, steps = self.outcomes.probabilities, np.arange(self.outcomes.probabilities.shape[1])
         mean = p @ steps
         variance = (p * np.square(steps - mean[:, None])).sum(axis=1)
-        return self.law.start + mean, np.maximum(np.sqrt(variance), LEAST_STD)
+        return self.outcomes.start + mean, np.maximum(np.sqrt(variance), LEAST_STD)
 
     def below(self, rows: IntArray, counts: FloatArray) -> FloatArray:
-        sums = np.cumsum(self.law.probabilities[rows], axis=1)
-        at = np.floor(counts - self.law.start[rows][:, None]).astype(np.int64)
+        sums = np.cumsum(self.outcomes.probabilities[rows], axis=1)
+        at = np.floor(counts - self.outcomes.start[rows][:, None]).astype(np.int64)
         inside = np.take_along_axis(sums, np.clip(at, 0, sums.shape[1] - 1), axis=1)
         return np.where(at < 0, 0.0, np.minimum(inside, 1.0))
 
     def draws(self, rows: IntArray, rng: np.random.Generator) -> FloatArray:
-        sums = np.cumsum(self.law.probabilities[rows], axis=1)
+        sums = np.cumsum(self.outcomes.probabilities[rows], axis=1)
         sums[:, -1] = 2.0
         drawn = [(rng.random((len(rows), 1)) >= sums).sum(axis=1) for _ in range(DRAWS)]
-        return np.asarray(self.law.start[rows] + np.stack(drawn), dtype=np.float64)
+        return np.asarray(self.outcomes.start[rows] + np.stack(drawn), dtype=np.float64)

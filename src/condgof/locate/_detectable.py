@@ -266,6 +266,7 @@ def detectable_of(
     tau: float | None,
     seed: Seed,
     dependent: bool = False,
+    ranked: bool = False,
 ) -> Detectable:
     """Find the smallest constant shift and the smallest ratio of widths that the test finds.
 
@@ -285,6 +286,8 @@ def detectable_of(
         The source of randomness.
     dependent : bool
         Whether rows depend on each other.
+    ranked : bool
+        Whether normal scores are all that is known of y.
     """
     if hopeless(n, alpha):
         return Detectable(math.inf, None if tau else math.inf, POWER, alpha, HOPELESS)
@@ -301,10 +304,10 @@ def detectable_of(
     width = None
     if tau is None:
         width = math.exp(smallest(lambda log: power(widened(math.exp(log), found.sigma, d_y))))
-    return Detectable(shift, width, POWER, alpha, found_words(shift, width, d_y))
+    return Detectable(shift, width, POWER, alpha, found_words(shift, width, d_y, ranked))
 
 
-def found_words(shift: float, width: float | None, d_y: int) -> str:
+def found_words(shift: float, width: float | None, d_y: int, ranked: bool = False) -> str:
     """Say which shift and which spread would have been found."""
     of, by = (" of one column", "by") if d_y > 1 else ("", "of")
     parts = []
@@ -314,5 +317,5 @@ def found_words(shift: float, width: float | None, d_y: int) -> str:
         parts.append(f"a spread{of} wrong by a factor of {width:.{decimals(width - 1.0)}f}")
     if not parts:
         return HOPELESS
-    said = ", or ".join(parts) + "," * (len(parts) > 1)
+    said = "on the model's normal-score scale " * ranked + ", or ".join(parts) + "," * (len(parts) > 1)
     return f"{said[0].upper()}{said[1:]} would have been found with probability {POWER:g}."

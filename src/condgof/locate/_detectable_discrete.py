@@ -2,7 +2,8 @@
 
 A misfit moves the mean of the centred features c at x by a·Δ(x), where a is its size. A statistic is
 then about its null draw plus n·a²·E[k⟨Δ, Δ'⟩] plus 2√n·a·σ₁·Z, with σ₁² = E⟨c, E'[kΔ']⟩². Of classes, Δ
-takes probability from the most probable class at x and gives it to the next one. Of counts it is the
+takes probability from the most probable class at x and gives it to the next one; of quantiles and
+intervals, from one side of a quantile, or of the ends of an interval, to the other. Of counts it is the
 first order of a tilt: p(u)·u for a shift of u, and p(u) times the second orthogonal polynomial of u for
 a wider spread.
 """
@@ -16,7 +17,8 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.engine import Engine
-from condgof.locate._bench import NORMAL
+from condgof.laws import CellsOfY, Law, Outcomes
+from condgof.locate._bench import NORMAL, by_ranks
 from condgof.locate._detectable import (
     HOPELESS,
     MOST,
@@ -29,9 +31,9 @@ from condgof.locate._detectable import (
 )
 from condgof.locate._detectable_drawn import DrawnPower, shifted_law, too_sure, wider_law
 from condgof.locate._record import Detectable
+from condgof.locate._sides import Side
 from condgof.locate._words import decimals
 from condgof.methods import LOCAL_X, Adapted, Scored, narrowed
-from condgof.models import Law
 from condgof.null import NULLS
 from condgof.sample import Seed, Use
 from condgof.stein import CentredScales
@@ -44,11 +46,13 @@ UNKNOWN = (
     "What size of misfit would have been found is not known: of this model there are ratios of "
     "probabilities only, for very many counts."
 )
+UNKNOWN_DRAWS = "What size of misfit would have been found is not known for draws of several columns."
 
 
 def discrete_detectable(
     adapted: Adapted,
     rows: Scored,
+    law: Law,
     n: int,
     alpha: float,
     seed: Seed,
@@ -63,28 +67,32 @@ def discrete_detectable(
     counts = rows.cells.blocks[0].distances
     if hopeless(n, alpha):
         return Detectable(math.inf if counts else None, None, POWER, alpha, HOPELESS)
-    if rows.law is None:
+    if by_ranks(rows):
+        return Detectable(None, None, POWER, alpha, UNKNOWN_DRAWS)
+    if rows.outcomes is None:
         return Detectable(None, None, POWER, alpha, UNKNOWN)
-    slow = counts and not rows.law.linear
+    slow = counts and not rows.outcomes.linear
     some = some_rows(rows.n, ROWS_SLOW if slow else ROWS_X, seed)
-    part, law = rows.take(some), rows.law.take(some)
+    part, seen = rows.take(some), rows.outcomes.take(some)
     power = _Power.of(adapted, rows, n, alpha, seed, dependent)
     drawn = None
     if adapted.parts.null == NULLS["model"] and rows.n == n and not dependent:
         drawn = DrawnPower.of(adapted, rows, power.combination, power.threshold, seed, engine)
-    p = _normalised(rows.law)
+    p = _normalised(rows.outcomes)
+    if isinstance(law, CellsOfY):
+        return _of_cells(Side.of(law), power, part, drawn, p)
     if not counts:
-        move = power.of_misfit(part, first_to_next(law))
+        move = power.of_misfit(part, first_to_next(seen))
         size = smallest(move.found, 1.0)
         size = size if drawn is None else drawn.smallest(lambda a: too_sure(p, a), size, 1.0)
         return Detectable(None, None, POWER, alpha, _class_words(size), size)
-    tilts = tilted(law, rows.cells.blocks[0].positions if law.linear else None)
+    tilts = tilted(seen, rows.cells.blocks[0].positions if seen.linear else None)
     to_shift, to_widen = (power.of_misfit(part, tilt) for tilt in tilts)
     shift = smallest(to_shift.found)
     width = math.exp(smallest(lambda log: to_widen.found(math.expm1(2.0 * log)), MOST))
     width = width if tilts[1].any() else math.inf
     if drawn is not None:
-        positions = rows.cells.blocks[0].positions if law.linear else None
+        positions = rows.cells.blocks[0].positions if seen.linear else None
         at = np.arange(float(p.shape[1])) if positions is None else positions
         shift = drawn.smallest(lambda a: shifted_law(p, at, a), shift, MOST)
         variance = drawn.smallest(lambda v: wider_law(p, at, math.sqrt(1 + v)), width**2 - 1.0, MOST)
@@ -92,23 +100,38 @@ def discrete_detectable(
     return Detectable(shift, width, POWER, alpha, found_words(shift, width, 1))
 
 
-def _normalised(law: Law) -> FloatArray:
-    p = np.asarray(law.probabilities, dtype=np.float64)
+def _of_cells(
+    side: Side, power: _Power, part: Scored, drawn: DrawnPower | None, p: FloatArray
+) -> Detectable:
+    """Find the smallest probability on the wrong side of a quantile, or of an interval."""
+    move = power.of_misfit(part, np.tile(side.move, (part.n, 1)))
+    size = smallest(move.found, side.room)
+    if drawn is not None:
+        size = drawn.smallest(lambda a: np.maximum(p + a * side.move, 0.0), size, side.room)
+    words = HOPELESS
+    if math.isfinite(size):
+        found = side.found(f"{size:.{decimals(size)}f}")
+        words = f"{found} would have been found with probability {POWER:g}."
+    return Detectable(None, None, POWER, power.alpha, words, size)
+
+
+def _normalised(outcomes: Outcomes) -> FloatArray:
+    p = np.asarray(outcomes.probabilities, dtype=np.float64)
     return np.asarray(p / p.sum(axis=1, keepdims=True))
 
 
-def first_to_next(law: Law) -> FloatArray:
+def first_to_next(outcomes: Outcomes) -> FloatArray:
     """Return what residuals move by when the most probable class yields to the next, (n, width)."""
-    order = np.argsort(-np.asarray(law.probabilities), axis=1, kind="stable")
-    return np.asarray(law.of(order[:, 1])) - np.asarray(law.of(order[:, 0]))
+    order = np.argsort(-np.asarray(outcomes.probabilities), axis=1, kind="stable")
+    return np.asarray(outcomes.of(order[:, 1])) - np.asarray(outcomes.of(order[:, 0]))
 
 
-def tilted(law: Law, positions: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+def tilted(outcomes: Outcomes, positions: FloatArray | None) -> tuple[FloatArray, FloatArray]:
     """Return what residuals of counts move by under a tilt of their mean, and of their variance.
 
     Parameters
     ----------
-    law : Law
+    outcomes : Outcomes
         Probabilities (n, K).
     positions : ndarray of shape (K,), optional
         Where the cells lie; None where residuals are not those of cells, and each cell is a count.
@@ -118,7 +141,7 @@ def tilted(law: Law, positions: FloatArray | None) -> tuple[FloatArray, FloatArr
     by_mean, by_variance : ndarrays of shape (n, width)
         For a shift of one standard deviation, and for a variance that is greater by 1.
     """
-    p = _normalised(law)
+    p = _normalised(outcomes)
     at = np.arange(float(p.shape[1])) if positions is None else positions
     mean = p @ at
     spread = np.sqrt(np.maximum((p * np.square(at - mean[:, None])).sum(axis=1), 1e-300))
@@ -130,9 +153,9 @@ def tilted(law: Law, positions: FloatArray | None) -> tuple[FloatArray, FloatArr
     tilts = p * z, p * second * share[:, None]
     if positions is not None:
         return tilts
-    moved = [np.zeros(np.shape(law.of(law.observed))) for _ in tilts]
+    moved = [np.zeros(np.shape(outcomes.of(outcomes.observed))) for _ in tilts]
     for k in range(p.shape[1]):
-        residuals = np.asarray(law.of(np.full(len(p), k)))
+        residuals = np.asarray(outcomes.of(np.full(len(p), k)))
         for out, tilt in zip(moved, tilts, strict=True):
             out += tilt[:, k : k + 1] * residuals
     return moved[0], moved[1]
@@ -146,6 +169,7 @@ class _Power:
     kernel: CentredScales
     combination: Combination
     n: int
+    alpha: float
     threshold: float
     normal: FloatArray
 
@@ -157,7 +181,7 @@ class _Power:
         assert isinstance(kernel, CentredScales)
         combination = Combination.of(adapted.parts, len(kernel.x_scales), dependent)
         normal = seed.stream(Use.CHECK, NORMAL).standard_normal((combination.draws.shape[1],))
-        return cls(adapted, kernel, combination, n, combination.threshold(alpha), normal)
+        return cls(adapted, kernel, combination, n, alpha, combination.threshold(alpha), normal)
 
     def of_misfit(self, rows: Scored, moved: FloatArray) -> _Moved:
         """Work out what residuals that move by `moved` (n, width) do to each statistic."""

@@ -69,13 +69,13 @@ class DrawnPower:
         design, parts = adapted.design, adapted.parts
         kernel = design.scale_kernel(rows)
         assert isinstance(kernel, CentredScales)
-        assert rows.law is not None
+        assert rows.outcomes is not None
         narrow = tuple(narrowed(design.kernel_x, scale) for scale in kernel.x_scales)
         near = np.empty((rows.n, 0))
         if parts.local is not None:
             near = narrowed(design.kernel_x, LOCAL_X)(rows.x, parts.locations)
         blocks = scale_features(narrow, rows.x, seed)
-        plan = Redraw(rows.law, kernel.kernels, blocks, near, SCALES_SMALLEST)
+        plan = Redraw(rows.outcomes, kernel.kernels, blocks, near, SCALES_SMALLEST)
         if plan.work * DRAWS > WORK:
             return None
         own = Seed(int(seed.stream(Use.CHECK, MISFITS).integers(2**63)))

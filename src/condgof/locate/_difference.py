@@ -42,6 +42,7 @@ def compare_map(
     kernel_y: Kernel = Gaussian("median"),
     scale_x: str = "std",
     solver: str = "auto",
+    missing: str = "refuse",
     rng: RngLike = None,
     engine: Any = None,
     memory: int = DEFAULT_MEMORY,
@@ -55,7 +56,7 @@ def compare_map(
 
     Parameters
     ----------
-    model_p, model_q, x, y, names, kernel_x, kernel_y, scale_x, rng, engine, memory
+    model_p, model_q, x, y, names, kernel_x, kernel_y, scale_x, missing, rng, engine, memory
         As in `compare`.
     at : array_like of shape (m, d_x), or (m,) when d_x = 1, or frame, optional
         Where to look; at 400 rows of x, drawn with `rng`, unless given.
@@ -78,7 +79,7 @@ def compare_map(
     >>> found.ratio[0] > 2, found.ratio[1] < -2
     (np.True_, np.True_)
     """
-    options = joint_options(solver, None, None, engine, memory)
+    options = joint_options(solver, None, None, engine, memory, missing)
     seed, called = Seed.of(rng), check_names(names, 2)
     models = dict(zip(called, (model_p, model_q), strict=True))
     joint = prepare_joint(models, x, y, scale_x, options, seed)

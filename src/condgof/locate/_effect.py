@@ -8,7 +8,7 @@ the δ that has the D of the data.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from condgof.engine import single_threaded_blas
 from condgof.kernels import CovariateKernel, Gaussian, ResponseKernel
 from condgof.locate._bench import EFFECT, Bench
 from condgof.locate._record import Effect, Interval
-from condgof.locate._residuals import BY_SCORES, SD
+from condgof.locate._residuals import BY_SCORES, ON_SCORES, SD
 from condgof.locate._words import measured
 from condgof.methods import Scored
 from condgof.sample import Use
@@ -193,7 +193,7 @@ def mean_k(bench: Bench, k: CovariateKernel) -> float:
 def effect_of(bench: Bench) -> Effect:
     """Measure the size of the misfit of a model of a continuous y."""
     rows = bench.rows
-    u, scores, unit = rows.y, rows.scores, SD
+    u, scores, unit = rows.y, rows.scores, ON_SCORES if ranked_only(bench) else SD
     if rows.by == "none":
         tau = score_spread(rows)
         u, scores, unit = u / tau, scores * tau, BY_SCORES
@@ -202,6 +202,29 @@ def effect_of(bench: Bench) -> Effect:
     found = pair_sums(ArrayRows(rows.x, u, scores), bench.wide, Gaussian(sigma), bench).interval(LEVEL)
     per_square = mean_k(bench, bench.wide) * (1.0 + 2.0 / sigma**2) ** (-d_y / 2)
     return shift_effect(found, lambda d: float(np.sqrt(d / per_square)), unit)
+
+
+def ranked_only(bench: Bench) -> bool:
+    """Whether normal scores are all that is known of a continuous y: of draws, PITs and bins."""
+    return bench.rows.by == "cdf" and not bench.law.can("score")
+
+
+def effect_of_columns(bench: Bench) -> Effect:
+    """Measure the size of the misfit of draws of several columns: the largest among the columns."""
+    rows, names = bench.rows, [column.name for column in bench.rows.sample.y_columns]
+    per_square, level = mean_k(bench, bench.wide) * 3.0**-0.5, 1.0 - (1.0 - LEVEL) / len(names)
+    each = []
+    for z in rows.y.T[:, :, None]:
+        found = pair_sums(ArrayRows(rows.x, z, -z), bench.wide, Gaussian(1.0), bench)
+        each.append(replace(found.interval(level), level=LEVEL))  # of all columns at once
+    largest = int(np.argmax([found.estimate for found in each]))
+    effect = shift_effect(each[largest], lambda d: float(np.sqrt(d / per_square)), ON_SCORES)
+    size = measured(effect.interval, ON_SCORES)
+    words = (
+        f"in single columns at most as large as a constant shift of {names[largest]} by {size}; how "
+        "columns go together is not in that number"
+    )
+    return replace(effect, words=words)
 
 
 def shift_effect(found: Interval, shift: Callable[[float], float], unit: str) -> Effect:

@@ -3,7 +3,9 @@
 With r(x) the true less the predicted probabilities of the classes, and the kernel on y that only tells
 whether two classes are the same, D = E[k(x,x') r(x)·r(x')]. A model that gives the probability δ to the
 wrong class at every x has ‖r‖² = 2δ², and D = 2δ²·E[k]; the effect is the δ that has the D of the data.
-k is narrow, so that misfits of opposite signs at different x do not cancel.
+Of quantiles and intervals δ is a probability on the wrong side of one of them, in proportion to what the
+model says on either side; with two cells that is the same. k is narrow, so that misfits of opposite
+signs at different x do not cancel.
 
 Counts are compared in the model's standard deviations by a Gaussian kernel l: D = E[k] times the squared
 distance, in the space of l, between u and u + δ, which the probabilities of the cells of u tell.
@@ -15,10 +17,12 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.kernels import Categorical, CellKernel, CovariateKernel, Gaussian, cell_scales
+from condgof.laws import CellsOfY
 from condgof.locate._bench import Bench
 from condgof.locate._effect import LEVEL, equivalent, mean_k, pair_sums, shift_effect
 from condgof.locate._record import Effect
 from condgof.locate._residuals import SD
+from condgof.locate._sides import Side
 from condgof.locate._words import sized
 from condgof.methods import LOCAL_X, narrowed
 from condgof.stein import ArrayRows
@@ -49,8 +53,12 @@ def _of_classes(bench: Bench) -> Effect:
     k = class_kernel_x(bench)
     found = pair_sums(ArrayRows(rows.x, rows.y, rows.scores), k, kernel_y, bench).interval(LEVEL)
     mean = mean_k(bench, k)
-    size = equivalent(found, lambda d: min(float(np.sqrt(d / (2.0 * mean))), 1.0))
+    side = Side.of(bench.law) if isinstance(bench.law, CellsOfY) else None
+    square = 2.0 if side is None else float(np.square(side.move).sum())
+    size = equivalent(found, lambda d: min(float(np.sqrt(d / (square * mean))), 1.0))
     seen, ends = sized(size.estimate, size.low, size.high)
+    if side is not None:
+        return Effect(size, side.unit, found, f"as large as {side.large(seen)} ({ends})")
     words = f"as large as a probability of {seen} on the wrong class at every x ({ends})"
     return Effect(size, PROBABILITY, found, words)
 
@@ -61,14 +69,14 @@ def _of_counts(bench: Bench) -> Effect:
     (kernel_y,) = cell_scales(rows.cells, (SIGMA,))
     sums = pair_sums(ArrayRows(rows.x, rows.y, rows.scores), bench.wide, kernel_y, bench)
     found, mean = sums.interval(LEVEL), mean_k(bench, bench.wide)
-    law = rows.law
-    if law is None or not law.linear:
+    outcomes = rows.outcomes
+    if outcomes is None or not outcomes.linear:
         # The difference operator is close to that of a density, and so is what a shift does to it.
         per_square = mean * (1.0 + 2.0 / SIGMA**2) ** -0.5
         return shift_effect(found, lambda d: float(np.sqrt(d / per_square)), BY_RATIOS)
     positions = rows.cells.blocks[0].positions
     assert positions is not None
-    p = np.asarray(law.probabilities, dtype=np.float64).mean(axis=0)
+    p = np.asarray(outcomes.probabilities, dtype=np.float64).mean(axis=0)
     shifts = np.concatenate([[0.0], np.geomspace(1e-4, MOST, 200)])
     known = mean * distances(p / p.sum(), positions, shifts)
     return shift_effect(found, lambda d: float(np.interp(d, known, shifts)), SD)

@@ -12,7 +12,7 @@ from condgof._typing import FloatArray
 from condgof.locate._frozen import Record
 from condgof.locate._record import SCHEMA, Check
 from condgof.locate._shown import ShownGroups
-from condgof.locate._text import probability
+from condgof.locate._text import kind_of_model, probability
 from condgof.locate._words import listed
 
 
@@ -81,7 +81,8 @@ class GroupedChecks(ShownGroups, Record):
         return f"GroupedChecks(by={self.by!r}, {count}, {len(self.left_out)} left out)"
 
     def __str__(self) -> str:
-        lines = [f"Check of a conditional density model by {self.by}", f"  {self.words}"]
+        kind = next((kind_of_model(check) for check in self.checks.values()), "conditional model")
+        lines = [f"Check of a {kind} by {self.by}", f"  {self.words}"]
         for name, check in self.checks.items():
             mark = "*" if check.rejects else " "
             lines.append(f"{mark} {name} (n = {check.result.n:,}): {check.words}")

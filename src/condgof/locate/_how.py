@@ -8,7 +8,7 @@ the rows are not those that chose the location.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from condgof.locate._words import measured, sized
 LEVEL = 0.95
 #: As many rows' worth of belief that the kurtosis is that of a normal.
 PRIOR = 20.0
+#: Standard errors by which shift or spread may be off before ranks among draws tell nothing of shape.
+BENT = 2.0
 
 
 #: From an interval, the columns, the unit of a shift and whether it is clear to a sentence.
@@ -147,6 +149,19 @@ def weighted_estimates(
     return estimates
 
 
+def of_ranks(found: list[Estimate]) -> list[Estimate]:
+    """Return estimates from ranks among draws, with skew and tails only of columns that fit otherwise.
+
+    Beyond all of the draws there is no rank: where shift or spread is off, that bends the shape.
+    """
+    off = {one.columns for one in found if one.kind in ("shift", "width") and one.size > BENT}
+    return [
+        replace(one, say=_width_of_ranks) if one.kind == "width" else one
+        for one in found
+        if one.kind not in ("skew", "tails") or one.columns not in off
+    ]
+
+
 def correlations(
     u: FloatArray, weights: FloatArray, columns: tuple[str, ...], scatter: Scatter
 ) -> list[Estimate]:
@@ -248,12 +263,17 @@ def _shift(found: Interval, columns: tuple[str, ...], unit: str, named: bool) ->
     return f"the model is too {side}: y lies {measured(size, unit, f' {where} it')}"
 
 
-def _width(found: Interval, columns: tuple[str, ...], unit: str, named: bool) -> str:
+def _width(found: Interval, columns: tuple[str, ...], unit: str, named: bool, note: str = "") -> str:
     size, ends = sized(found.estimate, found.low, found.high)
+    ends += note
     if not named:
         return f"spread {size} times the model's ({ends}): no clear sign"
     side = "narrow" if found.estimate > 1 else "wide"
     return f"the model is too {side}: the data spread {size} times as much as it says ({ends})"
+
+
+def _width_of_ranks(found: Interval, columns: tuple[str, ...], unit: str, named: bool) -> str:
+    return _width(found, columns, unit, named, "; by ranks among the draws")
 
 
 def _skew(found: Interval, columns: tuple[str, ...], unit: str, named: bool) -> str:

@@ -10,10 +10,17 @@ from typing import Any
 import numpy as np
 
 from condgof.errors import InputError
-from condgof.locate._bench import LEAST_NEAR, Bench
+from condgof.laws import CellsOfY, ModelLike
+from condgof.locate._bench import LEAST_NEAR, Bench, by_ranks
 from condgof.locate._detectable import detectable_of, hopeless
 from condgof.locate._detectable_discrete import discrete_detectable
-from condgof.locate._effect import effect_of, score_spread, y_bandwidth
+from condgof.locate._effect import (
+    effect_of,
+    effect_of_columns,
+    ranked_only,
+    score_spread,
+    y_bandwidth,
+)
 from condgof.locate._effect_discrete import class_kernel_x, discrete_effect
 from condgof.locate._landscape import blank_landscape, landscape_of
 from condgof.locate._locations import locations_of
@@ -23,7 +30,6 @@ from condgof.locate._verdict import verdict
 from condgof.locate._view import view_of
 from condgof.locate._where import examine
 from condgof.methods import Options, Scored, Stream, check_count, run_adaptive
-from condgof.models import ConditionalModel
 from condgof.result import GofResult
 from condgof.sample import Seed
 
@@ -59,14 +65,14 @@ class Aims:
 
 
 def inspect(
-    model: ConditionalModel, scored: Scored | Stream, aims: Aims, options: Options, seed: Seed
+    model: ModelLike, scored: Scored | Stream, aims: Aims, options: Options, seed: Seed
 ) -> Check:
     """Check a model on a sample that is scored.
 
     Parameters
     ----------
-    model : ConditionalModel
-        The model, of these rows where it is bound to rows.
+    model : Law or ModelLike
+        The law of rows in memory, or the model of a stream.
     scored : Scored or Stream
         The sample.
     aims : Aims
@@ -88,10 +94,14 @@ def inspect(
     if rows.cells is None:
         effect = effect_of(bench)
         tau = float(np.exp(np.log(score_spread(rows)).mean())) if rows.by == "none" else None
-        detectable = detectable_of(adapted, rows, n, aims.alpha, tau, seed, dependent)
+        detectable = detectable_of(
+            adapted, rows, n, aims.alpha, tau, seed, dependent, ranked_only(bench)
+        )
     else:
-        effect = discrete_effect(bench)
-        detectable = discrete_detectable(adapted, rows, n, aims.alpha, seed, bench.engine, dependent)
+        effect = effect_of_columns(bench) if by_ranks(rows) else discrete_effect(bench)
+        detectable = discrete_detectable(
+            adapted, rows, bench.law, n, aims.alpha, seed, bench.engine, dependent
+        )
     found = Check(
         result=result,
         effect=effect,
@@ -152,7 +162,10 @@ def effect_kernels(bench: Bench) -> str:
         return f"{bench.wide.shown(sample.d_x)!r} on x, {on_y}"
     if cells.blocks[0].distances:
         return f"{bench.wide.shown(sample.d_x)!r} on x, Gaussian(1) on standardised counts"
-    return f"{class_kernel_x(bench).shown(sample.d_x)!r} on x, whether classes are equal on y"
+    if by_ranks(bench.rows):
+        return f"{bench.wide.shown(sample.d_x)!r} on x, Gaussian(1) on the normal scores of each column"
+    what = "cells" if isinstance(bench.law, CellsOfY) else "classes"
+    return f"{class_kernel_x(bench).shown(sample.d_x)!r} on x, whether {what} are equal on y"
 
 
 def _details(bench: Bench, result: GofResult, said: tuple[str, ...]) -> dict[str, Any]:

@@ -10,10 +10,11 @@ from condgof._typing import FloatArray, IntArray
 from condgof.locate._bench import Bench
 from condgof.locate._counted import CountRows
 from condgof.locate._panel import overall_panel
+from condgof.locate._ranked import RankedRows
 from condgof.locate._record import Landscape
 from condgof.locate._search import Search
 from condgof.locate._view import View
-from condgof.models import STANDARDIZED_BY
+from condgof.stein import STANDARDIZED_BY
 
 #: Points of a curve, and of each side of a map.
 CURVE, SIDE = 201, 41
@@ -23,6 +24,8 @@ BLANK = 5.0
 BEYOND = 0.002
 #: What residuals of counts are called.
 PEARSON = "Pearson residuals, (y − mean)/standard deviation"
+#: And those of draws of several columns.
+RANKS = "normal scores of the rank of each column among its draws"
 
 
 def landscape_of(search: Search, points: IntArray, values: FloatArray, view: View | None) -> Landscape:
@@ -45,6 +48,7 @@ def blank_landscape(bench: Bench, points: IntArray, view: View | None) -> Landsc
     return Landscape(
         columns=tuple(column.name for column in columns),
         levels={c.name: c.levels for c in columns if c.levels is not None},
+        dates=tuple(c.name for c in columns if c.dates),
         points=np.array(rows.sample.x[points]),
         values=np.full(len(points), np.nan),
         residuals=residuals,
@@ -59,6 +63,8 @@ def _residuals(bench: Bench, points: IntArray, view: View | None) -> tuple[Float
     if isinstance(view, CountRows):
         all_rows = view.residuals
         return (None, "") if all_rows is None else (all_rows[points], PEARSON)
+    if isinstance(view, RankedRows):
+        return np.array(view.z[points]), RANKS
     if view is not None or rows.by == "none":
         return None, ""
     return np.array(rows.y[points]), STANDARDIZED_BY[rows.by]

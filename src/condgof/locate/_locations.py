@@ -54,7 +54,7 @@ def _location(
     half = {i: reach * rows.scales[i] for i, reach in gaussian_reach(place.kernel).items()}
     reach = reaches(sample, x, half)
     label = {
-        c.name: float(v) if c.levels is None else c.levels[int(v)]
+        c.name: float(v) if c.kind == "numbers" else c.text(v)
         for c, v in zip(sample.x_columns, x, strict=True)
     }
     levels = {

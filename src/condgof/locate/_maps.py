@@ -16,6 +16,7 @@ from condgof._typing import FloatArray
 from condgof.engine import Engine, as_engine
 from condgof.errors import InputError
 from condgof.kernels import CovariateKernel, Gaussian, Kernel, ResponseKernel
+from condgof.laws import as_model, law_of
 from condgof.methods import (
     SOLVERS,
     Scored,
@@ -26,7 +27,6 @@ from condgof.methods import (
     find_landmarks,
     lay_out,
 )
-from condgof.models import as_model
 from condgof.sample import RngLike, Sample, Seed
 from condgof.stein import (
     DEFAULT_MEMORY,
@@ -53,6 +53,7 @@ def witness(
     kernel_y: Kernel = Gaussian("median"),
     scale_x: str = "none",
     solver: str = "auto",
+    missing: str = "refuse",
     rng: RngLike = None,
     engine: Any = None,
     memory: int = DEFAULT_MEMORY,
@@ -65,13 +66,13 @@ def witness(
 
     Parameters
     ----------
-    model : ConditionalModel or anything `as_model` takes
+    model : law, model or anything `as_model` takes
         The model.
     x, y : array_like or frame of shape (n,) or (n, d)
         The sample; x may be a source from `scan`, which brings its own y, or Dask arrays.
     at : array_like of shape (m, d_x), or (m,) when d_x = 1, or frame
         Where to look.
-    kernel_x, kernel_y, scale_x, rng, engine, memory
+    kernel_x, kernel_y, scale_x, missing, rng, engine, memory
         As in `kcsd`; `rng` matters only for the median heuristic above 1,000 rows and for the
         low-rank factor.
     solver : {"auto", "exact", "lowrank"}
@@ -89,7 +90,7 @@ def witness(
     >>> bool(values[1] > values[0])
     True
     """
-    view = _View.of(model, x, y, kernel_x, kernel_y, scale_x, solver, rng, engine, memory)
+    view = _View.of(model, x, y, kernel_x, kernel_y, scale_x, solver, missing, rng, engine, memory)
     points = view.scored.sample.locations(at) / view.scored.scales
     out = np.empty(len(points))
     if view.landmarks is not None:
@@ -118,6 +119,7 @@ def power_criterion(
     kernel_y: Kernel = Gaussian("median"),
     scale_x: str = "none",
     solver: str = "auto",
+    missing: str = "refuse",
     rng: RngLike = None,
     engine: Any = None,
     memory: int = DEFAULT_MEMORY,
@@ -130,7 +132,7 @@ def power_criterion(
 
     Parameters
     ----------
-    model : ConditionalModel or anything `as_model` takes
+    model : law, model or anything `as_model` takes
         The model.
     x, y : array_like or frame of shape (n,) or (n, d)
         The sample; x may be a source from `scan`, which brings its own y, or Dask arrays.
@@ -138,7 +140,7 @@ def power_criterion(
         Single locations, or m sets of J locations.
     reg : float
         Added to σ̂_V.
-    kernel_x, kernel_y, scale_x, rng, engine, memory
+    kernel_x, kernel_y, scale_x, missing, rng, engine, memory
         As in `kcsd`; `rng` matters only for the median heuristic above 1,000 rows and for the
         low-rank factor.
     solver : {"auto", "exact", "lowrank"}
@@ -158,7 +160,7 @@ def power_criterion(
     True
     """
     reg = check_reg(reg)
-    view = _View.of(model, x, y, kernel_x, kernel_y, scale_x, solver, rng, engine, memory)
+    view = _View.of(model, x, y, kernel_x, kernel_y, scale_x, solver, missing, rng, engine, memory)
     points = view.scored.sample.locations(at, sets=True) / view.scored.scales
     size = points.shape[1] if points.ndim == 3 else 1
     n, d_y = view.scored.sample.n, view.scored.sample.d_y
@@ -238,6 +240,7 @@ class _View:
         kernel_y: Kernel,
         scale_x: str,
         solver: str,
+        missing: str,
         rng: RngLike,
         engine: Any,
         memory: int,
@@ -247,12 +250,13 @@ class _View:
         threads, memory, seed = as_engine(engine), check_memory(memory), Seed.of(rng)
         stream = None
         model, x, y = lay_out(model, x, y)
-        if check_source_call(x, y, solver):
+        if check_source_call(x, y, solver, missing):
             stream = Stream.of(model, x, seed, threads, Units(scale_x))
             scored = stream.subsample
         else:
-            sample = Sample.of(x, y, discrete=as_model(model).discrete)
-            scored = Scored.of(model, sample, Units(scale_x))
+            sample = Sample.of(x, y, to_test=False, missing=missing).ready(discrete=True)
+            law = law_of(as_model(model), sample)
+            scored = Scored.of(law, sample.ready(discrete=law.discrete), Units(scale_x))
         ready_x, ready_y = scored.kernels(kernel_x, kernel_y, seed)
         landmarks = None
         if stream or solver == "lowrank" or (solver == "auto" and scored.n > EXACT_ROWS):

@@ -43,13 +43,14 @@ class Finding(Record):
 
     Parameters
     ----------
-    kind : {"shift", "width", "skew", "tails", "correlation", "class", "confidence"}
+    kind : str
         What differs. ``"shift"``: mean of the data minus that of the model, in the model's standard
         deviations. ``"width"``: standard deviation of the data over that of the model, above 1 where the
         model is too narrow. ``"skew"``: third standardised moment. ``"tails"``: excess kurtosis.
         ``"correlation"``: correlation of the standardised residuals of two columns of y. Of a discrete
         y: ``"class"``: how often the class (or the count) `label` was observed. ``"confidence"``: how
-        often the most probable class was the observed one.
+        often the most probable class was the observed one. ``"quantile"``: how often y exceeded the
+        predicted quantile of level `label`. ``"coverage"``: how often the interval `label` covered y.
     columns : tuple of str
         The column of y, or the two columns of a correlation.
     interval : Interval
@@ -63,7 +64,8 @@ class Finding(Record):
     expected : float
         What the model says in place of the estimate.
     label : str
-        The class, or the count, that it is about; "" where it is about y.
+        The class, the count, the level of the quantile or the interval that it is about; "" where it is
+        about y.
     """
 
     kind: str
@@ -177,7 +179,8 @@ class Effect(Record):
     interval : Interval
         Equivalent shift δ: the misfit has the Stein discrepancy of a model that is off by δ of its own
         standard deviations everywhere (for a model with scores only, in units that `unit` names). Of
-        classes: a model that gives the probability δ to the wrong class everywhere.
+        classes: a model that gives the probability δ to the wrong class everywhere; of quantiles and
+        intervals, to the wrong side of the middle quantile, or of the ends of the widest interval.
     unit : str
         The unit.
     discrepancy : Interval
@@ -199,7 +202,7 @@ class Detectable(Record):
     Parameters
     ----------
     shift : float or None
-        A constant shift, in the model's standard deviations; None for classes.
+        A constant shift, in the model's standard deviations; None for classes, quantiles and intervals.
     width : float or None
         Data that spread this many times (above 1) as much as the model says; None from scores alone.
     power, alpha : float
@@ -208,6 +211,8 @@ class Detectable(Record):
         A sentence.
     probability : float or None
         For classes: this probability, everywhere, on the most probable class that belongs to the next.
+        For quantiles and intervals: on the wrong side of the middle quantile, or of the ends of the
+        widest interval.
     """
 
     shift: float | None
@@ -241,6 +246,8 @@ class Landscape(Record):
         What `residuals` are, such as "normal scores of the model's CDF".
     overall : Panel, optional
         Of a discrete y: all rows that were looked at, as bars.
+    dates : tuple of str
+        Names of columns of dates, which are numbers of days since 1970-01-01 UTC in `points`.
     """
 
     columns: tuple[str, ...]
@@ -252,6 +259,7 @@ class Landscape(Record):
     residuals: FloatArray | None = None
     residual_kind: str = ""
     overall: Panel | None = None
+    dates: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)

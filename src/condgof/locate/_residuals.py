@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
 from condgof.errors import CondgofError
+from condgof.laws import Draws, Law
 from condgof.locate._bench import Bench
 from condgof.locate._how import (
     Estimate,
     correlations,
+    of_ranks,
     stein_correlations,
     stein_estimates,
     weighted_estimates,
 )
 from condgof.locate._scatter import Scatter
 from condgof.locate._where import Place
-from condgof.models import ConditionalModel, choose_coordinates, coordinates_of
+from condgof.stein import choose_coordinates, coordinates_of
 
 SD = "model standard deviations"
 ON_SCORES = f"{SD} (on its normal-score scale)"
@@ -46,6 +48,8 @@ class Residuals:
         What the columns are called.
     unit : str
         The unit of a shift.
+    ranks : bool
+        Whether they are ranks among draws.
     """
 
     values: FloatArray | None
@@ -55,26 +59,28 @@ class Residuals:
     scores: FloatArray
     columns: tuple[str, ...]
     unit: str
+    ranks: bool = False
 
     @classmethod
     def of(cls, bench: Bench) -> Residuals:
         """Ask the model for the best that it has."""
         some = bench.testing
-        sample, model = bench.rows.sample.take(some), bench.model.take(some)
+        sample, law = bench.rows.sample.take(some), bench.law.take(some)
         names = tuple(column.name for column in sample.y_columns)
         by, u, scores = bench.rows.by, bench.rows.y[some], bench.rows.scores[some]
-        best = choose_coordinates(model, sample.d_y, "auto")
-        own = u if best == by else coordinates_of(model, sample, best).u
-        plain = _plain_residuals(model, sample.y, sample.x_given)
+        best = choose_coordinates(law, sample.d_y, "auto")
+        own = u if best == by else coordinates_of(law, sample, best).u
+        plain = _plain_residuals(law, sample.y)
         if sample.d_y == 1:
             if best in ("cdf", "marginals"):
                 same = plain is not None and np.allclose(plain, own, rtol=1e-6, atol=1e-6)
-                return cls(own, True, None, u, scores, names, SD if same else ON_SCORES)
+                unit, ranks = SD if same else ON_SCORES, isinstance(law, Draws)
+                return cls(own, True, None, u, scores, names, unit, ranks)
             unit = BY_SCORES if plain is None else SD
             return cls(plain, False, None, u, scores, names, unit)
         independent = own if best == "cdf" else None
-        if model.can("marginals"):
-            marginal = np.asarray(model.marginals(sample.y_given, sample.x_given)[0])
+        if law.can("marginals"):
+            marginal = np.asarray(law.marginals(sample.y_given)[0])
             same = plain is not None and np.allclose(plain, marginal, rtol=1e-6, atol=1e-6)
             return cls(marginal, True, independent, u, scores, names, SD if same else ON_SCORES)
         if plain is not None:
@@ -96,7 +102,7 @@ class Residuals:
                 found += correlations(self.independent[near], w, self.columns, scatter)
             else:
                 found += stein_correlations(self.u[near], self.scores[near], w, self.columns, scatter)
-        return found, len(found)
+        return of_ranks(found) if self.ranks else found, len(found)
 
 
 class How(Protocol):
@@ -124,12 +130,12 @@ def estimates_at(how: How, place: Place, scatter: Scatter) -> tuple[list[Estimat
     return how.estimates(near, w, own)
 
 
-def _plain_residuals(model: ConditionalModel, y: FloatArray, x: Any) -> FloatArray | None:
+def _plain_residuals(law: Law, y: FloatArray) -> FloatArray | None:
     """Return (y − mean)/std, or None where the model has no finite standard deviation."""
-    if not model.can("mean_std"):
+    if not law.can("mean_std"):
         return None
     try:
-        mean, std = (_columns(part, y.shape) for part in model.mean_std(x, len(y)))
+        mean, std = (_columns(part, y.shape) for part in law.mean_std())
     except CondgofError:  # some have one in name only, such as a mixture in several dimensions
         return None
     if not (np.isfinite(mean).all() and np.isfinite(std).all() and (std > 0).all()):

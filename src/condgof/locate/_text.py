@@ -29,9 +29,15 @@ def verdict_words(check: Check) -> str:
     return f"{'Evidence' if check.rejects else 'No evidence'} against the model ({said})"
 
 
+def kind_of_model(check: Check) -> str:
+    """Say what was checked: classes, quantiles and intervals have no density."""
+    density = check.effect.unit.startswith("model standard deviations")
+    return f"conditional {'density ' * density}model"
+
+
 def check_text(check: Check) -> str:
     """Write a check in some lines."""
-    lines = [f"Check of a conditional density model, n = {check.result.n:,}"]
+    lines = [f"Check of a {kind_of_model(check)}, n = {check.result.n:,}"]
     lines += _hung("  verdict  ", verdict_words(check))
     if check.rejects:
         lines += _hung("  size     ", check.effect.words)

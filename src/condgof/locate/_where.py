@@ -118,12 +118,12 @@ def _families(
 
 
 def _redrawn(bench: Bench, near: FloatArray, n_boot: int, seed: Seed) -> ScaleSums | None:
-    """Draw a discrete y of the rows that test anew from the model; None where it has no known law."""
-    law, cells = bench.rows.law, bench.rows.cells
-    if law is None or cells is None:
+    """Draw a discrete y of the rows that test anew from the model; None where that cannot be done."""
+    outcomes, cells = bench.rows.outcomes, bench.rows.cells
+    if outcomes is None or cells is None:
         return None
     kernels = bench.design.cell_kernels(bench.rows, bench.design.y_scales)
-    plan = Redraw(law.take(bench.testing), kernels, (), np.ascontiguousarray(near.T), SMALLEST)
+    plan = Redraw(outcomes.take(bench.testing), kernels, (), np.ascontiguousarray(near.T), SMALLEST)
     return plan.run(n_boot, seed, bench.engine)[1]
 
 

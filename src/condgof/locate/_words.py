@@ -9,11 +9,13 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.locate._record import Interval
-from condgof.sample import Sample
+from condgof.sample import Column, Sample
 
 #: A range that holds this share of the rows says nothing about where.
 NEARLY_ALL = 0.9
 EVERYWHERE = "over most of the data"
+#: Dates farther apart than this are told by the day.
+DAYS = 5.0
 
 
 def number(value: float, step: float = 0.0) -> str:
@@ -91,7 +93,8 @@ def decimals(value: float) -> int:
     """Return how many decimals show two figures of a number: 2, or more for a small one."""
     if value == 0 or not math.isfinite(value):
         return 2
-    return min(max(2, 1 - math.floor(math.log10(abs(value)))), 6)
+    # 0.1 less a rounding error is 0.1.
+    return min(max(2, 1 - math.floor(math.log10(abs(value)) + 1e-9)), 6)
 
 
 def listed(parts: list[str]) -> str:
@@ -151,10 +154,18 @@ def place(
     return listed(parts) if parts else EVERYWHERE
 
 
+def _days(column: Column, low: float, high: float) -> tuple[str, str]:
+    """Write two dates; those that are some days apart without the time of day."""
+    ends = (round(low), round(high)) if high - low > DAYS else (low, high)
+    return column.text(ends[0]), column.text(ends[1])
+
+
 def _range(sample: Sample, column: int, name: str, ends: tuple[float, float]) -> str:
     """A range, open where the data end."""
     values = sample.x[:, column]
-    low, high = between(*ends)
+    low, high = (
+        _days(sample.x_columns[column], *ends) if sample.x_columns[column].dates else between(*ends)
+    )
     if ends[1] >= values.max():
         return f"{name} above {low}"
     if ends[0] <= values.min():

@@ -16,11 +16,10 @@ from condgof.methods._adaptive_solve import Part, Parts, solve_adaptive
 from condgof.methods._prepare import Scored, Units, check_count
 from condgof.methods._solve import MILDER, Options, larger_pvalue, prepare
 from condgof.methods._stream import Stream
-from condgof.models import BLIND, STANDARDIZED_BY
 from condgof.null import NULLS, Dependence, Evidence, Family, combine, pvalue
 from condgof.result import GofResult
 from condgof.sample import RngLike, Seed
-from condgof.stein import DEFAULT_MEMORY, CentredScales, ScaleKernel
+from condgof.stein import BLIND, DEFAULT_MEMORY, STANDARDIZED_BY, CentredScales, ScaleKernel
 
 #: How much the scales count, beside the locations, in the combined statistic.
 SCALES_SHARE = 0.7
@@ -45,6 +44,7 @@ def adaptive(
     tolerance: float | None = None,
     dependence: Any = None,
     groups: Any = None,
+    missing: str = "refuse",
     rng: RngLike = None,
     engine: Any = None,
     memory: int = DEFAULT_MEMORY,
@@ -77,8 +77,8 @@ def adaptive(
 
     Parameters
     ----------
-    model : ConditionalModel or anything `as_model` takes
-        The model; an array of scores (n, d_y) or a tuple (mean, std) will do.
+    model : law, model or anything `as_model` takes
+        The model; a tuple (mean, std) will do.
     x, y : array_like or frame of shape (n,) or (n, d)
         The sample; x may be a source from `scan`, which brings its own y, or Dask arrays.
     standardize : {"auto", "cdf", "marginals", "mean_std", "none"}
@@ -95,7 +95,7 @@ def adaptive(
         Number of rows of x that serve as single locations; 0 for none.
     scale_x : {"std", "none"}
         Whether to divide each numeric column of x by its standard deviation first.
-    solver, null, n_boot, rank, tolerance, dependence, groups, rng, engine, memory
+    solver, null, n_boot, rank, tolerance, dependence, groups, missing, rng, engine, memory
         As in `kcsd`; there is no spectral null. The low-rank solver (rank up to 500, or 250 above
         50,000 rows) makes its draws from 16,384 rows where there are more; with `dependence` or
         `groups`, from the sums over 512 parcels of rows (stretches, whole groups).
@@ -132,6 +132,7 @@ def adaptive(
         memory=memory,
         dependence=dependence,
         groups=groups,
+        missing=missing,
     )
     x_scales, y_scales = _scales(scales_x, "scales_x"), _scales(scales_y, "scales_y")
     count = 0 if n_locations == 0 else check_count(n_locations, "n_locations")

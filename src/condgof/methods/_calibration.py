@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from condgof._typing import AnyArray, FloatArray
+from condgof._typing import AnyArray
 from condgof.errors import InputError, UnsupportedModelError
+from condgof.laws import Law, Probabilities, as_model, law_of
 from condgof.methods._adaptive import adaptive
 from condgof.methods._kcsd import kcsd
 from condgof.methods._stream import refuse_source
-from condgof.models import AtRows, ConditionalModel, Probabilities, as_model
 from condgof.result import GofResult
 from condgof.sample import RngLike, Sample
 from condgof.stein import DEFAULT_MEMORY
@@ -31,6 +31,7 @@ def calibration(
     solver: str = "auto",
     null: str = "wild",
     n_boot: int = 1000,
+    missing: str = "refuse",
     rng: RngLike = None,
     engine: Any = None,
     memory: int = DEFAULT_MEMORY,
@@ -53,13 +54,13 @@ def calibration(
 
     Parameters
     ----------
-    model : ConditionalModel or anything `as_model` takes
+    model : law, model or anything `as_model` takes
         The model: a classifier, `probabilities`, or a model with means and standard deviations.
     x, y : array_like or frame of shape (n,) or (n, d)
         The sample; x serves for the predictions only. It may be None where predictions are arrays.
     test : {"adaptive", "kcsd"}
         The test that is run.
-    solver, null, n_boot, rng, engine, memory
+    solver, null, n_boot, missing, rng, engine, memory
         As in `kcsd`.
 
     Returns
@@ -84,15 +85,18 @@ def calibration(
     if not isinstance(test, str) or test not in TESTS:
         raise InputError(f"test must be one of {', '.join(map(repr, TESTS))}, got {test!r}.")
     refuse_source("calibration", x, y)
-    sample = Sample.unconditional(y, to_test=False) if x is None else Sample.of(x, y, to_test=False)
-    own = as_model(model).probe(sample.y_given, sample.x_given)
-    bound = AtRows.of(own, sample.x_given, sample.n)
-    seen, names = predictions(bound, sample.n)
+    sample = (
+        Sample.unconditional(y, to_test=False, missing=missing)
+        if x is None
+        else Sample.of(x, y, to_test=False, missing=missing)
+    )
+    law = law_of(as_model(model), sample)
+    seen, names = predictions(law)
     result = TESTS[test](
-        bound,
+        law,
         seen,
-        y,
-        scale_x="none" if isinstance(bound.model, Probabilities) else "std",
+        sample.y_given,
+        scale_x="none" if isinstance(law, Probabilities) else "std",
         standardize="auto",
         solver=solver,
         null=null,
@@ -102,6 +106,8 @@ def calibration(
         memory=memory,
     )
     details = {**result.details, "test": test, "conditioned_on": names}
+    if sample.left_out:  # else there are remarks on columns of x, which nothing is compared by
+        details["notes"] = (*sample.remarks, *details.get("notes", ()))
     if "strongest_location" in details and len(names) <= 10:
         place = details["strongest_location"]
         label = dict(zip(names, map(float, place["x"]), strict=True))
@@ -109,24 +115,19 @@ def calibration(
     return replace(result, method="calibration", details=details)
 
 
-def predictions(model: AtRows, n: int) -> tuple[AnyArray, tuple[str, ...]]:
-    """Return what a model predicts, (n, d), and what to call the columns."""
-    own = model.model
-    if isinstance(own, Probabilities):
-        names = tuple(f"P({name})" for name in own.classes.names)
+def predictions(law: Law) -> tuple[AnyArray, tuple[str, ...]]:
+    """Return what a law predicts, (n, d), and what to call the columns."""
+    if isinstance(law, Probabilities):
+        names = tuple(f"P({name})" for name in law.classes.names)
         # Two classes: either probability tells the other.
-        return (own.values[:, 1:], names[1:]) if len(names) == 2 else (own.values, names)
-    return _mean_std(model, n)
-
-
-def _mean_std(model: ConditionalModel, n: int) -> tuple[FloatArray, tuple[str, ...]]:
-    if not (model.can("mean_std") or model.can("location_scale")):
+        return (law.values[:, 1:], names[1:]) if len(names) == 2 else (law.values, names)
+    if not (law.can("mean_std") or law.can("location_scale")):
         raise UnsupportedModelError(
             "calibration needs the model's mean and standard deviation (mean_std), and this one has "
             "neither them nor class probabilities. Use adaptive with the predictions of your choice "
             "as x."
         )
-    location, scale = model.mean_std(None, n) if model.can("mean_std") else model.location_scale(None, n)
+    location, scale = law.mean_std() if law.can("mean_std") else law.location_scale()
     if scale.ndim == 3:
         scale = np.sqrt(np.square(scale).sum(axis=2))
     columns = [f"{what}{'' if location.shape[1] == 1 else c + 1}" for what in ("mean", "std")

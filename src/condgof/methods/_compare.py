@@ -36,6 +36,7 @@ def compare(
     solver: str = "auto",
     rank: int | None = None,
     tolerance: float | None = None,
+    missing: str = "refuse",
     rng: RngLike = None,
     engine: Any = None,
     memory: int = DEFAULT_MEMORY,
@@ -65,7 +66,7 @@ def compare(
 
     Parameters
     ----------
-    model_p, model_q : ConditionalModel or anything `as_model` takes
+    model_p, model_q : law, model or anything `as_model` takes
         The models, functional or bound to rows, in any mixture.
     x : array_like or frame of shape (n,) or (n, d_x), or Source
         Covariates, as in `kcsd`. With a source from `scan` the models may be `columns` of it.
@@ -86,6 +87,8 @@ def compare(
     rank, tolerance : int, float, optional
         Largest number of those functions (500, or 300 above 50,000 rows), and the relative residual of
         the kernel to reach (1e-4).
+    missing : {"refuse", "drop", "level"}
+        What to do about missing values, as in `kcsd`.
     rng, engine, memory
         As in `kcsd`; `rng` matters only for the median heuristic above 1,000 rows and for the low-rank
         solver.
@@ -116,7 +119,7 @@ def compare(
     'flat'
     """
     check_alternative(alternative)
-    options = joint_options(solver, rank, tolerance, engine, memory)
+    options = joint_options(solver, rank, tolerance, engine, memory, missing)
     models = dict(zip(check_names(names, 2), (model_p, model_q), strict=True))
     seed = Seed.of(rng)
     how = (kernel_x, kernel_y, scale_x, options, seed)
@@ -142,7 +145,9 @@ def compare(
     )
 
 
-def joint_options(solver: Any, rank: Any, tolerance: Any, engine: Any, memory: Any) -> Options:
+def joint_options(
+    solver: Any, rank: Any, tolerance: Any, engine: Any, memory: Any, missing: str = "refuse"
+) -> Options:
     """Check how to solve: as other tests do, without draws."""
     return Options.of(
         solver=solver,
@@ -152,6 +157,7 @@ def joint_options(solver: Any, rank: Any, tolerance: Any, engine: Any, memory: A
         tolerance=tolerance,
         engine=engine,
         memory=memory,
+        missing=missing,
     )
 
 
@@ -193,7 +199,7 @@ def _refuted(
     error: SupportError,
 ) -> Comparison:
     """Compare where a model gives some observations no density at all."""
-    out = refuted_models(models, x, y)
+    out = refuted_models(models, x, y, how[3].missing)
     if not out:
         raise error
     p, q = models

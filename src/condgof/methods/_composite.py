@@ -10,8 +10,8 @@ import numpy as np
 
 from condgof.engine import single_threaded_blas
 from condgof.errors import UnsupportedModelError, check_finite
+from condgof.laws import Fitter, Law, ModelLike, as_model, drawn, law_of
 from condgof.methods._composite_base import Combined
-from condgof.methods._composite_call import Fitter
 from condgof.methods._composite_run import (
     Outcome,
     Progress,
@@ -24,10 +24,9 @@ from condgof.methods._composite_run import (
 )
 from condgof.methods._composite_statistics import check_statistic, make_statistic
 from condgof.methods._stream import refuse_source
-from condgof.models import ConditionalModel, as_model, check_rows, draw_rows
 from condgof.null import check_n_boot
 from condgof.result import GofResult
-from condgof.sample import RngLike, Sample, Seed, Use, fresh, held
+from condgof.sample import RngLike, Sample, Seed, Use, fresh, held, take_rows
 
 #: Characters of a fitted model that a result keeps.
 SHOWN = 160
@@ -46,6 +45,7 @@ def composite(
     *,
     statistic: Any = "adaptive",
     n_boot: int = 199,
+    missing: str = "refuse",
     rng: RngLike = None,
     engine: Any = None,
     workers: str | None = None,
@@ -85,6 +85,8 @@ def composite(
         Which statistic, or your own: (model, x, y) → a number (larger means a worse fit) or a result.
     n_boot : int
         Number of refits. 199 serve for a test at 0.05; take 999 for 0.01.
+    missing : {"refuse", "drop", "level"}
+        What to do about missing values, as in `kcsd`.
     rng : int, numpy.random.Generator or None
         Where randomness comes from. The same rng gives the same result on any number of workers, if
         `fit` itself is deterministic or takes its random numbers from an rng.
@@ -122,8 +124,10 @@ def composite(
     n_boot, fitter = check_n_boot(n_boot), Fitter.of(fit)
     check_statistic(statistic, options)
     check_workers(workers)
-    seed, sample = Seed.of(rng), Sample.of(x, y)
+    seed, sample = Seed.of(rng), Sample.of(x, y, missing=missing)
     x, y = held(x), held(y)
+    if sample.kept is not None:
+        x, y = take_rows(x, sample.kept), take_rows(y, sample.kept)
     # One BLAS thread, as in the workers: the observed statistic is the same function as theirs.
     with single_threaded_blas():
         start = time.perf_counter()
@@ -131,9 +135,9 @@ def composite(
         shown = _described(raw)
         model = as_model(raw)
         drawing = _drawing(model, sample)
-        drawn = draw_rows(drawing, sample, seed.stream(Use.REPLICATE, 0, 0))
-        reference = labelled(drawing, drawn, sample)
-        ready, described = make_statistic(statistic, options, sample, model, reference, seed)
+        first = drawn(drawing, sample.d_y, seed.stream(Use.REPLICATE, 0, 0))
+        reference = labelled(drawing, first, sample)
+        ready, described = make_statistic(statistic, options, sample, model, reference, seed, missing)
         observed = ready.values(model, sample.y_given)
         check_finite(observed[None], "The statistic of the sample", "Check the model that fit returns.")
         task = Replicates(fitter, x, y, sample, drawing, ready, seed)
@@ -143,16 +147,15 @@ def composite(
     return _result(ready.name, sample, ready.combined(observed, draws), described, details, seed)
 
 
-def _drawing(model: ConditionalModel, sample: Sample) -> ConditionalModel:
-    """Return the fitted model as it draws at these rows of x: predicted once, where that is possible."""
-    check_rows(model, sample)
-    model = model.probe(sample.y_given, sample.x_given).given(sample.x_given)
-    if not model.can("sample"):
+def _drawing(model: ModelLike, sample: Sample) -> Law:
+    """Return the law of the fitted model at these rows of x, which draws."""
+    law = law_of(model, sample)
+    if not law.can("sample"):
         raise UnsupportedModelError(
-            f"composite draws new responses from the model that fit returns, and {model._name} has no "
+            f"composite draws new responses from the model that fit returns, and {law.name} has no "
             f"sampler. {SAMPLERS}"
         )
-    return model
+    return law
 
 
 def _described(raw: Any) -> str:
@@ -196,7 +199,8 @@ def _result(
     """Put a result together: what the test says of itself, and the null distribution of the refits."""
     own = {} if described is None else dict(described.details)
     own.pop("null", None)  # that of the test, of which a single draw was made
-    notes = (*own.pop("notes", ()), *details.pop("notes", ()))
+    said = own.pop("notes", ())
+    notes = (*(r for r in sample.remarks if r not in said), *said, *details.pop("notes", ()))
     details = {**own, **found.details, **details, **({"notes": notes} if notes else {})}
     return GofResult(
         statistic=found.statistic,

@@ -15,13 +15,13 @@ import numpy as np
 from condgof._typing import AnyArray, FloatArray
 from condgof.engine import Threads, single_threaded_blas
 from condgof.errors import UnsupportedModelError
+from condgof.laws import ModelLike
 from condgof.methods._adaptive import SCALES_SHARE, _scales, _table, _where, kernel_on_y, make_design
 from condgof.methods._adaptive_design import Design, narrowed
 from condgof.methods._adaptive_solve import solve_adaptive
 from condgof.methods._composite_base import Combined
 from condgof.methods._prepare import Scored, Units, check_count
 from condgof.methods._solve import Options
-from condgof.models import ConditionalModel
 from condgof.null import Family, combine, pvalue
 from condgof.sample import Sample, Seed
 from condgof.stein import DEFAULT_MEMORY, LocalKernel, ScaleKernel, ScaleTiles, local_totals
@@ -95,7 +95,7 @@ class AdaptiveStatistic:
 
     @classmethod
     def of(
-        cls, reference: Sample, model: ConditionalModel, options: Mapping[str, Any], seed: Seed
+        cls, reference: Sample, model: ModelLike, options: Mapping[str, Any], seed: Seed
     ) -> AdaptiveStatistic:
         """Make ready scales and locations for one x; the options are those of `adaptive`, checked."""
         units = Units(options.get("scale_x", "std"), options.get("standardize", "auto"))
@@ -121,12 +121,12 @@ class AdaptiveStatistic:
             local = design.local_kernel(scored, seed) if design.n_locations else None
         return cls.with_tiles(scored, design, local, solving, units, seed)
 
-    def values(self, model: ConditionalModel, y: AnyArray) -> FloatArray:
+    def values(self, model: ModelLike, y: AnyArray) -> FloatArray:
         """Return n·D̂ at each scale, then at each location."""
         scored = Scored.of(model, self.reference.sample.with_y(y), self.units)
         if scored.by != self.reference.by:
             raise UnsupportedModelError(
-                f"{model._name} standardises y in another way than the model that was fitted first."
+                f"{model.name} standardises y in another way than the model that was fitted first."
             )
         if self.options.solver == "lowrank":
             parts = solve_adaptive(scored, self.design, self.options, self.seed)

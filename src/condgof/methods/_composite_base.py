@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from condgof._typing import AnyArray, FloatArray
 from condgof.kernels import Kernel
-from condgof.models import ConditionalModel
+from condgof.laws import ModelLike
 from condgof.null import pvalue
 
 
@@ -46,7 +46,7 @@ class Statistic(Protocol):
         """What results call it."""
         ...
 
-    def values(self, model: ConditionalModel, y: AnyArray) -> FloatArray:
+    def values(self, model: ModelLike, y: AnyArray) -> FloatArray:
         """Return the statistics (K,) of responses y in the user's shape, under their own fit."""
         ...
 

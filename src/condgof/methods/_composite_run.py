@@ -19,9 +19,8 @@ from condgof.errors import (
     NumericalError,
     RefitError,
 )
+from condgof.laws import Fitter, Law, Probabilities, as_model, drawn
 from condgof.methods._composite_base import Statistic
-from condgof.methods._composite_call import Fitter
-from condgof.models import ConditionalModel, as_model, draw_rows
 from condgof.sample import Sample, Seed, Use, fresh, refill
 
 #: Called with (replicates that are done, replicates).
@@ -72,8 +71,8 @@ class Replicates:
         The sample in the user's own containers.
     sample : Sample
         The same, checked.
-    model : ConditionalModel
-        The model fitted on it, which draws.
+    law : Law
+        That of the model fitted on it, which draws.
     statistic : Statistic
         What is evaluated.
     seed : Seed
@@ -84,20 +83,19 @@ class Replicates:
     x: Any
     y: Any
     sample: Sample
-    model: ConditionalModel
+    law: Law
     statistic: Statistic
     seed: Seed
 
     def draw(self, number: int) -> FloatArray:
         """Draw the responses of a replicate from the fitted model, (n, d_y)."""
-        return draw_rows(self.model, self.sample, self.seed.stream(Use.REPLICATE, number, 0))
+        return drawn(self.law, self.sample.d_y, self.seed.stream(Use.REPLICATE, number, 0))
 
     def __call__(self, number: int) -> Outcome:
         """Run a replicate; what goes wrong in it is its outcome."""
         start = time.perf_counter()
         try:
-            drawn = self.draw(number)
-            y = labelled(self.model, drawn, self.sample)
+            y = labelled(self.law, self.draw(number), self.sample)
             # A copy of x each time, so that a fit that writes into it changes nothing.
             model = self.fit(fresh(self.x), refill(self.y, y), fit_stream(self.seed, number))
             fitted = time.perf_counter()
@@ -112,12 +110,13 @@ class Replicates:
         return Outcome(values, None, fitted - start, time.perf_counter() - start)
 
 
-def labelled(model: ConditionalModel, drawn: FloatArray, sample: Sample) -> AnyArray:
+def labelled(law: Law, numbers: FloatArray, sample: Sample) -> AnyArray:
     """Return what was drawn as y has it: of labels that are text, models draw the positions."""
     if sample.y_given.dtype.kind not in "OUS":
-        return drawn
-    labels: AnyArray = model.classes.labels  # type: ignore[attr-defined]
-    return labels[drawn.astype(np.int64)]
+        return numbers
+    assert isinstance(law, Probabilities)
+    labels: AnyArray = law.classes.labels[numbers.astype(np.int64)]
+    return labels
 
 
 def fit_stream(seed: Seed, number: int) -> np.random.Generator:

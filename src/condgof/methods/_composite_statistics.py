@@ -18,17 +18,16 @@ from condgof._typing import AnyArray, FloatArray
 from condgof.engine import Threads
 from condgof.errors import InputError, InputTypeError
 from condgof.kernels import CovariateKernel, Gaussian, Kernel
+from condgof.laws import ModelLike, accepts
 from condgof.methods._adaptive import adaptive
 from condgof.methods._composite_adaptive import ADAPTIVE_OPTIONS, AdaptiveStatistic
 from condgof.methods._composite_base import Combined, Statistic
-from condgof.methods._composite_call import accepts
 from condgof.methods._fscd import fscd
 from condgof.methods._kcsd import kcsd
 from condgof.methods._mmd import mmd
 from condgof.methods._prepare import Scored, Units
 from condgof.methods._solve import Options
 from condgof.methods._zheng import zheng
-from condgof.models import ConditionalModel
 from condgof.result import GofResult
 from condgof.sample import Sample, Seed
 from condgof.stein import DEFAULT_MEMORY, ArrayWeights, sweep
@@ -41,7 +40,7 @@ TESTS: dict[str, Callable[..., GofResult]] = {
     "zheng": zheng,
 }
 #: What `composite` decides itself, and what is of no use where the rows of a replicate are independent.
-OWN = ("rng", "engine", "n_boot", "null", "dependence", "groups")
+OWN = ("rng", "engine", "n_boot", "null", "dependence", "groups", "missing")
 #: Options that `KcsdStatistic` knows; with any other the test itself is called.
 KNOWN = {"kernel_x", "kernel_y", "scale_x", "standardize", "solver", "memory"}
 #: "auto" is exact up to as many rows as with this many draws: 5,000.
@@ -79,7 +78,7 @@ class Called(Single):
     x: Any
     options: Mapping[str, Any]
 
-    def values(self, model: ConditionalModel, y: AnyArray) -> FloatArray:
+    def values(self, model: ModelLike, y: AnyArray) -> FloatArray:
         """Call it."""
         return _number(self.test(model, self.x, y, **self.options), self.name)
 
@@ -95,7 +94,7 @@ class KcsdStatistic(Single):
     seed: Seed
     name: str = "kcsd"
 
-    def values(self, model: ConditionalModel, y: AnyArray) -> FloatArray:
+    def values(self, model: ModelLike, y: AnyArray) -> FloatArray:
         """Sum over the Stein matrix."""
         scored = Scored.of(model, self.sample.with_y(y), self.units)
         operator = scored.operator(self.kernel_x, scored.kernel_on_y(self.kernel_y, self.seed))
@@ -133,9 +132,10 @@ def make_statistic(
     statistic: Any,
     options: Mapping[str, Any],
     sample: Sample,
-    model: ConditionalModel,
+    model: ModelLike,
     reference: AnyArray,
     seed: Seed,
+    missing: str = "refuse",
 ) -> tuple[Statistic, GofResult | None]:
     """Make ready a statistic for one x; also return what the test itself says of the observed sample.
 
@@ -147,13 +147,15 @@ def make_statistic(
         Options of the test.
     sample : Sample
         The observed sample.
-    model : ConditionalModel
+    model : ModelLike
         The model fitted on it.
     reference : ndarray of shape (n, d_y)
         Responses drawn from that model.
     seed : Seed
         The seed of the call. Every evaluation starts from it, so that splits, locations and the like
         are the same in all of them.
+    missing : str
+        What to do about missing values of x.
     """
     name, x = check_statistic(statistic, options), sample.x_given
     if name is None:
@@ -161,7 +163,7 @@ def make_statistic(
         label = getattr(statistic, "__name__", type(statistic).__name__)
         return Called(label.strip("<>"), statistic, x, given), None
     options = _solved(name, dict(options), sample.n)
-    given = {**options, "rng": seed.value, "engine": 1}
+    given = {**options, "rng": seed.value, "engine": 1, "missing": missing}
     given |= {"n_boot": 1} if name != "zheng" else {}
     described = TESTS[name](model, x, sample.y_given, **given)
     if name == "adaptive":

@@ -15,7 +15,7 @@ from condgof.methods._autocorrelation import FEW, auto_length, look, stretches_o
 from condgof.methods._prepare import Scored, split, train_size
 from condgof.methods._stream import Stream
 from condgof.null import Dependence
-from condgof.sample import read_groups
+from condgof.sample import Sample, read_groups
 
 #: Nothing was said.
 INDEPENDENT = Dependence()
@@ -96,13 +96,20 @@ def dependence_of(
         return Dependence(length, notes=(f"block length {length} chosen by dependence='auto'",))
     if asked.dependence is None and asked.groups is None:
         return Dependence(notes=look(stretches_of(scored, engine)))
-    return given_dependence(asked, n, data, n_boot)
+    sample = scored.sample if isinstance(scored, Scored) else None
+    return given_dependence(asked, n, data, n_boot, sample)
 
 
-def given_dependence(asked: Asked, n: int, data: Any, n_boot: int) -> Dependence:
-    """Return what the user said of n rows, where no scores are needed to know it."""
+def given_dependence(
+    asked: Asked, n: int, data: Any, n_boot: int, sample: Sample | None = None
+) -> Dependence:
+    """Return what the user said of n rows, where no scores are needed to know it.
+
+    Of a `sample` from which rows were left out, groups were given for these, too.
+    """
     if asked.groups is not None:
-        codes = read_groups(asked.groups, data, n)
+        lost, kept = (0, None) if sample is None else (sample.left_out, sample.kept)
+        codes = read_groups(asked.groups, data, n + lost, kept if lost else None)
         return Dependence(codes=codes, notes=_group_notes(int(codes.max()) + 1, n_boot))
     if asked.dependence is None:
         return Dependence()

@@ -54,6 +54,7 @@ def fscd(
     tolerance: float | None = None,
     dependence: Any = None,
     groups: Any = None,
+    missing: str = "refuse",
     rng: RngLike = None,
     engine: Any = None,
     memory: int = DEFAULT_MEMORY,
@@ -73,8 +74,8 @@ def fscd(
 
     Parameters
     ----------
-    model : ConditionalModel or anything `as_model` takes
-        The model; an array of scores (n, d_y) or a tuple (mean, std) will do.
+    model : law, model or anything `as_model` takes
+        The model; a tuple (mean, std) will do.
     x, y : array_like or frame of shape (n,) or (n, d)
         The sample; x may be a source from `scan`, which brings its own y, or Dask arrays.
     locations : "optimize", "random", or array_like of shape (J, d_x)
@@ -91,7 +92,9 @@ def fscd(
     kernel_x, kernel_y : Kernel
         Kernels on x and y. "optimize" moves bandwidths given as ``"median"`` (between 0.4 and 3 times
         the median) and leaves numbers alone.
-    scale_x, standardize, solver, null, n_boot, rank, tolerance, dependence, groups, rng, engine, memory
+    scale_x, standardize, solver, null, n_boot, rank, tolerance
+        As in `kcsd`.
+    dependence, groups, missing, rng, engine, memory
         As in `kcsd`. With `dependence`, "optimize" trains on the first rows and tests on those that
         follow, a block later; with `groups` it trains on whole groups.
 
@@ -123,6 +126,7 @@ def fscd(
         memory=memory,
         dependence=dependence,
         groups=groups,
+        missing=missing,
     )
     count, reg = check_count(n_locations, "n_locations"), check_reg(reg)
     seed = Seed.of(rng)

@@ -44,6 +44,7 @@ def fssd(
     n_boot: int = 1000,
     dependence: Any = None,
     groups: Any = None,
+    missing: str = "refuse",
     rng: RngLike = None,
     engine: Any = None,
 ) -> GofResult:
@@ -54,13 +55,13 @@ def fssd(
 
     Parameters
     ----------
-    model : ConditionalModel or anything `as_model` takes
+    model : law, model or anything `as_model` takes
         The model, which gets x = None.
     y : array_like or frame of shape (n,) or (n, d_y)
         The sample.
     locations : "optimize", "random", or array_like of shape (J, d_y)
         As in `fscd`, but points of y.
-    n_locations, train_fraction, reg, kernel_y, null, n_boot, dependence, groups, rng, engine
+    n_locations, train_fraction, reg, kernel_y, null, n_boot, dependence, groups, missing, rng, engine
         As in `fscd` and `ksd`; the training part takes at most 20,000 rows.
 
     Returns
@@ -80,10 +81,16 @@ def fssd(
     asked = Asked.of(dependence, groups, null)
     if isinstance(y, Source):
         raise InputTypeError("fssd does not take a source. Use ksd, or pass arrays.")
-    scored = Scored.of(model, Sample.unconditional(y))
+    scored = Scored.of(model, Sample.unconditional(y, missing=missing))
     if scored.cells is not None:
         raise UnsupportedModelError(
             "fssd compares y at locations between its values, and y is discrete. Use ksd."
+        )
+    if scored.reparametrized is not None or scored.by != "none":
+        # Its scores are those of what y was turned into, and locations are points of y.
+        seen = scored.reparametrized or "normal scores, because it has no score"
+        raise UnsupportedModelError(
+            f"fssd compares y itself with locations, and this model is compared as {seen}. Use ksd."
         )
     depend = dependence_of(asked, scored, y, threads, int(n_boot))
     details: dict[str, Any] = {}

@@ -12,9 +12,9 @@ import numpy as np
 from condgof._typing import FloatArray
 from condgof.errors import CondgofError, NumericalError, SupportError
 from condgof.kernels import CovariateKernel, Radial, ResponseKernel, resolve_x, resolve_y
-from condgof.models import Common, ConditionalModel, common_coordinates
+from condgof.laws import Law
 from condgof.sample import Sample, Seed
-from condgof.stein import ArrayRows, SteinKernel, SteinOperator
+from condgof.stein import ArrayRows, Common, SteinKernel, SteinOperator, common_coordinates
 
 #: Correlations of y above this are not taken out: what is left would be rounding.
 SINGULAR = 1e-10
@@ -92,16 +92,14 @@ class Joint:
     model_notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(
-        cls, models: Sequence[ConditionalModel], names: Sequence[str], sample: Sample, scale_x: str
-    ) -> Joint:
-        """Score a sample with all models, which know already what they can do at such rows."""
+    def of(cls, laws: Sequence[Law], names: Sequence[str], sample: Sample, scale_x: str) -> Joint:
+        """Score a sample with the laws of all models."""
         scales = sample.scales(scale_x)
-        common = score_all(models, names, sample)
+        common = score_all(laws, names, sample)
         affine = Affine.of(common.u)
         y, scores = affine.apply(common.u, common.scores)
         notes = tuple(
-            f"{name}: {note}" for name, model in zip(names, models, strict=True) for note in model.notes
+            f"{name}: {note}" for name, law in zip(names, laws, strict=True) for note in law.notes
         )
         return cls(sample, tuple(names), sample.x / scales, y, scores, scales, affine, common, notes)
 
@@ -157,17 +155,17 @@ class Joint:
         return tuple(notes)
 
 
-def score_all(models: Sequence[ConditionalModel], names: Sequence[str], sample: Sample) -> Common:
-    """Score a sample with all models; an error says which of them it is about."""
+def score_all(laws: Sequence[Law], names: Sequence[str], sample: Sample) -> Common:
+    """Score a sample with all laws; an error says which of them it is about."""
     try:
-        return common_coordinates(models, sample)
+        return common_coordinates(laws, sample)
     except SupportError:
         raise
     except CondgofError:
         # Once more, one by one: an error among several models must say whose it is.
-        for name, model in zip(names, models, strict=True):
+        for name, law in zip(names, laws, strict=True):
             with named(name):
-                common_coordinates([model], sample)
+                common_coordinates([law], sample)
         raise
 
 

@@ -19,17 +19,17 @@ import numpy as np
 from condgof._typing import FloatArray
 from condgof.errors import CondgofError, SupportError, UnsupportedModelError
 from condgof.kernels import CovariateKernel, ResponseKernel, resolve_cells, resolve_x
+from condgof.laws import Law
 from condgof.methods._joint import Affine, Joint, named
-from condgof.models import (
+from condgof.sample import Sample, Seed
+from condgof.stein import (
     Common,
     CommonCells,
-    ConditionalModel,
+    SteinOperator,
     check_same_y,
     common_cells,
     with_probabilities,
 )
-from condgof.sample import Sample, Seed
-from condgof.stein import SteinOperator
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,17 +46,17 @@ class DiscreteJoint(Joint):
 
     @classmethod
     def of(
-        cls, models: Sequence[ConditionalModel], names: Sequence[str], sample: Sample, scale_x: str
+        cls, laws: Sequence[Law], names: Sequence[str], sample: Sample, scale_x: str
     ) -> DiscreteJoint:
-        """Hold a sample against all models, which know already whether y is discrete."""
+        """Hold a sample against the laws of all models."""
         scales = sample.scales(scale_x)
-        seen = _cells(models, names, sample)
+        seen = _cells(laws, names, sample)
         sample = sample.with_numbers(seen.numbers)
         affine = Affine(np.array([seen.shift]), np.array([[seen.scale]]))
         u = (sample.y - seen.shift) / seen.scale
-        common = Common(u, np.empty((sample.n, len(models), 0)), (None,) * len(models))
+        common = Common(u, np.empty((sample.n, len(laws), 0)), (None,) * len(laws))
         notes = tuple(
-            f"{name}: {note}" for name, model in zip(names, models, strict=True) for note in model.notes
+            f"{name}: {note}" for name, law in zip(names, laws, strict=True) for note in law.notes
         )
         return cls(
             sample, tuple(names), sample.x / scales, u, seen.residuals, scales, affine, common, notes,
@@ -90,42 +90,38 @@ class DiscreteJoint(Joint):
 
 
 def joint_of(
-    models: Sequence[ConditionalModel],
+    laws: Sequence[Law],
     names: Sequence[str],
     sample: Sample,
     scale_x: str,
     *,
     streamed: bool = False,
 ) -> Joint:
-    """Hold a sample against several models, all of a continuous or all of a discrete y."""
-    probed = []
-    for name, model in zip(names, models, strict=True):
-        with named(name):
-            probed.append(model.probe(sample.y_given, sample.x_given))
-    kinds = {model.discrete: (name, model) for name, model in zip(names, probed, strict=True)}
+    """Hold a sample against several laws, all of a continuous or all of a discrete y."""
+    kinds = {law.discrete: (name, law) for name, law in zip(names, laws, strict=True)}
     if len(kinds) == 2:
-        told = (f"{name!r} ({model._name})" for name, model in (kinds[True], kinds[False]))
+        told = (f"{name!r} ({law.name})" for name, law in (kinds[True], kinds[False]))
         raise UnsupportedModelError(
             "Model {} is of a discrete y and model {} of a continuous one, so that they have no "
             "probabilities in common to be compared by. Compare models of the same kind.".format(*told)
         )
     if True not in kinds:
-        return Joint.of(probed, names, sample, scale_x)
+        return Joint.of(laws, names, sample, scale_x)
     if streamed:
         raise UnsupportedModelError(
-            f"{kinds[True][1]._name} is a model of a discrete y, and compare, rank and compare_map take "
+            f"{kinds[True][1].name} is a model of a discrete y, and compare, rank and compare_map take "
             "such models for rows in memory only, not for a source (scan, Dask, condgof compare on a "
             "large table). Read the rows, or some of them, and pass x and y as arrays or frames."
         )
-    return DiscreteJoint.of(probed, names, sample, scale_x)
+    return DiscreteJoint.of(laws, names, sample, scale_x)
 
 
-def _cells(models: Sequence[ConditionalModel], names: Sequence[str], sample: Sample) -> CommonCells:
+def _cells(laws: Sequence[Law], names: Sequence[str], sample: Sample) -> CommonCells:
     """Find the cells; an error says which of the models it is about."""
     own = []
-    for name, model in zip(names, models, strict=True):
+    for name, law in zip(names, laws, strict=True):
         with named(name):
-            own.append(with_probabilities(model, sample))
+            own.append(with_probabilities(law))
     check_same_y(own, names)
     try:
         return common_cells(own, sample)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from condgof.errors import SupportError
+from condgof.laws import Law, ModelLike, as_model, law_of
 from condgof.methods._joint import Joint, named
 from condgof.methods._joint_discrete import joint_of
 from condgof.methods._joint_stream import (
@@ -19,17 +20,23 @@ from condgof.methods._joint_stream import (
 )
 from condgof.methods._solve import Options
 from condgof.methods._stream import SUBSAMPLE, check_source_call
-from condgof.models import as_model, outside_support
 from condgof.sample import Sample, Seed
+from condgof.stein import outside_support
 
 
 def prepare_joint(
-    models: Mapping[str, Any], x: Any, y: Any, scale_x: str, options: Options, seed: Seed
+    models: Mapping[str, Any],
+    x: Any,
+    y: Any,
+    scale_x: str,
+    options: Options,
+    seed: Seed,
 ) -> Joint | JointStream:
     """Check and score a sample with several models, in memory or as a stream."""
     names, (ready, x, y) = tuple(models), read_models(models, x, y)
-    if not check_source_call(x, y, options.solver):
-        return joint_of(ready, names, _sample(ready, x, y), scale_x)
+    if not check_source_call(x, y, options.solver, options.missing):
+        laws, sample = _read(ready, names, x, y, options.missing)
+        return joint_of(laws, names, sample, scale_x)
     if options.solver == "exact" or (options.solver == "auto" and x.n <= SUBSAMPLE):
         source = with_columns(ready, x)
         rows = np.arange(source.n)
@@ -47,18 +54,27 @@ def read_models(models: Mapping[str, Any], x: Any, y: Any) -> tuple[list[Any], A
     return ready, x, y
 
 
-def _sample(models: list[Any], x: Any, y: Any) -> Sample:
-    return Sample.of(x, y, discrete=any(model.discrete for model in models))
+def _read(
+    models: list[ModelLike], names: tuple[str, ...], x: Any, y: Any, missing: str
+) -> tuple[list[Law], Sample]:
+    """Check x and y, and call all models with x."""
+    sample, laws = Sample.of(x, y, to_test=False, missing=missing).ready(discrete=True), []
+    for name, model in zip(names, models, strict=True):
+        with named(name):
+            laws.append(law_of(model, sample))
+    return laws, sample.ready(discrete=any(law.discrete for law in laws))
 
 
-def refuted_models(models: Mapping[str, Any], x: Any, y: Any) -> dict[str, SupportError]:
+def refuted_models(
+    models: Mapping[str, Any], x: Any, y: Any, missing: str = "refuse"
+) -> dict[str, SupportError]:
     """Return the models that hold some observations to be impossible, each with the error."""
     ready, x, y = read_models(models, x, y)
     if y is None:
         found = refuted_by_rows(ready, x)
     else:
-        sample = _sample(ready, x, y)
-        found = [outside_support(model, sample) for model in ready]
+        laws, sample = _read(ready, tuple(models), x, y, missing)
+        found = [outside_support(law, sample) for law in laws]
     return {name: error for name, error in zip(models, found, strict=True) if error is not None}
 
 

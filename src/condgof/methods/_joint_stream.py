@@ -12,13 +12,13 @@ import numpy as np
 from condgof._typing import FloatArray, IntArray
 from condgof.engine import Deferred, Engine, with_progress
 from condgof.errors import ShapeError, SupportError
+from condgof.laws import Columns, ModelLike, Scores, as_model, columns
 from condgof.methods._joint import Affine, Joint, score_all
 from condgof.methods._joint_discrete import joint_of
-from condgof.methods._source_rows import of_rows, rows_named
+from condgof.methods._source_rows import law_of_rows, rows_named
 from condgof.methods._stream import SUBSAMPLE, _take
-from condgof.models import ColumnsModel, ConditionalModel, as_model, columns, outside_support
 from condgof.sample import ArraySource, Block, Sample, Seed, Source, Use, is_lazy, names_of
-from condgof.stein import PIECE, Piece, even_cuts
+from condgof.stein import PIECE, Piece, even_cuts, outside_support
 
 
 def lay_out_all(models: Sequence[Any], x: Any, y: Any) -> tuple[list[Any], Any, Any]:
@@ -28,9 +28,9 @@ def lay_out_all(models: Sequence[Any], x: Any, y: Any) -> tuple[list[Any], Any, 
     arrays, places = {"y": y, "x": x}, []
     for k, model in enumerate(models):
         parts = {}
-        if is_lazy(model):
+        if isinstance(model, Scores) and is_lazy(model.values):
             parts = {"score": f"model {k} score"}
-            arrays[parts["score"]] = model
+            arrays[parts["score"]] = model.values
         elif isinstance(model, tuple) and len(model) == 2 and any(map(is_lazy, model)):
             parts = {"mean": f"model {k} mean", "std": f"model {k} std"}
             arrays[parts["mean"]], arrays[parts["std"]] = model
@@ -38,22 +38,24 @@ def lay_out_all(models: Sequence[Any], x: Any, y: Any) -> tuple[list[Any], Any, 
     source = ArraySource.of(arrays)
     laid: list[Any] = []
     for model, parts in zip(models, places, strict=True):
-        named = {key: list(names_of(at, source.arrays[at].shape[1])) for key, at in parts.items()}
+        named: dict[str, Any] = {
+            key: list(names_of(at, source.arrays[at].shape[1])) for key, at in parts.items()
+        }
         laid.append(columns(**named) if named else as_model(model))
     return laid, source, None
 
 
-def with_columns(models: Sequence[ConditionalModel], source: Source | ArraySource) -> Any:
+def with_columns(models: Sequence[ModelLike], source: Source | ArraySource) -> Any:
     """Return the source with the columns that any of the models asks for."""
     for model in models:
         if model.rows is not None and model.rows != source.n:
             raise ShapeError(f"A model is bound to {model.rows} rows and the source has {source.n}.")
-    wanted = [name for model in models if isinstance(model, ColumnsModel) for name in model.names]
+    wanted = [name for model in models if isinstance(model, Columns) for name in model.names]
     return source.with_extra(tuple(dict.fromkeys(wanted))) if wanted else source
 
 
 def joint_block(
-    models: Sequence[ConditionalModel],
+    models: Sequence[ModelLike],
     names: Sequence[str],
     source: Source | ArraySource,
     block: Block,
@@ -63,8 +65,8 @@ def joint_block(
     """Check and score rows that were read from a source, under the names it has for columns."""
     sample = Sample.of(block.x, block.y).renamed(source.x_names, source.y_names)
     with rows_named(rows):
-        bound = [of_rows(model, block, rows) for model in models]
-        return joint_of(bound, names, sample, scale_x, streamed=True)
+        laws = [law_of_rows(model, block, sample, rows) for model in models]
+        return joint_of(laws, names, sample, scale_x, streamed=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,20 +77,20 @@ class JointStream:
     ----------
     source : Source or ArraySource
         Where the rows are.
-    models : tuple of ConditionalModel
+    models : tuple of ModelLike
         Score chunks of rows, are bound to all rows, or name columns of the source.
     subsample : Joint
         Rows drawn uniformly over all row numbers, scored, in memory; they set the affine map.
     """
 
     source: Source | ArraySource
-    models: tuple[ConditionalModel, ...]
+    models: tuple[ModelLike, ...]
     subsample: Joint
 
     @classmethod
     def of(
         cls,
-        models: Sequence[ConditionalModel],
+        models: Sequence[ModelLike],
         names: Sequence[str],
         source: Source | ArraySource,
         seed: Seed,
@@ -122,7 +124,7 @@ class Span:
 
     start: int
     stop: int
-    bound: tuple[ConditionalModel | None, ...]
+    bound: tuple[ModelLike | None, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +132,7 @@ class JointRows:
     """All rows of a source, with the scores of several models; workers read theirs by themselves."""
 
     source: Source | ArraySource
-    models: tuple[ConditionalModel, ...]
+    models: tuple[ModelLike, ...]
     names: tuple[str, ...]
     scales: FloatArray
     affine: Affine
@@ -166,7 +168,7 @@ class JointRows:
         return partial(_read, self.source, *rest)
 
     @property
-    def _functional(self) -> tuple[ConditionalModel | None, ...]:
+    def _functional(self) -> tuple[ModelLike | None, ...]:
         return tuple(model if model.rows is None else None for model in self.models)
 
     def _span(self, start: int, stop: int, whole: bool = False) -> Span:
@@ -177,7 +179,7 @@ class JointRows:
 
 def _read(
     source: Source | ArraySource,
-    functional: tuple[ConditionalModel | None, ...],
+    functional: tuple[ModelLike | None, ...],
     names: tuple[str, ...],
     scales: FloatArray,
     affine: Affine,
@@ -189,15 +191,15 @@ def _read(
         rows = np.arange(block.start, block.start + block.n)
         sample = Sample.of(block.x, block.y, to_test=False)
         with rows_named(rows):
-            of_these = [of_rows(m, block, rows - span.start) for m in models if m is not None]
-            common = score_all(of_these, names, sample)
+            of_these = (law_of_rows(m, block, sample, rows, span.start) for m in models if m is not None)
+            common = score_all(list(of_these), names, sample)
         y, scores = affine.apply(common.u, common.scores)
         yield Piece(block.start, block.x / scales, y, scores)
 
 
 def _read_chunk(
     arrays: tuple[str, ...],
-    functional: tuple[ConditionalModel | None, ...],
+    functional: tuple[ModelLike | None, ...],
     names: tuple[str, ...],
     scales: FloatArray,
     affine: Affine,
@@ -210,7 +212,7 @@ def _read_chunk(
 
 
 def refuted_by_rows(
-    models: Sequence[ConditionalModel], source: Source | ArraySource
+    models: Sequence[ModelLike], source: Source | ArraySource
 ) -> list[SupportError | None]:
     """Read all rows for those that models hold to be impossible: one error a model, or None."""
     source = with_columns(models, source)
@@ -219,7 +221,7 @@ def refuted_by_rows(
         rows = np.arange(block.start, block.start + block.n)
         sample = Sample.of(block.x, block.y, to_test=False)
         for k, model in enumerate(models):
-            error = outside_support(of_rows(model, block, rows), sample)
+            error = outside_support(law_of_rows(model, block, sample, rows), sample)
             if error is not None:
                 _, count, first = found[k]
                 first = int(rows[error.first_row]) if first < 0 else first

@@ -29,6 +29,7 @@ def kcsd(
     tolerance: float | None = None,
     dependence: Any = None,
     groups: Any = None,
+    missing: str = "refuse",
     rng: RngLike = None,
     engine: Any = None,
     memory: int = DEFAULT_MEMORY,
@@ -60,8 +61,8 @@ def kcsd(
 
     Parameters
     ----------
-    model : ConditionalModel or anything `as_model` takes
-        The model; an array of scores (n, d_y) or a tuple (mean, std) will do.
+    model : law, model or anything `as_model` takes
+        The model; a tuple (mean, std) will do.
     x : array_like or frame of shape (n,) or (n, d_x), or Source
         Covariates. String and category columns of a frame get a categorical kernel. A source from
         `scan` streams its rows through, and brings its own y. x and y may also be Dask arrays.
@@ -104,6 +105,9 @@ def kcsd(
     groups : array_like or Series of shape (n,), or str, optional
         For rows that come in groups (patients, schools) that are independent of each other: the group of
         each row, or the name of a column of x, or of the source. One sign is drawn for each group.
+    missing : {"refuse", "drop", "level"}
+        What to do about missing values: refuse them, leave their rows out, or make "missing" a level of
+        the column of x. The result says how many there were.
     rng : int, numpy.random.Generator or None
         Where randomness comes from. The same rng gives the same result on any number of threads.
     engine : None, int or dask.distributed.Client
@@ -136,6 +140,7 @@ def kcsd(
         memory=memory,
         dependence=dependence,
         groups=groups,
+        missing=missing,
     )
     seed = Seed.of(rng)
     scored = prepare(model, x, y, Units(scale_x, standardize), options, seed)

@@ -28,6 +28,7 @@ def ksd(
     tolerance: float | None = None,
     dependence: Any = None,
     groups: Any = None,
+    missing: str = "refuse",
     rng: RngLike = None,
     engine: Any = None,
     memory: int = DEFAULT_MEMORY,
@@ -38,14 +39,16 @@ def ksd(
 
     Parameters
     ----------
-    model : ConditionalModel or anything `as_model` takes
-        The model, which gets x = None; an array of scores (n, d_y), or `from_score` of a function of
-        y alone, will do.
+    model : law, model or anything `as_model` takes
+        The model, which gets x = None; `from_scores` of an array, or `from_score` of a function of y
+        alone, will do.
     y : array_like or frame of shape (n,) or (n, d_y), or Source
         The sample; the x columns of a source are not read.
     kernel_y, solver, null, n_boot, rank, tolerance, dependence, groups, rng, engine, memory
         As in `kcsd`; `groups` may name a column of y. For the draws of a Markov chain, pass
         `dependence`.
+    missing : {"refuse", "drop"}
+        What to do about missing values: refuse them, or leave their rows out. The result says how many.
 
     Returns
     -------
@@ -68,6 +71,7 @@ def ksd(
         memory=memory,
         dependence=dependence,
         groups=groups,
+        missing=missing,
     )
     seed = Seed.of(rng)
     scored: Scored | Stream
@@ -75,16 +79,17 @@ def ksd(
         model, y, _ = lay_out(model, None, y)
     if isinstance(y, (Source, ArraySource)):
         y = replace(y, x_names=()) if isinstance(y, Source) else y
-        small = options.chosen(y.n) == "exact" and check_source_call(y, None, options.solver)
+        small = options.chosen(y.n) == "exact"
+        check_source_call(y, None, options.solver, missing)
         scored = in_memory(model, y)[1] if small else Stream.of(model, y, seed, options.engine)
     else:
-        scored = Scored.of(model, Sample.unconditional(y))
+        scored = Scored.of(model, Sample.unconditional(y, missing=missing))
     options = options.for_rows(scored, y)
     rows = scored.subsample
     if rows.cells is not None:
         ready = rows.kernel_on_y(kernel_y, seed)
     else:
-        ready = resolve_y(kernel_y, rows.sample.y, seed)
+        ready = resolve_y(kernel_y, rows.y if rows.by == "cdf" else rows.sample.y, seed)
     solution = solve(scored, CovariateKernel(()), ready, options, seed)
     return make_result(
         "ksd",

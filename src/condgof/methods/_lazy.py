@@ -9,8 +9,8 @@ from typing import Any
 
 from condgof._typing import FloatArray
 from condgof.engine import Deferred
+from condgof.laws import ModelLike, Scores, as_model, columns
 from condgof.methods._source_rows import SourceRows, Span, read_span
-from condgof.models import ConditionalModel, as_model, columns
 from condgof.sample import ArraySource, is_lazy, names_of
 from condgof.stein import Piece
 
@@ -23,8 +23,8 @@ def lay_out(model: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
     if not (is_lazy(x) or is_lazy(y)):
         return model, x, y
     arrays = {"y": y} if x is None else {"y": y, "x": x}
-    if is_lazy(model):
-        arrays["score"] = model
+    if isinstance(model, Scores) and is_lazy(model.values):
+        arrays["score"] = model.values
         source = ArraySource.of(arrays)
         return columns(score=_names(source, "score")), source, None
     if isinstance(model, tuple) and len(model) == 2 and any(map(is_lazy, model)):
@@ -66,7 +66,7 @@ class ChunkRows(SourceRows):
 
 def read_chunk(
     names: tuple[str, ...],
-    functional: ConditionalModel | None,
+    functional: ModelLike | None,
     scales: FloatArray,
     by: str,
     item: tuple[Span, tuple[FloatArray, ...]],

@@ -20,12 +20,12 @@ from condgof.kernels import (
     resolve_x,
     resolve_y,
 )
-from condgof.methods._stream import refuse_source
-from condgof.models import as_model, numbered, sample_rows
+from condgof.laws import as_model, drawn
+from condgof.methods._stream import read_sample, refuse_source
 from condgof.null import check_n_boot, permutation_weights, pvalue, settle_ties
 from condgof.result import GofResult
-from condgof.sample import RngLike, Sample, Seed, Use
-from condgof.stein import DEFAULT_MEMORY, check_memory, sweep
+from condgof.sample import RngLike, Seed, Use
+from condgof.stein import DEFAULT_MEMORY, check_memory, numbered, sweep
 
 
 def mmd(
@@ -37,6 +37,7 @@ def mmd(
     kernel_y: Kernel = Gaussian("median"),
     scale_x: str = "none",
     n_boot: int = 1000,
+    missing: str = "refuse",
     rng: RngLike = None,
     engine: Any = None,
     memory: int = DEFAULT_MEMORY,
@@ -63,7 +64,7 @@ def mmd(
 
     Parameters
     ----------
-    model : ConditionalModel or anything `as_model` takes
+    model : law, model or anything `as_model` takes
         The model, which must have a sampler; a tuple (mean, std) will do, scores will not.
     x : array_like or frame of shape (n,) or (n, d_x)
         Covariates. String and category columns of a frame get a categorical kernel.
@@ -76,6 +77,9 @@ def mmd(
         Whether to divide each numeric column of x by its standard deviation first.
     n_boot : int
         Number of permutations.
+    missing : {"refuse", "drop", "level"}
+        What to do about missing values: refuse them, leave their rows out, or make "missing" a level of
+        the column of x. The result says how many there were.
     rng : int, numpy.random.Generator or None
         Where randomness comes from: the split, the model's samples and the permutations. The same rng
         gives the same result on any number of threads.
@@ -103,14 +107,13 @@ def mmd(
     refuse_source("mmd", x, y)
     n_boot, memory, threads = check_n_boot(n_boot), check_memory(memory), as_engine(engine)
     seed = Seed.of(rng)
-    sample = Sample.of(x, y, discrete=as_model(model).discrete)
+    law, sample = read_sample(as_model(model), x, y, missing)
     scales = sample.scales(scale_x)
     first, second = halves(sample.n, seed)
-    checked = as_model(model).probe(sample.y_given, sample.x_given)
-    sample = numbered(checked, sample)
-    drawn = sample_rows(checked, sample, second, seed.stream(Use.MODEL_SAMPLE))
+    sample = numbered(law, sample)
+    of_model = drawn(law.take(second), sample.d_y, seed.stream(Use.MODEL_SAMPLE))
     pooled_x = (sample.x / scales)[np.concatenate([first, second])]
-    pooled_y = np.concatenate([sample.y[first], drawn])
+    pooled_y = np.concatenate([sample.y[first], of_model])
     ready_y = resolve_y(kernel_y, pooled_y, seed, stein=False)
     ready_x = resolve_x(kernel_x, pooled_x, sample.x_columns, seed)
     gram = product_gram(pooled_x, pooled_y, ready_x, ready_y)
@@ -118,7 +121,7 @@ def mmd(
     size = 0.5 * sample.n
     statistic = size * float(values[0])
     draws = settle_ties(statistic, size * values[1:], size * rounding)
-    notes = (*sample.notes(), *checked.notes)
+    notes = (*sample.notes(), *law.notes)
     details = {"n1": len(first), "n2": len(second), "mmd2": float(values[0])}
     return GofResult(
         statistic=statistic,

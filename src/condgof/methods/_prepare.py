@@ -19,9 +19,16 @@ from condgof.kernels import (
     resolve_x,
     resolve_y,
 )
-from condgof.models import STANDARDIZED_BY, Law, as_model, choose_coordinates, coordinates_of, numbered
+from condgof.laws import Outcomes, as_model, law_of
 from condgof.sample import Sample, Seed
-from condgof.stein import ArrayRows, SteinOperator
+from condgof.stein import (
+    STANDARDIZED_BY,
+    ArrayRows,
+    SteinOperator,
+    choose_coordinates,
+    coordinates_of,
+    numbered,
+)
 
 
 @dataclass(frozen=True)
@@ -33,7 +40,7 @@ class Units:
     scale_x : {"none", "std"}
         What each numeric column of x is divided by.
     standardize : str
-        What y is standardised by; see `condgof.models.choose_coordinates`.
+        What y is standardised by; see `condgof.stein.choose_coordinates`.
     """
 
     scale_x: str = "none"
@@ -65,7 +72,7 @@ class Scored:
         What the model says of itself.
     cells : Cells, optional
         What the residuals are of, where y is discrete.
-    law : Law, optional
+    outcomes : Outcomes, optional
         From which y can be drawn anew given x, where it is discrete.
     """
 
@@ -79,17 +86,16 @@ class Scored:
     reparametrized: str | None = None
     model_notes: tuple[str, ...] = ()
     cells: Cells | None = None
-    law: Law | None = None
+    outcomes: Outcomes | None = None
 
     @classmethod
     def of(cls, model: Any, sample: Sample, units: Units = Units()) -> Scored:
-        """Score a sample."""
+        """Score a sample with a model, or with the law of its rows."""
         scales = sample.scales(units.scale_x)
-        model = as_model(model).probe(sample.y_given, sample.x_given)
-        by = choose_coordinates(model, sample.d_y, units.standardize)
-        own = model.given(sample.x_given) if model.discrete else model
-        sample = numbered(own, sample)
-        seen = coordinates_of(own, sample, by)
+        law = law_of(as_model(model), sample)
+        by = choose_coordinates(law, sample.d_y, units.standardize)
+        sample = numbered(law, sample)
+        seen = coordinates_of(law, sample, by)
         return cls(
             sample=sample,
             y=seen.u,
@@ -99,9 +105,9 @@ class Scored:
             by=by,
             score_error=seen.error,
             reparametrized=seen.reparametrized,
-            model_notes=(*model.notes, *seen.notes),
+            model_notes=(*law.notes, *seen.notes),
             cells=seen.cells,
-            law=seen.law,
+            outcomes=seen.outcomes,
         )
 
     def take(self, rows: IntArray) -> Scored:
@@ -112,7 +118,7 @@ class Scored:
             y=self.y[rows],
             scores=self.scores[rows],
             x=self.x[rows],
-            law=None if self.law is None else self.law.take(rows),
+            outcomes=None if self.outcomes is None else self.outcomes.take(rows),
         )
 
     def kernels(

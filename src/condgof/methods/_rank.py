@@ -40,6 +40,7 @@ def rank(
     n_boot: int = 9999,
     rank: int | None = None,
     tolerance: float | None = None,
+    missing: str = "refuse",
     rng: RngLike = None,
     engine: Any = None,
     memory: int = DEFAULT_MEMORY,
@@ -56,12 +57,14 @@ def rank(
     Parameters
     ----------
     models : mapping of str to model
-        Two models or more, by name; each a ConditionalModel or anything `as_model` takes, all of a
+        Two models or more, by name; each a law, model or anything `as_model` takes, all of a
         continuous or all of a discrete y.
     x, y, kernel_x, kernel_y, scale_x, solver, rank, tolerance, engine, memory
         As in `compare`.
     n_boot : int
         Number of joint draws.
+    missing : {"refuse", "drop", "level"}
+        What to do about missing values, as in `kcsd`.
     rng : int, numpy.random.Generator or None
         Where randomness comes from: the draws above, and what `compare` needs.
 
@@ -87,14 +90,14 @@ def rank(
     names = check_names(list(models))
     if len(names) < 2:
         raise InputError(f"rank needs two models or more, got {len(names)}.")
-    options = joint_options(solver, rank, tolerance, engine, memory)
+    options = joint_options(solver, rank, tolerance, engine, memory, missing)
     draws, seed = check_n_boot(n_boot), Seed.of(rng)
     how = (kernel_x, kernel_y, scale_x, options, seed)
     out: dict[str, SupportError] = {}
     try:
         joint, found, kernels = measure(models, x, y, *how)
     except SupportError as error:
-        out = refuted_models(models, x, y)
+        out = refuted_models(models, x, y, missing)
         if not out:
             raise
         kept = {name: models[name] for name in names if name not in out}

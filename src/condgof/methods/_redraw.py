@@ -24,7 +24,7 @@ SMALLEST, SCALES_SMALLEST = 1e-12, 1e-6
 
 def law_is_known(scored: Scored | Stream, null: str, solver: str, rows: Dependence) -> bool:
     """Tell whether to draw y anew for the null; refuse where that was asked for and cannot be."""
-    known = isinstance(scored, Scored) and scored.law is not None
+    known = isinstance(scored, Scored) and scored.outcomes is not None
     # Rows that depend on each other cannot be drawn one by one.
     known = known and rows.independent
     if null == "model" and not known:
@@ -67,10 +67,10 @@ def redraw_scales(
     engine: Engine,
 ) -> tuple[ScaleSums, ScaleSums] | None:
     """Return the same for several kernels on y, blocks of features of x, and single features (n, L)."""
-    assert scored.law is not None
+    assert scored.outcomes is not None
     alone = np.empty((scored.n, 0)) if single is None else single
     smallest = SMALLEST if single is None and len(kernels) == 1 else SCALES_SMALLEST
-    plan = Redraw(scored.law, kernels, blocks, alone, smallest)
+    plan = Redraw(scored.outcomes, kernels, blocks, alone, smallest)
     if null != "model" and plan.work * draws > MODEL_WORK:
         return None
     return plan.run(draws, seed, engine)

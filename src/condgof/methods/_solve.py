@@ -12,14 +12,15 @@ from condgof._typing import FloatArray, IntArray
 from condgof.engine import Engine, as_engine, single_threaded_blas
 from condgof.errors import InputError
 from condgof.kernels import CovariateKernel, FiniteLocations, ResponseKernel
+from condgof.laws import Law, ModelLike, as_model
 from condgof.methods._dependence import INDEPENDENT, Asked, dependence_of
 from condgof.methods._lazy import lay_out
 from condgof.methods._prepare import Scored, Units, check_count
 from condgof.methods._redraw import law_is_known, redraw
-from condgof.methods._stream import SUBSAMPLE, Stream, check_source_call, in_memory
-from condgof.models import ConditionalModel, as_model
+from condgof.methods._source_rows import rows_named
+from condgof.methods._stream import SUBSAMPLE, Stream, check_source_call, in_memory, read_sample
 from condgof.null import NULLS, Dependence, check_null, spectral_draws
-from condgof.sample import Sample, Seed, Use
+from condgof.sample import Seed, Use
 from condgof.stein import (
     Landmarks,
     SteinOperator,
@@ -73,6 +74,8 @@ class Options:
         What was said of how rows depend on each other.
     rows : Dependence
         How they do; known once the sample is (`for_rows`).
+    missing : str
+        What to do about missing values.
     """
 
     solver: str
@@ -84,6 +87,7 @@ class Options:
     memory: int
     asked: Asked
     rows: Dependence = INDEPENDENT
+    missing: str = "refuse"
 
     @classmethod
     def of(
@@ -98,6 +102,7 @@ class Options:
         memory: Any = None,
         dependence: Any = None,
         groups: Any = None,
+        missing: str = "refuse",
     ) -> Options:
         """Check what a user passed."""
         if not isinstance(solver, str) or solver not in SOLVERS:
@@ -116,6 +121,7 @@ class Options:
             as_engine(engine),
             check_memory(memory),
             Asked.of(dependence, groups, null),
+            missing=missing,
         )
 
     def for_rows(self, scored: Scored | Stream, data: Any) -> Options:
@@ -151,12 +157,14 @@ def prepare(model: Any, x: Any, y: Any, units: Units, options: Options, seed: Se
 
 def prepare_with_model(
     model: Any, x: Any, y: Any, units: Units, options: Options, seed: Seed
-) -> tuple[ConditionalModel, Scored | Stream]:
-    """Do the same, and return the model, of these rows where they are in memory."""
+) -> tuple[Law, Scored] | tuple[ModelLike, Stream]:
+    """Do the same, and return the law of rows in memory, or the model of a stream."""
     model, x, y = lay_out(model, x, y)
     model = as_model(model)
-    if not check_source_call(x, y, options.solver):
-        return model, Scored.of(model, Sample.of(x, y, discrete=model.discrete), units)
+    if not check_source_call(x, y, options.solver, options.missing):
+        law, sample = read_sample(model, x, y, options.missing)
+        with rows_named(sample.kept if sample.left_out else None):
+            return law, Scored.of(law, sample, units)
     if options.chosen(x.n) == "exact":
         return in_memory(model, x, units)
     stream = Stream.of(model, x, seed, options.engine, units)

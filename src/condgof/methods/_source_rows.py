@@ -12,9 +12,9 @@ import numpy as np
 from condgof._typing import FloatArray, IntArray
 from condgof.engine import with_progress
 from condgof.errors import SupportError
-from condgof.models import ColumnsModel, ConditionalModel, coordinates_of
+from condgof.laws import Columns, Law, ModelLike, law_of
 from condgof.sample import ArraySource, Block, Sample, Source
-from condgof.stein import PIECE, Piece, even_cuts
+from condgof.stein import PIECE, Piece, coordinates_of, even_cuts
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class Span:
     ----------
     start, stop : int
         Global numbers of the first row and of the row after the last.
-    bound : ConditionalModel or None
+    bound : ModelLike or None
         The model of these rows, where it is bound to rows; a functional one goes with the task.
     left_out : ndarray of int
         Those of these rows that count for nothing.
@@ -33,7 +33,7 @@ class Span:
 
     start: int
     stop: int
-    bound: ConditionalModel | None
+    bound: ModelLike | None
     left_out: IntArray
 
 
@@ -45,7 +45,7 @@ class SourceRows:
     ----------
     source : Source or ArraySource
         Where the rows are.
-    model : ConditionalModel
+    model : ModelLike
         Scores chunks of rows, is bound to all rows, or names columns of the source.
     scales : ndarray of shape (d_x,)
         What columns of x are divided by.
@@ -56,7 +56,7 @@ class SourceRows:
     """
 
     source: Source | ArraySource
-    model: ConditionalModel
+    model: ModelLike
     scales: FloatArray
     left_out: IntArray
     by: str = "none"
@@ -94,7 +94,7 @@ class SourceRows:
 
 def read_span(
     source: Source | ArraySource,
-    functional: ConditionalModel | None,
+    functional: ModelLike | None,
     scales: FloatArray,
     by: str,
     span: Span,
@@ -109,23 +109,25 @@ def read_span(
         else:
             sample = Sample.unconditional(block.y, to_test=False)
         with rows_named(rows):
-            seen = coordinates_of(of_rows(model, block, rows - span.start), sample, by)
+            seen = coordinates_of(law_of_rows(model, block, sample, rows, span.start), sample, by)
         keep = ~np.isin(rows, span.left_out) if len(span.left_out) else None
         yield Piece(block.start, block.x / scales, seen.u, seen.scores, keep)
 
 
 @contextmanager
-def rows_named(rows: IntArray) -> Iterator[None]:
-    """Let an error name a row by its number in the whole source."""
+def rows_named(rows: IntArray | None) -> Iterator[None]:
+    """Let an error name a row by its number in the whole source; None where it has that already."""
     try:
         yield
     except SupportError as error:
+        if rows is None:
+            raise
         first = int(rows[error.first_row])
         raise SupportError(error.model, error.count, error.n, first) from error
 
 
-def of_rows(model: ConditionalModel, block: Block, rows: IntArray) -> ConditionalModel:
-    """Return the model of some rows; `rows` are their numbers among those that it is bound to."""
-    if isinstance(model, ColumnsModel):
-        return model.bind(block.extra)
-    return model.take(rows) if model.rows is not None else model
+def law_of_rows(model: ModelLike, block: Block, sample: Sample, rows: IntArray, first: int = 0) -> Law:
+    """Return the law of rows of a source; a model that is bound to rows has those from `first` on."""
+    if isinstance(model, Columns):
+        return model.bind(block.extra, rows, sample.x_given)
+    return law_of(model.take(rows - first) if model.rows is not None else model, sample)

@@ -10,10 +10,10 @@ import numpy as np
 from condgof._typing import IntArray
 from condgof.engine import Engine
 from condgof.errors import InputError, InputTypeError, ShapeError
+from condgof.laws import Columns, Law, ModelLike, as_model, law_of
 from condgof.methods._lazy import ChunkRows
 from condgof.methods._prepare import Scored, Units
-from condgof.methods._source_rows import SourceRows, of_rows, rows_named
-from condgof.models import ColumnsModel, ConditionalModel, as_model
+from condgof.methods._source_rows import SourceRows, law_of_rows, rows_named
 from condgof.sample import ArraySource, Block, Sample, Seed, Source, Use, is_lazy
 
 #: Rows of the subsample, from which bandwidths and landmarks come.
@@ -30,7 +30,7 @@ class Stream:
     ----------
     source : Source or ArraySource
         Where the rows are.
-    model : ConditionalModel
+    model : ModelLike
         Scores chunks of rows, is bound to all rows, or names columns of the source.
     subsample : Scored
         Rows drawn uniformly over all row numbers, scored, in memory.
@@ -41,7 +41,7 @@ class Stream:
     """
 
     source: Source | ArraySource
-    model: ConditionalModel
+    model: ModelLike
     subsample: Scored
     left_out: IntArray
     sampled: IntArray
@@ -57,7 +57,7 @@ class Stream:
     ) -> Stream:
         """Draw and score the subsample."""
         model = as_model(model)
-        if isinstance(model, ColumnsModel):
+        if isinstance(model, Columns):
             source = source.with_extra(model.names)
         if model.rows is not None and model.rows != source.n:
             raise ShapeError(f"The model is bound to {model.rows} rows and the source has {source.n}.")
@@ -66,9 +66,7 @@ class Stream:
             rng = seed.stream(Use.LANDMARKS, 1)
             rows = np.sort(rng.choice(source.n, SUBSAMPLE, replace=False))
         block = _take(source, rows, engine)
-        scored = score_block(model, source, block, rows, units)
-        if scored.cells is not None and not model.discrete:  # which it learned of at these rows
-            model = model.probe(block.y, block.x)
+        scored = score_rows(model, source, block, rows, units)[1]
         return cls(source, model, scored, np.empty(0, dtype=np.int64), rows)
 
     @property
@@ -89,12 +87,12 @@ class Stream:
         """Read and score rows by their global numbers, in the units of the subsample."""
         return self.with_model(rows, engine)[0]
 
-    def with_model(self, rows: IntArray, engine: Engine) -> tuple[Scored, ConditionalModel]:
-        """Read and score rows as `at` does, and return them with the model of these rows."""
+    def with_model(self, rows: IntArray, engine: Engine) -> tuple[Scored, Law]:
+        """Read and score rows as `at` does, and return them with their law."""
         scales, units = self.subsample.scales, Units(standardize=self.subsample.by)
         block = _take(self.source, rows, engine)
-        model, part = score_rows(self.model, self.source, block, rows, units)
-        return replace(part, x=part.sample.x / scales, scales=scales), model
+        law, part = score_rows(self.model, self.source, block, rows, units)
+        return replace(part, x=part.sample.x / scales, scales=scales), law
 
     def rows(self) -> SourceRows:
         """Return the rows, for sums over them."""
@@ -117,33 +115,24 @@ def _take(source: Source | ArraySource, rows: IntArray, engine: Engine) -> Block
     )
 
 
-def score_block(
-    model: ConditionalModel, source: Source | ArraySource, block: Block, rows: IntArray, units: Units
-) -> Scored:
-    """Check and score rows that were read from a source, under the names it has for columns."""
-    return score_rows(model, source, block, rows, units)[1]
-
-
 def score_rows(
-    model: ConditionalModel, source: Source | ArraySource, block: Block, rows: IntArray, units: Units
-) -> tuple[ConditionalModel, Scored]:
-    """Do the same, and return the model of these rows with them."""
+    model: ModelLike, source: Source | ArraySource, block: Block, rows: IntArray, units: Units
+) -> tuple[Law, Scored]:
+    """Check and score rows that were read from a source, under the names it has for columns."""
     if source.d_x:
-        sample = Sample.of(block.x, block.y, discrete=model.discrete)
+        sample = Sample.of(block.x, block.y, to_test=False)
     else:
-        sample = Sample.unconditional(block.y)
-    sample = sample.renamed(source.x_names, source.y_names)
-    own = of_rows(model, block, rows)
+        sample = Sample.unconditional(block.y, to_test=False)
+    sample = sample.renamed(source.x_names, source.y_names).ready(discrete=True)
     with rows_named(rows):
-        return own, Scored.of(own, sample, units)
+        law = law_of_rows(model, block, sample, rows)
+        return law, Scored.of(law, sample.ready(discrete=law.discrete), units)
 
 
-def in_memory(
-    model: Any, source: Source | ArraySource, units: Units = Units()
-) -> tuple[ConditionalModel, Scored]:
-    """Read a whole (small) source, for the exact solver, with the model of its rows."""
+def in_memory(model: Any, source: Source | ArraySource, units: Units = Units()) -> tuple[Law, Scored]:
+    """Read a whole (small) source, for the exact solver, with the law of its rows."""
     model = as_model(model)
-    if isinstance(model, ColumnsModel):
+    if isinstance(model, Columns):
         source = source.with_extra(model.names)
     block = source.block_range(0, source.n)
     if model.rows is not None and model.rows != source.n:
@@ -160,7 +149,14 @@ def refuse_source(test: str, x: Any, y: Any) -> None:
         )
 
 
-def check_source_call(x: Any, y: Any, solver: str) -> bool:
+def read_sample(model: ModelLike, x: Any, y: Any, missing: str = "refuse") -> tuple[Law, Sample]:
+    """Check x and y, and call the model with x: its law tells whether y is discrete."""
+    sample = Sample.of(x, y, to_test=False, missing=missing).ready(discrete=True)
+    law = law_of(model, sample)
+    return law, sample.ready(discrete=law.discrete)
+
+
+def check_source_call(x: Any, y: Any, solver: str, missing: str = "refuse") -> bool:
     """Tell whether x is a source, and refuse what does not go with one."""
     if not isinstance(x, (Source, ArraySource)):
         if y is None:
@@ -170,6 +166,11 @@ def check_source_call(x: Any, y: Any, solver: str) -> bool:
         return False
     if y is not None:
         raise InputError("A source brings its own y: leave y out.")
+    if missing != "refuse":
+        raise InputError(
+            f"missing={missing!r} is for rows in memory: leave rows with missing values out of "
+            "the source first, or use condgof check --drop-nulls."
+        )
     if solver == "exact" and x.n > SUBSAMPLE:
         raise InputError("solver='exact' needs the sample in memory; a source is for 'lowrank'.")
     return True

@@ -13,14 +13,14 @@ from condgof._typing import FloatArray
 from condgof.engine import as_engine
 from condgof.errors import NumericalError, ShapeError
 from condgof.kernels import Categorical, CovariateKernel, Gaussian, Gram, OnColumns
+from condgof.laws import Law, as_model, cdf_rows
 from condgof.methods._cdf_sums import CdfSums, cdf_sums
 from condgof.methods._dependence import Asked, given_dependence
-from condgof.methods._stream import refuse_source
-from condgof.models import ConditionalModel, as_model, cdf_rows, check_cdf, numbered
+from condgof.methods._stream import read_sample, refuse_source
 from condgof.null import Dependence, check_null, normal_pvalue, pvalue, settle_ties
 from condgof.result import GofResult
 from condgof.sample import RngLike, Sample, Seed
-from condgof.stein import DEFAULT_MEMORY, check_memory
+from condgof.stein import DEFAULT_MEMORY, check_memory, numbered
 
 #: Values of the CDF to ask a model for at a time.
 CDF_VALUES = 2**18
@@ -35,6 +35,7 @@ def zheng(
     n_boot: int = 1000,
     dependence: Any = None,
     groups: Any = None,
+    missing: str = "refuse",
     rng: RngLike = None,
     engine: Any = None,
     memory: int = DEFAULT_MEMORY,
@@ -59,7 +60,7 @@ def zheng(
 
     Parameters
     ----------
-    model : ConditionalModel or anything `as_model` takes
+    model : law, model or anything `as_model` takes
         The model, which must have a CDF; a tuple (mean, std) will do, scores will not. Each row's CDF
         is evaluated at all n values of y.
     x : array_like or frame of shape (n,) or (n, d_x)
@@ -75,6 +76,9 @@ def zheng(
         Number of draws for ``null="wild"``.
     dependence, groups
         As in `kcsd`, for ``null="wild"`` only (there is no "auto": a CDF has no scores to look at).
+    missing : {"refuse", "drop", "level"}
+        What to do about missing values: refuse them, leave their rows out, or make "missing" a level of
+        the column of x. The result says how many there were.
     rng : int, numpy.random.Generator or None
         Where the signs come from; nothing else is random.
     engine : None, int or dask.distributed.Client
@@ -105,23 +109,23 @@ def zheng(
     asked = Asked.of(dependence, groups, null)
     memory, threads = check_memory(memory), as_engine(engine)
     seed = Seed.of(rng)
-    sample = Sample.of(x, y, discrete=as_model(model).discrete)
+    law, sample = read_sample(as_model(model), x, y, missing)
     if sample.d_y != 1:
         raise ShapeError(
             f"zheng is for one column of y, and y has {sample.d_y}: it compares distribution functions. "
             "Use kcsd, fscd or mmd, or test the columns of y one at a time."
         )
-    checked = as_model(model).probe(sample.y_given, sample.x_given)
-    sample = numbered(checked, sample)
-    check_cdf(checked, sample)
-    depend = given_dependence(asked, sample.n, x, int(n_boot))
+    sample = numbered(law, sample)
+    if not law.can("cdf"):
+        law.lacks("cdf")
+    depend = given_dependence(asked, sample.n, x, int(n_boot), sample)
     weights = None
     if null == "wild":
         weights = depend.weights(null, sample.n, int(n_boot), seed, memory // 8)
     smoother = Smoother.of(sample)
-    residuals = cdf_residuals(checked, sample)
+    residuals = cdf_residuals(law, sample)
     sums = cdf_sums(smoother.gram, residuals, weights, engine=threads, memory=memory)
-    notes = (*sample.notes(), *checked.notes, *depend.notes)
+    notes = (*sample.notes(), *law.notes, *depend.notes)
     return _result(sample, sums, smoother.bandwidths, null, seed, notes, depend)
 
 
@@ -147,7 +151,7 @@ class Smoother:
         return cls(Gram.of(CovariateKernel(tuple(factors)), sample.x), bandwidths)
 
 
-def cdf_residuals(model: ConditionalModel, sample: Sample) -> Callable[[int, int], FloatArray]:
+def cdf_residuals(law: Law, sample: Sample) -> Callable[[int, int], FloatArray]:
     """Return the function (start, stop) → D_ik = 1{y_i ≤ y_k} − F(y_k|x_i), (stop − start, n)."""
     y = sample.y[:, 0]
     step = max(1, CDF_VALUES // sample.n)
@@ -157,7 +161,7 @@ def cdf_residuals(model: ConditionalModel, sample: Sample) -> Callable[[int, int
         for first in range(start, stop, step):
             rows = np.arange(first, min(first + step, stop))
             part = out[first - start : first - start + len(rows)]
-            np.subtract(y[rows, None] <= y, cdf_rows(model, sample, rows), out=part)
+            np.subtract(y[rows, None] <= y, cdf_rows(law, sample, rows), out=part)
         return out
 
     return residuals

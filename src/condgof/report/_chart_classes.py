@@ -52,7 +52,7 @@ def classes_chart(panel: Panel, key: str, of: str) -> str:
         f"{number(float(predicted[i]))}"
         for i in far
     )
-    desc = f"Shares of {count} values of {panel.columns[0]} among {of}. The largest differences: {told}."
+    desc = f"{panel.columns[0]}: shares of {count} bars among {of}. The largest differences: {told}."
     title = f"{panel.columns[0]}: observed against predicted shares"
     return picture(frame, parts, key=key, title=title, desc=desc)
 

@@ -9,7 +9,16 @@ import numpy as np
 from condgof._typing import AnyArray, FloatArray
 from condgof.locate import Check
 from condgof.report._escape import html
-from condgof.report._levels import coordinate, cut, is_level, level_means, levels_shown, room
+from condgof.report._levels import (
+    coordinate,
+    cut,
+    is_date,
+    is_level,
+    level_means,
+    levels_shown,
+    room,
+    written,
+)
 from condgof.report._marks import Places, extents, legend, marks
 from condgof.report._numbers import number
 from condgof.report._reduce import (
@@ -70,14 +79,15 @@ def _curve(check: Check, regular: Regular, key: str) -> Drawn:
         frame.line(x, np.maximum(values, low), "curve"),
         frame.level(0.0, "axis"),
         frame.rug(_within(frame, scape.points[:, column]), "rug"),
-        frame.x_axis(name),
+        frame.x_axis(name, dates=is_date(scape, column)),
         *_reaches(frame, check, name, places),
         *marks(frame, check, places, key),
     ]
     peak = int(np.nanargmax(values))
+    first, last, top_at = (written(scape, column, float(x[i])) for i in (0, -1, peak))
     desc = (
-        f"A curve over {name} from {number(float(x[0]))} to {number(float(x[-1]))}. It is highest at "
-        f"{number(float(x[peak]))}, with {number(float(values[peak]))}. {_locations_words(check)}"
+        f"A curve over {name} from {first} to {last}. It is highest at {top_at}, with "
+        f"{number(float(values[peak]))}. {_locations_words(check)}"
     )
     svg = picture(frame, parts, key=key, title=f"Misfit over {name}", desc=desc, live=True)
     reach = " Bar through a number: what it stands for." if check.locations else ""
@@ -106,7 +116,7 @@ def _residuals_over_x(check: Check, regular: Regular, key: str) -> list[Drawn]:
             frame.area(ends, np.full(2, -1.96), np.full(2, 1.96), "band"),
             frame.dots(x[kept], np.clip(z[kept], -reach, reach), "dot-near"),
             frame.level(0.0, "model"),
-            frame.x_axis(across),
+            frame.x_axis(across, dates=is_date(scape, column)),
         ]
         out = float((np.abs(z[kept]) > 1.96).mean()) if kept.any() else 0.0
         desc = (
@@ -130,7 +140,11 @@ def _map(check: Check, regular: Regular, key: str) -> Drawn:
     size = (_step(across), _step(down))
     up = (down[0] - size[1] / 2, down[-1] + size[1] / 2)
     frame = Frame(
-        (across[0] - size[0] / 2, across[-1] + size[0] / 2), up, height=380, top=44, left=room_for(up)
+        (across[0] - size[0] / 2, across[-1] + size[0] / 2),
+        up,
+        height=380,
+        top=44,
+        left=room_for(up, dates=is_date(scape, b)),
     )
     places = Places.of(check, a, b)
     known = np.isfinite(values)
@@ -140,8 +154,8 @@ def _map(check: Check, regular: Regular, key: str) -> Drawn:
     parts = [
         *(frame.cells(x[rows], y[rows], size, kind) for rows, kind in layers),
         frame.dots(scape.points[inside, a], scape.points[inside, b], "speck"),
-        frame.y_axis(y_name, grid=False),
-        frame.x_axis(x_name),
+        frame.y_axis(y_name, grid=False, dates=is_date(scape, b)),
+        frame.x_axis(x_name, dates=is_date(scape, a)),
         legend(frame, highest(check)),
         *marks(frame, check, places, key, extents(frame, check, (a, b), places)),
     ]
@@ -164,7 +178,7 @@ def _profile(check: Check, column: int, key: str) -> Drawn:
     parts = [
         frame.y_axis(HEIGHT),
         frame.dots(x[kept], values[kept], "dot-near"),
-        frame.x_axis(scape.columns[column]),
+        frame.x_axis(scape.columns[column], dates=is_date(scape, column)),
         *marks(frame, check, Places.along(check, column, x[order], values[order]), key),
     ]
     desc = f"{_peak(check, [column])} {_locations_words(check)}"
@@ -217,7 +231,7 @@ def _pair(check: Check, pair: tuple[int, int], key: str) -> Drawn:
         x_frame.ends, y_frame.ends, top=44, bottom=below,
         height=int(np.clip(44 + 32 * strips, 184, 334)) + below,
         left=max(34 + room(y_frame.names), int(0.75 * room(x_frame.names))) if y_frame.names
-        else room_for(y_frame.ends),
+        else room_for(y_frame.ends, dates=is_date(scape, pair[1])),
     )  # fmt: skip
     inside = _inside(frame, x, y)
     shade = shades(scape.values, highest(check))
@@ -225,8 +239,10 @@ def _pair(check: Check, pair: tuple[int, int], key: str) -> Drawn:
     x_name, y_name = (scape.columns[c] for c in pair)
     places = Places(x_frame.marks, y_frame.marks)
     parts = [
-        frame.y_axis(y_name, grid=False) if not y_frame.names else frame.side(y_name),
-        frame.x_axis(x_name) if not x_frame.names else frame.foot(x_name),
+        frame.side(y_name)
+        if y_frame.names
+        else frame.y_axis(y_name, grid=False, dates=is_date(scape, pair[1])),
+        frame.foot(x_name) if x_frame.names else frame.x_axis(x_name, dates=is_date(scape, pair[0])),
         *(_level_name(frame, i, n) for i, n in enumerate(y_frame.names)),
         *(_level_foot(frame, i, n) for i, n in enumerate(x_frame.names)),
         *(frame.dots(x[rows], y[rows], kind) for rows, kind in layers),
@@ -288,9 +304,7 @@ def _peak(check: Check, columns: list[int]) -> str:
     best = int(np.nanargmax(scape.values))
     said = []
     for c in columns:
-        name, value = scape.columns[c], scape.points[best, c]
-        shown = scape.levels[name][int(value)] if name in scape.levels else number(float(value))
-        said.append(f"{name} = {shown}")
+        said.append(f"{scape.columns[c]} = {written(scape, c, float(scape.points[best, c]))}")
     return (
         f"The misfit shows most at the row with {', '.join(said)} ({number(float(scape.values[best]))})."
     )

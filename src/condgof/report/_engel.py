@@ -15,7 +15,7 @@ def draw_findings(findings: list[Finding], study: EngelStudy) -> Any:
     figure, axes = new_figure(2, len(findings), width=9.0, height=6.2)
     for finding, (upper, lower) in zip(findings, axes.T, strict=True):
         grid = np.geomspace(study.income.min(), study.income.max(), 200)
-        mean, std = finding.model.mean_std(grid)
+        mean, std = finding.model(grid).mean_std()
         draw_fit(upper, study.income, study.food, grid, mean[:, 0], std[:, 0])
         p = finding.result.pvalue
         word = "rejected" if finding.result.reject() else "not rejected"

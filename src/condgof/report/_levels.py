@@ -1,4 +1,4 @@
-"""Categorical columns on an axis: which levels are drawn, and where rows of a level lie."""
+"""Columns of x on an axis: dates, and of categorical ones which levels are drawn and where rows lie."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from condgof._typing import FloatArray
 from condgof.locate import Check, Landscape
 from condgof.report._escape import shorten
+from condgof.report._numbers import date, number
 from condgof.report._reduce import middle_span, scatter
 
 #: Levels of a categorical column that are drawn.
@@ -19,6 +20,18 @@ MOST_LEVELS = 12
 def is_level(scape: Landscape, column: int) -> bool:
     """Whether a column of x is categorical."""
     return scape.columns[column] in scape.levels
+
+
+def is_date(scape: Landscape, column: int) -> bool:
+    """Whether a column of x holds dates."""
+    return scape.columns[column] in scape.dates
+
+
+def written(scape: Landscape, column: int, value: float, digits: int = 3) -> str:
+    """Write a value of a column of x: a level, a date or a number."""
+    if is_level(scape, column):
+        return scape.levels[scape.columns[column]][int(value)]
+    return date(value) if is_date(scape, column) else number(value, digits)
 
 
 @dataclass(frozen=True)

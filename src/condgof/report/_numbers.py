@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from condgof._typing import FloatArray
+from condgof.sample import Column
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -27,6 +28,17 @@ def number(value: float, digits: int = 3) -> str:
         places = max(0, digits - 1 - _magnitude(value))
         text = _trimmed(f"{value:,.{places}f}")
     return "0" if text in ("-0", "0") else text.replace("-", "−")
+
+
+def date(days: float) -> str:
+    """Write a number of days since 1970-01-01 UTC as a date.
+
+    Examples
+    --------
+    >>> date(18322.0), date(18322.6042)
+    ('2020-03-01', '2020-03-01 14:30')
+    """
+    return Column("", dates=True).text(days)
 
 
 def pvalue(value: float) -> str:
@@ -125,7 +137,7 @@ def span(values: FloatArray, pad: float = 0.04) -> tuple[float, float]:
     if not len(finite):
         return 0.0, 1.0
     low, high = float(finite.min()), float(finite.max())
-    room = pad * (high - low) or 0.05 * abs(low) or 0.5
+    room = pad * (high - low) if high > low else 0.05 * abs(low) or 0.5
     return low - room, high + room
 
 

@@ -11,7 +11,8 @@ from condgof.errors import InputError
 from condgof.locate import Check, Location
 from condgof.report._escape import label, shorten
 from condgof.report._figures import BLUE
-from condgof.report._levels import coordinate, is_level, level_means, levels_shown
+from condgof.report._levels import coordinate, is_date, is_level, level_means, levels_shown
+from condgof.report._numbers import date
 from condgof.report._plots import PALE, axes_for, clean, title_lines
 from condgof.report._reduce import Regular, grid_of, highest, middle_span, telling_pairs, varying
 
@@ -82,6 +83,7 @@ def _draw_curve(ax: Any, check: Check, column: int, regular: Regular | None) -> 
     ax.set_xlim(middle_span(x))
     ax.margins(y=0.14)
     ax.set_xlabel(label(shorten(name, 60)))
+    _dated(ax.xaxis, is_date(scape, column))
     ax.set_ylabel(HEIGHT)
     clean(ax)
 
@@ -111,7 +113,8 @@ def _draw_map(ax: Any, check: Check, pair: tuple[int, ...], regular: Regular | N
         zip(check.locations, across.marks, up.marks, strict=True), 1
     ):
         _mark(ax, at, height, i, location)
-    for axis, side in ((ax.xaxis, across), (ax.yaxis, up)):
+    for axis, side, column in ((ax.xaxis, across, pair[0]), (ax.yaxis, up, pair[1])):
+        _dated(axis, is_date(scape, column))
         if side.names:
             axis.set_ticks(range(len(side.names)), [label(shorten(n, 16)) for n in side.names])
     if across.names and max(len(n) for n in across.names) * len(across.names) > 60:
@@ -120,6 +123,15 @@ def _draw_map(ax: Any, check: Check, pair: tuple[int, ...], regular: Regular | N
     ax.set_xlabel(label(shorten(scape.columns[pair[0]], 60)))
     ax.set_ylabel(label(shorten(scape.columns[pair[1]], 40)))
     ax.figure.colorbar(drawn, ax=ax, label=HEIGHT.replace("\n", " "))
+
+
+def _dated(axis: Any, dates: bool) -> None:
+    """Write the ticks of an axis as dates, if they are."""
+    if dates:
+        from matplotlib.ticker import MaxNLocator
+
+        axis.set_major_locator(MaxNLocator(4))
+        axis.set_major_formatter(lambda value, _: date(value))
 
 
 def _colours(dots: bool) -> Any:

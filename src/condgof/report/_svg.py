@@ -13,7 +13,7 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.report._escape import html, shorten
-from condgof.report._numbers import tick_texts, ticks
+from condgof.report._numbers import date, tick_texts, ticks
 
 
 @dataclass(frozen=True)
@@ -117,12 +117,12 @@ class Frame:
             f'height="{self.floor - self.top}"/>'
         )
 
-    def x_axis(self, name: str, count: int = 5) -> str:
+    def x_axis(self, name: str, count: int = 5, dates: bool = False) -> str:
         """Draw the x axis with ticks and its name."""
-        at = ticks(*self.x, count)
+        at = ticks(*self.x, 3 if dates else count)
         texts = "".join(
             text(float(self.at_x(t)), self.floor + 17, s, "tick", "middle")
-            for t, s in zip(at, tick_texts(at), strict=True)
+            for t, s in zip(at, _tick_texts(at, dates), strict=True)
         )
         marks = "".join(f"M{_n(float(self.at_x(t)))} {self.floor}v4" for t in at)
         return f'<path class="axis" d="{marks}"/>{texts}{self.foot(name)}'
@@ -133,13 +133,13 @@ class Frame:
         line = f'<path class="axis" d="M{self.left} {self.floor}H{self.width - self.right}"/>'
         return line + text(middle, self.height - 8, shorten(name, 52), "name", "middle")
 
-    def y_axis(self, name: str, count: int = 4, grid: bool = True) -> str:
+    def y_axis(self, name: str, count: int = 4, grid: bool = True, dates: bool = False) -> str:
         """Draw ticks of the y axis, faint lines across, and its name at the side."""
         at = ticks(*self.y, count)
         lines = "".join(f"M{self.left} {_n(float(self.at_y(t)))}H{self.width - self.right}" for t in at)
         texts = "".join(
             text(self.left - 6, float(self.at_y(t)) + 4, s, "tick", "end")
-            for t, s in zip(at, tick_texts(at), strict=True)
+            for t, s in zip(at, _tick_texts(at, dates), strict=True)
         )
         return (f'<path class="grid" d="{lines}"/>' if grid else "") + texts + self.side(name)
 
@@ -151,9 +151,13 @@ class Frame:
         return f'<text class="name" text-anchor="middle" transform="{place}">{words}</text>'
 
 
-def room_for(ends: tuple[float, float], count: int = 4) -> int:
+def room_for(ends: tuple[float, float], count: int = 4, dates: bool = False) -> int:
     """Return the left margin that the ticks of a y axis and its name need."""
-    return 32 + 7 * max((len(t) for t in tick_texts(ticks(*ends, count))), default=1)
+    return 32 + 7 * max((len(t) for t in _tick_texts(ticks(*ends, count), dates)), default=1)
+
+
+def _tick_texts(at: list[float], dates: bool) -> list[str]:
+    return [date(t) for t in at] if dates else tick_texts(at)
 
 
 def picture(

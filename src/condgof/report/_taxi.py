@@ -101,7 +101,7 @@ def _draw_density(ax: Any, model: Any, spot: Spot, thick: float = 1.3) -> None:
     """Draw contours of p(·|v), and v."""
     longitudes, latitudes = np.linspace(WEST, EAST, 121), np.linspace(SOUTH, NORTH, 191)
     points = np.stack(np.meshgrid(longitudes, latitudes), axis=-1).reshape(-1, 2)
-    density = np.exp(model.log_prob(points, np.broadcast_to(spot.at, points.shape)))
+    density = np.exp(model(np.broadcast_to(spot.at, points.shape)).log_prob(points))
     falling = np.sort(density)[::-1]
     mass = falling.cumsum() / falling.sum()
     levels = np.unique([falling[np.searchsorted(mass, share)] for share in SHARES])

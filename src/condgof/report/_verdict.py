@@ -72,6 +72,8 @@ def _size(check: Check, key: str) -> str:
     small = ""
     classes = check.detectable.shift is None and check.detectable.probability is not None
     hard, plain = (0.01, 0.1) if classes else (0.1, 0.5)
+    # Draws of several columns: how these go together is not in the number.
+    each = " of each column" * (len(check.y_columns) > 1 and check.detectable.shift is None)
     if check.rejects and how_much.high < hard:
         small = " Many rows make even a trifle certain; this misfit is small."
     return _card(
@@ -81,8 +83,8 @@ def _size(check: Check, key: str) -> str:
         f"{size(how_much.high)}",
         effect_chart(how_much, f"{key}-effect", plain),
         paragraph(
-            f"The misfit is {check.effect.words}. 0 is a perfect fit, {hard:g} is hard to see by eye, "
-            f"{plain:g} is plain. It does not "
+            f"The misfit is {check.effect.words}. 0 is a perfect fit{each}, {hard:g} is hard to see by "
+            f"eye, {plain:g} is plain. It does not "
             f"grow with the number of rows.{small}",
             "means",
         ),

@@ -19,6 +19,7 @@ from condgof.report._chart_null import interval_chart
 from condgof.report._chart_where import where_charts
 from condgof.report._escape import html
 from condgof.report._html import Safe, bullets, figure, folded, paragraph, table
+from condgof.report._levels import written
 from condgof.report._numbers import number, pvalue, size
 from condgof.report._reduce import are_normal, quantiles
 
@@ -30,6 +31,13 @@ KINDS = {
     "correlation": "correlation",
     "class": "share",
     "confidence": "most probable class right",
+    "quantile": "share above a quantile",
+    "coverage": "coverage",
+}
+#: What a number about a class, a count, a quantile or an interval is called.
+LABELLED = {
+    "quantile": "share above the {} quantile",
+    "coverage": "coverage of the {} interval",
 }
 #: What a number of each kind is.
 UNITS = {
@@ -41,7 +49,11 @@ UNITS = {
     "class": "how often it was observed, between 0 and 1, beside the mean of what the model predicts",
     "confidence": "how often the class with the largest probability was the observed one, beside the "
     "mean of that probability",
+    "quantile": "how often y was above the predicted quantile, between 0 and 1, beside what it says",
+    "coverage": "how often the predicted interval covered y, between 0 and 1, beside what it says",
 }
+#: Kinds that are shares of the rows.
+SHARES = ("class", "confidence", "quantile", "coverage")
 #: Columns of y that have their own pictures.
 MOST_COLUMNS = 4
 CLASSES = (
@@ -209,7 +221,7 @@ def _findings(location: Location, here: str) -> str:
 def _finding_row(finding: Finding, several: bool, key: str) -> tuple[object, ...]:
     name = KINDS.get(finding.kind, finding.kind)
     if finding.label:
-        name = f"{name} of {finding.label}"
+        name = LABELLED.get(finding.kind, f"{name} of {{}}").format(finding.label)
     elif several:
         name = f"{name} of {' and '.join(finding.columns)}"
     found, expected = finding.interval, finding.expected
@@ -217,7 +229,7 @@ def _finding_row(finding: Finding, several: bool, key: str) -> tuple[object, ...
         f"▸\u00a0{name}" if finding.named else name,
         size(found.estimate),
         Safe(f'<span class="whole">{size(found.low)} to {size(found.high)}</span>'),
-        number(expected) if finding.kind not in ("class", "confidence") else size(expected),
+        size(expected) if finding.kind in SHARES else number(expected),
         Safe(interval_chart(found, expected, key, f"{name}: {size(found.estimate)}")),
     )
 
@@ -232,8 +244,7 @@ def _map_table(check: Check) -> str:
     rows = []
     for i in best:
         cells: list[object] = [
-            scape.levels[name][int(v)] if name in scape.levels else number(float(v), 4)
-            for name, v in zip(columns, scape.points[i], strict=False)
+            written(scape, c, float(scape.points[i, c]), 4) for c in range(len(columns))
         ]
         rows.append((number(float(scape.values[i])), *cells))
     caption = (
@@ -285,8 +296,8 @@ def residuals(check: Check, key: str) -> str:
 def _overall(check: Check, panel: Panel, key: str) -> str:
     """Return a discrete y of all rows as bars, and beside them the residuals of counts."""
     text = (
-        "A model can be right about how often each value comes over all rows and still fail in some "
-        "part of x; the map is for that."
+        "A model can be right about these shares over all rows and still fail in some part of x; the "
+        "map is for that."
     )
     chart = classes_chart(panel, f"{key}-all", "all rows")
     parts = [f"<div>{figure(chart, ALL_CLASSES)}{classes_table(panel)}</div>"]

@@ -1,8 +1,10 @@
 """x and y checked once and frozen; splitting; the one seed of a call."""
 
 from condgof.sample._array_source import ArraySource, is_lazy, names_of
-from condgof.sample._columns import Column, encode_levels, fresh, is_frame, read, take_rows
+from condgof.sample._column import Column, encode_levels
+from condgof.sample._columns import fresh, is_frame, read, take_rows
 from condgof.sample._groups import read_groups
+from condgof.sample._missing import check_rows
 from condgof.sample._numbers import as_numbers
 from condgof.sample._refill import held, refill
 from condgof.sample._rng import RngLike, Seed, Use
@@ -27,6 +29,7 @@ __all__ = [
     "Use",
     "arrow",
     "as_numbers",
+    "check_rows",
     "column_numbers",
     "data_format",
     "data_paths",

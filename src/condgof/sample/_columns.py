@@ -5,6 +5,7 @@ Frames are recognised by what they can do: pandas by ``iloc``, polars by ``get_c
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,38 +14,92 @@ from numpy.typing import NDArray
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import InputError, InputTypeError, NonFiniteError, ShapeError, check_finite
-from condgof.sample._numbers import as_numbers, holds_text, nullable_numbers
+from condgof.sample._column import Column
+from condgof.sample._dates import as_days
+from condgof.sample._numbers import as_array, as_numbers, boxed_numbers, holds, missing_in
 
 DROP = "Drop or fill those rows first."
+INFINITE = (
+    "An infinite value is not a missing one and is refused whatever `missing` is: correct it first."
+)
+#: Text in more rows than this, no two of them alike, is no category.
+FEW_ROWS = 20
 
 
-@dataclass(frozen=True)
-class Column:
-    """One column of x or y.
+@dataclass(frozen=True, eq=False)
+class Table:
+    """x or y as it was read, before anything is done about missing values.
 
     Parameters
     ----------
-    name : str
-        The user's name for it, or a made-up one for arrays.
-    levels : tuple of str, optional
-        The levels of a categorical column, whose numbers are positions in it; None if numeric.
-    constant : bool
-        Whether all rows are equal: such a column carries nothing.
+    what : str
+        Its name, for messages.
+    given : array, Series or frame
+        A copy of what the user passed (lists become arrays).
+    values : ndarray of shape (n, d)
+        The numbers; levels of categorical columns by position; NaN is a missing value.
+    columns : tuple of Column
+        One for each column of `values`.
     """
 
-    name: str
-    levels: tuple[str, ...] | None = None
-    constant: bool = False
+    what: str
+    given: Any
+    values: FloatArray
+    columns: tuple[Column, ...]
 
-    @property
-    def categorical(self) -> bool:
-        """Whether the column holds levels rather than numbers."""
-        return self.levels is not None
+    def plain(self) -> AnyArray:
+        """Return a copy of the numbers in the shape the user passed: (n,) stays (n,)."""
+        one = len(getattr(self.given, "shape", (0, 0))) == 1
+        return self.values.reshape(-1 if one else self.values.shape).copy()
+
+    def check_infinite(self) -> None:
+        """Raise if any value is infinite."""
+        self._check(np.where(np.isnan(self.values), 0.0, self.values), "")
+
+    def check_complete(self, advice: str) -> None:
+        """Raise if any value is infinite or missing."""
+        self._check(self.values, advice)
+
+    def _check(self, values: FloatArray, advice: str) -> None:
+        if isinstance(self.given, np.ndarray) and all(c.kind == "numbers" for c in self.columns):
+            check_finite(values, self.what, INFINITE if np.isinf(values).any() else advice)
+            return
+        for column, numbers in zip(self.columns, values.T, strict=True):
+            label, rows = f"{self.what} column {column.name!r}", np.flatnonzero(np.isnan(numbers))
+            if column.kind != "numbers" and len(rows):
+                raise NonFiniteError(
+                    f"{label} has missing values in {len(rows)} of {len(numbers)} rows, the first in "
+                    f"row {rows[0]} (counted from 0). {advice}",
+                    count=len(rows),
+                    first_row=int(rows[0]),
+                )
+            check_finite(numbers, label, INFINITE if np.isinf(numbers).any() else advice)
+
+    def check_categories(self) -> None:
+        """Raise if a text column has as many levels as rows, unless they have an order."""
+        for column, codes in zip(self.columns, self.values.T, strict=True):
+            levels = column.levels or ()
+            if column.ordered or len(levels) <= FEW_ROWS:
+                continue
+            rows = np.count_nonzero(~np.isnan(codes))
+            if len(levels) < rows:
+                continue
+            head = f"{self.what} column {column.name!r} holds text that is different in all {rows} rows"
+            if all(re.fullmatch(r"\s*[-+]?[\d.]*\d,\d+\s*", level) for level in levels):
+                raise InputError(
+                    f"{head} and looks like numbers with decimal commas, such as {levels[0]!r}. Make "
+                    "numbers of it, for instance by reading the file with decimal=','."
+                )
+            raise InputError(
+                f"{head}, such as {levels[0]!r}: it looks like an identifier, not a category. Leave it "
+                "out, or make numbers of it if it holds numbers."
+            )
 
 
 def is_frame(data: Any) -> bool:
     """Whether `data` is a pandas or polars frame."""
-    return hasattr(data, "columns") and (hasattr(data, "iloc") or hasattr(data, "get_column"))
+    # In this order: a LazyFrame of polars warns when asked for its columns.
+    return (hasattr(data, "iloc") or hasattr(data, "get_column")) and hasattr(data, "columns")
 
 
 def fresh(data: Any) -> Any:
@@ -63,6 +118,13 @@ def take_rows(data: Any, rows: IntArray) -> Any:
 
 
 def read(data: Any, what: str, *, text: bool) -> tuple[Any, FloatArray, tuple[Column, ...]]:
+    """Read x or y without missing values; `read_table` says what is read, and returned."""
+    table = read_table(data, what, text=text)
+    table.check_complete(DROP)
+    return table.given, table.values, table.columns
+
+
+def read_table(data: Any, what: str, *, text: bool) -> Table:
     """Read x or y.
 
     Parameters
@@ -72,138 +134,151 @@ def read(data: Any, what: str, *, text: bool) -> tuple[Any, FloatArray, tuple[Co
     what : {"x", "y"}
         For messages and made-up column names.
     text : bool
-        Whether string and category columns of a frame are allowed.
+        Whether dates are allowed, and string and category columns of a frame.
 
     Returns
     -------
-    given : array or frame
-        The data as models should get them (frames stay frames, lists become arrays).
-    values : ndarray of shape (n, d)
-        The numbers; categorical columns hold the positions of their levels.
-    columns : tuple of Column
-        One for each column of `values`.
+    Table
+        Frames stay frames, lists become arrays.
     """
+    if hasattr(data, "collect") and hasattr(data, "lazy"):
+        raise InputTypeError(
+            f"{what} is a polars LazyFrame, which holds no rows yet. Call .collect() first, once for x "
+            "and y together, so that their rows match."
+        )
     if hasattr(data, "to_frame") and not is_frame(data):  # a Series is a frame of one column
-        _, values, columns = read(data.to_frame(), what, text=text)
-        nameless = columns[0].name in ("0", "", "None")
-        return fresh(data), values, (replace(columns[0], name=what),) if nameless else columns
-    if is_frame(data):
-        names = [str(name) for name in data.columns]
-        if not names:
-            raise ShapeError(f"{what} is a frame without columns. Pass at least one column.")
-        if not len(data):
-            raise ShapeError(f"{what} is empty. Pass at least 3 rows.")
-        parts = [_frame_column(data, i, what, text) for i in range(len(names))]
-        values = np.column_stack([numbers for numbers, _ in parts])
-        columns = tuple(
-            Column(name, levels, _constant(values[:, i]))
-            for i, (name, (_, levels)) in enumerate(zip(names, parts, strict=True))
-        )
-        return fresh(data), values, columns
-    return _read_array(data, what)
-
-
-def _read_array(data: Any, what: str) -> tuple[AnyArray, FloatArray, tuple[Column, ...]]:
-    # A copy, so that a model that writes into its x does not write into the caller's.
-    given = np.array(_as_array(data, what))
-    if given.ndim not in (1, 2):
-        raise ShapeError(
-            f"{what} must have shape (n,) or (n, d), got {given.shape}. "
-            "Pass one row for each observation."
-        )
-    if given.ndim == 2 and given.shape[1] == 0:
-        raise ShapeError(f"{what} has no columns, got shape {given.shape}. Pass at least one.")
-    if not len(given):
+        table = read_table(data.to_frame(), what, text=text)
+        column = table.columns[0]
+        nameless = column.name in ("0", "", "None")
+        columns = (replace(column, name=what),) if nameless else table.columns
+        return replace(table, given=fresh(data), columns=columns)
+    if not is_frame(data):
+        return _read_array(data, what, text)
+    names = [str(name) for name in data.columns]
+    if not names:
+        raise ShapeError(f"{what} is a frame without columns. Pass at least one column.")
+    if not len(data):
         raise ShapeError(f"{what} is empty. Pass at least 3 rows.")
-    # A copy, so that what the caller does to the array later cannot reach into a sample.
-    values = np.array(given.reshape(len(given), -1), dtype=np.float64, order="C")
-    check_finite(values, what, DROP)
-    one = values.shape[1] == 1
-    names = [what] if one else [f"{what}{i + 1}" for i in range(values.shape[1])]
-    columns = tuple(Column(n, None, _constant(values[:, i])) for i, n in enumerate(names))
-    return given, values, columns
+    twice = dict.fromkeys(repr(name) for name in names if names.count(name) > 1)
+    if twice:
+        raise InputError(
+            f"{what} has two columns of the same name: {', '.join(twice)}. Give each its own name."
+        )
+    parts = [_frame_column(data, i, name, what, text) for i, name in enumerate(names)]
+    values = np.column_stack([numbers for numbers, _ in parts])
+    return Table(what, fresh(data), values, tuple(column for _, column in parts))
 
 
-def _as_array(data: Any, what: str) -> AnyArray:
+def _read_array(data: Any, what: str, text: bool) -> Table:
     if data is None:
         raise InputTypeError(f"{what} is missing (None). Pass an array with one row an observation.")
     advice = (
         "Pass a NumPy array, a list of equal-length rows, or a pandas or polars frame; text columns "
         "of x are fine in a frame."
     )
-    array = as_numbers(data, what, advice=advice)
-    if array.ndim == 0:
+    raw = as_array(data, what, advice)
+    if raw.dtype.kind == "M" and isinstance(data, np.ma.MaskedArray):
+        raw = np.where(np.ma.getmaskarray(data), np.datetime64("NaT"), raw)
+    days = as_days(raw, what)
+    if days is not None and not text:
+        raise _dates_refused(what, raw.dtype)
+    # A copy, so that a model that writes into its x does not write into the caller's.
+    given = np.array(as_numbers(data, what, advice=advice) if days is None else raw)
+    if given.ndim not in (1, 2):
+        got = given.shape if given.ndim else f"a single {type(data).__name__}"
         raise ShapeError(
-            f"{what} must have shape (n,) or (n, d), got a single {type(data).__name__}. "
-            "Pass one row for each observation."
+            f"{what} must have shape (n,) or (n, d), got {got}. Pass one row for each observation."
         )
-    return array
+    if given.ndim == 2 and given.shape[1] == 0:
+        raise ShapeError(f"{what} has no columns, got shape {given.shape}. Pass at least one.")
+    if not len(given):
+        raise ShapeError(f"{what} is empty. Pass at least 3 rows.")
+    # A copy, so that what the caller does to the array later cannot reach into a sample.
+    values = np.array(given if days is None else days, dtype=np.float64, order="C")
+    values = values.reshape(len(given), -1)
+    one = values.shape[1] == 1
+    names = [what] if one else [f"{what}{i + 1}" for i in range(values.shape[1])]
+    columns = tuple(
+        Column(name, None, constant(values[:, i]), dates=days is not None)
+        for i, name in enumerate(names)
+    )
+    return Table(what, given, values, columns)
 
 
-def _frame_column(
-    frame: Any, i: int, what: str, text: bool
-) -> tuple[FloatArray, tuple[str, ...] | None]:
+def _frame_column(frame: Any, i: int, name: str, what: str, text: bool) -> tuple[FloatArray, Column]:
     series = frame.iloc[:, i] if hasattr(frame, "iloc") else frame.to_series(i)
-    name = str(list(frame.columns)[i])
+    label = f"{what} column {name!r}"
     dtype = str(series.dtype).lower()
-    raw = np.asarray(series)
+    if dtype.startswith(("datetime64[", "timestamp[")):  # of pandas, which has time zones as objects
+        raw = np.asarray(series.to_numpy(dtype="M8[us]"))
+    else:
+        raw = as_array(series, f"{label} of type {series.dtype}", "Cast it to another type first.")
     if raw.ndim != 1:
-        raise ShapeError(f"{what} column {name!r} holds arrays, not numbers. Make columns of them.")
-    missing = np.asarray(series.isna() if hasattr(series, "isna") else series.is_null(), dtype=bool)
+        raise ShapeError(f"{label} holds arrays, not numbers. Make columns of them.")
     categorical = dtype in ("str", "string") or dtype.startswith(("categor", "enum", "string["))
     # Of y, categories that are numbers stay numbers: labels of a classifier, which alone takes them.
     labels = categorical and not text and raw.dtype.kind in "biuf"
     categorical = categorical and not labels
-    if not categorical and raw.dtype.kind == "O":
-        if holds_text(raw):  # before any conversion, which would read "02139" as a number
-            categorical = all(isinstance(value, str) for value in raw[~missing])
-        else:
-            raw = nullable_numbers(series, raw)
-            if raw.dtype.kind == "O" and all(isinstance(v, (bool, np.bool_)) for v in raw[~missing]):
-                raw = np.where(missing, np.nan, raw == True)  # noqa: E712, a column of None and bools
+    missing = missing_in(series)
+    if not categorical and raw.dtype.kind == "O" and holds(raw, str):
+        categorical = all(isinstance(value, str) for value in raw[~missing])
     if categorical:
         if not text:
             raise InputTypeError(
-                f"{what} column {name!r} holds text or categories, and {what} must be numeric. "
-                "Pass numbers."
+                f"{label} holds text or categories, and {what} must be numeric. Pass numbers."
             )
-        return encode(raw, missing, f"{what} column {name!r}")
+        order = _order(series.dtype)
+        codes, levels = encode(raw, missing, order)
+        return codes, Column(name, levels, constant(codes), ordered=order is not None)
+    days = as_days(raw, label)
+    if days is not None:
+        if not text:
+            raise _dates_refused(label, series.dtype)
+        return days, Column(name, None, constant(days), dates=True)
+    if raw.dtype.kind == "O":
+        raw = boxed_numbers(series, raw, label)
     if raw.dtype.kind not in "biuf":
         raise InputTypeError(
-            f"{what} column {name!r} is of type {series.dtype}, neither numeric nor text. "
+            f"{label} is of type {series.dtype}, neither numeric nor text nor dates. "
             "Turn it into numbers or text first."
         )
     values = np.asarray(raw, dtype=np.float64)
-    check_finite(values, f"{what} column {name!r}", DROP)
-    return values, tuple(map(str, np.unique(raw))) if labels else None
+    known = tuple(map(str, np.unique(raw[~missing]))) if labels else None
+    return values, Column(name, known, constant(values))
 
 
-def encode(raw: AnyArray, missing: NDArray[np.bool_], label: str) -> tuple[FloatArray, tuple[str, ...]]:
-    """Turn text (n,) into positions among its levels, and return both; refuse what is missing."""
-    if missing.any():
-        rows = np.flatnonzero(missing)
-        raise NonFiniteError(
-            f"{label} has missing values in {len(rows)} of {len(raw)} rows, the first in row "
-            f"{rows[0]} (counted from 0). {DROP}",
-            count=len(rows),
-            first_row=int(rows[0]),
-        )
-    levels, codes = np.unique([str(value) for value in raw], return_inverse=True)
-    return codes.astype(np.float64), tuple(str(level) for level in levels)
+def _dates_refused(label: str, dtype: Any) -> InputTypeError:
+    return InputTypeError(
+        f"{label} holds dates ({dtype}), and must be numeric. Pass numbers, such as days since a date."
+    )
 
 
-def _constant(values: FloatArray) -> bool:
-    return len(values) > 0 and bool(values.min() == values.max())
+def _order(dtype: Any) -> list[str] | None:
+    """Return the levels of an ordered categorical of pandas, or an Enum of polars, in their order."""
+    if getattr(dtype, "ordered", False) or type(dtype).__name__ == "Enum":
+        return [str(level) for level in dtype.categories]
+    return None
 
 
-def encode_levels(raw: AnyArray, column: Column, label: str) -> FloatArray:
-    """Turn levels given by name into the numbers that `column` has for them."""
-    levels = column.levels or ()
-    known = {level: float(i) for i, level in enumerate(levels)}
-    unknown = [str(value) for value in raw if str(value) not in known]
-    if unknown:
-        raise InputError(
-            f"{label}: {unknown[0]!r} is not a level of column {column.name!r}. "
-            f"Its levels are {', '.join(levels[:10])}{', ...' if len(levels) > 10 else ''}."
-        )
-    return np.array([known[str(value)] for value in raw], dtype=np.float64)
+def encode(
+    raw: AnyArray, missing: NDArray[np.bool_], order: list[str] | None = None
+) -> tuple[FloatArray, tuple[str, ...]]:
+    """Turn text (n,) into positions among the levels that occur, NaN where missing; return both.
+
+    Levels are in alphabetical order, or in the `order` given.
+    """
+    codes = np.full(len(raw), np.nan)
+    known = np.array([str(value) for value in raw[~missing]], dtype=str)
+    found, places = np.unique(known, return_inverse=True)
+    levels = [str(level) for level in found]
+    if order is not None:
+        ranks = [order.index(level) for level in levels]
+        places, levels = np.argsort(np.argsort(ranks))[places], sorted(levels, key=order.index)
+    codes[~missing] = places
+    return codes, tuple(levels)
+
+
+def constant(values: FloatArray) -> bool:
+    """Whether all of some values are equal."""
+    # The ends first: they nearly always tell, and at once.
+    return len(values) > 0 and bool(values[0] == values[-1] and values.min() == values.max())

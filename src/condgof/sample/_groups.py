@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from condgof._typing import AnyArray, IntArray
 from condgof.errors import InputError, InputTypeError, NonFiniteError, ShapeError
 from condgof.sample._array_source import ArraySource
 from condgof.sample._columns import DROP, is_frame
+from condgof.sample._numbers import missing_in
 from condgof.sample._source import Source
 
 #: Rows of a column of a source that are read at a time.
 BLOCK = 2**18
 
 
-def read_groups(groups: Any, data: Any, n: int) -> IntArray:
+def read_groups(groups: Any, data: Any, n: int, kept: IntArray | None = None) -> IntArray:
     """Number the groups of rows by first appearance, so that only which rows are together matters.
 
     Parameters
@@ -28,10 +28,12 @@ def read_groups(groups: Any, data: Any, n: int) -> IntArray:
         What the user passed as x (as y, in an unconditional test).
     n : int
         Number of rows.
+    kept : ndarray of int, optional
+        The rows of which the groups are wanted; None for all.
 
     Returns
     -------
-    ndarray of int, shape (n,)
+    ndarray of int, shape (n,), or one for each row that is kept
 
     Examples
     --------
@@ -41,7 +43,6 @@ def read_groups(groups: Any, data: Any, n: int) -> IntArray:
     what = "groups"
     if isinstance(groups, str):
         groups, what = _column(groups, data), f"The column {groups!r} (groups=)"
-    missing = _missing(groups)
     try:
         values = np.asarray(groups)
     except ValueError as error:  # lists of different lengths
@@ -53,8 +54,9 @@ def read_groups(groups: Any, data: Any, n: int) -> IntArray:
             f"{what} must have shape ({n},), one group for each row, got {values.shape}. For several "
             "kinds of groups at once, pass the coarsest."
         )
-    if missing is None:
-        missing = _missing_values(values)
+    missing = missing_in(groups).reshape(n) | missing_in(values)
+    if kept is not None:
+        missing[np.setdiff1d(np.arange(n), kept)] = False
     if missing.any():
         rows = np.flatnonzero(missing)
         raise NonFiniteError(
@@ -63,7 +65,7 @@ def read_groups(groups: Any, data: Any, n: int) -> IntArray:
             count=len(rows),
             first_row=int(rows[0]),
         )
-    return _numbered(values, what)
+    return _numbered(values if kept is None else values[kept], what)
 
 
 def _column(name: str, data: Any) -> Any:
@@ -83,24 +85,6 @@ def _column(name: str, data: Any) -> Any:
         )
     i = names.index(name)
     return data.iloc[:, i] if hasattr(data, "iloc") else data.to_series(i)
-
-
-def _missing(groups: Any) -> NDArray[np.bool_] | None:
-    """Ask a Series for its missing values."""
-    for name in ("isna", "is_null"):
-        if hasattr(groups, name):
-            return np.asarray(getattr(groups, name)(), dtype=bool).reshape(len(groups))
-    return None
-
-
-def _missing_values(values: AnyArray) -> NDArray[np.bool_]:
-    if values.dtype.kind in "fc":
-        return np.isnan(values)
-    if values.dtype.kind in "mM":
-        return np.isnat(values)
-    if values.dtype.kind == "O":
-        return np.array([value is None or value != value for value in values], dtype=bool)
-    return np.zeros(len(values), dtype=bool)
 
 
 def _numbered(values: AnyArray, what: str) -> IntArray:

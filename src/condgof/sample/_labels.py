@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from condgof._typing import AnyArray, FloatArray
+from condgof._typing import AnyArray
 from condgof.errors import InputTypeError
-from condgof.sample._columns import Column, encode, is_frame
+from condgof.sample._column import Column
+from condgof.sample._columns import Table, encode, fresh, is_frame
+from condgof.sample._numbers import missing_in
 
 
-@dataclass(frozen=True, eq=False)
-class Labels:
-    """Text labels of one column.
+class Labels(Table):
+    """A y of text labels, which models get as they are."""
 
-    Parameters
-    ----------
-    given : ndarray of str, shape (n,)
-        The labels, which is what a model gets.
-    codes : ndarray of shape (n, 1)
-        Their positions among the levels, in alphabetical order.
-    column : Column
-        Name and levels.
-    """
-
-    given: AnyArray
-    codes: FloatArray
-    column: Column
+    def plain(self) -> AnyArray:
+        """Return the label of each row."""
+        labels: AnyArray = np.array(self.columns[0].levels)[self.values[:, 0].astype(int)]
+        return labels
 
 
 def read_labels(y: Any) -> Labels | None:
@@ -37,7 +27,7 @@ def read_labels(y: Any) -> Labels | None:
 
     Examples
     --------
-    >>> read_labels(["b", "a", "b"]).codes[:, 0], read_labels([1, 2]) is None
+    >>> read_labels(["b", "a", "b"]).values[:, 0], read_labels([1, 2]) is None
     (array([1., 0., 1.]), True)
     """
     name = "y"
@@ -55,7 +45,7 @@ def read_labels(y: Any) -> Labels | None:
     raw = _one_column(series)
     if raw is None:
         return None
-    missing = _missing(series, raw)
+    missing = missing_in(raw if isinstance(y, (list, tuple)) else series).reshape(-1)
     text = np.array([isinstance(value, str) for value in raw], dtype=bool)
     if not text.any():
         return None
@@ -65,9 +55,9 @@ def read_labels(y: Any) -> Labels | None:
             f"y column {name!r} holds text, and {raw[row]!r} in row {row} (counted from 0). Make text, "
             "or numbers, of all of them."
         )
-    codes, levels = encode(raw, missing, f"y column {name!r}")
-    column = Column(name, levels, len(levels) == 1)
-    return Labels(np.array([str(value) for value in raw]), codes[:, None], column)
+    codes, levels = encode(raw, missing)
+    given = fresh(y) if is_frame(y) or hasattr(y, "to_frame") else raw.copy()
+    return Labels("y", given, codes[:, None], (Column(name, levels, len(levels) == 1),))
 
 
 def _one_column(series: Any) -> AnyArray | None:
@@ -76,13 +66,8 @@ def _one_column(series: Any) -> AnyArray | None:
         raw = np.asarray(series)
     except Exception:  # whatever an object's __array__ may raise; reading numbers will say it
         return None
+    if raw.dtype.kind == "U" and isinstance(series, (list, tuple)):
+        raw = np.asarray(series, dtype=object)  # NumPy makes a text of NaN
     if raw.dtype.kind not in "OU" or not raw.size or raw.ndim > 2 or raw.size != len(raw):
         return None
     return raw.reshape(-1)
-
-
-def _missing(series: Any, raw: AnyArray) -> NDArray[np.bool_]:
-    for name in ("isna", "is_null"):
-        if hasattr(series, name):
-            return np.asarray(getattr(series, name)(), dtype=bool)
-    return np.array([v is None or (isinstance(v, float) and v != v) for v in raw], dtype=bool)

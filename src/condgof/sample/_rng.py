@@ -34,6 +34,7 @@ class Use(IntEnum):
     CHECK = 10
     GROUP = 11
     REPLICATE = 20
+    RANKS = 21
 
 
 @dataclass(frozen=True)

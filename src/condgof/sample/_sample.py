@@ -9,9 +9,12 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import InputError, InputTypeError, NumericalError, ShapeError, check_finite
-from condgof.sample._columns import Column, encode_levels, is_frame, read, take_rows
+from condgof.sample._column import Column, encode_levels
+from condgof.sample._columns import Table, constant, is_frame, read, read_table, take_rows
+from condgof.sample._dates import as_days
 from condgof.sample._labels import read_labels
-from condgof.sample._numbers import as_numbers, unboxed
+from condgof.sample._missing import ADVICE, as_levels, check_option, check_rows, complete_rows
+from condgof.sample._numbers import as_array, as_numbers, unboxed
 
 MIN_ROWS = 3
 
@@ -33,6 +36,12 @@ class Sample:
         y in the shape the user passed it, which is what a model gets.
     x_columns, y_columns : tuple of Column
         Names and kinds.
+    kept : ndarray of int, shape (n,), optional
+        The number of each row in the data that the user passed; None if these are all its rows.
+    left_out : int
+        How many rows were left out because a value is missing.
+    remarks : tuple of str
+        What was done about missing values.
     """
 
     x: FloatArray
@@ -41,53 +50,102 @@ class Sample:
     y_given: AnyArray
     x_columns: tuple[Column, ...]
     y_columns: tuple[Column, ...]
+    kept: IntArray | None = None
+    left_out: int = 0
+    remarks: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, x: Any, y: Any, *, to_test: bool = True, discrete: bool = False) -> Sample:
-        """Check x and y and freeze them; `to_test` asks for enough rows that vary.
+    def of(
+        cls, x: Any, y: Any, *, to_test: bool = True, discrete: bool = False, missing: str = "refuse"
+    ) -> Sample:
+        """Check x and y and freeze them.
 
-        A `discrete` y may be the same in all rows.
+        Parameters
+        ----------
+        x : array_like, Series or frame of shape (n,) or (n, d_x)
+            The covariates; dates, and text and categories in a frame, are fine.
+        y : array_like, Series or frame of shape (n,) or (n, d_y)
+            The responses; of pandas objects, x and y must have the same index.
+        to_test : bool
+            Whether to ask for enough rows that vary, as `ready` does.
+        discrete : bool
+            Whether y may be the same in all rows.
+        missing : {"refuse", "drop", "level"}
+            What becomes of missing values (NaN, None, NaT, NA; never infinite ones): an error, the row
+            is left out, or missing is a level of its column of x. Then models get x as it is passed.
 
         Examples
         --------
-        >>> sample = Sample.of([0.0, 1.0, 2.0], [1, 2, 4])
-        >>> sample.n, sample.d_x, sample.d_y
-        (3, 1, 1)
+        >>> sample = Sample.of([0.0, 1.0, 2.0, None], [1, 2, 4, 8], missing="drop")
+        >>> sample.n, sample.d_x, sample.d_y, sample.notes()
+        (3, 1, 1, ('1 of 4 rows was left out because a value is missing',))
         """
-        x_given, x_values, x_columns = read(x, "x", text=True)
-        y_given, y_values, y_columns = _read_y(y)
-        if len(x_values) != len(y_values):
-            raise ShapeError(
-                f"x has {len(x_values)} rows and y has {len(y_values)}. "
-                "Pass one row of x for each row of y."
-            )
-        sample = cls(_frozen(x_values), _frozen(y_values), x_given, y_given, x_columns, y_columns)
-        if not to_test:
-            return sample
-        _check_rows(len(y_values))
-        if all(column.constant for column in x_columns + y_columns):
-            raise InputError(
-                f"All {len(y_values)} rows of (x, y) are equal, so there is nothing to test. "
-                "Pass data that vary."
-            )
-        if all(column.constant for column in x_columns):
-            raise InputError(
-                f"Every column of x is constant ({_names(x_columns)}), so there is no x to "
-                "condition on. Pass a column that varies, or use ksd for an unconditional test."
-            )
-        if not discrete:
-            _check_constant_y(y_columns)
-        return sample
+        x_table, y_table = _read_x(x), _read_y(y)
+        check_rows(x, y, len(x_table.values), len(y_table.values))
+        sample = cls._of(x_table, y_table, missing)
+        return sample.ready(discrete=discrete) if to_test else sample
 
     @classmethod
-    def unconditional(cls, y: Any, *, to_test: bool = True) -> Sample:
-        """Check y of an unconditional test and freeze it."""
-        y_given, y_values, y_columns = _read_y(y)
-        if to_test:
-            _check_rows(len(y_values))
-            _check_constant_y(y_columns)
-        empty = np.empty((len(y_values), 0))
-        return cls(_frozen(empty), _frozen(y_values), None, y_given, (), y_columns)
+    def unconditional(cls, y: Any, *, to_test: bool = True, missing: str = "refuse") -> Sample:
+        """Check y of an unconditional test and freeze it; options as in `of`."""
+        y_table = _read_y(y)
+        sample = cls._of(_no_x(len(y_table.values)), y_table, missing)
+        return sample.ready() if to_test else sample
+
+    @classmethod
+    def _of(cls, x: Table, y: Table, missing: str) -> Sample:
+        check_option(missing)
+        n = len(y.values)
+        kept: IntArray | None = None
+        remarks: tuple[str, ...] = ()
+        if missing != "refuse":
+            x.check_infinite()
+            y.check_infinite()
+        if missing == "drop":
+            kept, remarks = complete_rows(x, y)
+        if kept is not None:
+            # Read again, so that the sample is that of a user who drops the rows first.
+            y = _read_y(take_rows(y.given, kept))
+            x = _no_x(len(kept)) if x.given is None else _read_x(take_rows(x.given, kept))
+        x.check_categories()
+        if missing == "level":
+            x, remarks = as_levels(x)
+        x.check_complete(ADVICE["x"])
+        y.check_complete(ADVICE["y"])
+        return cls(
+            x=_frozen(x.values),
+            y=_frozen(y.values),
+            x_given=x.given,
+            y_given=y.plain(),
+            x_columns=x.columns,
+            y_columns=y.columns,
+            kept=kept,
+            left_out=n - len(y.values),
+            remarks=remarks,
+        )
+
+    def ready(self, *, discrete: bool = False) -> Sample:
+        """Return the sample if it has enough rows, and x and (unless `discrete`) y vary; else raise."""
+        if self.n < MIN_ROWS:
+            lost = f" after {self.left_out} with missing values were left out" if self.left_out else ""
+            raise ShapeError(f"The test needs at least {MIN_ROWS} rows, got {self.n}{lost}.")
+        fixed_x, fixed_y = _constant(self.x, self.x_columns), _constant(self.y, self.y_columns)
+        if self.d_x and len(fixed_x) == self.d_x:
+            if len(fixed_y) == self.d_y:
+                raise InputError(
+                    f"All {self.n} rows of (x, y) are equal, so there is nothing to test. "
+                    "Pass data that vary."
+                )
+            raise InputError(
+                f"Every column of x is constant ({_names(fixed_x)}), so there is no x to "
+                "condition on. Pass a column that varies, or use ksd for an unconditional test."
+            )
+        if fixed_y and not discrete:
+            raise InputError(
+                f"y is constant (column {_names(fixed_y)}), and a density of a constant cannot be "
+                "tested. Pass a y that varies."
+            )
+        return self
 
     @property
     def n(self) -> int:
@@ -112,6 +170,7 @@ class Sample:
             y=_frozen(self.y[rows]),
             x_given=None if self.x_given is None else take_rows(self.x_given, rows),
             y_given=self.y_given[rows],
+            kept=(np.arange(self.n) if self.kept is None else self.kept)[rows],
         )
 
     def with_y(self, y: AnyArray) -> Sample:
@@ -151,18 +210,18 @@ class Sample:
 
     def notes(self) -> tuple[str, ...]:
         """What a reader of the result should know about the data."""
-        constant = [column for column in self.x_columns if column.constant]
-        if not constant:
-            return ()
-        return (f"left out of the kernel, because constant: {_names(tuple(constant))}",)
+        fixed = tuple(column for column in self.x_columns if column.constant)
+        if not fixed:
+            return self.remarks
+        return (*self.remarks, f"left out of the kernel, because constant: {_names(fixed)}")
 
     def labels(self, points: FloatArray) -> tuple[dict[str, float | str], ...]:
-        """Name points (m, d_x) by column and level, where there are categorical columns; else ()."""
-        if not any(column.categorical for column in self.x_columns):
+        """Name points (m, d_x) by column, level and date, where there are levels or dates; else ()."""
+        if all(column.kind == "numbers" for column in self.x_columns):
             return ()
         return tuple(
             {
-                column.name: float(value) if column.levels is None else column.levels[int(value)]
+                column.name: float(value) if column.kind == "numbers" else column.text(value)
                 for column, value in zip(self.x_columns, point, strict=True)
             }
             for point in points
@@ -191,8 +250,12 @@ class Sample:
                 f"{what} must be a frame with the columns {_names(self.x_columns)}, because x has "
                 f"categorical columns; got {type(at).__name__}."
             )
-        points = as_numbers(at, what, advice=f"Pass an array of shape (m, {self.d_x}).")
-        points = np.array(points, dtype=np.float64)
+        advice = f"Pass an array of shape (m, {self.d_x})."
+        points = None
+        if all(column.dates for column in self.x_columns):
+            points = as_days(as_array(at, what, advice), what)
+        if points is None:
+            points = np.array(as_numbers(at, what, advice=advice), dtype=np.float64)
         if points.ndim == 1 and self.d_x == 1:
             points = points[:, None]
         expected = f"(m, {self.d_x})" + (f" or (m, J, {self.d_x})" if sets else "")
@@ -208,8 +271,6 @@ class Sample:
             raise ShapeError(f"{what} holds no location. Pass at least one.")
         _, values, columns = read(at, what, text=True)
         names = [column.name for column in columns]
-        if len(set(names)) < len(names):
-            raise InputError(f"{what} has two columns of the same name: {_names(columns)}.")
         if not is_frame(self.x_given):  # an array has no names: by position
             if len(names) != self.d_x:
                 raise ShapeError(f"{what} must have {self.d_x} columns, got {len(names)}.")
@@ -221,39 +282,30 @@ class Sample:
                     f"{what} lacks the column {column.name!r} of x. It needs {_names(self.x_columns)}."
                 )
             i = names.index(column.name)
-            levels = columns[i].levels
-            if column.categorical != (levels is not None):
-                kind = "text" if column.categorical else "numbers"
-                raise InputTypeError(f"{what} column {column.name!r} must hold {kind}, as in x.")
-            part = values[:, i]
+            if column.kind != columns[i].kind:
+                raise InputTypeError(f"{what} column {column.name!r} must hold {column.kind}, as in x.")
+            part, levels = values[:, i], columns[i].levels
             if levels is not None:
                 part = encode_levels(np.array(levels)[part.astype(int)], column, what)
             parts.append(part)
         return np.column_stack(parts)
 
 
-def _read_y(y: Any) -> tuple[AnyArray, FloatArray, tuple[Column, ...]]:
-    labels = read_labels(y)
-    if labels is not None:
-        return labels.given, labels.codes, (labels.column,)
-    given, values, columns = read(unboxed(y), "y", text=False)
-    # Models get y as plain numbers, in the user's own shape: (n,) stays (n,).
-    shape = (len(values),) if len(getattr(given, "shape", (0, 0))) == 1 else values.shape
-    return values.reshape(shape).copy(), values, columns
+def _read_x(x: Any) -> Table:
+    return read_table(unboxed(x) if isinstance(x, (list, tuple)) else x, "x", text=True)
 
 
-def _check_rows(n: int) -> None:
-    if n < MIN_ROWS:
-        raise ShapeError(f"The test needs at least {MIN_ROWS} rows, got {n}.")
+def _no_x(n: int) -> Table:
+    return Table("x", None, np.empty((n, 0)), ())
 
 
-def _check_constant_y(columns: tuple[Column, ...]) -> None:
-    constant = tuple(column for column in columns if column.constant)
-    if constant:
-        raise InputError(
-            f"y is constant (column {_names(constant)}), and a density of a constant cannot be "
-            "tested. Pass a y that varies."
-        )
+def _read_y(y: Any) -> Table:
+    return read_labels(y) or read_table(unboxed(y), "y", text=False)
+
+
+def _constant(values: FloatArray, columns: tuple[Column, ...]) -> tuple[Column, ...]:
+    """Return the columns in which all rows are equal."""
+    return tuple(c for c, part in zip(columns, values.T, strict=True) if constant(part))
 
 
 def _rename(column: Column, name: str) -> Column:

@@ -1,6 +1,25 @@
 """The Stein matrix: a lazy operator, sums over it, the power criterion."""
 
 from condgof.stein._centred import CentredKernel, CentredRows, CentredScales
+from condgof.stein._common import (
+    Common,
+    CommonCells,
+    check_same_y,
+    common_cells,
+    common_coordinates,
+    outside_support,
+    with_probabilities,
+)
+from condgof.stein._coordinates import (
+    BLIND,
+    STANDARDIZED_BY,
+    Coordinates,
+    choose_coordinates,
+    coordinates_of,
+    numbered,
+    scores,
+    scores_of,
+)
 from condgof.stein._criterion import (
     CentredTerms,
     Gradient,
@@ -44,14 +63,19 @@ from condgof.stein._sweep import (
 )
 
 __all__ = [
+    "BLIND",
     "DEFAULT_MEMORY",
     "PIECE",
+    "STANDARDIZED_BY",
     "ArrayRows",
     "ArrayWeights",
     "CentredKernel",
     "CentredRows",
     "CentredScales",
     "CentredTerms",
+    "Common",
+    "CommonCells",
+    "Coordinates",
     "Gradient",
     "JointSums",
     "Landmarks",
@@ -74,9 +98,14 @@ __all__ = [
     "Sums",
     "Weights",
     "check_memory",
+    "check_same_y",
+    "choose_coordinates",
     "choose_landmarks",
     "choose_scale_landmarks",
     "choose_shared",
+    "common_cells",
+    "common_coordinates",
+    "coordinates_of",
     "criterion_gradient",
     "criterion_of_means",
     "criterion_slopes",
@@ -92,17 +121,22 @@ __all__ = [
     "map_sums",
     "matmul",
     "moments",
+    "numbered",
+    "outside_support",
     "parcel_forms",
     "plan",
     "scale_forms",
     "scale_parcels",
     "scale_sweep",
     "scale_totals",
+    "scores",
+    "scores_of",
     "shared_moments",
     "shared_spread",
     "shared_sums",
     "sweep",
     "sweep_features",
     "totals_of",
+    "with_probabilities",
     "x_features",
 ]

@@ -20,7 +20,7 @@ import numpy as np
 from condgof._typing import FloatArray, IntArray
 from condgof.engine import Engine, single_threaded_blas
 from condgof.kernels import CellKernel, CovariateKernel
-from condgof.models import Law
+from condgof.laws import Outcomes
 from condgof.sample import Seed, Use
 from condgof.stein._features import settle
 from condgof.stein._kernel import Rows
@@ -75,7 +75,7 @@ class Redraw:
 
     Parameters
     ----------
-    law : Law
+    outcomes : Outcomes
         What the model says of y, (n, cells).
     kernels : sequence of CellKernel
         The kernels on y.
@@ -89,7 +89,7 @@ class Redraw:
         Other probabilities to draw y from, to see what the test says where they are the truth.
     """
 
-    law: Law
+    outcomes: Outcomes
     kernels: Sequence[CellKernel]
     blocks: Sequence[FloatArray]
     single: FloatArray
@@ -100,8 +100,8 @@ class Redraw:
     def work(self) -> float:
         """Multiplications for each draw, at most."""
         width = sum(block.shape[1] for block in self.blocks) + self.single.shape[1]
-        size = sum(min(kernel.size, self.law.probabilities.shape[1]) for kernel in self.kernels)
-        return float(len(self.law.observed) * width * size)
+        size = sum(min(kernel.size, self.outcomes.probabilities.shape[1]) for kernel in self.kernels)
+        return float(len(self.outcomes.observed) * width * size)
 
     def run(self, draws: int, seed: Seed, engine: Engine) -> tuple[ScaleSums, ScaleSums]:
         """Return sums over pairs of different rows: of the blocks, and of the single features.
@@ -109,13 +109,15 @@ class Redraw:
         Each has totals (kernels·blocks,) and forms (kernels·blocks, draws), by kernel and then by block.
         """
         with single_threaded_blas():
-            features = [features_by_cell(self.law, kernel, self.smallest) for kernel in self.kernels]
+            features = [
+                features_by_cell(self.outcomes, kernel, self.smallest) for kernel in self.kernels
+            ]
             stacked = np.ascontiguousarray(np.concatenate([*self.blocks, self.single], axis=1).T)
             squares = np.stack(
                 [*(np.square(b).sum(axis=1) for b in self.blocks), *np.square(self.single).T]
             )
         cuts = np.cumsum([0, *(b.shape[1] for b in self.blocks), *([1] * self.single.shape[1])])[:-1]
-        truth = self.law.probabilities if self.drawn is None else self.drawn
+        truth = self.outcomes.probabilities if self.drawn is None else self.drawn
         sums = np.cumsum(np.asarray(truth, dtype=np.float64), axis=1)
         sums /= sums[:, -1:]
         sums[:, -1] = 2.0  # rounding must not leave a gap at the end
@@ -137,9 +139,9 @@ class Redraw:
             return np.stack(found, axis=1)
 
         with single_threaded_blas():
-            observed = statistics(self.law.observed)
+            observed = statistics(self.outcomes.observed)
             own = np.concatenate(
-                [squares @ np.square(f(self.law.observed)).sum(axis=1) for f in features]
+                [squares @ np.square(f(self.outcomes.observed)).sum(axis=1) for f in features]
             )
         forms = np.concatenate(list(engine.local.map(chunk, range(0, draws, CHUNK))), axis=1)
         check_overflow(observed, forms)
@@ -159,17 +161,19 @@ class Redraw:
         return part(slice(0, count)), part(slice(count, None))
 
 
-def features_by_cell(law: Law, kernel: CellKernel, smallest: float) -> Callable[[IntArray], FloatArray]:
+def features_by_cell(
+    outcomes: Outcomes, kernel: CellKernel, smallest: float
+) -> Callable[[IntArray], FloatArray]:
     """Return the function from observed cells (n,) to their centred features (n, m).
 
     The features are rotated to the directions that vary under the model, which the law of the rows
     tells, and so x alone; inner products stay as they are.
     """
-    n, count = law.probabilities.shape
+    n, count = outcomes.probabilities.shape
     rows = np.arange(n)
-    p = np.asarray(law.probabilities, dtype=np.float64)
+    p = np.asarray(outcomes.probabilities, dtype=np.float64)
     p = p / p.sum(axis=1, keepdims=True)
-    if all(block.stop <= law.plain for block, _ in kernel.parts):
+    if all(block.stop <= outcomes.plain for block, _ in kernel.parts):
         whole = kernel.features(np.eye(count))
         mean = p @ whole
         second = (whole * p.sum(axis=0)[:, None]).T @ whole - mean.T @ mean
@@ -177,9 +181,9 @@ def features_by_cell(law: Law, kernel: CellKernel, smallest: float) -> Callable[
         whole, mean = whole @ turn, mean @ turn
         return lambda codes: whole[codes] - mean[rows]
     if n * count * kernel.size > TABLE:
-        return lambda codes: kernel.features(np.asarray(law.of(codes)))
+        return lambda codes: kernel.features(np.asarray(outcomes.of(codes)))
     table = np.stack(
-        [kernel.features(np.asarray(law.of(np.full(n, cell)))) for cell in range(count)], axis=1
+        [kernel.features(np.asarray(outcomes.of(np.full(n, cell)))) for cell in range(count)], axis=1
     )
     turn = _turn(np.einsum("ik,ikm,ikl->ml", p, table, table, optimize=True), smallest)
     turned: FloatArray = table @ turn

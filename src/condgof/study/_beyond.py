@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from condgof._typing import AnyArray, FloatArray
-from condgof.models import ConditionalModel, Normal, NormalMixture
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.laws import Law, Model, Normal, NormalMixture
 from condgof.study._problem import Problem, first, gaussian_x, row_sum, uniform_x
 
 
 @dataclass(frozen=True, eq=False)
-class Noise(ConditionalModel):
-    """A truth y = mean(x) + noise, known by how the noise is drawn and by its log-density."""
+class Noise(Law):
+    """The law of y = mean + noise, known by how the noise is drawn and by its log-density."""
 
-    mean: Callable[[FloatArray], FloatArray]
+    mean: FloatArray
     noise: Callable[[np.random.Generator, int], FloatArray]
     log_density: Callable[[FloatArray], FloatArray]
 
-    def log_prob(self, y: AnyArray, x: Any) -> FloatArray:
-        """Return log r(y|x), (n,); −∞ where the noise cannot be."""
-        return self.log_density(np.asarray(y).reshape(len(x), -1)[:, 0] - self.mean(x))
+    @property
+    def rows(self) -> int | None:
+        """Number of rows."""
+        return len(self.mean)
 
-    def sample(self, x: Any, rng: np.random.Generator, n: int | None = None) -> FloatArray:
-        """Draw one y for each row of x, (n, 1)."""
-        values: FloatArray = self.mean(x) + self.noise(rng, len(x))
+    def take(self, rows: IntArray) -> Noise:
+        """Return the law of some rows."""
+        return replace(self, mean=self.mean[rows])
+
+    def log_prob(self, y: AnyArray) -> FloatArray:
+        """Return log r(y|x), (n,); −∞ where the noise cannot be."""
+        return self.log_density(np.asarray(y).reshape(self.n, -1)[:, 0] - self.mean)
+
+    def sample(self, rng: np.random.Generator) -> FloatArray:
+        """Draw one y for each row, (n, 1)."""
+        values: FloatArray = self.mean + self.noise(rng, self.n)
         return values[:, None]
 
 
@@ -57,7 +65,8 @@ def _heavy_density(noise: FloatArray) -> FloatArray:
 
 def _noise_problems() -> list[Problem]:
     line = Normal(mean=first, std=1.0)
-    skewed, heavy = Noise(first, _skewed, _skewed_density), Noise(first, _heavy, _heavy_density)
+    skewed = Model(lambda x: Noise(first(x), _skewed, _skewed_density), "skewed noise")
+    heavy = Model(lambda x: Noise(first(x), _heavy, _heavy_density), "heavy noise")
     return [
         Problem("skewed", "Skewed noise", line, skewed, gaussian_x(1), 1, 1, False),
         Problem("heavy", "Heavy-tailed noise", line, heavy, gaussian_x(1), 1, 1, False),

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from condgof._typing import FloatArray
-from condgof.models import (
+from condgof.laws import (
     Beta,
-    ConditionalModel,
     Exponential,
     Gamma,
     InverseGaussian,
     Laplace,
     LogNormal,
+    ModelLike,
     Uniform,
 )
 from condgof.study._problem import Problem, first, gaussian_x
@@ -24,7 +24,7 @@ def _growing(x: FloatArray) -> FloatArray:
     return values
 
 
-def _true(name: str, title: str, model: ConditionalModel) -> Problem:
+def _true(name: str, title: str, model: ModelLike) -> Problem:
     return Problem(name, title, model, model, gaussian_x(1), 1, 1, True)
 
 

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from condgof._typing import FloatArray
-from condgof.models import (
+from condgof.laws import (
     Binomial,
-    Classifier,
-    ConditionalModel,
+    Model,
+    ModelLike,
     NegativeBinomial,
     Poisson,
-    Probabilities,
     from_log_prob,
     probabilities,
 )
 from condgof.study._problem import Problem, first, gaussian_x
 
 
-def softmax_model(count: int, temperature: float = 1.0) -> Classifier:
+def softmax_model(count: int, temperature: float = 1.0) -> Model:
     """Return a softmax classifier of two columns of x: standard normal weights, logits over a number."""
     weights = np.random.default_rng(count).standard_normal((2, count))
 
@@ -31,18 +29,10 @@ def softmax_model(count: int, temperature: float = 1.0) -> Classifier:
         values /= values.sum(axis=1, keepdims=True)
         return values
 
-    return Classifier(predict, None, "The softmax model")
+    return Model(lambda x: probabilities(predict(x)), "The softmax model")
 
 
-class Ordered(Classifier):
-    """A classifier whose classes are in order."""
-
-    def at(self, x: Any, n: int) -> Probabilities:
-        """Return the probabilities at the n rows of x."""
-        return probabilities(super().at(x, n).values, ordered=True)
-
-
-def _grades(slope: float) -> Ordered:
+def _grades(slope: float) -> Model:
     """Return a model of five ordered categories: cumulative logits, shifted by x."""
     cuts = np.array([-2.0, -0.7, 0.7, 2.0])
 
@@ -50,7 +40,7 @@ def _grades(slope: float) -> Ordered:
         below = 1.0 / (1.0 + np.exp(-(cuts - slope * first(x)[:, None])))
         return np.diff(below, axis=1, prepend=0.0, append=1.0)
 
-    return Ordered(predict, None, "The model of grades")
+    return Model(lambda x: probabilities(predict(x), ordered=True), "The model of grades")
 
 
 def _mean(level: float) -> Callable[[FloatArray], FloatArray]:
@@ -58,14 +48,14 @@ def _mean(level: float) -> Callable[[FloatArray], FloatArray]:
     return lambda x: level * np.exp(0.5 * first(x))
 
 
-def _true(name: str, title: str, model: ConditionalModel, d_x: int = 1) -> Problem:
+def _true(name: str, title: str, model: ModelLike, d_x: int = 1) -> Problem:
     return Problem(name, title, model, model, gaussian_x(d_x), d_x, 1, True)
 
 
 def _unnormalised() -> Problem:
     """A Poisson model known through its log-probability alone: the difference Stein operator."""
     truth = Poisson(mean=_mean(3.0))
-    model = from_log_prob(lambda y, x: truth.log_prob(y, x), support="counts")
+    model = from_log_prob(lambda y, x: truth(x).log_prob(y), support="counts")
     return Problem("true-count-ratio", "True counts, ratios", model, truth, gaussian_x(1), 1, 1, True)
 
 

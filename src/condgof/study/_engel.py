@@ -9,9 +9,9 @@ from importlib.resources import files
 import numpy as np
 
 from condgof._typing import FloatArray
+from condgof.laws import Normal
 from condgof.locate import power_criterion
 from condgof.methods import kcsd
-from condgof.models import Normal
 from condgof.result import GofResult
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.errors import InputError, InputTypeError, ShapeError, UnsupportedModelError
-from condgof.models import ConditionalModel, as_model
+from condgof.laws import ModelLike, as_model
 from condgof.sample import take_rows
 from condgof.study._names import Reference, unknown
 
@@ -49,17 +49,18 @@ class MisfitProblem:
         """Whether the model is true: the misfit has no size."""
         return self.size == MISFITS[self.misfit][1]
 
-    def trial(self, n: int, rng: np.random.Generator) -> tuple[ConditionalModel, Any, FloatArray]:
+    def trial(self, n: int, rng: np.random.Generator) -> tuple[ModelLike, Any, FloatArray]:
         """Return the model and a sample: n rows of x, drawn with replacement, and distorted y."""
         model = _model_of(self.model)
         rows = rng.integers(len(self.x), size=n)
         model, x = model.take(rows), take_rows(self.x, rows)
         if hasattr(x, "reset_index"):
             x = x.reset_index(drop=True)  # rows that were drawn twice would share a label
-        y = np.asarray(model.sample(x, rng), dtype=np.float64).reshape(n, -1)
+        law = model(x)
+        y = np.asarray(law.sample(rng), dtype=np.float64).reshape(n, -1)
         if self.h0:
             return model, x, y
-        mean, std = (np.asarray(part, dtype=np.float64).reshape(n, -1) for part in model.mean_std(x))
+        mean, std = (np.asarray(part, dtype=np.float64).reshape(n, -1) for part in law.mean_std())
         column = _first_column(self.x)
         z = ((column[rows] - column.mean()) / (column.std() or 1.0))[:, None]
         return model, x, mean + MISFITS[self.misfit][0](y - mean, std, z, self.size, rng)
@@ -72,7 +73,7 @@ def misfit_of(model: Any, x: Any, misfit: str, size: float, *, name: str | None 
 
     Parameters
     ----------
-    model : ConditionalModel or anything `as_model` takes
+    model : law, model or anything `as_model` takes
         It must be able to `sample`, and have `mean_std` for a misfit; predictions ``(mean, std)`` with
         one row for each row of x will do.
     x : array_like or frame of shape (n,) or (n, d_x)
@@ -123,24 +124,25 @@ def _check(case: MisfitProblem) -> None:
         raise ShapeError("x has no rows to draw from.")
     if model.rows is not None and model.rows != len(case.x):
         raise ShapeError(f"The model has predictions for {model.rows} rows and x has {len(case.x)}.")
-    if model.discrete and not case.h0:
+    if case.misfit == "tilt" and not case.h0:
+        _first_column(case.x)
+    law = model(case.x)
+    if law.discrete and not case.h0:
         raise UnsupportedModelError(
-            f"A misfit moves y by parts of a standard deviation, and y of {type(model).__name__} is "
+            f"A misfit moves y by parts of a standard deviation, and y of {law.name} is "
             "discrete. Pass a size without misfit, or a problem of your own."
         )
     needed = ["sample"] if case.h0 else ["sample", "mean_std"]
-    lacking = [ability for ability in needed if not model.can(ability)]
+    lacking = [ability for ability in needed if not law.can(ability)]
     if lacking:
         raise UnsupportedModelError(
-            f"{type(model).__name__} has no {' and no '.join(lacking)}: y is drawn from the model, and "
+            f"{law.name} has no {' and no '.join(lacking)}: y is drawn from the model, and "
             "a misfit is measured in its standard deviations. Give the model a distribution, such as "
             "condgof.models.Normal or the predictions (mean, std)."
         )
-    if case.misfit == "tilt" and not case.h0:
-        _first_column(case.x)
 
 
-def _model_of(model: Any) -> ConditionalModel:
+def _model_of(model: Any) -> ModelLike:
     return as_model(model.made() if isinstance(model, Reference) else model)
 
 

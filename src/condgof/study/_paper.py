@@ -84,5 +84,5 @@ def illustrate(name: str, *, n: int = 1000, seed: int = 0) -> Illustration:
     margin = 0.1 * np.ptp(x)
     grid = np.linspace(x.min() - margin, x.max() + margin, 300)
     criterion = power_criterion(model, x, y, at=grid, rng=seed)
-    p, r = ((mean[:, 0], std[:, 0]) for mean, std in (case.p.mean_std(grid), case.r.mean_std(grid)))
+    p, r = ((mean[:, 0], std[:, 0]) for mean, std in (case.p(grid).mean_std(), case.r(grid).mean_std()))
     return Illustration(name, case.title, x[:, 0], y[:, 0], grid, criterion, p, r)

@@ -9,7 +9,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from condgof._typing import FloatArray
-from condgof.models import ConditionalModel
+from condgof.laws import ModelLike
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class Problem:
         The name it is asked for by.
     title : str
         What a figure calls it.
-    p, r : ConditionalModel
+    p, r : Law or Model
         The model under test and the true conditional density.
     draw_x : callable
         (n, rng) → x of shape (n, d_x).
@@ -34,8 +34,8 @@ class Problem:
 
     name: str
     title: str
-    p: ConditionalModel
-    r: ConditionalModel
+    p: ModelLike
+    r: ModelLike
     draw_x: Callable[[int, np.random.Generator], FloatArray]
     d_x: int
     d_y: int
@@ -52,9 +52,9 @@ class Problem:
         ((10, 5), (10, 1))
         """
         x = self.draw_x(n, rng)
-        return x, self.r.sample(x, rng)
+        return x, self.r(x).sample(rng)
 
-    def trial(self, n: int, rng: np.random.Generator) -> tuple[ConditionalModel, Any, FloatArray]:
+    def trial(self, n: int, rng: np.random.Generator) -> tuple[ModelLike, Any, FloatArray]:
         """Return what one trial of a study tests: the model, and a sample x, y of n rows."""
         return self.p, *self.draw(n, rng)
 

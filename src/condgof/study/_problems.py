@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from condgof._typing import FloatArray
-from condgof.models import Normal, NormalMixture, StudentT
+from condgof.laws import Normal, NormalMixture, StudentT
 from condgof.study._beyond import BEYOND
 from condgof.study._bounded import BOUNDED
 from condgof.study._discrete import DISCRETE

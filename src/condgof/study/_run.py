@@ -186,7 +186,7 @@ def fingerprint(case: Any) -> str:
     digest = hashlib.sha256()
     parts = [x, y]
     with contextlib.suppress(Exception):  # not all models have scores, and not all tests need them
-        parts.append(model.score(y, x))
+        parts.append(model(x).score(y))
     for part in parts:
         values = np.asarray(part).ravel().tolist()
         digest.update(repr([f"{v:.8g}" if isinstance(v, float) else str(v) for v in values]).encode())

@@ -13,8 +13,8 @@ import numpy as np
 from condgof._typing import FloatArray
 from condgof.engine import as_engine
 from condgof.kernels import Gaussian, median_distance
+from condgof.laws import ModelLike, from_scores
 from condgof.methods import Scored, kcsd
-from condgof.models import ConditionalModel
 from condgof.result import GofResult
 from condgof.sample import Sample, Seed
 from condgof.stein import DEFAULT_MEMORY, matmul
@@ -118,28 +118,28 @@ class Zone:
     expected: float
 
 
-def choose_kernels(model: ConditionalModel, trips: Trips, seed: int = 0) -> Kernels:
+def choose_kernels(model: ModelLike, trips: Trips, seed: int = 0) -> Kernels:
     """Choose bandwidths by the median heuristic on ordinary trips."""
     rng = np.random.default_rng(seed)
-    u = model.normal_scores(trips.dropoff, trips.pickup)
+    u = model(trips.pickup).normal_scores(trips.dropoff)
     return Kernels(*(median_distance(points, rng) for points in (trips.pickup, trips.dropoff, u)))
 
 
 def examine_trips(
-    name: str, model: ConditionalModel, trips: Trips, kernels: Kernels, seed: int = 0
+    name: str, model: ModelLike, trips: Trips, kernels: Kernels, seed: int = 0
 ) -> Occasion:
     """Test the model on some trips, in degrees and by normal scores."""
     x, y = trips.pickup, trips.dropoff
-    u, on_x = model.normal_scores(y, x), Gaussian(kernels.x)
+    u, on_x = model(x).normal_scores(y), Gaussian(kernels.x)
     raw = kcsd(model, x, y, kernel_x=on_x, kernel_y=Gaussian(kernels.y), rng=seed)
     # Normal scores of a true model are standard normal, whose score is −u.
-    normal = kcsd(-u, x, u, kernel_x=on_x, kernel_y=Gaussian(kernels.u), rng=seed)
+    normal = kcsd(from_scores(-u), x, u, kernel_x=on_x, kernel_y=Gaussian(kernels.u), rng=seed)
     return Occasion(name, trips, u, raw, normal, effect_of(x, u, kernels))
 
 
 def effect_of(x: FloatArray, u: FloatArray, kernels: Kernels) -> Effect:
     """Return D̂ of normal scores u (n, d), from all pairs, with its interval."""
-    scored, n = Scored.of(-u, Sample.of(x, u)), len(u)
+    scored, n = Scored.of(from_scores(-u), Sample.of(x, u)), len(u)
     operator = scored.operator(*scored.kernels(Gaussian(kernels.x), Gaussian(kernels.u), Seed.of(0)))
     sums = matmul(operator, np.ones((n, 1)), engine=as_engine(None), memory=DEFAULT_MEMORY)
     means = sums[:, 0] / (n - 1)

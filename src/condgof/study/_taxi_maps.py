@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from condgof._typing import FloatArray
 from condgof.engine import as_engine
 from condgof.kernels import CovariateKernel, Gaussian
+from condgof.laws import ModelLike, from_scores
 from condgof.locate import power_criterion
 from condgof.methods import Scored
-from condgof.models import ConditionalModel
 from condgof.sample import Sample, Seed
 from condgof.stein import DEFAULT_MEMORY, matmul
 from condgof.study._taxi import Kernels, Occasion
@@ -75,7 +75,7 @@ class Spot:
     misfit: float
 
 
-def paper_map(trips: Trips, model: ConditionalModel, at: FloatArray, kernels: Kernels) -> FloatArray:
+def paper_map(trips: Trips, model: ModelLike, at: FloatArray, kernels: Kernels) -> FloatArray:
     """Return the power criterion at single locations (m, 2), in degrees, as in the paper."""
     on_x, on_y = Gaussian(kernels.x), Gaussian(kernels.y)
     return power_criterion(
@@ -87,7 +87,7 @@ def normal_map(occasion: Occasion, at: FloatArray, kernels: Kernels) -> FloatArr
     """Return the local power criterion of normal scores at single locations (m, 2)."""
     x, u = occasion.trips.pickup, occasion.u
     return power_criterion(
-        -u, x, u, at=at, kernel_x=Gaussian(LOCAL), kernel_y=Gaussian(kernels.u), rng=0
+        from_scores(-u), x, u, at=at, kernel_x=Gaussian(LOCAL), kernel_y=Gaussian(kernels.u), rng=0
     )
 
 
@@ -100,7 +100,7 @@ def local_effects(occasion: Occasion, at: FloatArray, kernels: Kernels, most: in
     """
     rows = np.random.default_rng(0).permutation(len(occasion.u))[:most]
     x, u = occasion.trips.pickup[rows], occasion.u[rows]
-    scored = Scored.of(-u, Sample.of(x, u))
+    scored = Scored.of(from_scores(-u), Sample.of(x, u))
     _, on_u = scored.kernels(Gaussian(LOCAL), Gaussian(kernels.u), Seed.of(0))
     near = np.ascontiguousarray(_near(at, x).T)
     operator = scored.operator(CovariateKernel(()), on_u)

@@ -2,8 +2,8 @@
 
 from condgof.cli.check._columns import Asked, Roles
 from condgof.cli.check._frame import Frame, Series
-from condgof.cli.check._given import FORMS, blame_model, load_model
-from condgof.cli.check._load import STREAM_BYTES, predicted, y_of
+from condgof.cli.check._given import FORMS, load_model, running
+from condgof.cli.check._load import STREAM_BYTES, in_columns, y_of
 from condgof.cli.check._run import Options, run_check, silence, tell
 from condgof.cli.check._show import console, show_check
 from condgof.cli.check._stream import bound_to, streamed
@@ -21,12 +21,12 @@ __all__ = [
     "Series",
     "Survey",
     "Table",
-    "blame_model",
     "bound_to",
     "console",
+    "in_columns",
     "load_model",
-    "predicted",
     "run_check",
+    "running",
     "show_check",
     "silence",
     "streamed",

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from condgof._typing import AnyArray
-from condgof.cli.check._columns import Roles
 from condgof.errors import InputError
-from condgof.models import Probabilities, probabilities
+from condgof.laws import Probabilities, probabilities
 
 #: How far from 1 probabilities may sum up: as far as three decimals leave them.
 TOLERANCE = 1e-3
@@ -48,11 +47,13 @@ class Classes:
         listed = () if names is None else _split(names)
         return cls(listed, ordered)
 
-    def model(self, data: Mapping[str, AnyArray], roles: Roles, table: str) -> Probabilities:
-        """Return the model that the columns hold, checked."""
-        columns, y = roles.prob, data[roles.y[0]]
-        values = np.column_stack([np.asarray(data[name], dtype=np.float64) for name in columns])
-        names = self._names(columns, y, roles.y[0])
+    def model(
+        self, data: Mapping[str, AnyArray], columns: tuple[str, ...], name: str, table: str
+    ) -> Probabilities:
+        """Return the model of y that the columns hold, checked."""
+        y = data[name]
+        values = np.column_stack([np.asarray(data[column], dtype=np.float64) for column in columns])
+        names = self._names(columns, y, name)
         _check_rows(values, columns, table)
         given = values[:, 0] if len(columns) == 1 else values
         numeric = y.dtype.kind != "O"

@@ -1,16 +1,13 @@
-"""Which columns of a table the options of `condgof check` mean."""
+"""What each column of a table is for, by the options of `condgof check`."""
 
 from __future__ import annotations
 
-import difflib
-import fnmatch
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from condgof.cli.check._pick import flag_of, pick, pick_one
+from condgof.cli.check._predictions import Header, Prediction, check_kinds
 from condgof.errors import InputError
-
-#: How many names a message lists.
-LISTED = 10
 
 
 @dataclass(frozen=True)
@@ -21,16 +18,12 @@ class Roles:
     ----------
     x, y : tuple of str
         Covariates and responses.
-    mean, std, score : tuple of str
-        Predictions, one column for each of y; empty where the model comes from elsewhere.
+    predictions : tuple of Prediction
+        What columns say of y: one, none where the model is imported, two where models are compared.
     by : str, optional
         The column of the groups.
     categorical : tuple of str
         Those of x that hold categories, whatever they look like.
-    prob : tuple of str
-        Predicted probabilities of the classes of y, a column for each; or of the second of two.
-    count_mean : tuple of str
-        Predicted means of counts.
     groups : str, optional
         The column that says which rows depend on each other.
     text_y : bool
@@ -39,21 +32,21 @@ class Roles:
 
     x: tuple[str, ...]
     y: tuple[str, ...]
-    mean: tuple[str, ...] = ()
-    std: tuple[str, ...] = ()
-    score: tuple[str, ...] = ()
+    predictions: tuple[Prediction, ...] = ()
     by: str | None = None
     categorical: tuple[str, ...] = ()
-    prob: tuple[str, ...] = ()
-    count_mean: tuple[str, ...] = ()
     groups: str | None = None
     text_y: bool = False
 
     @property
+    def predicted(self) -> tuple[str, ...]:
+        """The columns of the predictions."""
+        return tuple(dict.fromkeys(name for each in self.predictions for name in each.names))
+
+    @property
     def numbers(self) -> tuple[str, ...]:
         """The columns that must hold numbers; y too, unless it may be text."""
-        held = (*self.y, *self.mean, *self.std, *self.score, *self.prob, *self.count_mean)
-        return tuple(dict.fromkeys(held))
+        return tuple(dict.fromkeys((*self.y, *self.predicted)))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -72,16 +65,23 @@ class Asked:
 
     x: Sequence[str]
     y: Sequence[str]
-    mean: Sequence[str] = ()
-    std: Sequence[str] = ()
-    score: Sequence[str] = ()
     by: str | None = None
     categorical: Sequence[str] = ()
+    groups: str | None = None
+    mean: Sequence[str] = ()
+    std: Sequence[str] = ()
+    family: str | None = None
+    param: Sequence[str] = ()
+    draws: Sequence[str] = ()
+    quantiles: Sequence[str] = ()
+    interval: Sequence[str] = ()
+    coverage: Sequence[str] = ()
+    pit: Sequence[str] = ()
+    score: Sequence[str] = ()
     prob: Sequence[str] = ()
     count_mean: Sequence[str] = ()
-    groups: str | None = None
 
-    def resolve(self, table: str, names: Sequence[str], model: bool) -> Roles:
+    def resolve(self, table: str, names: Sequence[str], model: bool, seed: int = 0) -> Roles:
         """Find the columns in a table, and check that the roles go together.
 
         Parameters
@@ -92,87 +92,30 @@ class Asked:
             Its columns.
         model : bool
             Whether the model comes from elsewhere (``--model``).
+        seed : int
+            Of the random numbers that break ties among draws and quantiles.
         """
-        self._check_model(model)
-        found = {
-            role: pick(getattr(self, role), names, table, flag_of(role))
-            for role in ("y", "mean", "std", "score", "prob", "count_mean")
-        }
-        by = self._one("by", names, table)
-        groups = self._one("groups", names, table)
-        taken = {*(name for group in found.values() for name in group), by}
+        kind = check_kinds(self, model)
+        y = pick(self.y, names, table, "--y")
+        found = () if kind is None else (Header(table, names, y, seed).prediction(kind, self),)
+        by, groups = (
+            None if asked is None else pick_one(asked, names, table, flag_of(role))
+            for role, asked in (("by", self.by), ("groups", self.groups))
+        )
+        taken = {*y, *(name for each in found for name in each.names), by}
         x = pick(self.x, names, table, "--x", without=taken)
-        roles = Roles(x, by=by, groups=groups, text_y=model or bool(self.prob), **found)
         categorical = pick(self.categorical, x, "--x", "--categorical") if self.categorical else ()
+        roles = Roles(x, y, found, by, categorical, groups, text_y=model or kind == "prob")
         _check_roles(roles)
-        return replace(roles, categorical=categorical)
-
-    def _one(self, role: str, names: Sequence[str], table: str) -> str | None:
-        """Find the one column that an option means."""
-        asked = getattr(self, role)
-        if asked is None:
-            return None
-        picked = pick([asked], names, table, flag_of(role))
-        if len(picked) != 1:
-            raise InputError(
-                f"{flag_of(role)} takes one column, and {asked!r} stands for {len(picked)}."
-            )
-        return picked[0]
-
-    def _check_model(self, model: bool) -> None:
-        if bool(self.mean) != bool(self.std):
-            given, lacking = ("--mean", "--std") if self.mean else ("--std", "--mean")
-            raise InputError(
-                f"{given} without {lacking}: give both, the columns with the predicted mean and "
-                "standard deviation of y."
-            )
-        ways = [
-            way
-            for way, given in (
-                ("--mean and --std", self.mean),
-                ("--score", self.score),
-                ("--prob", self.prob),
-                ("--count-mean", self.count_mean),
-                ("--model", model),
-            )
-            if given
-        ]
-        if len(ways) > 1:
-            raise InputError(f"{' with '.join(ways)}: the model comes one way. Leave out the others.")
-        if not ways:
-            raise InputError(
-                "There is no model. Name the columns with its predictions (--mean and --std, --score, "
-                "--prob or --count-mean), or a model to import (--model package.module:name)."
-            )
-
-
-def flag_of(role: str) -> str:
-    """Return the option of a role."""
-    return f"--{role.replace('_', '-')}"
+        return roles
 
 
 def _check_roles(roles: Roles) -> None:
-    for role in ("mean", "std", "score", "count_mean"):
-        count = len(getattr(roles, role))
-        if count and count != len(roles.y):
-            raise InputError(
-                f"{flag_of(role)} names {count} column{'s' * (count > 1)} and --y {len(roles.y)}. "
-                "Give one for each column of y, in the same order."
-            )
-    if (roles.prob or roles.count_mean) and len(roles.y) > 1:
-        raise InputError(f"Classes and counts are one column of y, and --y names {len(roles.y)}.")
-    by = () if roles.by is None else (roles.by,)
-    groups = {
-        "--y": roles.y,
-        "--mean": roles.mean,
-        "--std": roles.std,
-        "--score": roles.score,
-        "--prob": roles.prob,
-        "--count-mean": roles.count_mean,
-        "--by": by,
-    }
+    """Refuse a column that has two roles."""
+    given = [("--y", roles.y), *(pair for each in roles.predictions for pair in each.roles.items())]
+    given.append(("--by", () if roles.by is None else (roles.by,)))
     seen: dict[str, str] = {}
-    for flag, names in groups.items():
+    for flag, names in given:
         for name in names:
             if name in seen:
                 raise InputError(
@@ -183,112 +126,3 @@ def _check_roles(roles: Roles) -> None:
     for name in roles.x:
         if seen.get(name) in ("--y", "--by"):
             raise InputError(f"Column {name!r} is in {seen[name]} and in --x. Give it one of the two.")
-
-
-def pick(
-    asked: Sequence[str],
-    names: Sequence[str],
-    table: str,
-    flag: str,
-    without: set[str | None] | frozenset[str] = frozenset(),
-) -> tuple[str, ...]:
-    """Find the columns that an option means.
-
-    The first that fits counts: a column of that very name; names separated by commas; ``#k``, the
-    column at position k counted from 0; a pattern with ``*``, ``?`` or ``[...]``; a whole number, which
-    is a position as well.
-
-    Parameters
-    ----------
-    asked : sequence of str
-        What was given, once or several times.
-    names : sequence of str
-        The columns that are there.
-    table, flag : str
-        What messages call the table and the option.
-    without : set of str
-        Columns that a pattern leaves out, because they have another role.
-
-    Examples
-    --------
-    >>> names = ["age", "feat_1", "feat_2", "a,b"]
-    >>> pick(["feat_*", "a,b"], names, "t.csv", "--x")
-    ('feat_1', 'feat_2', 'a,b')
-    >>> pick(["feat_2,age"], names, "t.csv", "--x"), pick(["#0", "1"], names, "t.csv", "--x")
-    (('feat_2', 'age'), ('age', 'feat_1'))
-    """
-    found: list[str] = []
-    for each in asked:
-        for name in _columns_of(each, names, table, flag, without):
-            if name in found:
-                raise InputError(f"{flag} names the column {name!r} twice. Name each column once.")
-            count = list(names).count(name)
-            if count > 1:
-                raise InputError(f"{table} has {count} columns named {name!r}. Give each its own name.")
-            found.append(name)
-    return tuple(found)
-
-
-def _columns_of(
-    asked: str,
-    names: Sequence[str],
-    table: str,
-    flag: str,
-    without: set[str | None] | frozenset[str],
-) -> list[str]:
-    """Find the columns that one word means."""
-    if asked in names:
-        return [asked]
-    parts = [part.strip() for part in asked.split(",")]
-    if len(parts) > 1:
-        return [
-            name for part in parts if part for name in _columns_of(part, names, table, flag, without)
-        ]
-    number = asked.removeprefix("#")
-    if asked.startswith("#") and number.isdecimal():
-        return [_at(int(number), asked, names, table, flag)]
-    if any(character in asked for character in "*?["):
-        matching = [name for name in names if fnmatch.fnmatchcase(name, asked)]
-        if not matching:
-            raise InputError(f"{flag}: no column of {table} matches {asked!r}. {_near(asked, names)}")
-        left = [name for name in dict.fromkeys(matching) if name not in without]
-        if not left:
-            raise InputError(
-                f"{flag}: every column that matches {asked!r} has another role ({_few(matching)})."
-            )
-        return left
-    if asked.isdecimal():
-        return [_at(int(asked), asked, names, table, flag)]
-    raise _missing(asked, names, table, flag)
-
-
-def _at(position: int, asked: str, names: Sequence[str], table: str, flag: str) -> str:
-    if position >= len(names):
-        raise InputError(
-            f"{flag}: {table} has no column {asked!r}: positions go from 0 to {len(names) - 1}. "
-            f"{_listed(names)}"
-        )
-    return names[position]
-
-
-def _missing(asked: str, names: Sequence[str], table: str, flag: str) -> InputError:
-    hint = _near(asked, names)
-    if len(names) == 1 and any(sign in names[0] for sign in ";\t|"):
-        hint = f"Its only column is {names[0]!r}: separate the columns with commas."
-    return InputError(f"{flag}: {table} has no column {asked!r}. {hint}")
-
-
-def _near(asked: str, names: Sequence[str]) -> str:
-    """Suggest the nearest names, or list what is there."""
-    folded = {name.casefold(): name for name in names}
-    near = [folded[key] for key in difflib.get_close_matches(asked.casefold(), list(folded), 3)]
-    return f"Did you mean {' or '.join(repr(name) for name in near)}?" if near else _listed(names)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return f"Its columns are {_few(names)}."
-
-
-def _few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    return ", ".join(repr(name) for name in names[:LISTED]) + more

@@ -7,6 +7,7 @@ from typing import Any
 
 from condgof.cli.check._columns import Roles
 from condgof.cli.check._load import Loaded
+from condgof.cli.check._predictions import NONE
 from condgof.cli.check._survey import Dropped
 
 
@@ -53,17 +54,7 @@ class Facts:
     @property
     def model_words(self) -> str:
         """Where the model comes from."""
-        roles = self.roles
-        if self.model is not None:
-            return self.model
-        if roles.score:
-            return f"scores = {', '.join(roles.score)}"
-        if roles.prob:
-            return f"classes, probabilities = {', '.join(roles.prob)}"
-        if roles.count_mean:
-            return f"Poisson counts, mean = {roles.count_mean[0]}"
-        means, stds = ", ".join(roles.mean), ", ".join(roles.std)
-        return f"normal, mean = {means}, standard deviation = {stds}"
+        return self.model if self.model is not None else self.roles.predictions[0].words
 
     def lines(self) -> dict[str, str]:
         """Return labels and text for the terminal."""
@@ -100,12 +91,9 @@ class Facts:
             "columns": {
                 "x": list(roles.x),
                 "y": list(roles.y),
-                "mean": list(roles.mean),
-                "std": list(roles.std),
-                "score": list(roles.score),
+                **NONE,
+                **(roles.predictions[0].facts if roles.predictions else {}),
                 "categorical": list(roles.categorical),
-                "prob": list(roles.prob),
-                "count_mean": list(roles.count_mean),
                 "groups": roles.groups,
                 "by": roles.by,
             },

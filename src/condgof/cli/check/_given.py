@@ -6,24 +6,25 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from condgof._typing import AnyArray, IntArray
+from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.cli.check._frame import Frame
-from condgof.errors import InputError, InputTypeError, require
-from condgof.kernels import Cells
-from condgof.models import ConditionalModel, DiscreteModel, Probabilities, as_model
+from condgof.errors import CondgofError, InputError, InputTypeError, require
+from condgof.laws import Columns, Law, Model, ModelLike, as_model, grid_of
 from condgof.study import Reference
 
 FORMS = ("auto", "frame", "array")
 
 
-def load_model(address: str, form: str, x_names: tuple[str, ...], d_y: int) -> ConditionalModel:
+def load_model(address: str, form: str, x_names: tuple[str, ...], d_y: int) -> ModelLike:
     """Import a model.
 
     Parameters
@@ -42,13 +43,27 @@ def load_model(address: str, form: str, x_names: tuple[str, ...], d_y: int) -> C
     if here not in sys.path:
         sys.path.insert(0, here)  # users' modules are where they are
     reference = Reference(address)
-    value = reference.load()
-    if inspect.isfunction(value) and not _required(value):
-        value = reference.made()
-    model = as_model(value)
-    if model.rows is not None:
-        return model
-    return given(model, XForm(_form(form), x_names), flat_y=d_y == 1)
+    with running(address):
+        value = reference.load()
+        if inspect.isfunction(value) and not _required(value):
+            value = reference.made()
+        model = as_model(value)
+    if isinstance(model, Columns):
+        raise InputTypeError(
+            f"{address!r} names columns of a table, and --model takes a model. Name the columns by "
+            "--mean and --std, --draws, --quantiles, ..., in place of --model."
+        )
+    asked = partial(_in_form, XForm(_form(form), x_names), d_y == 1)
+    if isinstance(model, Model):
+        return replace(model, make=partial(asked, model.make))
+    # A closed form of functions of x is a law still to be called; one of arrays asks for x no more.
+    return model if model.rows is not None else Model(partial(asked, model), model.name)
+
+
+def model_file(address: str) -> str | None:
+    """Return the file that a model was imported from."""
+    module = address.rpartition(":")[0]
+    return module if module.endswith(".py") else getattr(sys.modules.get(module), "__file__", None)
 
 
 def _required(function: Callable[..., Any]) -> bool:
@@ -97,141 +112,106 @@ class XForm:
         return x.numbers()
 
 
-def _of_y_and_x(name: str) -> Any:
-    def method(self: Given, y: AnyArray, x: Any) -> Any:
-        return getattr(self.model, name)(self._y(y), self.form(x))
+def _in_form(
+    form: XForm, flat_y: bool, make: Callable[..., Law], x: Any, /, *rest: Any, **beside: Any
+) -> Law:
+    """Call a model with x in the form that it expects."""
+    own = form(x)
+    law = make(own, *rest, **beside)
+    if not isinstance(law, Law):
+        return law  # which is said where it was asked for
+    law = law(own) if law.rows is None else law
+    # Rows that were read whole have one column of y as (n,) already, and a discrete law makes it so.
+    return law if isinstance(x, Frame) or law.discrete or not flat_y else FlatY(law)
+
+
+def _of_y(name: str) -> Any:
+    def method(self: FlatY, y: AnyArray) -> Any:
+        return getattr(self.law, name)(np.reshape(y, -1))
 
     return method
 
 
-def _discretely(name: str) -> Any:
-    def method(self: Given, y: AnyArray, x: Any, *rest: Any) -> Any:
-        return getattr(self.model, name)(self._y(y), self.form(x), *rest)
-
-    return method
-
-
-def _of_x(name: str) -> Any:
-    def method(self: Given, x: Any, *rest: Any, **options: Any) -> Any:
-        return getattr(self.model, name)(self.form(x), *rest, **options)
+def _of_rows(name: str) -> Any:
+    def method(self: FlatY, *given: Any) -> Any:
+        return getattr(self.law, name)(*given)
 
     return method
 
 
 @dataclass(frozen=True, eq=False)
-class Given(ConditionalModel):
-    """A functional model that gets x and y in the form it expects, read whole or streamed.
+class FlatY(Law):
+    """A law that gets one column of y as (n,), though a stream has it as (n, 1)."""
 
-    Parameters
-    ----------
-    model : ConditionalModel
-        The model.
-    form : XForm
-        How it gets x.
-    flat_y : bool
-        Whether it gets y as (n,).
-    """
+    law: Law
 
-    model: ConditionalModel
-    form: XForm
-    flat_y: bool
+    score = _of_y("score")
+    score_and_error = _of_y("score_and_error")
+    log_prob = _of_y("log_prob")
+    cdf = _of_y("cdf")
+    sf = _of_y("sf")
+    normal_scores = _of_y("normal_scores")
+    marginals = _of_y("marginals")
+    quantile = _of_rows("quantile")
+    sample = _of_rows("sample")
+    mean_std = _of_rows("mean_std")
+    location_scale = _of_rows("location_scale")
+    can = _of_rows("can")
+    lacks = _of_rows("lacks")
+    rows = property(lambda self: self.law.rows)
+    name = property(lambda self: self.law.name)
+    notes = property(lambda self: self.law.notes)
+    support = property(lambda self: self.law.support)
 
-    score = _of_y_and_x("score")
-    score_and_error = _of_y_and_x("score_and_error")
-    log_prob = _of_y_and_x("log_prob")
-    cdf = _of_y_and_x("cdf")
-    sf = _of_y_and_x("sf")
-    normal_scores = _of_y_and_x("normal_scores")
-    marginals = _of_y_and_x("marginals")
-    location_scale = _of_x("location_scale")
-    mean_std = _of_x("mean_std")
-    sample = _of_x("sample")
-    support = _of_x("support")
+    def take(self, rows: IntArray) -> FlatY:
+        """Return the law of some rows."""
+        return FlatY(self.law.take(rows))
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the model says of itself."""
-        return self.model.notes
-
-    @property
-    def _name(self) -> str:
-        """What messages call the model."""
-        return self.model._name
-
-    def can(self, ability: str) -> bool:
-        """Whether the model has an ability."""
-        return self.model.can(ability)
-
-    def cdf_grid(self, values: AnyArray, x: Any, n: int | None = None) -> Any:
-        """Return P(Y ≤ v | x) for each row of x and each of m values."""
-        return self.model.cdf_grid(self._y(values), self.form(x), n)
-
-    def given(self, x: Any) -> ConditionalModel:
-        """Return the model of these rows of x."""
-        own = self.model.given(self.form(x))
-        if isinstance(own, Probabilities):  # asks for x no more
-            return own
-        return given(own, self.form, self.flat_y)
-
-    def probe(self, y: AnyArray, x: Any) -> ConditionalModel:
-        """Return the model knowing what it can do."""
-        return given(self.model.probe(self._y(y), self.form(x)), self.form, self.flat_y)
-
-    def take(self, rows: IntArray) -> ConditionalModel:
-        """Return the model of some rows."""
-        return given(self.model.take(rows), self.form, self.flat_y)
-
-    @property
-    def rows(self) -> int | None:
-        """Number of rows the model is bound to: some, once it is `given` its x."""
-        return self.model.rows
-
-    def _y(self, y: AnyArray) -> AnyArray:
-        y = np.asarray(y)
-        return y[:, 0] if self.flat_y and y.ndim == 2 and y.shape[1] == 1 else y
-
-
-class DiscreteGiven(Given, DiscreteModel):
-    """The same for a discrete y."""
-
-    residuals = _discretely("residuals")
-    numbers = _discretely("numbers")
-    remarks = _discretely("remarks")
-
-    def cells(self, by: str) -> Cells:
-        """Return what the columns of the residuals are of."""
-        return self._own.cells(by)
-
-    def class_names(self, x: Any) -> tuple[str, ...] | None:
-        """Return what y calls the classes."""
-        return self._own.class_names(self.form(x))
-
-    @property
-    def _own(self) -> DiscreteModel:
-        assert isinstance(self.model, DiscreteModel)
-        return self.model
-
-
-def given(model: ConditionalModel, form: XForm, flat_y: bool) -> Given:
-    """Wrap a model, as what it is."""
-    return (DiscreteGiven if model.discrete else Given)(model, form, flat_y)
+    def cdf_grid(self, values: AnyArray) -> FloatArray:
+        """Return P(Y ≤ v | x) for each row and each of m values, (n, m)."""
+        return grid_of(self.law, np.reshape(values, -1))
 
 
 #: Packages whose failures are not the model's.
 OURS = ("condgof", "numpy", "scipy", "pyarrow", "typer", "click", "rich", "threadpoolctl")
 
 
-def blame_model(error: Exception, address: str) -> InputError | None:
+@contextmanager
+def running(*addresses: str | None) -> Iterator[None]:
+    """Turn what goes wrong in users' models, and their leaving the program, into errors of theirs."""
+    try:
+        yield
+    except CondgofError:
+        raise
+    except (Exception, SystemExit) as error:
+        given = [each for each in addresses if each is not None]
+        seen = {Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__)}
+        own = [each for each in given if Path(model_file(each) or "").resolve() in seen]
+        blamed = _blamed(error, (own or given)[0]) if given else None
+        if blamed is None:
+            raise
+        raise blamed from error
+
+
+def _blamed(error: BaseException, address: str) -> InputError | None:
     """Return the error of a user's model that failed, or None where the model had no part in it."""
     files = (getattr(sys.modules.get(name), "__file__", None) for name in OURS)
     ours = {Path(file).parent for file in files if file}
-    library = Path(os.__file__).parent
+    library, where = Path(os.__file__).parent, ""
     for frame in traceback.extract_tb(error.__traceback__):
         path = Path(frame.filename)
         standard = library in path.parents and not {"site-packages", "dist-packages"} & set(path.parts)
         if path.exists() and not standard and not ours & set(path.parents):
-            return InputError(
-                f"The model {address!r} failed ({path.name}, line {frame.lineno}): "
-                f"{type(error).__name__}: {error}. (--model-x says in what form it gets x.)"
-            )
-    return None
+            where = f" ({path.name}, line {frame.lineno})"
+            break
+    if isinstance(error, SystemExit):
+        return InputError(
+            f"The model {address!r} tried to end the program{where}: SystemExit: {error}. A model has "
+            "to return, or to raise another error."
+        )
+    if not where:
+        return None
+    return InputError(
+        f"The model {address!r} failed{where}: {type(error).__name__}: {error}. (--model-x says in what "
+        "form it gets x.)"
+    )

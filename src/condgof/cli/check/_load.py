@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +13,11 @@ from condgof._typing import AnyArray
 from condgof.cli.check._classes import UNNAMED, Classes
 from condgof.cli.check._columns import Roles
 from condgof.cli.check._frame import Frame, Series
-from condgof.cli.check._stream import bound_to, streamed
+from condgof.cli.check._predictions import Prediction
+from condgof.cli.check._stream import CannotStreamError, bound_to, streamed
 from condgof.cli.check._survey import Dropped, Survey
 from condgof.cli.check._table import Table
-from condgof.models import ConditionalModel, Poisson, normal
+from condgof.laws import Law, ModelLike
 from condgof.sample import Source
 
 #: Tables whose columns take more bytes than this are not read whole.
@@ -29,7 +30,7 @@ class Loaded:
 
     Parameters
     ----------
-    model : ConditionalModel or anything `as_model` takes
+    model : Law, Model or Columns
         The model.
     x, y : Frame and Frame or Series, or Source and None
         The sample.
@@ -61,7 +62,7 @@ class Loaded:
 def loaded(
     table: Table,
     roles: Roles,
-    model: ConditionalModel | None,
+    model: ModelLike | None,
     drop_nulls: bool,
     say: Callable[[str], None],
     classes: Classes = UNNAMED,
@@ -74,7 +75,7 @@ def loaded(
         The table.
     roles : Roles
         What its columns are for.
-    model : ConditionalModel, optional
+    model : Law or Model, optional
         The model, where it is not in columns of the table.
     drop_nulls : bool
         Whether rows with missing values are left out, rather than an error.
@@ -85,10 +86,16 @@ def loaded(
     """
     if table.paths and table.bytes_of(roles.all) > STREAM_BYTES:
         reason = _unstreamed(table, roles)
-        if reason is None:
-            with streamed(table, roles, model, drop_nulls) as found:
-                yield Loaded(*found)
-            return
+        with ExitStack() as stack:
+            if reason is None:
+                try:
+                    found = stack.enter_context(streamed(table, roles, [model], drop_nulls))
+                except CannotStreamError as why:
+                    reason = str(why)
+                else:
+                    (own,), source, rows, dropped = found
+                    yield Loaded(own, source, None, roles.by, rows, dropped)
+                    return
         say(f"reading {len(roles.all)} columns into memory, because {reason} cannot be streamed.")
     yield _whole(table, roles, model, drop_nulls, classes)
 
@@ -98,13 +105,13 @@ def _unstreamed(table: Table, roles: Roles) -> str | None:
     text = [*roles.categorical, *(name for name in roles.x if table.is_text(name))]
     if text:
         return f"text columns such as {text[0]}"
-    if roles.prob or roles.count_mean:
+    if not all(each.streams for each in roles.predictions):
         return "predictions of classes and counts"
     return None if roles.groups is None else f"the groups of {roles.groups}"
 
 
 def _whole(
-    table: Table, roles: Roles, model: ConditionalModel | None, drop_nulls: bool, classes: Classes
+    table: Table, roles: Roles, model: ModelLike | None, drop_nulls: bool, classes: Classes
 ) -> Loaded:
     data = table.read(roles)
     survey = Survey(table.label, roles)
@@ -116,15 +123,14 @@ def _whole(
     y = y_of(data, roles)
     groups = None if roles.by is None else Series(roles.by, data[roles.by])
     together = None if roles.groups is None else Series(roles.groups, data[roles.groups])
-    found = model
-    if roles.prob:
-        found = classes.model(data, roles, table.label)
-    elif roles.count_mean:
-        found = Poisson.bound(data[roles.count_mean[0]])
-    elif model is None:
-        found = predicted(data, roles)
-    elif model.rows is not None:
-        found = bound_to(model, survey.rows, np.flatnonzero(complete))
+    found: ModelLike
+    if model is not None:
+        kept = np.flatnonzero(complete)
+        found = model if model.rows is None else bound_to(model, survey.rows, kept)
+    elif roles.predictions[0].model is None:
+        found = classes.model(data, roles.predicted, roles.y[0], table.label)
+    else:
+        found = in_columns(roles.predictions[0], data)
     return Loaded(found, x, y, groups, len(x), dropped, together)
 
 
@@ -135,10 +141,8 @@ def y_of(data: dict[str, AnyArray], roles: Roles) -> Frame | Series:
     return Frame({name: data[name] for name in roles.y})
 
 
-def predicted(data: dict[str, AnyArray], roles: Roles) -> Any:
-    """Return the model whose predictions are in columns."""
-
-    def stack(names: tuple[str, ...]) -> AnyArray:
-        return np.column_stack([data[name] for name in names])
-
-    return stack(roles.score) if roles.score else normal(mean=stack(roles.mean), std=stack(roles.std))
+def in_columns(prediction: Prediction, data: dict[str, AnyArray]) -> Law:
+    """Return the law of all rows, from the columns of a prediction."""
+    assert prediction.model is not None
+    # Numbered as a stream of these rows has them, so that ties are broken alike.
+    return prediction.model.bind(data, np.arange(len(next(iter(data.values())))))

@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from condgof.cli._files import check_place, write_whole
+from condgof.cli._files import check_apart, check_place, write_whole
 from condgof.cli.check._classes import Classes
 from condgof.cli.check._columns import Asked, Roles
 from condgof.cli.check._document import document
 from condgof.cli.check._facts import Facts
-from condgof.cli.check._given import FORMS, blame_model, load_model
+from condgof.cli.check._given import FORMS, load_model, model_file, running
 from condgof.cli.check._load import Loaded, loaded
 from condgof.cli.check._outcome import Grouped, Single
 from condgof.cli.check._show import console
 from condgof.cli.check._table import Table
-from condgof.errors import CondgofError, InputError
+from condgof.errors import InputError
 from condgof.locate import check, check_groups
 from condgof.report import terminal
 
@@ -95,10 +95,13 @@ def run_check(options: Options) -> int:
     # Whatever users' models print must not get between the results.
     with redirect_stdout(sys.stderr), _status(options):
         table = Table.of(options.data)
-        roles = options.asked.resolve(table.label, table.names, options.model is not None)
+        roles = options.asked.resolve(table.label, table.names, options.model is not None, options.seed)
         model = None
         if options.model is not None:
             model = load_model(options.model, options.model_x, roles.x, len(roles.y))
+        if options.report is not None:
+            source = None if options.model is None else model_file(options.model)
+            check_apart(options.report, "--report", [*table.paths, *([source] if source else [])])
         with loaded(table, roles, model, options.drop_nulls, say, classes) as sample:
             found = _checked(sample, roles, options, length)
     facts = Facts.of(table.label, roles, options.model, sample, options.command)
@@ -132,17 +135,10 @@ def _checked(
         settings["dependence"] = length
     if sample.together is not None:
         settings["groups"] = np.asarray(sample.together)
-    try:
+    with running(options.model):
         if roles.by is None:
             return Single(check(sample.model, sample.x, sample.y, **settings))
         groups = check_groups(sample.model, sample.x, sample.y, by=sample.groups, **settings)
-    except CondgofError:
-        raise
-    except Exception as error:
-        blamed = None if options.model is None else blame_model(error, options.model)
-        if blamed is None:
-            raise
-        raise blamed from error
     if not groups.checks:
         name, reason = next(iter(groups.left_out.items()))
         raise InputError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +16,15 @@ from condgof.cli.check._columns import Roles
 from condgof.cli.check._survey import Dropped, Survey
 from condgof.cli.check._table import Table
 from condgof.errors import ShapeError
-from condgof.models import ConditionalModel, columns
+from condgof.laws import ModelLike
 from condgof.sample import Source, arrow, column_numbers, read_batches, scan
 
 
-def bound_to(model: ConditionalModel, n: int, rows: IntArray) -> ConditionalModel:
+class CannotStreamError(Exception):
+    """What keeps a table from being streamed, which only its rows tell."""
+
+
+def bound_to(model: ModelLike, n: int, rows: IntArray) -> ModelLike:
     """Return a model that is bound to the rows of a table, without those rows that were left out."""
     if model.rows != n:
         raise ShapeError(
@@ -32,35 +36,39 @@ def bound_to(model: ConditionalModel, n: int, rows: IntArray) -> ConditionalMode
 
 @contextmanager
 def streamed(
-    table: Table, roles: Roles, model: ConditionalModel | None, drop_nulls: bool
-) -> Iterator[tuple[Any, Source, None, str | None, int, Dropped]]:
-    """Give model, source, no y, the column of the groups, the number of rows, and those left out.
+    table: Table, roles: Roles, models: Sequence[ModelLike | None], drop_nulls: bool
+) -> Iterator[tuple[list[Any], Source, int, Dropped]]:
+    """Give the models, the source, the number of rows, and those left out.
 
-    Rows with missing values are left out by writing the others to a file that is there only as long as
-    the check runs.
+    Models that are None are in columns of the table. Rows with missing values are left out by writing
+    the others to a file that is there only as long as the check runs.
     """
-    extra = (*roles.mean, *roles.std, *roles.score)
+    extra = roles.predicted
     source = scan(list(table.paths), x=roles.x, y=roles.y, extra=extra)
     reader = _Reader.of(source, roles.by)
     survey = Survey(table.label, roles)
-    bound = model is not None and model.rows is not None
+    bound = any(model is not None and model.rows is not None for model in models)
     kept: list[IntArray] = []
     for start, data in reader.batches():
         complete = survey.add(data, reader.gaps(start, data))
         if bound:
             kept.append(start + np.flatnonzero(complete))
     dropped = survey.judge(drop_nulls)
-    found: Any = model
-    if model is None:
-        found = columns(score=roles.score) if roles.score else columns(mean=roles.mean, std=roles.std)
-    elif bound:
-        found = bound_to(model, survey.rows, np.concatenate(kept))
+    if survey.endless is not None:
+        raise CannotStreamError(f"an interval without an end (in {survey.endless})")
+    columns = iter(roles.predictions)
+    found = [
+        next(columns).model if model is None
+        else model if model.rows is None
+        else bound_to(model, survey.rows, np.concatenate(kept))
+        for model in models
+    ]  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="condgof-") as folder:
         if dropped.rows:
             path = Path(folder) / "complete.feather"
             reader.write_complete(Survey(table.label, roles), path)
             source = scan(path, x=roles.x, y=roles.y, extra=extra)
-        yield found, source.with_extra(()), None, roles.by, source.n, dropped
+        yield found, source.with_extra(()), source.n, dropped
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +119,7 @@ class _Reader:
                 if self.by is not None:
                     labels = self._labels_at(start, data).filter(pa.array(complete))
                     chosen[self.by] = labels.combine_chunks().cast(pa.string())
-                batch = pa.record_batch(chosen)
+                batch = pa.RecordBatch.from_arrays(list(chosen.values()), names=list(chosen))
                 if writer is None:
                     writer = arrow("ipc").new_file(str(path), batch.schema)
                 writer.write_batch(batch)

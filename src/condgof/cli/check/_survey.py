@@ -11,8 +11,12 @@ from numpy.typing import NDArray
 
 from condgof._typing import AnyArray
 from condgof.cli.check._columns import Roles
+from condgof.cli.check._predictions import Rule
 from condgof.errors import InputError, NonFiniteError
 from condgof.sample import MIN_ROWS
+
+#: How many columns a message lists.
+LISTED = 10
 
 
 @dataclass(frozen=True)
@@ -33,8 +37,9 @@ class Dropped:
     @property
     def words(self) -> str:
         """As in "3 rows (income 2, food 1)"."""
-        listed = ", ".join(f"{name} {count:,}" for name, count in self.columns.items())
-        return f"{self.rows:,} row{'s' * (self.rows != 1)} ({listed})"
+        listed = [f"{name} {count:,}" for name, count in self.columns.items()]
+        more = [f"and {len(listed) - LISTED:,} columns more"] if len(listed) > LISTED else []
+        return f"{self.rows:,} row{'s' * (self.rows != 1)} ({', '.join(listed[:LISTED] + more)})"
 
 
 @dataclass
@@ -55,7 +60,7 @@ class Survey:
     missing_rows: int = 0
     missing: dict[str, int] = field(default_factory=dict)
     infinite: dict[str, tuple[int, int]] = field(default_factory=dict)
-    not_positive: dict[str, tuple[int, int, float]] = field(default_factory=dict)
+    broken: dict[Rule, tuple[int, int, float]] = field(default_factory=dict)
 
     def add(
         self,
@@ -75,7 +80,8 @@ class Survey:
         for name, values in columns.items():
             absences[name] = _missing(values)
             if values.dtype.kind == "f":
-                self._add_numbers(name, values, absences[name])
+                self._add_infinite(name, values)
+        self._add_broken(columns, absences)
         count = len(next(iter(columns.values())))
         complete = np.ones(count, dtype=bool)
         for name, absent in absences.items():
@@ -86,20 +92,33 @@ class Survey:
         self.rows += count
         return complete
 
-    def _add_numbers(self, name: str, values: AnyArray, absent: NDArray[np.bool_]) -> None:
+    def _add_infinite(self, name: str, values: AnyArray) -> None:
         infinite = np.isinf(values)
         if infinite.any():
             before, first = self.infinite.get(name, (0, self.rows + int(np.argmax(infinite))))
             self.infinite[name] = (before + int(infinite.sum()), first)
-        if name in (*self.roles.std, *self.roles.count_mean):
-            wrong = ~absent & (values <= 0)
+
+    def _add_broken(
+        self, columns: Mapping[str, AnyArray], absences: Mapping[str, NDArray[np.bool_]]
+    ) -> None:
+        for rule in dict.fromkeys(rule for each in self.roles.predictions for rule in each.rules):
+            wrong = ~rule.holds(*(columns[name] for name in rule.names))
+            for name in rule.names:
+                wrong &= ~absences[name]
             if wrong.any():
                 at = int(np.argmax(wrong))
-                seen = self.not_positive.get(name, (0, self.rows + at, float(values[at])))
-                self.not_positive[name] = (seen[0] + int(wrong.sum()), *seen[1:])
+                value = float(columns[rule.names[0]][at])
+                seen = self.broken.get(rule, (0, self.rows + at, value))
+                self.broken[rule] = (seen[0] + int(wrong.sum()), *seen[1:])
 
-    def _what(self, name: str) -> str:
-        return "standard deviation" if name in self.roles.std else "mean of counts"
+    @property
+    def endless(self) -> str | None:
+        """A column that is infinite and may be: the end of an interval that has none."""
+        return next((name for name in self.infinite if name in self._may_be_infinite), None)
+
+    @property
+    def _may_be_infinite(self) -> set[str]:
+        return {n for each in self.roles.predictions for n in each.endless} - set(self.roles.x)
 
     def judge(self, drop_nulls: bool) -> Dropped:
         """Raise where the table cannot be used, and say what is to be left out."""
@@ -115,17 +134,18 @@ class Survey:
                 count=dropped.rows,
             )
         for name, (count, first) in self.infinite.items():
+            if name in self._may_be_infinite:
+                continue
             raise NonFiniteError(
                 f"Column {name!r} of {self.label} is infinite in {count:,} of {self.rows:,} rows, the "
                 f"first in row {first:,} (counted from 0). Leave those rows out.",
                 count=count,
                 first_row=first,
             )
-        for name, (count, first, value) in self.not_positive.items():
+        for rule, (count, first, value) in self.broken.items():
             raise InputError(
-                f"Column {name!r} of {self.label} is a {self._what(name)} and must be positive: it is "
-                f"not in {count:,} of {self.rows:,} rows, the first {value:g} in row {first:,} (counted "
-                "from 0)."
+                f"Column {rule.names[0]!r} of {self.label} {rule.words}: it is not in {count:,} of "
+                f"{self.rows:,} rows, the first {value:g} in row {first:,} (counted from 0)."
             )
         left = self.rows - dropped.rows
         if left < MIN_ROWS:

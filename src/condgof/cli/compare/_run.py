@@ -8,9 +8,9 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 
-from condgof.cli.check import FORMS, Table, blame_model, silence, tell
+from condgof.cli.check import FORMS, Table, running, silence, tell
 from condgof.cli.compare._sides import Both, Side, both_loaded, common_roles
-from condgof.errors import CondgofError, InputError
+from condgof.errors import InputError
 from condgof.locate import DifferenceMap, compare_map
 from condgof.methods import Comparison, compare
 from condgof.null import check_alternative
@@ -95,19 +95,11 @@ def _compared(sample: Both, options: Options) -> tuple[Comparison, DifferenceMap
         "rng": options.seed,
         "engine": options.threads,
     }
-    try:
+    with running(a.model, b.model):
         result = compare(*sample.models, sample.x, sample.y, alternative=options.alternative, **settings)
         if options.quiet or "standard_error" not in result.details:  # a refuted model has no map
             return result, None
         return result, compare_map(*sample.models, sample.x, sample.y, **settings)
-    except CondgofError:
-        raise
-    except Exception as error:
-        for side in options.sides:
-            blamed = None if side.model is None else blame_model(error, side.model)
-            if blamed is not None:
-                raise blamed from error
-        raise
 
 
 def _print(

@@ -18,13 +18,13 @@ from condgof.cli.check import (
     Survey,
     Table,
     bound_to,
+    in_columns,
     load_model,
-    predicted,
     streamed,
     y_of,
 )
 from condgof.errors import CondgofError, InputError
-from condgof.models import ConditionalModel, columns
+from condgof.laws import ModelLike
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,17 @@ class Side:
 
     def roles(self, table: Table, x: Sequence[str], y: Sequence[str], levels: Sequence[str]) -> Roles:
         """Find the columns of this model, and of x and y, in the table."""
-        asked = Asked(x, y, self.mean, self.std, self.score, None, levels)
+        if not (self.mean or self.std or self.score or self.model):
+            own = f"--{self.letter}"
+            raise InputError(
+                f"There is no model {self.letter}. Name the columns with its predictions ({own}-mean "
+                f"and {own}-std or {own}-score), or a model to import ({own}-model package.module:name)."
+            )
+        asked = Asked(x, y, categorical=levels, mean=self.mean, std=self.std, score=self.score)
         with self.flags():
             return asked.resolve(table.label, table.names, self.model is not None)
 
-    def load(self, form: str, roles: Roles) -> ConditionalModel | None:
+    def load(self, form: str, roles: Roles) -> ModelLike | None:
         """Import the model, where it is to be imported."""
         if self.model is None:
             return None
@@ -69,7 +75,7 @@ class Side:
         try:
             yield
         except CondgofError as error:
-            text = str(error).replace(", --score, --prob or --count-mean)", " or --score)")
+            text = str(error)
             for word in ("mean", "std", "score", "model "):
                 text = text.replace(f"--{word}", f"--{self.letter}-{word}")
             error.args = (text, *error.args[1:])
@@ -113,7 +119,7 @@ class Both:
 
 def common_roles(first: Roles, second: Roles) -> tuple[Roles, Roles]:
     """Give both models the same x: what a pattern stands for leaves out the columns of both."""
-    taken = {*first.mean, *first.std, *first.score, *second.mean, *second.std, *second.score}
+    taken = {*first.predicted, *second.predicted}
     x = tuple(name for name in first.x if name in second.x)
     if not x:
         raise InputError(f"--x: every column that it stands for has another role ({', '.join(taken)}).")
@@ -125,23 +131,18 @@ def common_roles(first: Roles, second: Roles) -> tuple[Roles, Roles]:
 def both_loaded(
     table: Table,
     roles: tuple[Roles, Roles],
-    models: tuple[ConditionalModel | None, ConditionalModel | None],
+    models: tuple[ModelLike | None, ModelLike | None],
     drop_nulls: bool,
     say: Callable[[str], None],
 ) -> Iterator[Both]:
     """Read a table once for both models, or find it, for as long as a comparison takes."""
     first, second = roles
-    together = replace(
-        first,
-        mean=_each(first.mean, second.mean),
-        std=_each(first.std, second.std),
-        score=_each(first.score, second.score),
-    )
+    together = replace(first, predictions=(*first.predictions, *second.predictions))
     if table.paths and table.bytes_of(together.all) > STREAM_BYTES:
         text = [*first.categorical, *(name for name in first.x if table.is_text(name))]
         if not text:
-            with _streamed(table, together, roles, models, drop_nulls) as found:
-                yield found
+            with streamed(table, together, models, drop_nulls) as ((a, b), source, rows, dropped):
+                yield Both((a, b), source, None, rows, dropped, True)
             return
         say(
             f"reading {len(together.all)} columns into memory, because text columns such as {text[0]} "
@@ -150,15 +151,11 @@ def both_loaded(
     yield _whole(table, together, roles, models, drop_nulls)
 
 
-def _each(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*first, *second)))
-
-
 def _whole(
     table: Table,
     together: Roles,
     roles: tuple[Roles, Roles],
-    models: tuple[ConditionalModel | None, ConditionalModel | None],
+    models: tuple[ModelLike | None, ModelLike | None],
     drop_nulls: bool,
 ) -> Both:
     data = table.read(together)
@@ -166,43 +163,13 @@ def _whole(
     complete = survey.add(data)
     dropped = survey.judge(drop_nulls)
     kept = {name: values[complete] for name, values in data.items()} if dropped.rows else data
-    found = []
+    found: list[ModelLike] = []
     for own, model in zip(roles, models, strict=True):
         if model is None:
-            found.append(predicted(kept, own))
+            found.append(in_columns(own.predictions[0], kept))
         elif model.rows is None:
             found.append(model)
         else:
             found.append(bound_to(model, survey.rows, np.flatnonzero(complete)))
     x = Frame({name: kept[name] for name in together.x})
     return Both((found[0], found[1]), x, y_of(kept, together), len(x), dropped, False)
-
-
-@contextmanager
-def _streamed(
-    table: Table,
-    together: Roles,
-    roles: tuple[Roles, Roles],
-    models: tuple[ConditionalModel | None, ConditionalModel | None],
-    drop_nulls: bool,
-) -> Iterator[Both]:
-    # The models of columns are made below, one for each side: here, only rows are looked at.
-    with streamed(table, together, ConditionalModel(), drop_nulls) as (
-        _,
-        source,
-        _y,
-        _by,
-        rows,
-        dropped,
-    ):
-        found = []
-        for own, model in zip(roles, models, strict=True):
-            if model is None:
-                model = columns(score=own.score) if own.score else columns(mean=own.mean, std=own.std)
-            elif model.rows is not None and dropped.rows:
-                raise InputError(
-                    "A model that is bound to rows cannot be streamed beside rows that are left out. "
-                    "Write the table without missing values first, or pass predictions as columns."
-                )
-            found.append(model)
-        yield Both((found[0], found[1]), source, None, rows, dropped, True)

@@ -1,0 +1,451 @@
+"""Counts with a CDF: Poisson, negative binomial, binomial, and those with more or fewer zeros.
+
+Counts are cells of a common finite set: u = (y − location(x))/scale(x) is rounded to cells of an eighth,
+from −8 to 8; what lies beyond goes into the outermost. That is a function of y whose form depends on x
+alone, and so changes neither the hypothesis nor the level, and the probability of a cell is a difference
+of two values of the CDF: whatever the size of the counts, sums over their support are not needed. Where
+the scale is below 8 a cell holds at most one count, so that nothing is merged but far tails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from scipy.special import betainc, betaincc, betaln, gammaincc, gammaln, xlog1py, xlogy
+
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.errors import InputError, NumericalError
+from condgof.kernels import Block, Cells
+from condgof.laws._discrete import (
+    CellOutcomes,
+    Discrete,
+    Residuals,
+    SomeRows,
+    flat,
+    one_hot_less,
+    whole_numbers,
+)
+from condgof.laws._families import Values
+from condgof.laws._law import as_rows, check_levels
+from condgof.laws._parameters import Parametric, family
+
+#: From counts (n, m) to P(Y ≤ y | x), (n, m).
+Cdf: TypeAlias = Callable[[FloatArray], FloatArray]
+#: The smallest standard deviation that counts are measured in: a model may be certain of one value.
+LEAST_SCALE = 1e-6
+#: Cells of a standard deviation, and standard deviations to either side.
+FINENESS, REACH = 8, 8
+COUNT = 2 * FINENESS * REACH + 1
+#: Where the cells lie.
+POSITIONS = (np.arange(COUNT) - FINENESS * REACH) / FINENESS
+COUNTS = Cells(
+    (Block("counts", 0, COUNT, POSITIONS, distances=True),), "location and scale of the model, in cells"
+)
+
+
+def standardised(y: AnyArray, location: FloatArray, scale: FloatArray) -> FloatArray:
+    """Return u = (y − location)/scale, kept within the cells."""
+    return np.clip((y - location) / scale, -REACH, REACH)
+
+
+def cell_of(u: FloatArray) -> IntArray:
+    """Return the cell of each standardised count; half-way goes up."""
+    return np.floor(u * FINENESS + 0.5).astype(np.int64) + FINENESS * REACH
+
+
+def cell_probabilities(cdf: Cdf, location: FloatArray, scale: FloatArray) -> FloatArray:
+    """Return the probability of each cell, (n, COUNT)."""
+    # The last count below the lower edge of each cell but the first. Found by asking the cells
+    # themselves, so that rounding cannot put a count on one side of an edge here and the other there.
+    edges = (POSITIONS[1:] - 0.5 / FINENESS) * scale[:, None] + location[:, None]
+    last, cells = np.ceil(edges) - 1.0, np.arange(1, COUNT)
+
+    def own(y: FloatArray) -> IntArray:
+        return cell_of(standardised(y, location[:, None], scale[:, None]))
+
+    last += np.where(own(last + 1.0) < cells, 1.0, np.where(own(last) >= cells, -1.0, 0.0))
+    whole = np.diff(cdf(last), axis=1, prepend=0.0, append=1.0)
+    return np.maximum(whole, 0.0, out=whole)
+
+
+class Counts(Discrete):
+    """Counts with a CDF, in one column of y.
+
+    A subclass writes `_cdf`, `_bounds` and `mean_std` (or `location_scale`), and what else it has.
+    """
+
+    #: It takes any real numbers.
+    _cdf: Cdf
+
+    def _bounds(self) -> tuple[AnyArray, AnyArray]:
+        """Return the smallest and the largest count, which broadcast to (n,)."""
+        return np.array(0.0), np.array(np.inf)
+
+    def numbers(self, y: AnyArray) -> FloatArray:
+        return whole_numbers(y, *self._bounds(), self.name)
+
+    def cells(self, by: str) -> Cells:
+        return COUNTS
+
+    def residuals(self, y: AnyArray, by: str) -> Residuals:
+        y = self.numbers(y)
+        location, scale = (part[:, 0] for part in self.location_scale())
+        scale = np.maximum(scale, LEAST_SCALE)
+        u = standardised(y, location, scale)
+        p = cell_probabilities(self._cdf, location, scale)
+        if not (np.isfinite(u).all() and np.isfinite(p).all()):
+            bad = np.flatnonzero(~(np.isfinite(u) & np.isfinite(p).all(axis=1)))
+            raise NumericalError(
+                f"{self.name} has no finite mean, standard deviation or CDF in {len(bad)} of {len(y)} "
+                f"rows, the first in row {bad[0]} (counted from 0). Check the model there."
+            )
+        codes = cell_of(u)
+        outcomes = CellOutcomes(SomeRows(p), one_hot_less, COUNT, codes)
+        return Residuals(u[:, None], outcomes.of(codes), outcomes)
+
+    @property
+    def support(self) -> tuple[AnyArray, AnyArray]:
+        low, high = (end[:, None] if np.ndim(end) else end for end in self._bounds())
+        return low - 1.0, high + 1.0
+
+    def cdf(self, y: AnyArray) -> FloatArray:
+        return self._cdf(as_rows(flat(y)))[:, 0]
+
+    def cdf_grid(self, values: AnyArray) -> FloatArray:
+        return self._cdf(np.broadcast_to(np.ravel(values).astype(np.float64), (self.n, np.size(values))))
+
+    def quantile(self, levels: Any) -> FloatArray:
+        wanted = np.broadcast_to(check_levels(levels), (self.n, np.size(levels)))
+        location, scale = (part[:, :1] for part in self.location_scale())
+        return smallest_count(self._cdf, wanted, np.floor(location), np.maximum(np.ceil(scale), 1.0))
+
+
+def smallest_count(cdf: Cdf, wanted: FloatArray, start: FloatArray, step: FloatArray) -> FloatArray:
+    """Return the smallest count with cdf ≥ wanted, (n, m), searched from `start` (n, 1) in steps."""
+    low, high = (np.broadcast_to(start, wanted.shape).copy() for _ in range(2))
+    for k in range(64):
+        under, over = cdf(low) < wanted, cdf(high) >= wanted
+        if under.all() and over.all():
+            break
+        low, high = np.where(under, low, low - step * 2.0**k), np.where(over, high, high + step * 2.0**k)
+    while (high - low > 1.0).any():
+        middle = np.floor(0.5 * (low + high))
+        below = cdf(middle) < wanted
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return high
+
+
+class CountFamily(Parametric, Counts):
+    """A closed form; a subclass writes these functions of possible counts and parameters, (n, 1)."""
+
+    POSITIVE, SHARES = ("mean", "dispersion"), ("p", "inflation", "zero")
+
+    _log_pmf: Callable[[FloatArray, Values], FloatArray]
+    #: P(Y ≤ y).
+    _tail: Callable[[FloatArray, Values], FloatArray]
+    _draw: Callable[[np.random.Generator, Values], AnyArray]
+    #: Mean and variance.
+    _moments: Callable[[Values], tuple[FloatArray, FloatArray]]
+
+    def _most(self, p: Values) -> AnyArray:
+        """Return the largest count, (n, 1)."""
+        return np.array(np.inf)
+
+    def _bounds(self) -> tuple[AnyArray, AnyArray]:
+        most = self._most(self._at(self._size(), 1))
+        return np.array(0.0), most[:, 0] if most.ndim else most
+
+    def _cdf(self, y: FloatArray) -> FloatArray:
+        p = self._at(self._size(y), 1)
+        y, most = np.floor(y), self._most(p)
+        inside = np.clip(y, 0.0, most)
+        inside = np.where(np.isfinite(inside), inside, 0.0)
+        values = np.where(y < 0, 0.0, np.where(y >= most, 1.0, self._tail(inside, p)))
+        return np.clip(values, 0.0, 1.0)
+
+    def log_prob(self, y: AnyArray) -> FloatArray:
+        y = as_rows(flat(y))
+        p = self._at(self._size(y), 1)
+        possible = (y >= 0) & (y <= self._most(p)) & (y == np.floor(y))
+        return np.where(possible, self._log_pmf(np.where(possible, y, 0.0), p), -np.inf)[:, 0]
+
+    def sample(self, rng: np.random.Generator) -> FloatArray:
+        return np.asarray(self._draw(rng, self._at(self._size(), 1)), dtype=np.float64)
+
+    def mean_std(self) -> tuple[FloatArray, FloatArray]:
+        mean, variance = self._moments(self._at(self._size(), 1))
+        return np.array(mean), np.sqrt(variance)
+
+
+@family
+class Poisson(CountFamily):
+    """Poisson model of counts: p(y|x) = μ(x)^y exp(−μ(x)) / y!.
+
+    Parameters
+    ----------
+    mean : number, array (n,) or function of x
+        μ.
+
+    Examples
+    --------
+    >>> Poisson(mean=lambda x: x)(np.array([1.0])).cdf(np.array([0.0])).round(3)
+    array([0.368])
+    """
+
+    mean: Any
+
+    def _log_pmf(self, y: FloatArray, p: Values) -> FloatArray:
+        return np.asarray(xlogy(y, p[0]) - p[0] - gammaln(y + 1.0))
+
+    def _tail(self, y: FloatArray, p: Values) -> FloatArray:
+        return np.asarray(gammaincc(y + 1.0, p[0]))
+
+    def _draw(self, rng: np.random.Generator, p: Values) -> AnyArray:
+        return rng.poisson(p[0])
+
+    def _moments(self, p: Values) -> tuple[FloatArray, FloatArray]:
+        return p[0], p[0]
+
+
+@family
+class NegativeBinomial(CountFamily):
+    """Negative binomial model of counts: mean μ(x), variance μ + dispersion·μ².
+
+    Parameters
+    ----------
+    mean, dispersion : number, array (n,) or function of x
+        `dispersion` is what statsmodels calls alpha, and 1/size: near 0 it is a Poisson model.
+
+    Examples
+    --------
+    >>> mean, std = NegativeBinomial(mean=2.0, dispersion=0.5)(n=1).mean_std()
+    >>> mean[0, 0], std[0, 0]
+    (np.float64(2.0), np.float64(2.0))
+    """
+
+    mean: Any
+    dispersion: Any
+
+    def _log_pmf(self, y: FloatArray, p: Values) -> FloatArray:
+        mean, size = p[0], 1.0 / p[1]
+        # −size·log(1 + μ/size): log1p, because a small dispersion makes this the Poisson's −μ.
+        tail = -size * np.log1p(mean / size)
+        whole = -np.log(size + y) - betaln(size, y + 1.0)  # differences of gammaln would lose digits
+        return np.asarray(whole + xlogy(y, mean / (mean + size)) + tail)
+
+    def _tail(self, y: FloatArray, p: Values) -> FloatArray:
+        mean, size = p[0], 1.0 / p[1]
+        return np.asarray(betainc(size, y + 1.0, size / (mean + size)))
+
+    def _draw(self, rng: np.random.Generator, p: Values) -> AnyArray:
+        return rng.poisson(rng.gamma(1.0 / p[1], p[0] * p[1]))
+
+    def _moments(self, p: Values) -> tuple[FloatArray, FloatArray]:
+        return p[0], p[0] + p[1] * p[0] ** 2
+
+
+@family
+class Binomial(CountFamily):
+    """Binomial model of counts: y of `trials`(x), each with probability p(x).
+
+    Parameters
+    ----------
+    trials, p : number, array (n,) or function of x
+        How many trials, whole numbers, and the probability of each.
+
+    Examples
+    --------
+    >>> np.exp(Binomial(trials=2, p=0.5).log_prob(np.array([0.0, 1.0, 2.0]))).round(3)
+    array([0.25, 0.5 , 0.25])
+    """
+
+    trials: Any
+    p: Any
+
+    def _at(self, n: int, d_y: int) -> Values:
+        trials, p = super()._at(n, d_y)
+        bad = np.flatnonzero(~((trials >= 0) & (trials == np.floor(trials))))
+        if len(bad):
+            got = f"{trials[bad[0], 0]} in row {bad[0]}"
+            raise InputError(f"trials must be whole numbers from 0 on, got {got} (counted from 0).")
+        return trials, p
+
+    def _most(self, p: Values) -> AnyArray:
+        return p[0]
+
+    def _bounds(self) -> tuple[AnyArray, AnyArray]:
+        trials, p = (part[:, 0] for part in self._at(self._size(), 1))
+        # A probability of 0 or 1 leaves one count that can be.
+        return np.where(p == 1, trials, 0.0), np.where(p == 0, 0.0, trials)
+
+    def _log_pmf(self, y: FloatArray, p: Values) -> FloatArray:
+        trials, share = p
+        chosen = gammaln(trials + 1.0) - gammaln(y + 1.0) - gammaln(trials - y + 1.0)
+        return np.asarray(chosen + xlogy(y, share) + xlog1py(trials - y, -share))
+
+    def _tail(self, y: FloatArray, p: Values) -> FloatArray:
+        trials, share = p
+        return np.asarray(betaincc(y + 1.0, np.maximum(trials - y, 1e-300), share))
+
+    def _draw(self, rng: np.random.Generator, p: Values) -> AnyArray:
+        return rng.binomial(p[0].astype(np.int64), p[1])
+
+    def _moments(self, p: Values) -> tuple[FloatArray, FloatArray]:
+        return p[0] * p[1], p[0] * p[1] * (1.0 - p[1])
+
+
+class _OtherZeros(CountFamily):
+    """Counts of a family with a probability of zero of their own, which is the last parameter."""
+
+    #: The family, whose functions depend on parameters alone.
+    FORM: ClassVar[CountFamily]
+
+
+class _ZeroInflated(_OtherZeros):
+    """Zero with probability w, else of the family."""
+
+    def _log_pmf(self, y: FloatArray, p: Values) -> FloatArray:
+        with np.errstate(divide="ignore"):
+            other = np.log1p(-p[-1]) + self.FORM._log_pmf(y, p[:-1])
+            return np.where(y == 0, np.logaddexp(np.log(p[-1]), other), other)
+
+    def _tail(self, y: FloatArray, p: Values) -> FloatArray:
+        return p[-1] + (1.0 - p[-1]) * self.FORM._tail(y, p[:-1])
+
+    def _draw(self, rng: np.random.Generator, p: Values) -> FloatArray:
+        drawn = self.FORM._draw(rng, p[:-1])
+        return np.where(rng.random(drawn.shape) < p[-1], 0.0, drawn)
+
+    def _moments(self, p: Values) -> tuple[FloatArray, FloatArray]:
+        own, variance = self.FORM._moments(p[:-1])
+        mean = (1.0 - p[-1]) * own
+        return mean, (1.0 - p[-1]) * (variance + own**2) - mean**2
+
+
+class _Hurdle(_OtherZeros):
+    """Zero with probability π, else of the family given that it is not zero."""
+
+    def _bounds(self) -> tuple[AnyArray, AnyArray]:
+        zero = self._at(self._size(), 1)[-1][:, 0]
+        return np.where(zero > 0, 0.0, 1.0), np.array(np.inf)
+
+    def _zero(self, p: Values) -> FloatArray:
+        """Return the family's own probability of zero."""
+        return np.exp(self.FORM._log_pmf(np.zeros_like(p[-1]), p[:-1]))
+
+    def _log_pmf(self, y: FloatArray, p: Values) -> FloatArray:
+        with np.errstate(divide="ignore"):
+            other = np.log1p(-p[-1]) + self.FORM._log_pmf(y, p[:-1]) - np.log1p(-self._zero(p))
+            return np.where(y == 0, np.log(p[-1]), other)
+
+    def _tail(self, y: FloatArray, p: Values) -> FloatArray:
+        zero = self._zero(p)
+        return p[-1] + (1.0 - p[-1]) * (self.FORM._tail(y, p[:-1]) - zero) / (1.0 - zero)
+
+    def _draw(self, rng: np.random.Generator, p: Values) -> FloatArray:
+        crossed, zero = rng.random(p[-1].shape) >= p[-1], self._zero(p)
+        # A quantile of 1 has no end.
+        wanted = np.minimum(zero + (1.0 - zero) * (1.0 - rng.random(zero.shape)), 1.0 - 1e-15)
+        mean, variance = self.FORM._moments(p[:-1])
+
+        def tail(y: FloatArray) -> FloatArray:
+            return np.where(y < 0, 0.0, self.FORM._tail(np.maximum(y, 0.0), p[:-1]))
+
+        step = np.maximum(np.ceil(np.sqrt(variance)), 1.0)
+        drawn = smallest_count(tail, wanted, np.floor(mean), step)
+        return np.where(crossed, np.maximum(drawn, 1.0), 0.0)
+
+    def _moments(self, p: Values) -> tuple[FloatArray, FloatArray]:
+        own, variance = self.FORM._moments(p[:-1])
+        share = (1.0 - p[-1]) / (1.0 - self._zero(p))
+        return share * own, share * (variance + own**2) - (share * own) ** 2
+
+
+@family
+class ZeroInflatedPoisson(_ZeroInflated):
+    """Counts that are 0 with probability w(x), and else Poisson with mean μ(x).
+
+    Parameters
+    ----------
+    mean, inflation : number, array (n,) or function of x
+        μ, the mean of the Poisson part, and w, the probability of the extra zeros.
+
+    Examples
+    --------
+    >>> np.exp(ZeroInflatedPoisson(mean=1.0, inflation=0.5).log_prob(np.array([0.0]))).round(3)
+    array([0.684])
+    """
+
+    mean: Any
+    inflation: Any
+
+    FORM = object.__new__(Poisson)
+
+
+@family
+class ZeroInflatedNegativeBinomial(_ZeroInflated):
+    """Counts that are 0 with probability w(x), and else negative binomial.
+
+    Parameters
+    ----------
+    mean, dispersion, inflation : number, array (n,) or function of x
+        As in `NegativeBinomial`, and w, the probability of the extra zeros.
+
+    Examples
+    --------
+    >>> law = ZeroInflatedNegativeBinomial(mean=1.0, dispersion=1.0, inflation=0.5)
+    >>> np.exp(law.log_prob(np.array([0.0]))).round(3)
+    array([0.75])
+    """
+
+    mean: Any
+    dispersion: Any
+    inflation: Any
+
+    FORM = object.__new__(NegativeBinomial)
+
+
+@family
+class HurdlePoisson(_Hurdle):
+    """Counts that are 0 with probability π(x), and else Poisson with mean μ(x), given that y > 0.
+
+    Parameters
+    ----------
+    mean, zero : number, array (n,) or function of x
+        μ, the mean of the Poisson law before its zeros are cut off, and π, the probability of 0.
+
+    Examples
+    --------
+    >>> np.exp(HurdlePoisson(mean=1.0, zero=0.5).log_prob(np.array([0.0, 1.0]))).round(3)
+    array([0.5  , 0.291])
+    """
+
+    mean: Any
+    zero: Any
+
+    FORM = object.__new__(Poisson)
+
+
+@family
+class HurdleNegativeBinomial(_Hurdle):
+    """Counts that are 0 with probability π(x), and else negative binomial given that y > 0.
+
+    Parameters
+    ----------
+    mean, dispersion, zero : number, array (n,) or function of x
+        As in `NegativeBinomial`, before zeros are cut off, and π, the probability of 0.
+
+    Examples
+    --------
+    >>> law = HurdleNegativeBinomial(mean=1.0, dispersion=1.0, zero=0.2)
+    >>> np.exp(law.log_prob(np.array([0.0, 1.0]))).round(3)
+    array([0.2, 0.4])
+    """
+
+    mean: Any
+    dispersion: Any
+    zero: Any
+
+    FORM = object.__new__(NegativeBinomial)

@@ -1,0 +1,403 @@
+"""Out-of-fold predictions: the law of every row, by a fit that has not seen it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, NoReturn
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.errors import CondgofError, InputError, InputTypeError, MissingPackageError, ShapeError
+from condgof.kernels import Cells
+from condgof.laws import fits
+from condgof.laws._as_model import as_model
+from condgof.laws._cells import Intervals, Quantiles
+from condgof.laws._classes import Classes, Probabilities
+from condgof.laws._columns import Columns
+from condgof.laws._discrete import FULL, CellOutcomes, Discrete, Residuals, SomeRows
+from condgof.laws._draws import RowDraws
+from condgof.laws._functions import signature_of
+from condgof.laws._known import Bins
+from condgof.laws._law import Joined, Law, Model
+from condgof.laws._parameters import Parameter, Parametric
+from condgof.sample import RngLike, Seed, Use, check_rows, read_groups, take_rows
+
+#: Laws whose arrays of two dimensions or more have one row an observation.
+ROWWISE = (RowDraws, Quantiles, Intervals, Bins)
+#: The rows that a fit is made on, and those that are held out.
+Fold = tuple[IntArray, IntArray]
+#: Laws of some rows each, with the numbers of these rows: each row once.
+Parts = Sequence[tuple[IntArray, Law]]
+
+
+def accepts(function: Callable[..., Any], name: str) -> bool:
+    """Whether a function has a parameter of this name."""
+    signature = signature_of(function)
+    return signature is not None and name in signature.parameters
+
+
+@dataclass(frozen=True, eq=False)
+class Fitter:
+    """A user's `fit`, (x, y) → model, called so that x and y cannot be swapped silently."""
+
+    fit: Callable[..., Any]
+    #: How it spells x and y, in whatever order; () where they are passed by position.
+    names: tuple[str, ...]
+    #: Whether it takes an rng.
+    seeded: bool
+
+    @classmethod
+    def of(cls, fit: Any) -> Fitter:
+        """Check that `fit` can be called, and look at its parameters."""
+        if isinstance(fit, type) or not callable(fit) or isinstance(fit, (Law, Model, Columns)):
+            what = f"the class {fit.__name__}" if isinstance(fit, type) else type(fit).__name__
+            raise InputTypeError(
+                f"fit must be a function (x, y) → model, such as condgof.fits.ols(), got {what}. "
+                "For a scikit-learn estimator pass condgof.fits.sklearn(estimator)."
+            )
+        signature = signature_of(fit)
+        if signature is None:
+            return cls(fit, (), False)
+        parameters = signature.parameters.values()
+        by_name = {p.name.lower(): p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY}
+        names = (by_name["x"], by_name["y"]) if {"x", "y"} <= set(by_name) else ()
+        found = cls(fit, names, "rng" in signature.parameters)
+        try:
+            found._call(signature.bind, None, None, None)
+        except TypeError as error:
+            name = getattr(fit, "__name__", type(fit).__name__)
+            raise InputTypeError(
+                f"fit must be a function (x, y) → model, and {name}{signature} cannot be called with x "
+                f"and y ({error}). Where it makes such a function, as those of condgof.fits do, call it "
+                f"first: {name}(...)."
+            ) from error
+        return found
+
+    def __call__(self, x: Any, y: Any, rng: np.random.Generator) -> Any:
+        return self._call(self.fit, x, y, rng)
+
+    def _call(self, function: Callable[..., Any], x: Any, y: Any, rng: Any) -> Any:
+        options = {"rng": rng} if self.seeded else {}
+        if self.names:
+            return function(**dict(zip(self.names, (x, y), strict=True)), **options)
+        return function(x, y, **options)
+
+
+@dataclass(frozen=True, eq=False)
+class Folds(Joined):
+    """Laws of some rows each, put together where no closed form holds them all."""
+
+    laws: Parts
+
+    @property
+    def rows(self) -> int | None:
+        return sum(len(rows) for rows, _ in self.laws)
+
+    def parts(self) -> Iterator[tuple[Any, Law]]:
+        yield from self.laws
+
+    def take(self, rows: IntArray) -> Folds:
+        fold, place = np.empty((2, self.n), np.int64)
+        for k, (own, _) in enumerate(self.laws):
+            fold[own], place[own] = k, np.arange(len(own))
+        rows = np.arange(self.n)[rows]
+        chosen = ((k, np.flatnonzero(fold[rows] == k)) for k in range(len(self.laws)))
+        taken = [(at, self.laws[k][1].take(place[rows[at]])) for k, at in chosen if len(at)]
+        return replace(self, laws=taken)
+
+    def can(self, ability: str) -> bool:
+        return all(law.can(ability) for _, law in self.laws)
+
+    def lacks(self, ability: str) -> NoReturn:
+        next((law for _, law in self.laws if not law.can(ability)), self.first).lacks(ability)
+
+    @property
+    def support(self) -> tuple[AnyArray, AnyArray]:
+        ends = [law.support for _, law in self.laws]
+        width = max(np.atleast_2d(end).shape[1] for pair in ends for end in pair)
+        low, high = np.empty((2, self.n, width))
+        for (rows, _), pair in zip(self.laws, ends, strict=True):
+            low[rows], high[rows] = pair
+        return low, high
+
+
+class DiscreteFolds(Folds, Discrete):
+    """The same where y is discrete, and all laws have the same cells."""
+
+    def numbers(self, y: AnyArray) -> FloatArray:
+        return np.asarray(self._at("numbers", y))
+
+    def cells(self, by: str) -> Cells:
+        return self.first.cells(by)  # type: ignore[attr-defined, no-any-return]
+
+    def residuals(self, y: AnyArray, by: str) -> Residuals:
+        y = self._checked(y)
+        found = [law.residuals(y[rows], by) for rows, law in self.laws]
+        u, values = (
+            _placed(self.laws, [r.u for r in found]),
+            _placed(self.laws, [r.values for r in found]),
+        )
+        cells = [r.outcomes for r in found if isinstance(r.outcomes, CellOutcomes)]
+        if len(cells) < len(found):  # y cannot be drawn anew from what is known
+            return Residuals(u, values)
+        p = _placed(self.laws, [c.probabilities for c in cells])
+        observed = _placed(self.laws, [c.observed for c in cells])
+        return Residuals(u, values, replace(cells[0], rows=SomeRows(p), observed=observed))
+
+    def remarks(self, y: AnyArray) -> tuple[str, ...]:
+        y = np.asarray(y)
+        said = (law.remarks(y[rows]) for rows, law in self.laws)  # type: ignore[attr-defined]
+        return tuple(dict.fromkeys(remark for remarks in said for remark in remarks))
+
+
+def join(laws: Parts) -> Law:
+    """Put laws together, in the order of their rows: one closed form where they are of one family."""
+    first = laws[0][1]
+    whole: Law | None = None
+    if all(type(law) is type(first) for _, law in laws):
+        if isinstance(first, Parametric):
+            whole = _one_family(laws)
+        elif isinstance(first, Probabilities):
+            whole = _one_table(laws)
+        elif isinstance(first, ROWWISE):
+            whole = _one_array(laws)
+    if whole is None:
+        kinds = [_kind(law) for _, law in laws]
+        odd = next((k for k, kind in enumerate(kinds) if kind != kinds[0]), None)
+        if odd is not None:
+            raise InputError(
+                f"Fold 1 gives a law of {kinds[0]}, and fold {odd + 1} of {kinds[odd]}, which cannot be "
+                "put together. Let fit return one kind of model."
+            )
+        whole = (DiscreteFolds if first.discrete else Folds)(laws)
+    notes = dict.fromkeys(note for _, law in laws for note in law.notes)
+    return whole.noted(*(note for note in notes if note not in whole.notes))
+
+
+def _kind(law: Law) -> str:
+    """Say what y is to a law, the same for laws that can be put together."""
+    if not isinstance(law, Discrete):
+        return "a continuous y"
+    cells = law.cells(FULL)
+    return f"a discrete y ({cells.words}: {cells.width})"
+
+
+def _one_family(laws: Parts) -> Law | None:
+    """Join closed forms, parameter by parameter; None where their shapes differ."""
+    first, parameters = laws[0][1], {}
+    assert isinstance(first, Parametric)
+    if not all(_same_form(first, law) for _, law in laws):
+        return None
+    for name, own in first._parameters().items():
+        values = [law._parameters()[name].value for _, law in laws]  # type: ignore[attr-defined]
+        if all(value.ndim <= own.plain and np.array_equal(value, values[0]) for value in values):
+            continue  # one value for all rows
+        if own.plain and not all(value.ndim for value in values):
+            return None  # a number that serves all components
+        joined = _by_row(laws, values, own.plain)
+        if joined is None:
+            return None
+        parameters[name] = Parameter(name, joined, own.plain)
+    return first._with(parameters, sum(len(rows) for rows, _ in laws))
+
+
+def _same_form(one: Law, other: Law) -> bool:
+    """Whether two closed forms differ in their parameters only: not std in one and cov in the other."""
+    a, b = ({k: v for k, v in vars(law).items() if k not in ("_rows", "notes")} for law in (one, other))
+    return a.keys() == b.keys() and all(
+        isinstance(b[k], Parameter) if isinstance(v, Parameter) else bool(v is b[k] or v == b[k])
+        for k, v in a.items()
+    )
+
+
+def _one_array(laws: Parts) -> Law | None:
+    """Join laws that are arrays; None where their shapes or levels differ."""
+    first: Any = laws[0][1]
+    found: dict[str, Any] = {}
+    for name in (field.name for field in fields(first)):
+        values = [np.asarray(getattr(law, name)) for _, law in laws]
+        if name == "ids":
+            found[name] = np.arange(sum(len(rows) for rows, _ in laws))
+        elif values[0].ndim > 1:
+            found[name] = _by_row(laws, values, 1)
+            if found[name] is None:
+                return None
+        elif not all(np.array_equal(value, values[0]) for value in values):
+            return None
+    return replace(first, **found)  # type: ignore[no-any-return]
+
+
+def _by_row(laws: Parts, values: Sequence[AnyArray], plain: int) -> AnyArray | None:
+    """Join arrays; those of more than `plain` dimensions have rows. None where their shapes differ."""
+    parts = [value if value.ndim > plain else value[None] for value in values]
+    if len({part.shape[1:] for part in parts}) > 1:
+        return None
+    return _placed(laws, parts)
+
+
+def _placed(laws: Parts, parts: Iterable[Any]) -> AnyArray:
+    """Put arrays of the laws' rows, or of one row for them all, together in the order of the rows."""
+    arrays, n = [np.asarray(part) for part in parts], sum(len(rows) for rows, _ in laws)
+    whole = np.empty((n, *arrays[0].shape[1:]), np.result_type(*arrays))
+    for (rows, _), part in zip(laws, arrays, strict=True):
+        whole[rows] = part
+    return whole
+
+
+def _one_table(laws: Parts) -> Law:
+    """Join class probabilities over all classes; those that a fold did not know have probability 0."""
+    tables = [law for _, law in laws if isinstance(law, Probabilities)]
+    labels = [law.classes.labels for law in tables]
+    first = tables[0]
+    if all(np.array_equal(own, labels[0]) for own in labels):
+        classes = first.classes
+    elif len({law.classes.numeric for law in tables}) > 1:
+        raise InputError("Some folds call the classes by numbers, and some by names.")
+    else:
+        union = np.unique(np.concatenate(labels))
+        complete = next((own for own in labels if len(own) == len(union)), None)
+        if first.ordered and complete is None and not first.classes.numeric:
+            raise InputError("No fold has all of the ordered classes, so that their order is not known.")
+        classes = Classes(union if complete is None else complete)
+    values = np.zeros((sum(len(rows) for rows, _ in laws), len(classes.labels)))
+    for (rows, _), law in zip(laws, tables, strict=True):
+        values[np.ix_(rows, classes.find(law.classes.labels))] = law.values
+    return Probabilities(values, classes, first.ordered)
+
+
+def crossfit(
+    fit: Any,
+    x: Any,
+    y: Any,
+    *,
+    folds: int | Iterable[tuple[Any, Any]] = 5,
+    groups: Any = None,
+    rng: RngLike = None,
+) -> Law:
+    """Out-of-fold law of every row, for people who cannot set rows aside for a test.
+
+    The rows are divided into K folds. Each fold is predicted by a model that was fitted on the other
+    ones, so that no row is held against a fit that has seen it, and all rows serve in the test:
+    ``cg.check(cg.crossfit(fit, x, y), x, y)``. The law has all n rows, in the order of x, and is of the
+    family of the fits where that is one for all.
+
+    What is tested is this *way of fitting*, with (K − 1)/K of the rows, and not one model: a model
+    fitted on all rows is a little better than each of the K. Estimation error is part of what is tested,
+    as in any test on rows set aside; whether the *family* holds the truth, estimation error apart, is
+    what `composite` asks.
+
+    The evidence of different folds is weakly dependent (a row's own y is in the fits of all other
+    folds), and the tests take it as independent. What a fit can follow cancels over the folds (where
+    noise lifts the y of one, it lifts the predictions of the others), so that a test is conservative.
+    Measured, `adaptive` on lines fitted to lines, 5 folds, 1,000 samples each of 60 to 200 rows and 1 to
+    10 columns: rejected in at most 0.006 of them at α = 0.05. Even so it sees more than half of the rows
+    held against a fit of the other half: 0.59 against 0.55 for a missing square, 0.72 against 0.61 for a
+    spread that grows (n = 200, 200 samples).
+
+    Parameters
+    ----------
+    fit : callable or scikit-learn estimator
+        (x, y) → model, or (x, y, rng) → model: those of `condgof.fits`, or any function whose result
+        `as_model` takes. It gets rows of x and y in the containers that were passed. An estimator, which
+        is never changed, is cloned and fitted as `condgof.fits.sklearn` does.
+    x, y : array_like or frame of shape (n,) or (n, d)
+        Covariates and responses.
+    folds : int or iterable of (train, test)
+        How many folds, drawn with `rng`; or the row numbers of each, as scikit-learn's splitters yield
+        them: every row must be held out exactly once.
+    groups : array_like of shape (n,) or str, optional
+        The group of each row, or the name of a column of x: rows of a group are in the same fold. Pass
+        it where rows of a group are alike (patients, stations): else a fit has seen a row's likes.
+    rng : int, numpy.random.Generator or None
+        For the folds, and for fits that take an rng.
+
+    Examples
+    --------
+    >>> import condgof as cg
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(-2, 2, 300)
+    >>> y = x + rng.normal(size=300)
+    >>> law = cg.crossfit(cg.fits.ols(), x, y, rng=1)
+    >>> cg.adaptive(law, x, y, rng=1).reject()
+    False
+    >>> law = cg.crossfit(cg.fits.ols(), x, x**2 + y, rng=1)    # a line cannot fit a square
+    >>> cg.adaptive(law, x, x**2 + y, rng=1).reject()
+    True
+    """
+    if not callable(fit) and hasattr(fit, "fit") and hasattr(fit, "predict"):
+        fit = fits.sklearn(fit)
+    fitter, seed = Fitter.of(fit), Seed.of(rng)
+    x, y = (data if hasattr(data, "shape") else np.asarray(data) for data in (x, y))
+    n = len(y)
+    check_rows(x, y, len(x), n)
+    numbers = None if groups is None else read_groups(groups, x, n)
+    drawn = isinstance(folds, (int, np.integer)) and not isinstance(folds, bool)
+    split = _drawn(folds, n, numbers, seed) if drawn else _given(folds, n, numbers)
+    laws = []
+    for k, (train, test) in enumerate(split):
+        try:
+            own = seed.stream(Use.REPLICATE, k, 1)
+            model = as_model(fitter(take_rows(x, train), take_rows(y, train), own))
+            if model.rows is not None:
+                raise InputTypeError(
+                    f"fit returned predictions for {model.rows} rows. Return a model, which can be "
+                    "asked at other rows of x: a fitted object, or condgof.models.Model(f), f(x) → law."
+                )
+            laws.append((test, model(take_rows(x, test), len(test))))
+        except (MissingPackageError, MemoryError):
+            raise  # the machine's fault, and not this fold's
+        except Exception as error:  # users' fits raise anything
+            kind = InputTypeError if isinstance(error, InputTypeError) else InputError
+            told = str(error) if isinstance(error, CondgofError) else f"{type(error).__name__}: {error}"
+            which = f"Fold {k + 1} of {len(split)} ({len(train)} rows to fit, {len(test)} held out)"
+            raise kind(f"{which} failed: {told}") from error
+    said = f"predictions are those of {len(split)} fits, each of rows that it has not seen"
+    return join(laws).noted(said)
+
+
+def _drawn(folds: Any, n: int, groups: IntArray | None, seed: Seed) -> list[Fold]:
+    """Divide rows, or groups of them, at random into folds of about equal size."""
+    units, what = (n, "rows") if groups is None else (int(groups.max()) + 1, "groups")
+    if not 2 <= folds <= units:
+        raise InputError(f"folds must be between 2 and the number of {what}, {units}, got {folds}.")
+    order = seed.stream(Use.SPLIT).permutation(units)
+    fold = np.empty(units, np.int64)
+    fold[order] = np.arange(units) % folds
+    if groups is not None:
+        sizes, filled = np.bincount(groups), np.zeros(folds)
+        for group in order[np.argsort(-sizes[order], kind="stable")]:  # the largest first
+            fold[group] = int(np.argmin(filled))
+            filled[fold[group]] += sizes[group]
+        fold = fold[groups]
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(int(folds))]
+
+
+def _given(folds: Any, n: int, groups: IntArray | None) -> list[Fold]:
+    """Check folds that a user passes."""
+    hint = "folds must be a number, or pairs (train, test) of row numbers"
+    if isinstance(folds, (str, bytes, bool)) or not isinstance(folds, Iterable):
+        raise InputTypeError(f"{hint}, got {folds!r}.")
+    found, held = [], np.zeros(n, np.int64)
+    units, what = (np.arange(n), "Rows") if groups is None else (groups, "Groups")
+    for k, pair in enumerate(folds):
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise InputTypeError(f"{hint}, got {pair!r} as fold {k + 1}.")
+        train, test = (np.asarray(rows) for rows in pair)
+        for rows in (train, test):
+            if rows.ndim != 1 or rows.dtype.kind not in "iu" or not len(rows):
+                raise InputTypeError(f"{hint}; those of fold {k + 1} are of {rows.dtype}, {rows.shape}.")
+            if rows.min() < 0 or rows.max() >= n:
+                raise ShapeError(f"Rows of fold {k + 1} must be numbers from 0 to {n - 1}.")
+        if np.isin(units[test], units[train]).any():
+            raise InputError(f"{what} of fold {k + 1} are held out and fitted on: keep them apart.")
+        np.add.at(held, test, 1)
+        found.append((train, test))
+    wrong = np.flatnonzero(held != 1)
+    if len(wrong):
+        raise InputError(
+            f"Every row must be held out exactly once, and {len(wrong)} of {n} are not: row {wrong[0]} "
+            f"(counted from 0) is in {held[wrong[0]]} folds. Leave those of none out of x and y."
+        )
+    return found

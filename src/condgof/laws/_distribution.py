@@ -1,0 +1,580 @@
+"""Distribution objects of torch and NumPyro, which name families alike: closed forms, and the rest.
+
+A closed form gives scores in double precision from a model in single precision, normal scores for many
+columns of y, and draws from a NumPy generator. What has none is asked for whatever else it offers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.errors import DerivativeError, InputError, InputTypeError, ShapeError, UnsupportedModelError
+from condgof.laws._classes import Probabilities, bernoulli, probabilities
+from condgof.laws._counts import Binomial, NegativeBinomial, Poisson
+from condgof.laws._discrete import Discrete
+from condgof.laws._families import Beta, Exponential, Gamma, Laplace, StudentT, Uniform
+from condgof.laws._law import Batched, Law, Model, as_rows, tail_scores
+from condgof.laws._library import named_method
+from condgof.laws._mixture import NormalMixture
+from condgof.laws._normal import Normal
+from condgof.laws._parameters import Parameter
+from condgof.sample import as_numbers
+
+#: Whose class names can be trusted.
+LIBRARIES = ("torch.distributions", "numpyro.distributions")
+#: Wrappers that leave the parameters of what they wrap as they are.
+WRAPPERS = ("Independent", "ExpandedDistribution")
+#: Families with independent columns: ours, and their names for its parameters.
+COLUMNWISE: dict[str, tuple[Callable[..., Law], dict[str, str]]] = {
+    "Normal": (Normal, {"mean": "loc", "std": "scale"}),
+    "StudentT": (StudentT, {"df": "df", "loc": "loc", "scale": "scale"}),
+    "Laplace": (Laplace, {"loc": "loc", "scale": "scale"}),
+    "Gamma": (Gamma, {"shape": "concentration", "rate": "rate"}),
+    "Exponential": (Exponential, {"rate": "rate"}),
+    "Beta": (Beta, {"a": "concentration1", "b": "concentration0"}),
+    "Uniform": (Uniform, {"low": "low", "high": "high"}),
+}
+#: Discrete families: how to make ours with a function that reads a parameter by its name, as (n,).
+COUNTS: dict[str, Callable[[Callable[[str], FloatArray]], Discrete]] = {
+    "Poisson": lambda read: Poisson(mean=read("rate")),
+    "Binomial": lambda read: Binomial(trials=read("total_count"), p=read("probs")),
+    "Bernoulli": lambda read: bernoulli(read("probs")),
+    # torch counts successes of probability p before so many failures.
+    "NegativeBinomial": lambda read: NegativeBinomial(
+        mean=read("total_count") * read("probs") / (1.0 - read("probs")),
+        dispersion=1.0 / read("total_count"),
+    ),
+    "GammaPoisson": lambda read: NegativeBinomial(
+        mean=read("concentration") / read("rate"), dispersion=1.0 / read("concentration")
+    ),
+}
+#: NumPyro's names for the same.
+COUNTS |= {name + how: COUNTS[name] for name in ("Binomial", "Bernoulli") for how in ("Probs", "Logits")}
+COUNTS |= {f"NegativeBinomial{how}": COUNTS["GammaPoisson"] for how in ("Probs", "Logits", "2")}
+CATEGORICAL = ("Categorical", "CategoricalProbs", "CategoricalLogits")
+#: What `TensorLaw` may lack.
+OPTIONAL = ("cdf", "sf", "normal_scores", "mean_std", "location_scale", "sample")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Network:
+    """A model of another library: a function from x to the law there, evaluated in batches."""
+
+    #: The library and what its maker of models takes, for messages.
+    LIBRARY: ClassVar[str]
+    TAKES: ClassVar[str]
+    ADVICE: ClassVar[str] = Batched.advice
+    #: Rows of a batch; what a network keeps of them is a few megabytes.
+    size: int = 8192
+    #: x → distribution, or (y, x) → log-density.
+    make: Callable[[Any], Any] | None = None
+    density: Callable[[Any, Any], Any] | None = None
+
+    def __post_init__(self) -> None:
+        size = self.size
+        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
+            raise InputError(f"batch_size must be a positive integer, got {size!r}.")
+
+    def session(self) -> AbstractContextManager[Any]:
+        """Open a context that leaves everything as it was found, whatever happens inside."""
+        return nullcontext()
+
+    def native(self, array: AnyArray) -> Any:
+        """Turn a NumPy array into a tensor."""
+        raise NotImplementedError
+
+    def law(self, x: Any, n: int) -> Law:
+        """Return the law of the n rows of one batch."""
+        raise NotImplementedError
+
+    def log_prob(self, law: TensorLaw, y: AnyArray) -> FloatArray:
+        """Return the log-density as the library computes it, (n,)."""
+        raise NotImplementedError
+
+    def score(self, law: TensorLaw, y: AnyArray) -> AnyArray:
+        """Return its gradient in the shape of y."""
+        raise NotImplementedError
+
+    def draw(self, law: TensorLaw, rng: np.random.Generator, shape: tuple[Any, ...]) -> Any:
+        """Return a tensor of draws; `shape` is what the distribution's ``sample`` gets."""
+        raise NotImplementedError
+
+    def at(self, x: Any) -> Network:
+        """Return the network with what only x can tell of it."""
+        return self
+
+    def __call__(self, x: Any, n: int) -> Law:
+        """Return the law at the n rows of x: what a `Model` asks for."""
+        if x is not None and not isinstance(x, np.ndarray):
+            advice = "A network takes numbers: encode text columns first, or pass numeric columns."
+            x = as_numbers(x, "x", advice=advice)
+        law = self.at(x).over(x, n)
+        return law.joined() if law.first.discrete else law
+
+    def over(self, x: Any, n: int) -> NetworkLaw:
+        """Return the law that is evaluated batch by batch."""
+        return NetworkLaw(self.law, x, n, int(self.size), self.session, self.ADVICE)
+
+    def law_of(self, dist: Any, x: Any, n: int) -> Law:
+        """Return the law of a distribution for n rows: a closed form, or what it can do by itself."""
+        check_distribution(dist)
+        law = TensorLaw(self, dist, x, n)
+        closed = closed_form(dist, law.layout)
+        return law if closed is None else closed(None, n)
+
+    def model(self, **changes: Any) -> Model:
+        """Return the model of this network, with some fields changed."""
+        name = f"The {self.LIBRARY} model"
+        return Model(replace(self, **changes), name, conditional=False, batched=True)
+
+    def model_of(self, given: Any, method: str | None, y: str | None, x: str | None) -> Model:
+        """Return the model of an object with a log-density, or of a function x → distribution."""
+        maker, named = f"from_{self.LIBRARY.lower()}", (method, y, x) != (None, None, None)
+        if named or callable(getattr(type(given), "log_prob", None)):
+            return self.model(density=named_method(given, method or "log_prob", y, x, maker))
+        if not callable(given):
+            raise InputTypeError(f"{maker} takes {self.TAKES}, got {type(given).__name__}.")
+        return self.model(make=given)
+
+
+class NetworkLaw(Batched):
+    """The law of a network, batch by batch."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "first"}
+
+    def score_and_error(self, y: AnyArray) -> tuple[AnyArray, AnyArray | None]:
+        found = super().score_and_error(y)
+        # One or two rows may lie at a mode.
+        if len(y) > 2 and not found[0].any() and isinstance(self.first, TensorLaw):
+            refuse_flat("is flat at every row")
+        return found
+
+    def joined(self) -> Law:
+        """Return the law of a discrete y at all rows as one that needs no network."""
+
+        def table(law: Any, rows: Any) -> Any:
+            if isinstance(law, Probabilities):
+                return law.values
+            return np.column_stack([parameter.value for parameter in law._parameters().values()])
+
+        first: Any = self.first
+        whole = self._gather(table)
+        self._check_alone(table, whole)
+        if isinstance(first, Probabilities):
+            return replace(first, values=whole)
+        law: Law = type(first)(**dict(zip(first._parameters(), whole.T, strict=True)))
+        return law(None, self.count)
+
+
+@dataclass(frozen=True, eq=False)
+class TensorLaw(Law):
+    """What a distribution of another library says of y at some rows; asked inside a session only."""
+
+    network: Network
+    #: Has ``log_prob(y)``, and more or less else; None where the log-density is all there is.
+    dist: Any
+    x: Any
+    count: int
+
+    @property
+    def rows(self) -> int | None:
+        return self.count
+
+    @property
+    def name(self) -> str:
+        return "A model known by its log-density" if self.dist is None else type(self.dist).__name__
+
+    def take(self, rows: IntArray) -> Law:
+        return self.network.law(None if self.x is None else self.x[rows], len(rows))
+
+    @cached_property
+    def layout(self) -> Layout | None:
+        """How its dimensions stand for rows and columns; None for an object that does not tell."""
+        if hasattr(self.dist, "batch_shape") and hasattr(self.dist, "event_shape"):
+            return Layout.of(self.dist, self.count)
+        return None
+
+    def can(self, ability: str) -> bool:
+        return ability in self.abilities if ability in OPTIONAL else super().can(ability)
+
+    @cached_property
+    def abilities(self) -> set[str]:
+        """What it can do beyond its density: found by trying, on a draw of its own."""
+        if self.layout is None:
+            return {"normal_scores"} if hasattr(self.dist, "normal_scores") else set()
+        able, y = set(), np.zeros((self.count, self.layout.d_y))
+        with self.network.session():
+            with suppress(Exception):  # no sampler, or one that is called otherwise
+                y = self._drawn(self.layout, np.random.default_rng(0))
+                able.add("sample")
+            with suppress(ValueError):  # a value that the library refuses
+                if self._normal_scores(y) is not None:
+                    able.add("normal_scores")
+                if self.layout.d_y == 1 and self._cdf(y) is not None:
+                    able |= {"cdf", "sf"}
+            moments = self._moments()
+            if moments is not None and all(np.isfinite(part).all() for part in moments):
+                able |= {"mean_std", "location_scale"}
+        return able
+
+    def score(self, y: AnyArray) -> AnyArray:
+        return self.network.score(self, y)
+
+    def log_prob(self, y: AnyArray) -> FloatArray:
+        return self.network.log_prob(self, y)
+
+    def log_density(self, y: Any) -> Any:
+        """Return log p(y|x) of a tensor (n, d_y) or (n,), as a tensor (n,)."""
+        check_distribution(self.dist)
+        if hasattr(y, "astype") and is_discrete(self.dist):  # JAX looks classes up by whole numbers
+            y = y.astype(int)
+        if self.layout is None:
+            return check_rowwise(self.dist.log_prob(y), self.count)
+        layout = Layout.of(self.dist, self.count, 1 if y.ndim == 1 else int(y.shape[1]))
+        values = self.dist.log_prob(y.reshape(layout.shape))
+        want = layout.batch or (self.count,)
+        if tuple(values.shape) != want:
+            raise ShapeError(f"log_prob returned shape {tuple(values.shape)}, expected {want}.")
+        return values.reshape(self.count, -1).sum(1)
+
+    def _tensor(self, y: AnyArray) -> Any:
+        """Return y in the shape in which the distribution takes it."""
+        y = as_rows(y)
+        return self.network.native(y).reshape(Layout.of(self.dist, self.count, y.shape[1]).shape)
+
+    def cdf(self, y: AnyArray) -> FloatArray:
+        d_y = as_rows(y).shape[1]
+        if d_y != 1:
+            raise UnsupportedModelError(f"A cdf is there for d_y = 1 only, and y has {d_y} columns.")
+        values = self._cdf(y)
+        if values is None:
+            self.lacks("cdf")
+        return values[:, 0]
+
+    def cdf_grid(self, values: AnyArray) -> FloatArray:
+        # A network is evaluated once a row, not once a row and value.
+        return np.stack([self.cdf(np.full(self.count, value)) for value in np.ravel(values)], axis=1)
+
+    def _cdf(self, y: AnyArray) -> FloatArray | None:
+        """Return the CDF of each coordinate, (n, d_y), where coordinates are independent."""
+        part, layout = unwrapped(self.dist), self.layout
+        if layout is None or not hasattr(part, "cdf"):
+            return None
+        kind, mixed = family(part), family(part) == "MixtureSameFamily"
+        if layout.d_y > 1 and (kind is None or (mixed and layout.event)):
+            return None  # columns are not independent, or who knows what a user's own class means
+        value = self._tensor(y)
+        if hasattr(value, "double") and kind not in (None, "TransformedDistribution"):
+            value = value.double()  # torch's own formulas take any precision, and tails need it
+        axis = len(layout.batch or (1,))  # that of the components of a mixture
+        if mixed:
+            value = value.reshape(*value.shape[:axis], 1, *layout.event)
+        try:
+            found = doubles((unwrapped(part.component_distribution) if mixed else part).cdf(value))
+        except NotImplementedError:
+            return None
+        if mixed:
+            found = (mixture_weights(part) * found.reshape(found.shape[: axis + 1])).sum(axis=-1)
+        whole = found.size == self.count * layout.d_y
+        return found.reshape(self.count, layout.d_y) if whole else None
+
+    def normal_scores(self, y: AnyArray) -> FloatArray:
+        values = self._normal_scores(y)
+        if values is None:
+            self.lacks("normal_scores")
+        return values
+
+    def _normal_scores(self, y: AnyArray) -> FloatArray | None:
+        """Return u, standard normal under the model, by a flow's inverse or by independent CDFs."""
+        if hasattr(self.dist, "normal_scores"):
+            own = self.dist.normal_scores(self.network.native(as_rows(y)))
+            return None if own is None else doubles(own)
+        found = self._pulled_back(y)
+        if found is not None:
+            return found
+        lower = self._cdf(y)
+        if lower is None:
+            return None
+        # A CDF that rounds to 1 is no farther out than its precision can tell.
+        least = 2.0**-25 if (lower.astype(np.float32) == lower).all() else 2.0**-54
+        return tail_scores(lower, np.maximum(1.0 - lower, least))
+
+    def _pulled_back(self, y: AnyArray) -> FloatArray | None:
+        """Return the normal scores of the base distribution of a flow, or None."""
+        flow = unwrapped(self.dist)
+        if self.layout is None:
+            return None
+        if family(flow) == "TransformedDistribution":
+            base, value = flow.base_dist, self._tensor(y)
+            for transform in reversed(flow.transforms):
+                if not getattr(transform, "bijective", True):
+                    return None
+                value = transform.inv(value)
+        elif hasattr(flow, "transform") and hasattr(flow, "base"):  # as zuko has them
+            base, value = flow.base, flow.transform(self._tensor(y))
+        else:
+            return None
+        z = doubles(value)
+        if z.size != self.count * self.layout.d_y:
+            return None
+        z, inner = z.reshape(self.count, -1), self.network.law_of(base, None, self.count)
+        return inner._normal_scores(z) if isinstance(inner, TensorLaw) else inner.normal_scores(z)
+
+    def mean_std(self) -> tuple[FloatArray, FloatArray]:
+        moments = self._moments()
+        if moments is None:
+            self.lacks("mean_std")
+        return moments
+
+    def _moments(self) -> tuple[FloatArray, FloatArray] | None:
+        mean = None if self.layout is None else _told_by(self.dist, "mean")
+        variance = None if mean is None else _told_by(self.dist, "variance")
+        if variance is None:
+            return None
+        return np.array(self._spread(mean)), np.sqrt(self._spread(variance))
+
+    def _spread(self, tensor: Any) -> FloatArray:
+        """Bring what the distribution has for each row and column to (n, d_y)."""
+        assert self.layout is not None
+        return self.layout.spread(doubles(tensor), self.layout.event, (self.layout.d_y,))
+
+    @property
+    def support(self) -> tuple[AnyArray, AnyArray]:
+        bounds = None if self.layout is None else _bounds(self.dist)
+        if bounds is None:
+            return super().support
+        low, high = map(doubles, bounds)
+        return (low, high) if low.ndim == high.ndim == 0 else (self._spread(low), self._spread(high))
+
+    def sample(self, rng: np.random.Generator) -> FloatArray:
+        if self.layout is None or not hasattr(self.dist, "sample"):
+            self.lacks("sample")
+        return self._drawn(self.layout, rng)
+
+    def _drawn(self, layout: Layout, rng: np.random.Generator) -> FloatArray:
+        # One that is the same for every row must be told how many there are.
+        drawn = self.network.draw(self, rng, () if layout.batch else ((self.count,),))
+        return doubles(drawn).reshape(self.count, layout.d_y)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the dimensions of a distribution stand for rows and columns of y."""
+
+    #: Its shapes; a batch shape of () is the same distribution for every row.
+    batch: tuple[int, ...]
+    event: tuple[int, ...]
+    #: The shape of y.
+    rows: int
+    d_y: int
+
+    @classmethod
+    def of(cls, dist: Any, rows: int, d_y: int | None = None) -> Layout:
+        """Check that a distribution has one part for each row, so that nothing is broadcast.
+
+        Batch and event shape together must be (rows, d_y), (rows,) for d_y = 1, or such with further
+        dimensions of size 1; or a single event for all rows. Without d_y it is what the shapes say.
+        """
+        batch, event = tuple(dist.batch_shape), tuple(dist.event_shape)
+        columns = (batch + event)[1:] if batch else event
+        width, hint = int(np.prod(columns)), ""
+        fits = sum(size != 1 for size in columns) <= 1 and d_y in (None, width)
+        if fits and (not batch or batch[0] == rows):
+            return cls(batch, event, rows, width)
+        if len(batch) == 1 and not event and batch[0] not in (1, rows):
+            hint = " For columns that are independent wrap it in Independent(…, 1)."
+        elif not batch and event[:1] == (rows,):
+            hint = " Its rows are part of the event: leave out one Independent."
+        elif batch[:1] == (rows,) and d_y is not None:
+            hint = f" It speaks of {width} columns of y, not {d_y}."
+        wanted = f"({rows}, {'d_y' if d_y is None else d_y})"
+        raise ShapeError(
+            f"The model returned {told(dist)} for {rows} rows of x. Batch and event shape together must "
+            f"be {wanted}, or ({rows},) for one column, with the rows first.{hint}"
+        )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape in which the distribution takes y."""
+        return self.batch + self.event if self.batch else (self.rows, *self.event)
+
+    def spread(self, array: AnyArray, event: tuple[int, ...], tail: tuple[int, ...]) -> FloatArray:
+        """Bring a parameter of shape (*batch, *event), or less, to (rows, *tail)."""
+        whole = np.broadcast_to(array, self.batch + event).reshape(-1, *tail)
+        return np.broadcast_to(whole, (self.rows, *tail))
+
+
+def doubles(tensor: Any) -> FloatArray:
+    """Turn a tensor of torch or JAX, or a number, into a NumPy array of doubles."""
+    if hasattr(tensor, "detach"):
+        tensor = tensor.detach().cpu().double().numpy()
+    return np.asarray(tensor, dtype=np.float64)
+
+
+def told(dist: Any) -> str:
+    """Return what messages say of a distribution."""
+    batch, event = tuple(dist.batch_shape), tuple(dist.event_shape)
+    return f"{type(dist).__name__} with batch shape {batch} and event shape {event}"
+
+
+def family(dist: Any) -> str | None:
+    """Return the name of the class that defines the log-density, or None if it is not a library's.
+
+    A subclass that changes the density is not of the family that it is derived from.
+    """
+    named = None
+    for base in type(dist).__mro__:
+        if not base.__name__.startswith("_"):
+            named = base.__name__
+        if "log_prob" in vars(base):
+            return named if base.__module__.startswith(LIBRARIES) else None
+    return None
+
+
+def unwrapped(dist: Any) -> Any:
+    """Return a distribution without what only regroups its dimensions."""
+    while family(dist) in WRAPPERS:
+        dist = dist.base_dist
+    return dist
+
+
+def closed_form(dist: Any, layout: Layout | None) -> Law | None:
+    """Return the closed form of a distribution, or None; a discrete one has it, or is refused."""
+    if is_discrete(dist):
+        return _discrete_form(dist, layout)
+    if layout is None:
+        return None
+    part, d_y = unwrapped(dist), layout.d_y
+    name = family(part)
+    if name in COLUMNWISE:
+        ours, keys = COLUMNWISE[name]
+        return ours(**{key: _parameter(dist, part, theirs, layout) for key, theirs in keys.items()})
+    if name == "MultivariateNormal":
+        factor = layout.spread(doubles(part.scale_tril), (d_y, d_y), (d_y, d_y))
+        return Normal(_parameter(dist, part, "loc", layout), cov=factor @ factor.transpose(0, 2, 1))
+    if name == "LowRankMultivariateNormal":
+        cov = layout.spread(doubles(part.covariance_matrix), (d_y, d_y), (d_y, d_y))
+        cov = 0.5 * (cov + cov.transpose(0, 2, 1))
+        return Normal(_parameter(dist, part, "loc", layout), cov=cov)
+    inner = unwrapped(part.component_distribution) if name == "MixtureSameFamily" else None
+    if family(inner) != "Normal" or int(np.prod(layout.batch[1:])) > 1:
+        return None  # the latter has independent columns, each a mixture of its own
+    weights = mixture_weights(part)
+    count = weights.shape[-1]
+    weights = layout.spread(weights, (count,), (count,))
+    # Weights in single precision sum to 1 up to 1e-7 only.
+    weights = weights / weights.sum(axis=1, keepdims=True)
+    means, stds = (_parameter(part, inner, key, layout, count) for key in ("loc", "scale"))
+    return NormalMixture(weights, means, stds)
+
+
+def _parameter(dist: Any, part: Any, key: str, layout: Layout, *more: int) -> Parameter:
+    """Read a parameter, (n, *more, d_y), named after what the user wrote, for messages."""
+    values = doubles(getattr(part, key))
+    values = layout.spread(values, (*more, *layout.event), (*more, layout.d_y))
+    return Parameter.of(f"{key} of {told(dist)}", values, len(more))
+
+
+def mixture_weights(dist: Any) -> FloatArray:
+    """Return the weights of a MixtureSameFamily, which torch and NumPyro keep under different names."""
+    mixing = getattr(dist, "mixture_distribution", None) or dist.mixing_distribution
+    return doubles(mixing.probs)
+
+
+def _discrete_form(dist: Any, layout: Layout | None) -> Discrete:
+    part = unwrapped(dist)
+    name = family(part)
+    if name not in CATEGORICAL and name not in COUNTS:
+        raise UnsupportedModelError(
+            f"{type(part).__name__} is a discrete distribution that is not known here; Categorical, "
+            "Bernoulli, Binomial, Poisson and NegativeBinomial are. For others there are "
+            "condgof.from_log_prob(f, backend=..., support='counts') and condgof.probabilities(P)."
+        )
+    if layout is None:
+        raise UnsupportedModelError(f"{type(part).__name__} does not tell its shape (batch_shape).")
+    place = Layout.of(dist, layout.rows, 1)
+    if name in CATEGORICAL:
+        values = doubles(part.probs)
+        values = place.spread(values, values.shape[-1:], values.shape[-1:])
+        return probabilities(values, ordered=type(part).__name__ == "OrderedLogistic")
+    return COUNTS[name](lambda key: place.spread(doubles(getattr(part, key)), place.event, (1,))[:, 0])
+
+
+def _told_by(owner: Any, what: str) -> Any:
+    """Return an attribute, or None where a library has none or refuses to tell."""
+    try:
+        return getattr(owner, what)
+    except (NotImplementedError, AttributeError):
+        return None
+
+
+def _constraint(dist: Any) -> Any:
+    """Return the innermost constraint that describes the support, or None if it is not told."""
+    support = _told_by(dist, "support")
+    while hasattr(support, "base_constraint"):
+        support = support.base_constraint
+    return support
+
+
+def is_discrete(dist: Any) -> bool:
+    """Whether a distribution is of a discrete y."""
+    return bool(_told_by(_constraint(dist), "is_discrete"))
+
+
+def _bounds(dist: Any) -> tuple[Any, Any] | None:
+    """Return the ends of the support, or None for the whole line."""
+    support = _constraint(dist)
+    name = type(support).__name__.strip("_").lower()
+    low, high = (getattr(support, f"{end}_bound", None) for end in ("lower", "upper"))
+    if low is not None or high is not None:
+        return -math.inf if low is None else low, math.inf if high is None else high
+    if family(unwrapped(dist)) == "VonMises":  # a circle, which torch gives as the whole line
+        return -math.pi, math.pi
+    if support is None or name in ("real", "realvector", "dependent", "dependentproperty"):
+        return None
+    raise UnsupportedModelError(
+        f"{type(dist).__name__} lives on {support}, which is not an interval in each coordinate of y. "
+        "Test a model of transformed coordinates that can take any real value."
+    )
+
+
+def check_distribution(dist: Any) -> None:
+    """Refuse what has no log-density."""
+    if not callable(getattr(dist, "log_prob", None)):
+        shape = f" of shape {tuple(dist.shape)}" if hasattr(dist, "shape") else ""
+        raise UnsupportedModelError(
+            f"The model returned {type(dist).__name__}{shape}, and a distribution with log_prob(y) is "
+            "needed, such as Normal(mean, std), or Categorical(logits=...) of a classifier's logits. A "
+            "function that returns the log-density itself goes to condgof.from_log_prob(f, backend=...)."
+        )
+
+
+def check_rowwise(values: Any, rows: int) -> Any:
+    """Check that a log-density has one number for each row; (rows, 1) will do."""
+    shape = tuple(getattr(values, "shape", ()))
+    if shape not in ((rows,), (rows, 1)) or not hasattr(values, "reshape"):
+        got = f"shape {shape}" if hasattr(values, "shape") else type(values).__name__
+        square = " Is one of x and y of shape (n,) and the other of (n, 1)?" if len(shape) == 2 else ""
+        raise ShapeError(
+            f"The log-density must have one number for each row, shape ({rows},), got {got}.{square}"
+        )
+    return values.reshape(rows)
+
+
+def refuse_flat(why: str) -> NoReturn:
+    """Refuse a density whose score is 0 everywhere, or that y does not enter."""
+    raise DerivativeError(
+        f"The log-density {why}, so its score says nothing: a piecewise constant density (a histogram) "
+        "cannot be tested through its score. If the model has a CDF, condgof.adaptive(..., "
+        "standardize='cdf') fits; else use a test that works on samples. (A smooth density gets here "
+        "when its gradient is cut: by no_grad, detach or NumPy inside the model.)"
+    )

@@ -1,0 +1,298 @@
+"""Draws as a law: posterior predictive samples, simulators, bootstraps, ensembles.
+
+Given x, y and its m draws are exchangeable if the model is true. So the rank of y among them is uniform
+on 0 … m, exactly, for any m: with W uniform on (0, 1) and ties at random,
+
+    z = Φ⁻¹((#{draws < y} + W·(1 + #{draws = y})) / (m + 1))
+
+is standard normal and independent of x. For several columns of y the ranks of columns are dependent in a
+way that draws alone do not tell, and no sequence of conditional ranks is exact. There the evidence is
+functions of the ranks of each column and of fixed projections, less their mean over the m + 1 candidates
+of the row; its null distribution is that of y and one of its draws changing places, which is exact
+again. A kernel residual would need a bandwidth, and be as blind as that is wrong; ranks need none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.errors import ShapeError, refuse_rows
+from condgof.kernels import Block, Cells
+from condgof.laws._discrete import Discrete, Residuals
+from condgof.laws._law import Law, as_rows, check_levels, indexed
+from condgof.sample import RngLike, Seed, Use, as_numbers
+
+#: Rows whose random numbers are made together.
+BLOCK = 4096
+#: Cosines of a rank, and of two of them, that serve as evidence.
+WAVES, CROSSED = 6, 2
+#: A model may draw one value only: residuals are in units of no less than this.
+LEAST_STD = 1e-9
+
+
+def row_uniforms(seed: int, numbers: IntArray) -> FloatArray:
+    """Return one uniform number for each row, which belongs to the row's number alone, (n,)."""
+    out = np.empty(len(numbers))
+    blocks = numbers // BLOCK
+    for block in np.unique(blocks):
+        here = blocks == block
+        drawn = Seed(seed).stream(Use.RANKS, int(block)).random(BLOCK)
+        out[here] = drawn[numbers[here] % BLOCK]
+    return out
+
+
+def one_column(law: Law, y: AnyArray, advice: str = "") -> FloatArray:
+    """Return y as (n, 1), for a law of one column."""
+    y = as_rows(y)
+    if y.shape != (law.n, 1):
+        raise ShapeError(
+            f"{law.name} is of one column of y in {law.n} rows, and y has shape {y.shape}.{advice}"
+        )
+    return y
+
+
+def alike(values: AnyArray, y: AnyArray) -> tuple[FloatArray, FloatArray]:
+    """Return predictions (n, m) and y (n, 1) in the coarser precision that either has, row by row.
+
+    0.1 in single precision is not 0.1 in double, so that ties between a network's draws and a table
+    would all fall to one side. Rounding both alike keeps ranks exact: it treats y as it does the draws.
+    """
+    values, y = np.asarray(values, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        coarse, coarse_y = values.astype(np.float32), y.astype(np.float32)
+    single = (coarse == values).all(axis=1, keepdims=True) | (coarse_y == y)
+    return np.where(single, coarse, values), np.where(single, coarse_y, y)
+
+
+@dataclass(frozen=True, eq=False)
+class RowDraws(Law):
+    """Draws of y, (n, m) or (n, m, d_y), in the caller's own array."""
+
+    WHY_NOT = "draws have no density"
+
+    values: AnyArray
+    #: Of the random numbers that break ties, which belong to the rows' own numbers, `ids` (n,).
+    seed: int
+    ids: IntArray
+
+    @property
+    def rows(self) -> int | None:
+        return len(self.values)
+
+    @property
+    def name(self) -> str:
+        return f"The law of {self.values.shape[1]} draws a row"
+
+    def take(self, rows: IntArray) -> Self:
+        return replace(self, values=self.values[rows], ids=self.ids[rows])
+
+    def sample(self, rng: np.random.Generator) -> FloatArray:
+        chosen = rng.integers(self.values.shape[1], size=self.n)
+        return as_rows(self.values[np.arange(self.n), chosen])
+
+
+class Draws(RowDraws):
+    """Draws of one column of y; see `from_draws`."""
+
+    def _counts(self, y: AnyArray) -> tuple[FloatArray, FloatArray]:
+        """Return how many draws are below y, and how many equal it, (n,)."""
+        y = one_column(self, y, " Pass draws of shape (n, m, d_y) for several columns.")
+        below, equal = np.empty(self.n), np.empty(self.n)
+        for start in range(0, self.n, BLOCK):
+            rows = slice(start, start + BLOCK)
+            values, own = alike(self.values[rows], y[rows])
+            below[rows], equal[rows] = (values < own).sum(axis=1), (values == own).sum(axis=1)
+        return below, equal
+
+    def cdf(self, y: AnyArray) -> FloatArray:
+        below, equal = self._counts(y)
+        return np.asarray((below + equal) / self.values.shape[1])
+
+    def sf(self, y: AnyArray) -> FloatArray:
+        (below, equal), m = self._counts(y), self.values.shape[1]
+        return np.asarray((m - below - equal) / m)
+
+    def pit(self, y: AnyArray) -> FloatArray:
+        """Return u = (r + V)/(m + 1), uniform and independent of x under the law, (n,)."""
+        below, equal = self._counts(y)
+        place = row_uniforms(self.seed, self.ids)
+        return np.asarray((below + place * (equal + 1.0)) / (self.values.shape[1] + 1.0))
+
+    def normal_scores(self, y: AnyArray) -> FloatArray:
+        from scipy.special import ndtri
+
+        return np.asarray(ndtri(np.clip(self.pit(y), 1e-300, 1.0 - 2.0**-53)))[:, None]
+
+    def cdf_grid(self, values: AnyArray) -> FloatArray:
+        at, ordered = np.ravel(values), np.sort(self.values, axis=1)
+        found = np.stack([np.searchsorted(row, at, side="right") for row in ordered])
+        return np.asarray(found / self.values.shape[1])
+
+    def quantile(self, levels: Any) -> FloatArray:
+        found = np.quantile(self.values, check_levels(levels), axis=1, method="inverted_cdf")
+        return np.asarray(found.T, dtype=np.float64)
+
+    def mean_std(self) -> tuple[FloatArray, FloatArray]:
+        values = np.asarray(self.values, dtype=np.float64)
+        std = values.std(axis=1, ddof=min(1, values.shape[1] - 1), keepdims=True)
+        least = LEAST_STD * (1.0 + np.abs(values).max(axis=1, keepdims=True))
+        return values.mean(axis=1, keepdims=True), np.maximum(std, least)
+
+
+@dataclass(frozen=True, eq=False)
+class RankOutcomes:
+    """What could have been observed in each row: y, or any of its draws in its place."""
+
+    #: Ranks of all candidates in P directions, between 0 and 1, (n, m + 1, P); y is the first candidate.
+    ranks: AnyArray
+    #: How many of the directions are columns of y.
+    columns: int
+    #: The mean of the features over the candidates, (n, q).
+    centre: FloatArray
+    linear, plain = False, 0  # residuals are not e_y − p
+
+    @classmethod
+    def ranked(cls, candidates: FloatArray) -> RankOutcomes:
+        """Rank candidates (n, m + 1, d_y) in all directions."""
+        from scipy.stats import rankdata
+
+        n, count, d_y = candidates.shape
+        mean, std = candidates.mean(axis=1, keepdims=True), candidates.std(axis=1, keepdims=True)
+        unit = (candidates - mean) / np.where(std > 0, std, 1.0)
+        pairs = [(i, j) for i in range(d_y) for j in range(i)]
+        ways = [unit[:, :, i] for i in range(d_y)]
+        ways += [unit[:, :, i] + sign * unit[:, :, j] for i, j in pairs for sign in (1.0, -1.0)]
+        shares = [np.float32((rankdata(way, axis=1) - 0.5) / count) for way in ways]
+        ranks = np.stack(shares, axis=2)
+        found = cls(ranks, d_y, np.zeros((n, 1)))
+        centre = sum((found._features(np.full(n, k)) for k in range(count)), np.zeros(1))
+        return replace(found, centre=centre / count)
+
+    @property
+    def probabilities(self) -> AnyArray:
+        n, count, _ = self.ranks.shape
+        return np.broadcast_to(1.0 / count, (n, count))  # all candidates are equally likely
+
+    @property
+    def observed(self) -> IntArray:
+        return np.zeros(len(self.ranks), dtype=np.int64)
+
+    def take(self, rows: IntArray) -> RankOutcomes:
+        return RankOutcomes(self.ranks[rows], self.columns, self.centre[rows])
+
+    def _features(self, codes: IntArray) -> FloatArray:
+        """Return cosines of the ranks of one candidate a row, and products of them, (n, q)."""
+        t = np.asarray(self.ranks[np.arange(len(codes)), codes], dtype=np.float64)
+        waves = np.stack([np.cos(np.pi * k * t) / k for k in range(1, WAVES + 1)], axis=1)
+        parts = [waves.reshape(len(t), -1)]
+        for i in range(self.columns):
+            for j in range(i):
+                crossed = waves[:, :CROSSED, None, i] * waves[:, None, :CROSSED, j]
+                parts.append(crossed.reshape(len(t), -1))
+        return np.concatenate(parts, axis=1)
+
+    def of(self, codes: IntArray) -> FloatArray:
+        return self._features(codes) - self.centre
+
+
+class VectorDraws(RowDraws, Discrete):
+    """Draws of several columns of y; see `from_draws`."""
+
+    def numbers(self, y: AnyArray) -> FloatArray:
+        y, d_y = as_rows(as_numbers(y, "y")), self.values.shape[2]
+        if y.shape != (self.n, d_y):
+            raise ShapeError(
+                f"The draws are of {d_y} columns of y in {self.n} rows, and y has shape {y.shape}."
+            )
+        return y
+
+    def column(self, k: int) -> Draws:
+        """Return the law of one column of y."""
+        return Draws(self.values[:, :, k], self.seed + k, self.ids)
+
+    def scores_by_column(self, y: AnyArray) -> FloatArray:
+        """Return the normal scores of each column's own ranks, (n, d_y); they may be dependent."""
+        y = self.numbers(y)
+        columns = range(self.values.shape[2])
+        return np.concatenate([self.column(k).normal_scores(y[:, k]) for k in columns], axis=1)
+
+    def cells(self, by: str) -> Cells:
+        d_y = self.values.shape[2]
+        pairs = d_y * (d_y - 1) // 2
+        ways = d_y + 2 * pairs
+        # Blocks are tests of their own in `adaptive`: a spread must not drown in the noise of a shift.
+        ends = np.cumsum([0, ways, ways, (WAVES - 2) * ways, CROSSED**2 * pairs]).tolist()
+        names = ("ranks, shift", "ranks, spread", "ranks, shape", "ranks, dependence")
+        blocks = (Block(name, *ends[k : k + 2]) for k, name in enumerate(names))
+        return Cells(tuple(blocks), "ranks of its columns and of projections among the draws")
+
+    def residuals(self, y: AnyArray, by: str) -> Residuals:
+        y = self.numbers(y)
+        pairs = (alike(self.values[:, :, k], y[:, [k]]) for k in range(y.shape[1]))
+        candidates = [np.concatenate([own, values], axis=1) for values, own in pairs]
+        outcomes = RankOutcomes.ranked(np.stack(candidates, axis=2))
+        return Residuals(self.scores_by_column(y), outcomes.of(outcomes.observed), outcomes)
+
+    def mean_std(self) -> tuple[FloatArray, FloatArray]:
+        parts = [self.column(k).mean_std() for k in range(self.values.shape[2])]
+        mean, std = (np.concatenate(each, axis=1) for each in zip(*parts, strict=True))
+        return mean, std
+
+
+def from_draws(draws: Any, *, rng: RngLike = 0) -> Draws | VectorDraws:
+    """Law from draws of y: posterior predictive samples, a simulator, a bootstrap, an ensemble.
+
+    The rank of y among its m draws is uniform given x if the model is true, exactly and for any m; no
+    density is estimated and nothing is interpolated. More draws see more: m = 19 tells little of tails.
+    A hundred lose hardly any power against the distribution that they are drawn from.
+
+    Parameters
+    ----------
+    draws : array_like of shape (n, m) or (n, m, d_y)
+        m draws for each of n rows (ensemble members, predictions of bootstrap fits *with noise added*).
+        The array is not copied. An ArviZ ``InferenceData`` or ``DataTree`` with a group
+        ``posterior_predictive`` that has one variable is read as it is.
+    rng : int, numpy.random.Generator or None
+        Of the random numbers that place y among draws that equal it, and between its neighbours; the
+        same rng gives the same ranks.
+
+    Returns
+    -------
+    Draws or VectorDraws
+        With a CDF (a step), quantiles, mean and standard deviation, and a sampler.
+
+    Examples
+    --------
+    >>> import condgof as cg
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=300)
+    >>> y = x + rng.normal(size=300)
+    >>> right = x[:, None] + rng.normal(size=(300, 99))
+    >>> cg.adaptive(cg.from_draws(right), x, y, rng=1).reject()
+    False
+    >>> cg.adaptive(cg.from_draws(0.5 * right), x, y, rng=1).reject()
+    True
+    """
+    from condgof.laws._arviz import predictive
+
+    found = predictive(draws)
+    given = draws if found is None else found
+    array = as_numbers(given, "draws", advice="Pass an array (n, m) of draws.")
+    if array.ndim not in (2, 3) or 0 in array.shape:
+        hint = " One prediction for each row is no draw: pass (mean, std)." if array.ndim == 1 else ""
+        raise ShapeError(
+            "Draws must have shape (n, m) or (n, m, d_y), m draws for each of n rows, got "
+            f"{array.shape}.{hint}"
+        )
+    advice = "Draw again, or leave those rows out."
+    refuse_rows(~np.isfinite(array), "The draws have NaN or infinite values", advice)
+    if array.ndim == 3 and array.shape[2] == 1:
+        array = array[:, :, 0]
+    view = array.view()
+    view.flags.writeable = False
+    kind = Draws if array.ndim == 2 else VectorDraws
+    return indexed(kind(view, Seed.of(rng).value, np.arange(len(array))), draws)

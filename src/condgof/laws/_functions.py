@@ -1,0 +1,383 @@
+"""Laws from what a user computes: an array of scores, a score function, a log-density."""
+
+from __future__ import annotations
+
+import inspect
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.errors import (
+    DerivativeError,
+    InputError,
+    InputTypeError,
+    ShapeError,
+    check_finite,
+    refuse_rows,
+)
+from condgof.laws._law import Declared, Law, Model, ModelLike, as_rows, indexed, row_count
+from condgof.laws._line import Bounds, Line, with_support
+from condgof.sample import as_numbers, fresh, is_lazy, take_rows
+
+#: How often the step of a numerical derivative is halved.
+LEVELS, SHRINK = 14, 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Scores(Declared):
+    """A law known through an array of scores, one row for each observation; see `from_scores`."""
+
+    values: AnyArray
+    ends: tuple[AnyArray, AnyArray] | None = None
+
+    @property
+    def rows(self) -> int | None:
+        return len(self.values)
+
+    def take(self, rows: IntArray) -> Scores:
+        return Scores(values=self.values[rows], ends=self._ends_of(rows))
+
+    def score(self, y: AnyArray) -> AnyArray:
+        self._checked(y)
+        return self.values
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionOfRows(Declared):
+    """A law known through a function of y and x, at rows of x that it keeps."""
+
+    function: Callable[..., Any]
+    x: Any
+    count: int
+    ends: tuple[AnyArray, AnyArray] | None = None
+
+    @property
+    def rows(self) -> int | None:
+        return self.count
+
+    def take(self, rows: IntArray) -> Law:
+        x = None if self.x is None else take_rows(self.x, rows)
+        return replace(self, x=x, count=len(rows), ends=self._ends_of(rows))
+
+    def _called(self, y: AnyArray, what: str) -> AnyArray:
+        # Fresh copies: a function that works in place must not move the rows for the next call.
+        return as_numbers(call_density(self.function, fresh(self._checked(y)), fresh(self.x)), what)
+
+
+class ScoreFunction(FunctionOfRows):
+    """A law known through its score function; see `from_score`."""
+
+    def score(self, y: AnyArray) -> AnyArray:
+        return self._called(y, "The scores")
+
+
+class NumericalScore(Law):
+    """A law that has `log_prob` (and perhaps `support`) but no closed-form score."""
+
+    #: The largest relative error of the derivative that is accepted.
+    tolerance: float = 1e-4
+
+    def score(self, y: AnyArray) -> FloatArray:
+        return self.score_and_error(y)[0]
+
+    def score_and_error(self, y: AnyArray) -> tuple[FloatArray, FloatArray]:
+        """Return the scores and an estimate of their absolute errors, (n, d_y) each.
+
+        It is a `DerivativeError` where an error is above `tolerance` times the size of the scores, or
+        where the density is flat wherever it was tried.
+        """
+        y = np.asarray(y)
+        check_finite(self.log_prob(y), "log p(y|x)", "Is the density 0 at those rows? Check the model.")
+        rows = as_rows(y)
+        # On the whole line no step can leave the support, and near a bound the score is a few units.
+        line = Line.of(self.support, *rows.shape)
+
+        def moved_log_prob(at: FloatArray) -> FloatArray:
+            return self.log_prob((at if line is None else line.backward(at)).reshape(y.shape))
+
+        scores, errors = differentiate(moved_log_prob, rows if line is None else line.forward(rows))
+        if not scores.any() and not self._uniform(y, line):
+            raise DerivativeError(
+                "The log-density is flat at every row, so its score says nothing: a piecewise constant "
+                "density (a histogram) cannot be tested through its score. Use a test that works on the "
+                "CDF (zheng) or on samples (mmd), or condgof.from_bins."
+            )
+        # The median, because an outlier's score must not excuse errors of the other rows.
+        size = np.abs(scores) + np.median(np.abs(scores), axis=0)
+        if line is not None:
+            size += 1.0  # the size of d log(dy/du)/du, to which they are added
+        with np.errstate(divide="ignore", invalid="ignore"):
+            worst = float(np.nanmax(errors / size))
+        refuse_rows(
+            errors > self.tolerance * size,
+            "The numerical derivative of the log-density is not accurate",
+            f"The estimated relative error is up to {worst:.1e}, allowed {self.tolerance:.1e}. Give the "
+            "score itself (condgof.from_score), or compute log_prob in double precision.",
+            DerivativeError,
+        )
+        slope = 1.0 if line is None else line.slope(rows)
+        return scores / slope, errors / slope
+
+    def _uniform(self, y: AnyArray, line: Line | None) -> bool:
+        """Whether a density that is flat at all observations is so everywhere on its support."""
+        if line is None or not (np.isfinite(line.low) & np.isfinite(line.high)).all():
+            return False
+        here = self.log_prob(y)
+        places = (line.backward(np.full(line.low.shape, t)) for t in (-5.0, -1.0, 0.0, 1.0, 5.0))
+        return all(np.allclose(self.log_prob(at.reshape(y.shape)), here) for at in places)
+
+
+@dataclass(frozen=True, eq=False)
+class LogDensity(FunctionOfRows, NumericalScore):
+    """A law known through its log-density; see `from_log_prob`."""
+
+    tolerance: float = 1e-4
+
+    def log_prob(self, y: AnyArray) -> FloatArray:
+        values, n = self._called(y, "What log_prob returns"), len(y)
+        if values.shape != (n,):
+            raise ShapeError(
+                f"log_prob must return one number for each row, shape ({n},), got {values.shape}."
+            )
+        return values.astype(np.float64)
+
+
+def from_scores(scores: Any, *, support: Any = None) -> Scores:
+    """Law from an array of scores ∇_y log p(y|x), one row for each observation.
+
+    Parameters
+    ----------
+    scores : array_like of shape (n, d_y), or (n,) when d_y = 1
+        The gradients of the log-density at the observed y.
+    support : pair, optional
+        The open interval (low, high) that y lives in, as in `from_score`.
+
+    Examples
+    --------
+    >>> from_scores([-1.0, 2.0]).score(np.array([1.0, 0.0]))
+    array([-1.,  2.])
+    """
+    if is_lazy(scores):  # a Dask array, which a test lays out beside x and y
+        return Scores(values=scores)
+    array = np.array(as_numbers(scores, "An array of scores", verb="must hold"))
+    if array.ndim not in (1, 2) or not array.size:
+        raise ShapeError(f"Scores must have shape (n,) or (n, d_y), got {array.shape}.")
+    array.flags.writeable = False  # it is what the law answers with
+    ends = None if support is None else Bounds.of(support).at(None, len(array))
+    return indexed(Scores(values=array, ends=ends), scores)
+
+
+def _law(kind: Callable[..., Law], function: Any, bounds: Bounds | None, x: Any, n: int) -> Law:
+    return kind(function, x, row_count(x, n), None if bounds is None else bounds.at(x, n))
+
+
+def from_score(function: Callable[..., Any], *, support: Any = None) -> Model:
+    """Model from its score function.
+
+    Parameters
+    ----------
+    function : callable
+        f(y, x) → ∇_y log p(y|x) of shape (n, d_y), or (n,) when d_y = 1. Parameters named x and y are
+        passed by name, in whatever order they are written. For the unconditional tests it may be a
+        function of y alone.
+    support : pair, optional
+        The open interval (low, high) that y lives in, for a model that does not live on the whole
+        line: numbers or functions of x, None or infinite for no bound. The tests then compare y on a
+        scale where it is unbounded; `function` stays that of y itself.
+
+    Examples
+    --------
+    >>> model = from_score(lambda y, x: -(y - x))
+    >>> model(np.array([0.0, 2.0])).score(np.array([1.0, 2.0]))
+    array([-1., -0.])
+
+    An exponential density:
+
+    >>> model = from_score(lambda y, x: -x, support=(0, np.inf))
+    """
+    bounds = None if support is None else Bounds.of(support)
+    checked = check_callable(function, "from_score")
+    return Model(partial(_law, ScoreFunction, checked, bounds), "ScoreFunction", conditional=False)
+
+
+def from_log_prob(
+    function: Callable[..., Any],
+    *,
+    backend: str = "numpy",
+    tolerance: float = 1e-4,
+    support: Any = None,
+) -> ModelLike:
+    """Model from its log-density, which need not be normalised.
+
+    Parameters
+    ----------
+    function : callable
+        f(y, x) → log p(y|x) of shape (n,), up to a constant that may depend on x. Called by name
+        when its parameters are named x and y.
+    backend : {"numpy", "torch", "jax"}
+        What it works on and how it is differentiated. "numpy" takes differences, extrapolated to step
+        0; "torch" and "jax" differentiate automatically (see `from_torch` and `from_jax`; a JAX
+        function may also be that of a single row).
+    tolerance : float
+        The largest relative error of the derivative that is accepted ("numpy" only).
+    support : pair or "counts", optional
+        The open interval (low, high) that y lives in, as in `from_score`; `function` is never
+        called outside it. ``"counts"``: y is one of 0, 1, 2, …, and `function` the log of its
+        probability, perhaps unnormalised, −inf beyond the largest count if there is one; see
+        `from_ratio` for how it is tested.
+
+    Returns
+    -------
+    Model
+        With "numpy", ``score_and_error(y)`` of its law also tells the estimated errors.
+
+    Examples
+    --------
+    >>> law = from_log_prob(lambda y, x: -0.5 * (y - x) ** 2)(np.array([0.0, 2.5]))
+    >>> scores, errors = law.score_and_error(np.array([1.0, 2.0]))
+    >>> np.allclose(scores[:, 0], [-1.0, 0.5]), bool(errors.max() < 1e-8)
+    (True, True)
+    """
+    if backend not in ("numpy", "torch", "jax"):
+        raise InputError(f"backend must be 'numpy', 'torch' or 'jax', got {backend!r}.")
+    if not tolerance > 0:
+        raise InputError(f"tolerance must be positive, got {tolerance!r}.")
+    checked = check_callable(function, "from_log_prob")
+    if isinstance(support, str) and support == "counts":
+        from condgof.laws._ratio import counts_from_log_prob
+
+        return counts_from_log_prob(from_log_prob(function, backend=backend, tolerance=tolerance))
+    bounds = None if support is None else Bounds.of(support)
+    if backend == "numpy":
+        kind = partial(LogDensity, tolerance=tolerance)
+        return Model(partial(_law, kind, checked, bounds), "LogDensity", conditional=False)
+    if backend == "torch":
+        from condgof.laws._torch import from_torch_density as differentiated
+    else:
+        from condgof.laws._jax import from_jax_density as differentiated
+    model = differentiated(checked)
+    return model if bounds is None else with_support(model, bounds.low.value, bounds.high.value)
+
+
+def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
+    """Return the signature of a function; some built-in callables have none."""
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
+
+
+def _single(signature: inspect.Signature) -> list[inspect.Parameter]:
+    """Return the parameters that are neither *args nor **kwargs."""
+    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [p for p in signature.parameters.values() if p.kind not in variable]
+
+
+def check_callable(function: Any, maker: str) -> Callable[..., Any]:
+    """Refuse what is not a function of y and x, or needs more than these."""
+    if not callable(function):
+        raise InputTypeError(f"{maker} takes a function f(y, x), got {type(function).__name__}.")
+    signature = signature_of(function)
+    required = [p.name for p in _single(signature) if p.default is p.empty] if signature else []
+    if signature and not signature.parameters:
+        raise InputTypeError(f"{maker} takes a function f(y, x), and this one takes no arguments.")
+    if len(required) > 2:
+        raise InputTypeError(
+            f"{maker} takes a function f(y, x), and this one needs {len(required)} arguments "
+            f"({', '.join(required)}). Bind the others first, with functools.partial or a lambda."
+        )
+    return function  # type: ignore[no-any-return]
+
+
+def call_density(function: Callable[..., Any], y: Any, x: Any) -> Any:
+    """Call a user's function of y and x so that they cannot be swapped silently.
+
+    A parameter named x or y (or X, Y) gets what its name says, in whatever order they are written;
+    other parameters get what is left, y first. A function of a single parameter gets y. For an
+    unconditional model x is None, and is passed only where it is asked for.
+
+    Examples
+    --------
+    >>> call_density(lambda x, y: (y, x), y="Y", x="X")
+    ('Y', 'X')
+    >>> call_density(lambda target, x: (target, x), y="Y", x="X")
+    ('Y', 'X')
+    """
+    signature, given = signature_of(function), {"y": y, "x": x}
+    if signature is None:
+        return function(y) if x is None else function(y, x)
+    single, arguments = _single(signature), OrderedDict[str, Any]()
+    required = [p for p in single if p.default is p.empty]
+    variable = len(single) < len(signature.parameters)
+    if len(required) <= 1 and not variable and (x is None or len(single) == 1):
+        arguments[(required or single)[0].name] = y
+    else:
+        left = [name for name in given if name not in {p.name.lower() for p in single}]
+        for p in signature.parameters.values():
+            if p.kind is p.VAR_POSITIONAL:
+                arguments[p.name], left = tuple(given[name] for name in left), []
+            elif p.kind is p.VAR_KEYWORD:
+                arguments[p.name] = {name: given[name] for name in left}
+            elif p.name.lower() in given:
+                arguments[p.name] = given[p.name.lower()]
+            elif left:  # else it is an option of the function's own
+                arguments[p.name] = given[left.pop(0)]
+    call = inspect.BoundArguments(signature, arguments)
+    return function(*call.args, **call.kwargs)
+
+
+def differentiate(
+    function: Callable[[FloatArray], FloatArray], y: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Gradient (n, d) at y of a row-wise function (n, d) → (n,), and its estimated absolute error.
+
+    For each row the steps shrink by halves from a tenth of the spread of y; differences are
+    extrapolated to step 0 (Richardson), and of the whole table each row keeps the entry that differs
+    least from its neighbours (Ridders). That difference is the error estimate, infinite where nothing
+    was finite.
+
+    Examples
+    --------
+    >>> g, e = differentiate(lambda y: np.sin(y[:, 0]), np.array([[0.0], [1.0], [2.0]]))
+    >>> bool(np.abs(g[:, 0] - np.cos([0.0, 1.0, 2.0])).max() < 1e-10)
+    True
+    """
+    parts = [_one_column(function, y, c) for c in range(y.shape[1])]
+    return np.stack([slope for slope, _ in parts], 1), np.stack([error for _, error in parts], 1)
+
+
+def _one_column(
+    function: Callable[[FloatArray], FloatArray], y: FloatArray, c: int
+) -> tuple[FloatArray, FloatArray]:
+    n = len(y)
+    best, best_error = np.zeros(n), np.full(n, np.inf)
+    previous: list[FloatArray] = []
+    # The spread by quartiles: a single outlier must not blow up the steps of all other rows.
+    low, high = np.quantile(y[:, c], [0.25, 0.75])
+    step = 0.1 * (float(high - low) / 1.35 or float(y[:, c].std()) or 1.0)
+    with np.errstate(invalid="ignore", over="ignore"):  # a step may leave the support
+        for _ in range(LEVELS):
+            up, down = y.copy(), y.copy()
+            up[:, c] += step
+            down[:, c] -= step
+            # What was really added, after rounding, is what the difference is divided by.
+            apart = up[:, c] - down[:, c]
+            upper, lower = function(up), function(down)
+            rounding = np.finfo(np.float64).eps * (np.abs(upper) + np.abs(lower)) / apart
+            row = [(upper - lower) / apart]
+            for k, coarser in enumerate(previous):
+                factor = SHRINK ** (2 * (k + 1))
+                row.append((factor * row[k] - coarser) / (factor - 1.0))
+                error = np.fmax(np.abs(row[k + 1] - row[k]), np.abs(row[k + 1] - coarser))
+                error += rounding  # entries may agree by chance to more digits than they have
+                better = error < best_error
+                best = np.where(better, row[k + 1], best)
+                best_error = np.where(better, error, best_error)
+            previous = row
+            step /= SHRINK
+    return best, best_error

@@ -1,0 +1,289 @@
+"""JAX models: NumPyro and FlowJAX distributions, and log-densities, of one row or of many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib import import_module
+from typing import Any, ClassVar
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray
+from condgof.errors import InputError, InputTypeError, ShapeError, require
+from condgof.laws._distribution import Network, TensorLaw, check_rowwise, doubles, is_discrete, told
+from condgof.laws._functions import call_density
+from condgof.laws._law import Law, Model
+from condgof.laws._library import comes_from
+
+SUPPORTED = "condgof.from_jax(f) for f(x) → NumPyro distribution; a FlowJAX distribution"
+#: The smallest number of rows that is compiled.
+LEAST = 16
+#: Rows on which a function is tried as one of rows and as one of batches.
+TRIED = 3
+#: Imports JAX, or says how to install it.
+jax_module = partial(require, "jax", "jax", "A JAX model")
+
+
+class Kept(dict[Any, Any]):
+    """What is made once for a model and its copies, such as compiled functions; it is never pickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Kept, ()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class JaxNetwork(Network):
+    """A JAX model; see `from_jax`."""
+
+    LIBRARY: ClassVar[str] = "JAX"
+    TAKES: ClassVar[str] = "a function x → distribution or a distribution"
+    #: Whether `make` or `density` is a function of one row; None: tried.
+    per_row: bool | None = None
+    kept: Kept = field(default_factory=Kept)
+
+    def native(self, array: AnyArray) -> Any:
+        # In the precision that JAX is set to: single, unless the user chose double.
+        jnp = jax_module().numpy
+        return jnp.asarray(np.asarray(array, dtype=jnp.result_type(float)))
+
+    def at(self, x: Any) -> Network:
+        if self.make is None:
+            return self
+        return replace(self, per_row=False if x is None else self._makes_rows(x))
+
+    def law(self, x: Any, n: int) -> Law:
+        given: Any = None if x is None else self.native(x)
+        if self.make is not None and self.per_row is False:
+            return self.law_of(self.make(given), x, n)
+        dist = None  # of some objects only the log-density can be mapped over rows
+        if self.make is not None and self.per_row and comes_from(self.make(given[0]), "numpyro"):
+            dist = _promoted(jax_module().vmap(self.make)(given), n)
+        return TensorLaw(self, None, x, n) if dist is None else self.law_of(dist, x, n)
+
+    def _makes_rows(self, x: AnyArray) -> bool | None:
+        """Whether `make` takes one row; None when only y could tell."""
+        if self.per_row is not None:
+            return self.per_row
+        assert self.make is not None
+        few = x[:TRIED]
+        try:
+            dist = self.make(self.native(few))
+        except Exception:  # whatever a function raises on shapes that it is not made for
+            self.make(self.native(x[0]))  # and if that fails too, it is the user's to see
+            return True
+        if not hasattr(dist, "batch_shape"):
+            return None
+        batch = tuple(dist.batch_shape)
+        if not batch or batch[0] != len(few):
+            return bool(batch)
+        return self._tried(doubles(dist.sample(jax_module().random.key(0))).reshape(len(few), -1), few)
+
+    def takes_rows(self, y: AnyArray, x: Any) -> bool:
+        """Whether the function is that of one row; remembered for y and x of such shapes."""
+        if self.per_row is not None:
+            return self.per_row
+        if len(y) < TRIED:  # too few to tell it of others
+            return self._tried(y, x)
+        shapes = y.shape[1:], None if x is None else x.shape[1:]
+        if shapes not in self.kept:
+            self.kept[shapes] = self._tried(y, x)
+        return bool(self.kept[shapes])
+
+    def _tried(self, y: AnyArray, x: Any) -> bool:
+        """Try the log-density as that of one row, and of all rows at once."""
+        y, x = self.native(y[:TRIED]), None if x is None else self.native(x[:TRIED])
+        found: dict[bool, FloatArray] = {}
+        errors: dict[bool, Exception] = {}
+        for per_row in (False, True):
+            try:
+                found[per_row] = doubles(self._values(y, x, per_row))
+            except Exception as error:  # whatever a function raises on shapes that it is not made for
+                errors[per_row] = error
+        if not found:
+            errors[False].add_note(f"With one row at a time it fails too: {errors[True]}")
+            raise errors[False]
+        # Indexing the first row in place of the first column must not go unnoticed.
+        if not errors and not np.allclose(found[False], found[True], 1e-3, 1e-3, equal_nan=True):
+            raise InputError(
+                "The model can be called with one row and with many, and the two disagree. Say which is "
+                "meant: condgof.from_jax(f, per_row=True) or per_row=False; wrap a log-density of one "
+                "row in jax.vmap."
+            )
+        return False not in found
+
+    def _values(self, y: Any, x: Any, per_row: bool) -> Any:
+        """Return the log-density of all rows, (b,), row by row or at once."""
+        if per_row:
+            return jax_module().vmap(self._single)(y, x)
+        if self.density is not None:
+            return check_rowwise(self.density(y, x), len(y))
+        assert self.make is not None
+        return TensorLaw(self, self.make(x), x, len(y)).log_density(y)
+
+    def _total(self, y: Any, x: Any, per_row: bool) -> tuple[Any, Any]:
+        values = self._values(y, x, per_row)
+        return values.sum(), values
+
+    def _single(self, y: Any, x: Any) -> Any:
+        """Return the log-density of one row, (); columns may be the batch of a distribution."""
+        if self.density is not None:
+            return jax_module().numpy.asarray(self.density(y, x)).reshape(())
+        assert self.make is not None
+        dist = self.make(x)
+        if not hasattr(dist, "batch_shape"):
+            return dist.log_prob(y).reshape(())
+        shape = tuple(dist.batch_shape) + tuple(dist.event_shape)
+        if sum(size != 1 for size in shape) > 1 or int(np.prod(shape)) != y.size:
+            raise ShapeError(f"The model returned {told(dist)} for one row, and y has {y.size} columns.")
+        if is_discrete(dist):  # classes are looked up by whole numbers
+            y = y.astype(int)
+        return dist.log_prob(y.reshape(shape)).sum()
+
+    def _both(self, law: TensorLaw, y: AnyArray) -> list[FloatArray]:
+        """Return scores and log-densities."""
+        n, per_row = len(y), self.takes_rows(y, law.x)
+        if "compiled" not in self.kept:
+            jax = jax_module()
+            self.kept["compiled"] = jax.jit(jax.grad(self._total, has_aux=True), static_argnums=2)
+        # To a power of two, by repeating the last row: every new shape would be compiled anew.
+        padded = np.minimum(np.arange(max(LEAST, 1 << (n - 1).bit_length())), n - 1)
+        given = None if law.x is None else self.native(law.x[padded])
+        both = self.kept["compiled"](self.native(y[padded]), given, per_row)
+        return [doubles(part)[:n] for part in both]
+
+    def score(self, law: TensorLaw, y: AnyArray) -> AnyArray:
+        return self._both(law, y)[0]
+
+    def log_prob(self, law: TensorLaw, y: AnyArray) -> FloatArray:
+        return self._both(law, y)[1]
+
+    def draw(self, law: TensorLaw, rng: np.random.Generator, shape: tuple[Any, ...]) -> Any:
+        random = jax_module().random
+        key = random.fold_in(random.key(int(rng.integers(2**31))), int(rng.integers(2**31)))
+        return law.dist.sample(key, *shape)
+
+
+def _promoted(dist: Any, n: int) -> Any:
+    """Return a mapped NumPyro distribution with the n rows as its first batch dimension, or None."""
+    promote = import_module("numpyro.distributions.batch_util").promote_batch_shape
+    try:
+        if hasattr(dist, "component_distribution"):  # a mixture, which `promote` leaves as it is
+            dist = type(dist)(promote(dist.mixing_distribution), promote(dist.component_distribution))
+        else:
+            dist = promote(dist)
+    except (NotImplementedError, AttributeError, AssertionError, ValueError):
+        return None
+    return dist if tuple(dist.batch_shape)[:1] == (n,) else None
+
+
+def from_jax(
+    model: Any,
+    *,
+    method: str | None = None,
+    y: str | None = None,
+    x: str | None = None,
+    per_row: bool | None = None,
+    batch_size: int = Network.size,
+) -> Model:
+    """Model from JAX: a function that returns a distribution, or an object with a log-density.
+
+    Scores come from closed forms where the family has one here (normals and mixtures of them, Student
+    t, Laplace, Gamma, Beta…), and from ``jax.grad`` otherwise, compiled, batch by batch, in the
+    precision that JAX is set to. As with ``jax.jit``, values that a function reads from outside are
+    those of its first call: make a new model after training on.
+
+    Parameters
+    ----------
+    model : callable or distribution
+        What is called with x and returns the distribution of y given x: of NumPyro, or any object with
+        ``log_prob(y)``. It may take all rows at once, x in the shape that is tested, or one row. A
+        FlowJAX distribution is taken as it is, with x as its condition.
+    method, y, x : str, optional
+        The name of a method of `model` that returns log p(y|x), such as "log_prob", and what it calls
+        y and x; needed unless it calls them so.
+    per_row : bool, optional
+        Whether `model` takes one row (and is mapped over rows) or all of them. By default both are
+        tried on three rows; where both work and disagree, this is needed.
+    batch_size : int
+        Rows evaluated at a time: memory grows with it, results do not change.
+
+    Examples
+    --------
+    >>> import condgof as cg, numpyro.distributions as dist
+    >>> model = cg.from_jax(lambda x: dist.Normal(2.0 * x, 1.0))
+    >>> x, y = np.array([0.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0])
+    >>> cg.scores(model, x, y)[:, 0]
+    array([-1., -0.,  1.])
+    """
+    jax_module()
+    network, library = JaxNetwork(size=batch_size, per_row=per_row), _library(model)
+    if per_row not in (None, True, False):
+        raise InputError(f"per_row must be True, False or None, got {per_row!r}.")
+    if library == "flowjax" and method is None:
+        return network.model(make=partial(Flow, model), per_row=False)
+    if library != "numpyro":
+        return network.model_of(model, method, y, x)
+    if tuple(model.batch_shape):
+        raise InputTypeError(
+            f"{type(model).__name__} has a batch of {tuple(model.batch_shape)}. Pass the function that "
+            "makes it, condgof.from_jax(f) with f(x) → distribution."
+        )
+    return network.model(make=partial(_always, model), per_row=False)
+
+
+def from_jax_density(function: Callable[..., Any]) -> Model:
+    """Model from a function (y, x) → log-density; see `condgof.from_log_prob`."""
+    jax_module()
+    return JaxNetwork().model(density=partial(call_density, function))
+
+
+def adapt(obj: Any) -> Model | None:
+    """Take distributions of FlowJAX and NumPyro."""
+    return None if _library(obj) is None else from_jax(obj)
+
+
+def _library(obj: Any) -> str | None:
+    """Return whose distribution an object is."""
+    for name, mark in (("flowjax", "cond_shape"), ("numpyro", "batch_shape")):
+        if comes_from(obj, name) and hasattr(obj, mark):
+            return name
+    return None
+
+
+def _always(dist: Any, x: Any) -> Any:
+    """Return the same distribution whatever x is."""
+    return dist
+
+
+class Flow:
+    """A FlowJAX distribution given rows of x, or the same for every row."""
+
+    def __init__(self, flow: Any, x: Any) -> None:
+        self.flow, self.event_shape = flow, tuple(flow.shape)
+        self.batch_shape: tuple[int, ...] = ()
+        self.condition = None
+        if flow.cond_shape is not None:
+            if x is None or x.size != len(x) * int(np.prod(flow.cond_shape)):
+                got = "none" if x is None else f"{tuple(x.shape)}"
+                raise ShapeError(f"The flow is conditional on {flow.cond_shape}, and x is {got}.")
+            self.batch_shape = (len(x),)
+            self.condition = x.reshape(len(x), *flow.cond_shape)
+
+    def log_prob(self, y: Any) -> Any:
+        return self.flow.log_prob(y, self.condition)
+
+    def sample(self, key: Any, shape: tuple[int, ...] = ()) -> Any:
+        return self.flow.sample(key, shape, condition=self.condition)
+
+    def normal_scores(self, y: Any) -> Any:
+        """Bring y to where the base distribution is, if that is a standard normal; else None."""
+        # With its parameters in the form in which they are used.
+        flow = require("paramax", "jax", "A FlowJAX model").unwrap(self.flow)
+        z = y.reshape(len(y), *self.event_shape)
+        while hasattr(flow, "bijection"):
+            given = () if flow.bijection.cond_shape is None else (self.condition,)
+            z = jax_module().vmap(flow.bijection.inverse)(z, *given)
+            flow = flow.base_dist
+        return z.reshape(len(y), -1) if type(flow).__name__ == "StandardNormal" else None

@@ -1,0 +1,585 @@
+"""The law of y at some rows, and the model: a function from x to such a law.
+
+A law answers for rows that it has: no method takes x. A model is called with x and returns a law.
+Every law is also the model that says the same whatever x is, as long as there are as many rows.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, NoReturn, Protocol, Self, TypeVar
+
+import numpy as np
+from scipy.special import ndtri, ndtri_exp
+
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.errors import InputError, InputTypeError, ShapeError, UnsupportedModelError
+from condgof.sample import as_numbers, fresh, take_rows
+
+#: What each test asks of a law: one of these.
+NEEDS = {
+    "adaptive": ("score", "cdf", "normal_scores", "residuals"),
+    "kcsd": ("score", "cdf", "normal_scores", "residuals"),
+    "fscd": ("score", "cdf", "normal_scores", "residuals"),
+    "ksd": ("score", "cdf", "normal_scores", "residuals"),
+    "fssd": ("score",),
+    "mmd": ("sample",),
+    "zheng": ("cdf",),
+}
+#: The smallest tail that a double can hold, and what an sf that is 1 − cdf resolves: it is 0 or a
+#: multiple of 2⁻⁵³.
+TINY, RESOLVED = float(np.finfo(np.float64).tiny), 2.0**-54
+#: Rows of a batch that are looked at twice, and halvings of an interval in the search for a quantile.
+TWICE, HALVINGS = 4, 100
+#: How far beyond [0, 1] rounding may put a CDF; single precision is welcome.
+CDF_ROUNDING = 1e-6
+
+
+L = TypeVar("L", bound="Law")
+
+
+class Law:
+    """What a model says of y at n rows: a subset of density, score, CDF, draws and moments.
+
+    Subclasses have `rows` and `take`, and override what else they have; the rest raises
+    `UnsupportedModelError`, which says which tests can take the law. y has shape (n,) or (n, d_y).
+
+    Examples
+    --------
+    A law of one's own, with a CDF and nothing else:
+
+    >>> import condgof as cg
+    >>> class Logistic(cg.Law):
+    ...     def __init__(self, centre):
+    ...         self.centre = centre
+    ...     @property
+    ...     def rows(self):
+    ...         return len(self.centre)
+    ...     def take(self, rows):
+    ...         return Logistic(self.centre[rows])
+    ...     def cdf(self, y):
+    ...         return 1 / (1 + np.exp(self.centre - y))
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=200)
+    >>> cg.adaptive(cg.models.Model(Logistic), x, x + rng.logistic(size=200), rng=1).reject()
+    False
+    """
+
+    #: What a message adds when the law lacks what a test needs.
+    WHY_NOT: ClassVar[str] = ""
+    #: Whether y is held against cells of probability (classes, counts, cells between quantiles), by
+    #: `residuals`, in place of a `score`.
+    discrete: bool = False
+    #: What a reader of a result should know, a sentence each.
+    notes: tuple[str, ...] = ()
+    #: The index that predictions came with, where they were pandas objects.
+    index: Any = None
+
+    @property
+    def rows(self) -> int | None:
+        """Number of rows; None where any number will do, or x is still to be given."""
+        raise NotImplementedError
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return type(self).__name__
+
+    def take(self, rows: IntArray) -> Law:
+        """Return the law of some rows."""
+        raise UnsupportedModelError(
+            f"{self.name} has no take(rows), the law of some of its rows. Write it."
+        )
+
+    def __call__(self, x: Any = None, n: int | None = None) -> Law:
+        """Return the law itself, once x has as many rows."""
+        n = row_count(x, n if n is not None or x is not None else self.rows)
+        check_bound(self.rows, n, "predictions (means and deviations, scores, probabilities, draws)")
+        return self
+
+    def noted(self, *notes: str) -> Self:
+        """Return the same law with more notes for the reader of a result."""
+        same = copy.copy(self)
+        object.__setattr__(same, "notes", (*self.notes, *notes))
+        return same
+
+    def score(self, y: AnyArray) -> AnyArray:
+        """Return ∇_y log p(y|x), (n, d_y) or (n,)."""
+        self.lacks("score")
+
+    def score_and_error(self, y: AnyArray) -> tuple[AnyArray, AnyArray | None]:
+        """Return the scores and, where they are approximate, their estimated absolute errors."""
+        return self.score(y), None
+
+    def log_prob(self, y: AnyArray) -> FloatArray:
+        """Return log p(y|x), (n,)."""
+        self.lacks("log_prob")
+
+    def cdf(self, y: AnyArray) -> FloatArray:
+        """Return P(Y ≤ y | x) for d_y = 1, (n,)."""
+        self.lacks("cdf")
+
+    def sf(self, y: AnyArray) -> FloatArray:
+        """Return P(Y > y | x) for d_y = 1, (n,); override it where 1 − cdf loses the upper tail."""
+        return np.asarray(1.0 - self.cdf(y))
+
+    def normal_scores(self, y: AnyArray) -> FloatArray:
+        """Return u = Φ⁻¹(F(y|x)), (n, d_y): standard normal and independent of x under the law.
+
+        With d_y > 1 this is Rosenblatt's sequence: F is the CDF of a coordinate given x *and the
+        coordinates before it*. Here it comes from `cdf` and `sf`, for d_y = 1.
+        """
+        y = np.asarray(y)
+        if y.ndim == 2 and y.shape[1] != 1:
+            raise UnsupportedModelError(f"{self.name} has no conditional CDFs for d_y = {y.shape[1]}.")
+        least = TINY if self.can("sf") else RESOLVED
+        lower, upper = checked_cdf(self.cdf(y), len(y)), checked_cdf(self.sf(y), len(y), "sf")
+        return tail_scores(lower, upper, least)[:, None]
+
+    def marginals(self, y: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return u_k = Φ⁻¹(F_k(y_k|x)) of the marginal CDFs, du_k/dy_k and ∂ log f_k, (n, d_y) each."""
+        self.lacks("marginals")
+
+    def cdf_grid(self, values: AnyArray) -> FloatArray:
+        """Return P(Y ≤ v | x) at m values, (n, m); `cdf` gets them as they are, (m,) or (m, 1)."""
+        rows = np.repeat(np.arange(self.n), len(values))
+        tiled = np.tile(values, (self.n, *(1 for _ in values.shape[1:])))
+        return _one_each(self.take(rows).cdf(tiled), len(rows), "cdf").reshape(self.n, len(values))
+
+    def quantile(self, levels: Any) -> FloatArray:
+        """Return the quantiles of y at m levels for d_y = 1, (n, m), here by halving an interval."""
+        levels = check_levels(levels)
+        if not self.can("cdf"):
+            self.lacks("cdf")
+        n, m = self.n, len(levels)
+        each, wanted = self.take(np.repeat(np.arange(n), m)), np.tile(levels, n)
+        if self.can("location_scale") or self.can("mean_std"):
+            location, scale = (np.repeat(part[:, 0], m) for part in self.location_scale())
+        else:
+            location, scale = np.zeros(n * m), np.ones(n * m)
+        low_end, high_end = (np.repeat(np.broadcast_to(end, (n, 1))[:, 0], m) for end in self.support)
+        low = _bracket(each, wanted, location, -scale, low_end)
+        high = _bracket(each, wanted, location, scale, high_end)
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            below = each.cdf(middle) < wanted
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return high.reshape(n, m)
+
+    @property
+    def support(self) -> tuple[AnyArray, AnyArray]:
+        """The open interval of y: ends that broadcast to (n, d_y), ∓∞ where there is no bound."""
+        return np.array(-math.inf), np.array(math.inf)
+
+    def sample(self, rng: np.random.Generator) -> FloatArray:
+        """Draw one y for each row, (n, d_y)."""
+        self.lacks("sample")
+
+    def mean_std(self) -> tuple[FloatArray, FloatArray]:
+        """Return mean and standard deviation of y given x, (n, d_y) each."""
+        self.lacks("mean_std")
+
+    def location_scale(self) -> tuple[FloatArray, FloatArray]:
+        """Return where y lies, (n, d_y), and how wide: that, or Cholesky factors (n, d_y, d_y)."""
+        return self.mean_std()
+
+    def residuals(self, y: AnyArray, by: str) -> Any:
+        """Return a discrete y as kernels compare it, with its residuals, of mean 0 given x."""
+        self.lacks("residuals")
+
+    def can(self, ability: str) -> bool:
+        """Whether the law has an ability, such as ``"score"`` or ``"cdf"``."""
+        return getattr(type(self), ability) is not getattr(Law, ability)
+
+    def lacks(self, ability: str) -> NoReturn:
+        """Refuse what the law cannot do, and say what it can."""
+        tests = sorted(test for test, needs in NEEDS.items() if any(map(self.can, needs)))
+        able = f"It can take: {', '.join(tests)}." if tests else "No test can take it."
+        why = f" ({self.WHY_NOT})" if self.WHY_NOT else ""
+        raise UnsupportedModelError(f"{self.name} has no {ability}{why}. {able}")
+
+    def _checked(self, y: AnyArray) -> AnyArray:
+        """Refuse a y of another number of rows."""
+        y = np.asarray(y)
+        if len(y) != self.n:
+            raise ShapeError(f"y has {len(y)} rows, and the law of {self.name} has {self.n}.")
+        return y
+
+    @property
+    def n(self) -> int:
+        """Number of rows, which must be known."""
+        if self.rows is None:
+            raise InputTypeError(f"{self.name} is a model: call it with x, as in model(x).mean_std().")
+        return self.rows
+
+
+class Declared(Law):
+    """A law that lives where its maker says: a dataclass with a field `ends`, None for the line."""
+
+    ends: tuple[AnyArray, AnyArray] | None = None
+
+    @property
+    def support(self) -> tuple[AnyArray, AnyArray]:
+        return super().support if self.ends is None else self.ends
+
+    def _ends_of(self, rows: IntArray) -> tuple[AnyArray, AnyArray] | None:
+        if self.ends is None:
+            return None
+        low, high = (end[rows] if np.ndim(end) and len(end) > 1 else end for end in self.ends)
+        return low, high
+
+    def within(self, low: AnyArray, high: AnyArray) -> Self:
+        """Return the same law with a declared support."""
+        return replace(self, ends=(low, high))  # type: ignore[type-var]
+
+
+class ModelLike(Protocol):
+    """What functions that take a model work with: a law, or a function x → law, which has no rows."""
+
+    @property
+    def rows(self) -> int | None: ...
+    @property
+    def name(self) -> str: ...
+    def take(self, rows: IntArray) -> ModelLike: ...
+    def __call__(self, x: Any = None, n: int | None = None) -> Law: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A model p(y|x): a function from x to the law of y there.
+
+    Parameters
+    ----------
+    make : callable
+        x → law with one row for each row of x. It gets x as the user passed it (a copy); without
+        `conditional` also the number of rows, since x may be None.
+    name : str
+        What messages call it.
+    beside : mapping of str to ndarray
+        Arrays with one row for each observation that `make` needs beside x, passed by name.
+    conditional, batched : bool
+        Whether there must be an x; whether rows may be asked for some at a time.
+
+    Examples
+    --------
+    >>> from condgof.laws import Normal
+    >>> model = Model(lambda x: Normal(mean=2 * x, std=1.0))
+    >>> model(np.array([0.0, 1.0])).score(np.array([1.0, 1.0]))[:, 0]
+    array([-1.,  1.])
+    """
+
+    make: Callable[..., Law]
+    name: str = "the model"
+    beside: Mapping[str, AnyArray] = field(default_factory=dict)
+    conditional: bool = True
+    batched: bool = False
+
+    def __post_init__(self) -> None:
+        if not callable(self.make):
+            raise InputTypeError(f"A model is a function x → law, got {type(self.make).__name__}.")
+
+    @property
+    def rows(self) -> int | None:
+        return next((len(array) for array in self.beside.values()), None)
+
+    def take(self, rows: IntArray) -> Model:
+        return replace(self, beside={name: array[rows] for name, array in self.beside.items()})
+
+    def __call__(self, x: Any = None, n: int | None = None) -> Law:
+        """Return the law at the rows of x; n where there is no x."""
+        if x is None and self.conditional:
+            raise InputError(
+                f"{self.name} predicts y from x, and there is no x. Use a test of a conditional model: "
+                "condgof.adaptive, kcsd or fscd."
+            )
+        n = row_count(x, n)
+        check_bound(self.rows, n, ", ".join(self.beside))
+        own = x if self.batched else fresh(x)
+        law = self.make(own, **self.beside) if self.conditional else self.make(own, n)
+        if not isinstance(law, Law):
+            raise InputTypeError(
+                f"A model is a function x → law, and {self.name} returned {type(law).__name__}. Return "
+                "what condgof.normal, condgof.models.Gamma, condgof.from_draws, … make."
+            )
+        if law.rows not in (None, n):
+            raise ShapeError(f"{self.name} has {law.rows} rows for {n} rows of x.")
+        return law(x, n) if law.rows is None else law
+
+
+def _asked_of_y(name: str) -> Any:
+    """Return the method of a joined law that asks all its parts about their y."""
+    return lambda self, y: self._at(name, y)
+
+
+def _asked(name: str) -> Any:
+    """Return the method of a joined law that asks all its parts."""
+    return lambda self, *given: self._gather(lambda law, rows: getattr(law, name)(*given))
+
+
+class Joined(Law):
+    """A law put together of the laws of some of its rows, which are asked one after the other."""
+
+    def parts(self) -> Iterator[tuple[Any, Law]]:
+        raise NotImplementedError
+
+    @cached_property
+    def first(self) -> Law:
+        return next(iter(self.parts()))[1]
+
+    @property
+    def name(self) -> str:
+        return self.first.name
+
+    def can(self, ability: str) -> bool:
+        return self.first.can(ability)
+
+    def lacks(self, ability: str) -> NoReturn:
+        self.first.lacks(ability)
+
+    def _gather(self, ask: Callable[[Law, Any], Any]) -> Any:
+        """Ask all parts, and put arrays, or tuples of them, together in the order of the rows."""
+        out: list[FloatArray | None] | None = None
+        single = True
+        for rows, law in self.parts():
+            value = ask(law, rows)
+            del law  # nothing of a batch is alive when the next one is made
+            single = not isinstance(value, tuple)
+            values = (value,) if single else value
+            if out is None:
+                out = [None if v is None else np.empty((self.n, *np.shape(v)[1:])) for v in values]
+            for whole, part in zip(out, values, strict=True):
+                if whole is not None and part is not None:
+                    whole[rows] = part
+        assert out is not None
+        return out[0] if single else tuple(out)
+
+    def _at(self, name: str, y: AnyArray) -> Any:
+        y = self._checked(y)
+        return self._gather(lambda law, rows: getattr(law, name)(y[rows]))
+
+    def score(self, y: AnyArray) -> AnyArray:
+        return self.score_and_error(y)[0]
+
+    def score_and_error(self, y: AnyArray) -> tuple[AnyArray, AnyArray | None]:
+        y = self._checked(y)
+
+        def ask(law: Law, rows: Any) -> tuple[AnyArray, AnyArray | None]:
+            score, error = law.score_and_error(y[rows])
+            shape = as_rows(y[rows]).shape
+            return np.reshape(score, shape), None if error is None else np.reshape(error, shape)
+
+        score, error = self._gather(ask)
+        return score, error
+
+    log_prob, cdf, sf = _asked_of_y("log_prob"), _asked_of_y("cdf"), _asked_of_y("sf")
+    normal_scores, marginals = _asked_of_y("normal_scores"), _asked_of_y("marginals")
+    sample, mean_std, location_scale = _asked("sample"), _asked("mean_std"), _asked("location_scale")
+    quantile = _asked("quantile")
+
+    def cdf_grid(self, values: AnyArray) -> FloatArray:
+        return np.asarray(self._gather(lambda law, rows: grid_of(law, values)))
+
+    @property
+    def support(self) -> tuple[AnyArray, AnyArray]:
+        if all(np.ndim(end) == 0 for end in self.first.support):
+            return self.first.support  # what the family has, whatever the row
+
+        def ask(law: Law, rows: Any) -> tuple[AnyArray, ...]:
+            return tuple(np.broadcast_to(e, (law.n, *(np.shape(e)[1:] or (1,)))) for e in law.support)
+
+        low, high = self._gather(ask)
+        return low, high
+
+
+@dataclass(frozen=True, eq=False)
+class Batched(Declared, Joined):
+    """The law of a network: `count` rows of x, evaluated `size` of them at a time, whatever is asked."""
+
+    #: (rows of x, their number) → law.
+    make: Callable[[Any, int], Law]
+    x: Any
+    count: int
+    size: int
+    #: Opens a context in which batches are made and asked, and which leaves everything as it was.
+    session: Callable[[], AbstractContextManager[Any]] = nullcontext
+    #: What to do where a row's density depends on the rows beside it.
+    advice: str = "Each row's density must be a function of that row alone."
+    ends: tuple[AnyArray, AnyArray] | None = None
+
+    @property
+    def rows(self) -> int | None:
+        return self.count
+
+    def take(self, rows: IntArray) -> Batched:
+        x = None if self.x is None else take_rows(self.x, rows)
+        return replace(self, x=x, count=len(rows), ends=self._ends_of(rows))
+
+    @cached_property
+    def first(self) -> Law:
+        with self.session():
+            return self._made(slice(0, min(2, self.count)))
+
+    def _made(self, rows: slice) -> Law:
+        x = None if self.x is None else take_rows(self.x, rows)  # type: ignore[arg-type]
+        return self.make(x, rows.stop - rows.start)
+
+    def parts(self) -> Iterator[tuple[Any, Law]]:
+        for start in range(0, self.count, self.size):
+            rows = slice(start, min(start + self.size, self.count))
+            yield rows, self._made(rows)
+
+    def _gather(self, ask: Callable[[Law, Any], Any]) -> Any:
+        with self.session():
+            return super()._gather(ask)
+
+    def _at(self, name: str, y: AnyArray) -> Any:
+        values = super()._at(name, y)
+        if name != "marginals":
+            self._check_alone(lambda law, rows: getattr(law, name)(np.asarray(y)[rows]), values)
+        return values
+
+    def score_and_error(self, y: AnyArray) -> tuple[AnyArray, AnyArray | None]:
+        found = super().score_and_error(y)
+        y = np.asarray(y)
+        self._check_alone(lambda law, rows: np.reshape(law.score(y[rows]), (law.n, -1)), found[0])
+        return found
+
+    def _check_alone(self, ask: Callable[[Law, Any], Any], together: AnyArray) -> None:
+        """Refuse a model whose rows depend on the rows beside them, or that is random."""
+        few = slice(0, min(TWICE, max(1, self.count - 1)))
+        with self.session():
+            alone = ask(self._made(few), few)
+        together = together[few]
+        with np.errstate(invalid="ignore"):
+            apart = np.abs(alone - together) / (1.0 + np.abs(together))
+        # Single precision may differ in the sixth digit from batch to batch.
+        if (apart > 1e-3).any():
+            worst = np.unravel_index(np.nanargmax(apart), apart.shape)
+            raise InputError(
+                "What the model says of a row changes with the rows beside it, or from call to call "
+                f"(here from {together[worst]:.6g} to {alone[worst]:.6g}). {self.advice}"
+            )
+
+
+def grid_of(law: Law, values: AnyArray) -> FloatArray:
+    """Return P(Y ≤ v | x) of each row at each of m values, (n, m), as the law's own `cdf` has it.
+
+    A subclass that overrides `cdf` alone has inherited a fast `cdf_grid` that knows nothing of it.
+    """
+
+    def depth(name: str) -> int:
+        return next(i for i, cls in enumerate(type(law).__mro__) if name in vars(cls))
+
+    return Law.cdf_grid(law, values) if depth("cdf") < depth("cdf_grid") else law.cdf_grid(values)
+
+
+def _bracket(law: Law, wanted: AnyArray, start: AnyArray, step: AnyArray, end: AnyArray) -> FloatArray:
+    """Go from `start` in growing steps until the quantile is behind, but not beyond `end`."""
+    at, upward = start, bool((step > 0).all())
+    for k in range(60):
+        at = np.clip(at, -1e300, 1e300)
+        at = np.minimum(at, end) if upward else np.maximum(at, end)
+        with np.errstate(all="ignore"):
+            below = law.cdf(at)
+        behind = below >= wanted if upward else below < wanted
+        if behind.all():
+            break
+        at = np.where(behind, at, start + step * 2.0**k)
+    return at
+
+
+def tail_scores(lower: FloatArray, upper: FloatArray, least: float = RESOLVED) -> FloatArray:
+    """Return Φ⁻¹(F) from the lower tail F and the upper tail 1 − F, each accurate where it is small.
+
+    A tail of 0 is an observation that the model holds to be impossible, or a CDF that rounds to 1. A
+    lower tail is then taken as the smallest number there is, and an upper tail as `least`.
+
+    Examples
+    --------
+    >>> tail_scores(np.array([0.1, 1.0]), np.array([0.9, 1e-20])).round(3)
+    array([-1.282,  9.262])
+    """
+    low = ndtri(np.clip(lower, TINY, 0.5))
+    high = -ndtri(np.clip(upper, np.where(upper > 0, TINY, least), 0.5))
+    return np.where(lower < 0.5, low, high)
+
+
+def log_tail_scores(log_lower: FloatArray, log_upper: FloatArray) -> FloatArray:
+    """Return Φ⁻¹(F) from log F and log(1 − F): no tail is too far."""
+    return np.where(log_lower < log_upper, ndtri_exp(log_lower), -ndtri_exp(log_upper))
+
+
+def _one_each(raw: Any, n: int, what: str) -> FloatArray:
+    got = as_numbers(raw, f"What {what} returns", advice="Check the model.")
+    if got.shape not in ((n,), (n, 1)):
+        raise ShapeError(f"{what} must return one number for each row, shape ({n},), got {got.shape}.")
+    return got.reshape(n).astype(np.float64, copy=False)
+
+
+def checked_cdf(raw: Any, n: int, what: str = "cdf") -> FloatArray:
+    """Check that a CDF has one number for each row, between 0 and 1 up to rounding, (n,)."""
+    values = _one_each(raw, n, what)
+    # NaN passes: what is done with the values says where and why.
+    bad = np.flatnonzero((values < -CDF_ROUNDING) | (values > 1.0 + CDF_ROUNDING))
+    if len(bad):
+        raise InputError(
+            f"The model's {what} is {values[bad[0]]:.6g} in row {bad[0]} (counted from 0), and must lie "
+            "between 0 and 1. Check the model there."
+        )
+    return np.asarray(np.clip(values, 0.0, 1.0))
+
+
+def check_levels(levels: Any, what: str = "levels") -> FloatArray:
+    """Check levels of quantiles, or coverages: numbers between 0 and 1, (m,)."""
+    array = np.atleast_1d(as_numbers(levels, what)).astype(np.float64)
+    if array.ndim != 1 or not ((array > 0) & (array < 1)).all():
+        raise InputError(f"{what} must lie between 0 and 1 (both left out), got {levels!r}.")
+    return array
+
+
+def indexed(law: L, *given: Any) -> L:
+    """Return a law that knows the index of the pandas objects it was made of, which must be one."""
+    found = [part.index for part in given if hasattr(part, "iloc")]
+    if any(not found[0].equals(other) for other in found):
+        raise InputError("The predictions have different indices. Align them first, or pass arrays.")
+    if found:
+        object.__setattr__(law, "index", found[0])
+    return law
+
+
+def row_count(x: Any, n: int | None) -> int:
+    """Return the number of rows of x, or `n` when there is no x."""
+    if x is not None:
+        return int(x.shape[0]) if hasattr(x, "shape") else len(x)
+    if n is None:
+        raise ShapeError("Without x a model needs the number of rows, model(n=...).")
+    return n
+
+
+def check_bound(rows: int | None, n: int, what: str) -> None:
+    """Refuse a number of rows other than that which predictions were given for."""
+    if rows not in (None, n):
+        raise ShapeError(
+            f"The model is bound to {rows} rows and the sample has {n}. Pass one row of {what} for each "
+            "row of y."
+        )
+
+
+def as_rows(y: AnyArray) -> FloatArray:
+    """Return y as (n, d_y) of doubles."""
+    y = np.asarray(y, dtype=np.float64)
+    return y[:, None] if y.ndim == 1 else y
+
+
+def check_shape(raw: Any, n: int, d_y: int, what: str) -> FloatArray:
+    """Check the shape of what a law returns: (n, d_y), or (n,) when d_y = 1; nothing is broadcast."""
+    array = as_numbers(raw, what, advice="Check what the model returns.")
+    if array.shape != (n, d_y) and not (d_y == 1 and array.shape == (n,)):
+        allowed = f"({n}, {d_y})" + (f" or ({n},)" if d_y == 1 else "")
+        raise ShapeError(f"{what} must have shape {allowed}, one row for each y, got {array.shape}.")
+    return array.reshape(n, d_y).astype(np.float64)

@@ -1,0 +1,162 @@
+"""What adapters of libraries share: whose an object is, asking it for a prediction, checking that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray
+from condgof.errors import CondgofError, InputError, ShapeError
+from condgof.laws._classes import Probabilities, probabilities
+from condgof.laws._functions import signature_of
+from condgof.laws._law import Model
+from condgof.sample import is_frame
+
+
+def comes_from(obj: Any, library: str) -> bool:
+    """Whether an object's class, or one that it is derived from, is a library's; nothing is imported.
+
+    Examples
+    --------
+    >>> comes_from(np.zeros(2), "numpy"), comes_from(3, "numpy")
+    (True, False)
+    """
+    return any(base.__module__.partition(".")[0] == library for base in type(obj).__mro__)
+
+
+def as_table(x: Any) -> Any:
+    """Return x with columns, as libraries want it: frames as they are, (n,) as (n, 1).
+
+    Examples
+    --------
+    >>> as_table(np.zeros(3)).shape
+    (3, 1)
+    """
+    if is_frame(x):
+        return x
+    if hasattr(x, "to_frame"):  # a Series
+        return x.to_frame()
+    array = np.asarray(x)
+    return array[:, None] if array.ndim == 1 else array
+
+
+def as_pandas(x: Any) -> Any:
+    """Return a table whose frames are pandas frames, for libraries that know no others."""
+    x = as_table(x)
+    if not hasattr(x, "get_column"):
+        return x
+    import pandas as pd
+
+    return pd.DataFrame({name: x.get_column(name).to_numpy() for name in x.columns})
+
+
+@contextmanager
+def predicting(library: str, n: int) -> Iterator[None]:
+    """Turn whatever a library raises while it predicts into an error that says so."""
+    try:
+        yield
+    except CondgofError:
+        raise
+    except Exception as error:  # libraries raise anything
+        raise InputError(
+            f"{library} could not predict at the {n} rows of x ({type(error).__name__}: {error}). "
+            "Pass x with the columns, in number and name, that the model was fitted on."
+        ) from error
+
+
+def prediction(values: Any, n: int, what: str) -> FloatArray:
+    """Check a prediction: an array of shape (n,) or (n, d), rows matched by position."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim not in (1, 2) or len(array) != n:
+        raise ShapeError(f"{what} has shape {array.shape}, and x has {n} rows.")
+    return array
+
+
+def classifier(predict: Callable[[Any], Any], classes: Any, library: str) -> Model:
+    """Make a model of a function x → class probabilities (n, K), and what y calls the classes."""
+    labels = None if classes is None else np.asarray(classes)
+    return Model(partial(_predicted, predict, labels, library), library)
+
+
+def _predicted(
+    predict: Callable[[Any], Any], classes: AnyArray | None, library: str, x: Any
+) -> Probabilities:
+    x = as_table(x)
+    n = len(x)
+    with predicting(library, n):
+        predicted = predict(x)
+    if isinstance(predicted, list):
+        raise ShapeError(f"{library} predicts {len(predicted)} outputs. Pass a classifier of one y.")
+    values = np.asarray(predicted)
+    if values.ndim != 2 or len(values) != n:
+        raise ShapeError(f"{library} predicted a shape of {values.shape}, and x has {n} rows.")
+    if values.shape[1] < 2:
+        raise InputError(f"{library} was fitted on a single class, so that there is nothing to test.")
+    return probabilities(values, classes)
+
+
+def _by_name(owner: Any, method: str, y_name: str, x_name: str, y: Any, x: Any) -> Any:
+    """Call a method with y and x by name; without x for an unconditional model."""
+    given = {y_name: y} if x is None else {y_name: y, x_name: x}
+    return getattr(owner, method)(**given)
+
+
+def named_method(owner: Any, method: str, y: str | None, x: str | None, maker: str) -> Any:
+    """Find out which parameter of a method that returns log p(y|x) is y and which is x, or ask.
+
+    y and x are what the user says they are called. Left out, a method with parameters named y and x, or
+    with y and one other, is taken at its word; all else is refused, because flows call y "x" or "inputs"
+    and x "context", "condition" or "y". `maker` is the public function, for messages.
+
+    Examples
+    --------
+    >>> class Flow:
+    ...     def log_prob(self, inputs, context):
+    ...         return inputs - context
+    >>> named_method(Flow(), "log_prob", "inputs", "context", "from_torch")(5, 3)
+    2
+    """
+    function = getattr(owner, method, None) if isinstance(method, str) else None
+    if not callable(function):
+        names = [n for n in dir(owner) if "prob" in n or "density" in n]
+        raise InputError(
+            f"{type(owner).__name__} has no method {method!r}. "
+            + (f"Those that may be meant: {', '.join(names)}." if names else "Name one that it has.")
+        )
+    required, every = _parameters(function)
+    if y is not None and x is not None:
+        unknown = [name for name in (y, x) if every is not None and name not in every]
+        if unknown:
+            raise InputError(
+                f"{method}({', '.join(every or [])}) of {type(owner).__name__} has no parameter "
+                f"{unknown[0]!r}."
+            )
+        return partial(_by_name, owner, method, y, x)
+    if y is None and x is None:
+        if every and {"x", "y"} <= set(every):
+            return partial(_by_name, owner, method, "y", "x")
+        if len(required) == 2 and "y" in required:
+            other = next(name for name in required if name != "y")
+            return partial(_by_name, owner, method, "y", other)
+    example = every if every and len(every) > 1 else ["inputs", "context"]
+    raise InputError(
+        f"{type(owner).__name__}.{method}({', '.join(every or ['...'])}) does not say which parameter "
+        f"is y and which is x. Name both, for example condgof.{maker}(model, method={method!r}, "
+        f"y={example[0]!r}, x={example[1]!r})."
+    )
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[list[str], list[str] | None]:
+    """Return the names of the required parameters, and of all; None where any name may be passed."""
+    signature = signature_of(function)
+    if signature is None:
+        return [], None
+    parameters = signature.parameters.values()
+    single = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    required = [p.name for p in single if p.default is p.empty]
+    anything = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    return required, None if anything else [p.name for p in single]

@@ -1,0 +1,276 @@
+"""Counts known through ratios of probabilities alone: the difference Stein operator.
+
+With ρ(y) = p(y+1|x)/p(y|x), which needs no normalising constant, and any function f of the counts,
+
+    (A f)(y) = a(y) f(y+1) − b(y) f(y),   a(y) = ρ(y)/(1 + ρ(y)),   b(y) = 1/(1 + ρ(y−1)),   b(low) = 0,
+
+has mean 0: p(y) a(y) = p(y+1) b(y+1) = p(y) p(y+1)/(p(y) + p(y+1)), so that the sum telescopes, and at
+both ends of the support nothing is left over (at the upper one ρ = 0). It is the forward difference
+operator of Yang, Liu, Rao and Neville (2018) with a weight 1/(1 + ρ) on the step from y to y+1. Their
+own, ρ(y) f(y+1) − f(y), has unbounded scores where the model finds an observation too small, and its
+mirror image where it finds it too large; a and b lie between 0 and 1 everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.errors import (
+    InputTypeError,
+    NonFiniteError,
+    NumericalError,
+    ShapeError,
+    SupportError,
+    refuse_rows,
+)
+from condgof.kernels import Cells
+from condgof.laws._counts import COUNT, COUNTS, FINENESS, REACH, standardised
+from condgof.laws._discrete import Discrete, Residuals, whole_numbers
+from condgof.laws._functions import FunctionOfRows, check_callable
+from condgof.laws._law import Law, Model, ModelLike
+
+#: Widths to either side of the mode over which ratios are normalised, and what may be left out there.
+WINGS, NEGLIGIBLE = 14.0, 1e-9
+#: Up to so many counts in a row, and in all rows together.
+MOST_COUNTS, MOST_NUMBERS = 2048, 2**22
+#: How often a search for the mode, or for the width, doubles its step.
+DOUBLINGS = 48
+
+
+@dataclass(frozen=True, eq=False)
+class RatioOutcomes:
+    """Probabilities of counts from `start` on, (n, K), with a and b of the operator at each of them."""
+
+    probabilities: FloatArray
+    ahead: FloatArray
+    behind: FloatArray
+    start: FloatArray
+    observed: IntArray
+    location: FloatArray
+    scale: FloatArray
+    linear, plain = False, 0  # the operator is not e_y − p
+
+    def take(self, rows: IntArray) -> RatioOutcomes:
+        return RatioOutcomes(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    def of(self, codes: IntArray) -> FloatArray:
+        rows, y = np.arange(len(codes)), self.start + codes
+        return stepped(y, self.ahead[rows, codes], self.behind[rows, codes], self.location, self.scale)
+
+
+def stepped(
+    y: FloatArray, ahead: FloatArray, behind: FloatArray, location: FloatArray, scale: FloatArray
+) -> FloatArray:
+    """Return a(y) at the cells of y + 1 less b(y) at those of y, times a weight, (n, cells)."""
+    weight, rows = np.maximum(1.0, 2.0 * scale), np.arange(len(y))
+    out = np.zeros((len(y), COUNT))
+    for count, add in ((y + 1.0, weight * ahead), (y, -weight * behind)):
+        # It goes to the two cells beside the count, in proportion to how near they are.
+        place = (standardised(count, location, scale) + REACH) * FINENESS
+        left = np.minimum(np.floor(place), COUNT - 2).astype(np.int64)
+        out[rows, left] += add * (1.0 - (place - left))
+        out[rows, left + 1] += add * (place - left)
+    return out
+
+
+def first_step(holds: Callable[[FloatArray], AnyArray], n: int) -> FloatArray:
+    """Return the smallest whole step from 0 on at which something holds, (n,); infinite if never."""
+    below, above = np.zeros(n), np.where(holds(np.zeros(n)), 0.0, np.inf)
+    for step in 2.0 ** np.arange(DOUBLINGS):
+        unknown = ~np.isfinite(above)
+        if not unknown.any():
+            break
+        now = holds(np.full(n, step))
+        above[unknown & now] = step
+        below[unknown & ~now] = step
+    while (inside := np.isfinite(above) & (above - below > 1.0)).any():
+        middle = np.where(np.isfinite(above), np.floor(0.5 * (above + below)), below)
+        now = holds(middle)
+        above[inside & now] = middle[inside & now]
+        below[inside & ~now] = middle[inside & ~now]
+    return above
+
+
+class Ratios(Discrete):
+    """Counts from `low` on, known through ratios; see `from_ratio`."""
+
+    name = "The model of counts"
+    low: int
+
+    def log_ratio(self, y: FloatArray) -> FloatArray:
+        """Return log p(y+1|x)/p(y|x), (n,), for y ≥ low."""
+        raise NotImplementedError
+
+    def numbers(self, y: AnyArray) -> FloatArray:
+        return whole_numbers(y, np.array(float(self.low)), np.array(np.inf), self.name)
+
+    def cells(self, by: str) -> Cells:
+        return COUNTS
+
+    @property
+    def support(self) -> tuple[AnyArray, AnyArray]:
+        return np.array(self.low - 1.0), np.array(np.inf)
+
+    def residuals(self, y: AnyArray, by: str) -> Residuals:
+        """Return y in units of the model's width, and A applied to each cell.
+
+        Functions of the standardised count are linear between the middles of cells, so that large counts
+        have derivatives too; they are weighted by the model's width.
+        """
+        from scipy.special import expit
+
+        y = self.numbers(y)
+        forward, backward = self.log_ratio(y), self.log_ratio(np.maximum(y - 1.0, self.low))
+        refuse_rows(
+            np.isnan(forward),
+            "The ratio p(y+1|x)/p(y|x) is not a number",
+            f"There y = {y[np.isnan(forward).argmax()]:g}. Where the model ends, it should be 0.",
+            NonFiniteError,
+        )
+        bad = np.flatnonzero(np.isnan(backward) | ((backward == -np.inf) & (y > self.low)))
+        if len(bad):
+            raise SupportError(self.name, len(bad), len(y), int(bad[0]))
+        location, scale = (part[:, 0] for part in self.location_scale())
+        ahead, behind = expit(forward), np.where(y > self.low, expit(-backward), 0.0)
+        values = stepped(y, ahead, behind, location, scale)
+        u = standardised(y, location, scale)[:, None]
+        return Residuals(u, values, self._outcomes(y, location, scale))
+
+    def _outcomes(self, y: FloatArray, location: FloatArray, scale: FloatArray) -> RatioOutcomes | None:
+        """Normalise the ratios over all counts that matter; None where these are too many.
+
+        This serves to draw y anew for the null distribution, and for nothing else.
+        """
+        from scipy.special import expit
+
+        wing = WINGS * scale
+        start = np.maximum(self.low, np.minimum(location - wing, y))
+        count = int(max((location - start + wing).max(), (y - start).max())) + 2
+        if count > MOST_COUNTS or count * len(y) > MOST_NUMBERS:
+            return None
+        before = self.log_ratio(np.maximum(start - 1.0, self.low))
+        steps = np.stack([self.log_ratio(start + k) for k in range(count)], axis=1)
+        with np.errstate(invalid="ignore"):
+            logs = np.cumsum(np.column_stack([np.zeros(len(y)), steps[:, :-1]]), axis=1)
+        logs = np.where(np.isnan(logs), -np.inf, logs)
+        p = np.exp(logs - logs.max(axis=1, keepdims=True))
+        p /= p.sum(axis=1, keepdims=True)
+        left_out = (p[:, 0] * (start > self.low)).max() + p[:, -1].max()
+        if not np.isfinite(p).all() or left_out > NEGLIGIBLE:
+            return None
+        back = np.column_stack([before, steps[:, :-1]])
+        first = (start <= self.low)[:, None] & (np.arange(count) == 0)
+        steps, back = (np.where(np.isnan(part), -np.inf, part) for part in (steps, back))
+        behind = np.where(first, 0.0, expit(-back))
+        observed = (y - start).astype(np.int64)
+        return RatioOutcomes(p, expit(steps), behind, start, observed, location, scale)
+
+    def location_scale(self) -> tuple[FloatArray, FloatArray]:
+        """Return the mode and the half-width of the model at x, (n, 1) each, found from ratios.
+
+        The mode is where ρ falls below 1, the width δ where δ·log ρ(mode + δ) reaches −1, which for a
+        normal shape is its standard deviation. A model with several modes gets one of them: whatever
+        depends on x alone will do, and only chooses the units that y is compared in.
+        """
+        mode = self.low + first_step(lambda step: ~(self.log_ratio(self.low + step) > 0), self.n)
+        if not np.isfinite(mode).all():
+            raise NumericalError(
+                "The ratios p(y+1|x)/p(y|x) do not fall below 1, however large y is, so that there is "
+                "no such model. Check the function."
+            )
+
+        def wide(step: FloatArray) -> AnyArray:
+            with np.errstate(invalid="ignore"):  # 0 times a ratio of 0: the mode is the largest count
+                return ~(step * self.log_ratio(mode + step) > -1.0)
+
+        width = first_step(wide, self.n)
+        return mode[:, None], np.where(np.isfinite(width), np.maximum(width, 1.0), 1.0 + mode)[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class FromRatio(Ratios, FunctionOfRows):
+    """Counts known through a function for the ratio."""
+
+    low: int = 0
+
+    def log_ratio(self, y: FloatArray) -> FloatArray:
+        raw = self._called(y, "What the ratio function returns")
+        if raw.shape not in ((len(y),), (len(y), 1)):
+            raise ShapeError(f"The ratio must be one number for each row, ({len(y)},), got {raw.shape}.")
+        values = raw.reshape(-1).astype(np.float64)
+        least = f"The smallest is {values.min():g}."
+        refuse_rows(values < 0, "A ratio of probabilities is not negative, and these are", least)
+        with np.errstate(divide="ignore"):
+            return np.log(values)
+
+
+@dataclass(frozen=True, eq=False)
+class FromLogPmf(Ratios):
+    """Counts 0, 1, 2, … known through a law's log p(y|x), up to a constant that may depend on x."""
+
+    law: Law
+    low = 0
+
+    @property
+    def rows(self) -> int | None:
+        return self.law.rows
+
+    def take(self, rows: IntArray) -> FromLogPmf:
+        return FromLogPmf(self.law.take(rows))
+
+    def log_prob(self, y: AnyArray) -> FloatArray:
+        return self.law.log_prob(y)
+
+    def log_ratio(self, y: FloatArray) -> FloatArray:
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.log_prob(y + 1.0) - self.log_prob(y))
+
+
+def from_ratio(function: Callable[..., Any], *, low: int = 0) -> Model:
+    """Model of counts from ratios p(y+1|x)/p(y|x), which no normalising constant enters.
+
+    The tests use a difference Stein operator: with ρ the ratio and any function f,
+    ρ(y)/(1 + ρ(y))·f(y+1) − f(y)/(1 + ρ(y−1)), without the last term at the smallest count, has mean 0
+    under the model, exactly. Where a model has a CDF, its closed form or library is the better choice:
+    it also tells apart what a Stein operator hardly sees (weights of separated modes).
+
+    Parameters
+    ----------
+    function : callable
+        f(y, x) → p(y+1|x)/p(y|x) of shape (n,), for whole numbers y from `low` on; 0 where y is the
+        largest count that can be. Called by name when its parameters are named x and y.
+    low : int
+        The smallest count.
+
+    Examples
+    --------
+    A Poisson model with mean exp(x), of which only λ/(y + 1) is used:
+
+    >>> import condgof as cg
+    >>> model = cg.from_ratio(lambda y, x: np.exp(x) / (y + 1))
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=300)
+    >>> cg.adaptive(model, x, rng.poisson(np.exp(x)), rng=1).reject()
+    False
+    >>> cg.adaptive(model, x, rng.poisson(1.5 * np.exp(x)), rng=1).reject()
+    True
+    """
+    if isinstance(low, bool) or not isinstance(low, (int, np.integer)):
+        raise InputTypeError(f"low must be a whole number, got {low!r}.")
+    make = partial(FromRatio, check_callable(function, "from_ratio"), low=int(low))
+    return Model(make, "The model of counts", conditional=False)
+
+
+def counts_from_log_prob(model: ModelLike) -> Model:
+    """Model of counts from one whose law has a log-probability, up to a constant."""
+    return Model(partial(_from_log_pmf, model), "The model of counts", conditional=False)
+
+
+def _from_log_pmf(model: ModelLike, x: Any, n: int) -> Law:
+    return FromLogPmf(model(x, n))

@@ -1,0 +1,313 @@
+"""Frozen distributions of scipy.stats, continuous and discrete.
+
+Families with a closed form here become ours; any other density is differentiated numerically. Arrays of
+parameters, (n,) or (n, 1), make the law of n rows; numbers serve for any number of rows.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray
+from condgof.errors import InputTypeError, UnsupportedModelError
+from condgof.laws import _counts as counts
+from condgof.laws import _families as families
+from condgof.laws._classes import bernoulli
+from condgof.laws._discrete import flat
+from condgof.laws._families import LOG_TINY, Values
+from condgof.laws._functions import NumericalScore
+from condgof.laws._law import Law, Model, check_levels
+from condgof.laws._library import comes_from
+from condgof.laws._normal import Normal
+from condgof.laws._parameters import Parameter, Parametric
+
+SUPPORTED = "a frozen scipy.stats distribution, of any y, or condgof.from_scipy(f) for f(x) → one"
+#: Our families, from SciPy's shapes (s), location and scale; counts have no location.
+CLOSED: dict[str, Callable[[tuple[AnyArray, ...], AnyArray, AnyArray], Law]] = {
+    "norm": lambda s, loc, scale: Normal(mean=loc, std=scale),
+    "laplace": lambda s, loc, scale: families.Laplace(loc=loc, scale=scale),
+    "t": lambda s, loc, scale: families.StudentT(df=s[0], loc=loc, scale=scale),
+    "gamma": lambda s, loc, scale: families.Gamma(shape=s[0], scale=scale, loc=loc),
+    "chi2": lambda s, loc, scale: families.Gamma(shape=s[0] / 2, scale=2 * scale, loc=loc),
+    "expon": lambda s, loc, scale: families.Exponential(scale=scale, loc=loc),
+    "invgauss": lambda s, loc, scale: families.InverseGaussian(mean=s[0] * scale, shape=scale, loc=loc),
+    "lognorm": lambda s, loc, scale: families.LogNormal(mu=np.log(scale), sigma=s[0], loc=loc),
+    "beta": lambda s, loc, scale: families.Beta(a=s[0], b=s[1], low=loc, high=loc + scale),
+    "uniform": lambda s, loc, scale: families.Uniform(low=loc, high=loc + scale),
+    "poisson": lambda s, *_: counts.Poisson(mean=s[0]),
+    "nbinom": lambda s, *_: counts.NegativeBinomial(s[0] * (1 - s[1]) / s[1], dispersion=1 / s[0]),
+    "binom": lambda s, *_: counts.Binomial(trials=s[0], p=s[1]),
+}
+#: Variances of counts of statsmodels, also with more zeros; SciPy would sum them up row by row.
+VARIANCES: dict[str, Callable[..., FloatArray]] = {
+    "zipoisson": lambda mu: mu,
+    "zinegbin": lambda mu, alpha, p: mu + alpha * mu**p,
+    "genpoisson_p": lambda mu, alpha, p: mu * (1.0 + alpha * mu ** (p - 1.0)) ** 2,
+    "zigenpoisson": lambda mu, alpha, p: mu * (1.0 + alpha * mu ** (p - 1.0)) ** 2,
+}
+#: What the new distributions of SciPy call methods of the old ones.
+NEW = {"ppf": "icdf", "logsf": "logccdf", "std": "standard_deviation"}
+#: Probabilities that are summed up at once, at most.
+TABLE = 2**22
+
+
+def _ask(law: Any, method: str, *values: AnyArray) -> FloatArray:
+    """Ask a distribution, old or new; densities may be 0, and logarithms overflow."""
+    with np.errstate(all="ignore"):
+        found = getattr(law, method if hasattr(law, method) else NEW[method])(*values)
+    return np.asarray(found, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Frozen(Parametric):
+    """A family of SciPy with its parameters: `freeze` makes the distribution of them, by name."""
+
+    freeze: Callable[..., Any]
+
+    def __init__(self, freeze: Callable[..., Any], values: dict[str, FloatArray]) -> None:
+        object.__setattr__(self, "freeze", freeze)
+        # SciPy's names end in an underscore here: some are those of methods, as n is.
+        self._read(**{f"{name}_": Parameter(name, value) for name, value in values.items()})
+
+    @property
+    def name(self) -> str:
+        called = getattr(self.freeze, "name", None) or getattr(self.freeze, "__name__", "distribution")
+        return f"{called} of SciPy"
+
+    def _quartiles(self, d_y: int = 1) -> tuple[FloatArray, FloatArray]:
+        """Return the median and the distance of the quartiles over 1.35, (n, d_y) each."""
+        law, shape = self._law(self._size(), d_y), (self._size(), d_y)
+        low, middle, high = (_ask(law, "ppf", np.full(shape, q)) for q in (0.25, 0.5, 0.75))
+        return middle, (high - low) / 1.35
+
+    def _given(self, n: int, d_y: int) -> dict[str, FloatArray]:
+        # SciPy checks its parameters, and lets some be infinite.
+        return {p.name: p.values(n, (d_y,), finite=False) for p in self._parameters().values()}
+
+    def _law(self, n: int, d_y: int = 1) -> Any:
+        return self.freeze(**self._given(n, d_y))
+
+
+class _Continuous(Frozen, families.Independent):
+    """A continuous distribution, which itself is (with zeros of its shape) what `_at` returns."""
+
+    def _at(self, n: int, d_y: int) -> Values:
+        return self._law(n, d_y), np.broadcast_to(0.0, (n, d_y))
+
+    @property
+    def support(self) -> tuple[AnyArray, AnyArray]:
+        return self._ends(self._at(self._size(), self._d_y))
+
+    def _ends(self, p: Any) -> tuple[AnyArray, AnyArray]:
+        low, high = p[0].support()
+        return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+
+    def _log_density(self, y: FloatArray, p: Any) -> FloatArray:
+        return _ask(p[0], "logpdf", y)
+
+    def _log_tails(self, y: FloatArray, p: Any) -> tuple[FloatArray, FloatArray]:
+        y = y + p[1]  # a distribution without parameters does not know its rows
+        lower, upper = (np.maximum(_ask(p[0], tail, y), LOG_TINY) for tail in ("logcdf", "logsf"))
+        return lower, upper
+
+    def _draw(self, rng: np.random.Generator, p: Any) -> FloatArray:
+        law, shape = p[0], p[1].shape
+        if hasattr(law, "rvs"):
+            return np.asarray(law.rvs(size=shape, random_state=rng), dtype=np.float64)
+        return np.asarray(law.sample(() if self._parameters() else shape, rng=rng), dtype=np.float64)
+
+    def _moments(self, p: Any) -> tuple[FloatArray, FloatArray]:
+        return finite_moments(self.name, _ask(p[0], "mean"), _ask(p[0], "std"), p[1].shape)
+
+    def quantile(self, levels: Any) -> FloatArray:
+        n = self._size()
+        return _ask(self._law(n), "ppf", np.tile(check_levels(levels), (n, 1)))
+
+    def location_scale(self) -> tuple[FloatArray, FloatArray]:
+        return self._quartiles(self._d_y)
+
+
+class ScipyLaw(NumericalScore, _Continuous):
+    """A continuous distribution without a closed form here: its score is numerical."""
+
+
+class ScipyHistogram(_Continuous):
+    """A piecewise-constant density, which has no score worth the name."""
+
+    WHY_NOT = "its density is piecewise constant, so that the score would be 0 almost everywhere"
+
+    score = Law.score  # which says that there is none
+
+
+class ScipyCounts(Frozen, counts.Counts):
+    """Any discrete distribution on whole numbers."""
+
+    def _bounds(self) -> tuple[AnyArray, AnyArray]:
+        low, high = (np.asarray(end, dtype=np.float64) for end in self._law(self._size()).support())
+        return low.reshape(-1), high.reshape(-1)
+
+    def _cdf(self, y: FloatArray) -> FloatArray:
+        from scipy.stats import rv_discrete
+
+        law, y = self._law(self._size(y)), np.floor(y)
+        if getattr(type(self.freeze), "_cdf", None) is rv_discrete._cdf and np.isfinite(y).all():
+            # SciPy would sum up the probabilities below each y anew.
+            low = float(np.min(law.support()[0]))
+            width = float(np.max(y, initial=low)) - low + 1.0
+            if len(y) * width <= TABLE:  # not if there is no lowest
+                sums = np.cumsum(_ask(law, "pmf", low + np.arange(width)), axis=1)
+                place = np.maximum(y - low, 0.0).astype(np.int64)
+                return np.where(y < low, 0.0, np.take_along_axis(sums, place, axis=1))
+        return _ask(law, "cdf", y)
+
+    def log_prob(self, y: AnyArray) -> FloatArray:
+        values = flat(np.asarray(y)).astype(np.float64)[:, None]
+        return _ask(self._law(self._size(values)), "logpmf", values)[:, 0]
+
+    def sample(self, rng: np.random.Generator) -> FloatArray:
+        size = self._size()
+        law = self._law(size)
+        # By inversion: SciPy's own samplers want whole numbers of an integer type for some parameters.
+        try:
+            return _ask(law, "ppf", rng.random((size, 1)))
+        except RuntimeError:  # the search for a quantile fails far in the tails of some, as of Skellam
+            return np.asarray(law.rvs((size, 1), random_state=rng), dtype=np.float64)
+
+    def mean_std(self) -> tuple[FloatArray, FloatArray]:
+        size, known = self._size(), VARIANCES.get(getattr(self.freeze, "name", ""))
+        law = self._law(size)
+        if known is not None:
+            given = self._given(size, 1)
+            loc, w = given.pop("loc"), given.pop("w", 0.0)  # 0 with probability w
+            mean = (1.0 - w) * given["mu"]
+            variance = (1.0 - w) * (known(**given) + given["mu"] ** 2) - mean**2
+            mean, std = loc + mean, np.sqrt(variance)
+        elif hasattr(law, "stats"):
+            mean, variance = law.stats("mv")
+            std = np.sqrt(variance)
+        else:
+            mean, std = _ask(law, "mean"), _ask(law, "std")
+        return finite_moments(self.name, mean, std, (size, 1))
+
+    def location_scale(self) -> tuple[FloatArray, FloatArray]:
+        try:
+            return self.mean_std()
+        except UnsupportedModelError:  # they are not finite
+            middle, scale = self._quartiles()
+            return middle, np.maximum(1.0, scale)
+
+
+def finite_moments(name: str, mean: Any, std: Any, shape: Any) -> tuple[FloatArray, FloatArray]:
+    """Return mean and standard deviation, broadcast to a shape, or refuse them."""
+    if not (np.isfinite(mean).all() and np.isfinite(std).all()):
+        raise UnsupportedModelError(f"{name} has no finite mean and variance.")
+    return np.broadcast_to(mean, shape), np.broadcast_to(std, shape)
+
+
+def adapt(obj: Any) -> Law | None:
+    """Make a law of a frozen distribution of scipy.stats."""
+    stats: Any = sys.modules.get("scipy.stats")
+    if stats is None or not comes_from(obj, "scipy"):
+        return None
+    if isinstance(obj, stats.rv_histogram):
+        obj = obj()
+    if isinstance(obj, (stats.rv_continuous, stats.rv_discrete)):
+        raise InputTypeError(
+            f"scipy.stats.{obj.name} is a family. Give it parameters, such as scipy.stats.{obj.name}("
+            "loc=..., scale=...): single numbers, or arrays with one row for each observation."
+        )
+    if isinstance(getattr(obj, "dist", None), (stats.rv_continuous, stats.rv_discrete)):
+        return _old_style(obj, stats)
+    if isinstance(obj, type(stats.multivariate_normal([0.0]))):
+        return Normal(mean=np.atleast_2d(obj.mean), cov=obj.cov)
+    return _new_style(obj, stats) if hasattr(obj, "logccdf") else None
+
+
+def from_scipy(function: Callable[[Any], Any]) -> Model:
+    """Model from a function that returns frozen scipy.stats distributions.
+
+    The score is in closed form for norm, laplace, t, gamma, chi2, expon, invgauss, lognorm, beta and
+    uniform; for others it is a numerical derivative, and results tell its error. A frozen distribution
+    itself goes straight to the tests, the law of as many rows as its parameters have.
+
+    Parameters
+    ----------
+    function : callable
+        f(x) → a frozen distribution whose parameters are numbers, or arrays of shape (n,) or (n, 1)
+        with one row for each row of x.
+
+    Examples
+    --------
+    >>> import condgof as cg
+    >>> from scipy import stats
+    >>> model = cg.from_scipy(lambda x: stats.gamma(2.0, scale=x))
+    >>> model(np.array([2.0, 2.0])).score(np.array([1.0, 4.0]))
+    array([[ 0.5 ],
+           [-0.25]])
+    """
+    if not callable(function):
+        raise InputTypeError(
+            f"from_scipy takes a function x → frozen distribution, got {type(function).__name__}. "
+            "A frozen distribution itself can be passed to the tests as it is."
+        )
+    return Model(partial(_returned, function), "the scipy.stats distribution")
+
+
+def _returned(function: Callable[[Any], Any], x: Any) -> Law:
+    law = adapt(function(x))
+    if law is None:
+        raise InputTypeError(
+            "The function of from_scipy must return a frozen distribution of scipy.stats."
+        )
+    return law
+
+
+def _old_style(obj: Any, stats: Any) -> Law:
+    """Read norm(loc, scale), poisson(mu) and their like."""
+    dist: Any = obj.dist
+    shapes, *rest = dist._parse_args(*obj.args, **obj.kwds)
+    shapes, (loc, scale) = tuple(map(_number_or_rows, shapes)), map(_number_or_rows, rest)
+    names = [name.strip() for name in dist.shapes.split(",")] if dist.shapes else []
+    values = dict(zip((*names, "loc"), (*shapes, loc), strict=True))
+    discrete = isinstance(dist, stats.rv_discrete)
+    known = type(getattr(stats, dist.name, None)) is type(dist)  # a subclass may change the density
+    if known and not (discrete and np.any(loc)):
+        if dist.name in CLOSED:
+            return CLOSED[dist.name](shapes, loc, scale)
+        if dist.name == "bernoulli" and np.ndim(shapes[0]):
+            return bernoulli(shapes[0])
+    if discrete:
+        return ScipyCounts(dist, values)
+    kind = ScipyHistogram if isinstance(dist, stats.rv_histogram) else ScipyLaw
+    return kind(dist, {**values, "scale": scale})
+
+
+def _new_style(obj: Any, stats: Any) -> Law:
+    """Read Normal(mu=..., sigma=...) and what make_distribution makes."""
+    values = {name: _number_or_rows(v) for name, v in obj._original_parameters.items()}
+    if any(base.__name__ == "DiscreteDistribution" for base in type(obj).__mro__):
+        return ScipyCounts(type(obj), values)
+    if isinstance(obj, stats.Normal):
+        return Normal(mean=values.get("mu", 0.0), std=values.get("sigma", 1.0))
+    if isinstance(obj, stats.Uniform) and set(values) == {"a", "b"}:
+        return families.Uniform(low=values["a"], high=values["b"])
+    try:
+        type(obj)(**values)
+    except (TypeError, ValueError, KeyError) as error:
+        raise UnsupportedModelError(
+            f"A {type(obj).__name__} of scipy.stats cannot be taken apart into parameters. Use "
+            "condgof.from_log_prob(lambda y, x: distribution.logpdf(y), support=...)."
+        ) from error
+    return ScipyLaw(type(obj), values)
+
+
+def _number_or_rows(value: Any) -> FloatArray:
+    """Read a parameter; an array of one number serves for all rows."""
+    array = np.array(value, dtype=np.float64)
+    return array.reshape(()) if array.size == 1 else array

@@ -1,0 +1,270 @@
+"""scikit-learn: regressors with error bars, classifiers, and any regressor with a residual scale."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import FloatArray, IntArray
+from condgof.errors import InputError, InputTypeError, UnsupportedModelError, require
+from condgof.laws._law import Model
+from condgof.laws._library import as_pandas, as_table, classifier, comes_from, predicting, prediction
+from condgof.laws._normal import Normal
+from condgof.laws._parameters import Parameter
+from condgof.sample import RngLike, Seed, Use, as_numbers, take_rows
+
+SUPPORTED = (
+    "fitted scikit-learn regressors with predict(X, return_std=True), also in a Pipeline or a search; "
+    "condgof.models.with_residual_scale for any other regressor; fitted classifiers with predict_proba"
+)
+#: Maps of y that keep a Gaussian Gaussian.
+AFFINE = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler")
+LATENT = (
+    "the Gaussian process has no WhiteKernel: scikit-learn then predicts the latent function, and the "
+    "noise of the observations (also that in alpha) is in no predicted standard deviation"
+)
+
+
+def adapt(obj: Any) -> Model | None:
+    """Make a model of a fitted regressor or classifier, or return None for another library's object."""
+    if not comes_from(obj, "sklearn"):
+        return None
+    from sklearn.base import is_classifier
+
+    _check_fitted(obj)
+    if not is_classifier(obj):
+        _check_std(obj)
+        return Model(partial(_gaussian, obj), type(obj).__name__)
+    if not hasattr(obj, "predict_proba"):
+        raise UnsupportedModelError(
+            f"{type(obj).__name__} predicts no probabilities (predict_proba). Wrap it in scikit-learn's "
+            "CalibratedClassifierCV, or choose an option of it that does."
+        )
+    # Of several outputs there is a list, and their prediction will be refused.
+    labels = None if isinstance(obj.classes_, list) else obj.classes_
+    return classifier(obj.predict_proba, labels, "scikit-learn")
+
+
+def _gaussian(regressor: Any, x: Any) -> Normal:
+    x = as_table(x)
+    n = len(x)
+    with predicting("scikit-learn", n):
+        mean, std, last = _mean_std(regressor, x)
+    mean, std = prediction(mean, n, "The predicted mean"), prediction(std, n, "The predicted std")
+    law = Normal(mean=mean, std=std.reshape(mean.shape))
+    kernel = getattr(last, "kernel_", None)
+    return law if kernel is None or _has_noise(kernel) else law.noted(LATENT)
+
+
+def _check_fitted(obj: Any) -> None:
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
+    name = type(obj).__name__
+    if not hasattr(obj, "predict"):
+        raise UnsupportedModelError(
+            f"{name} has no predict method, so that it says nothing of y given x. Pass a fitted "
+            "regressor (for a search, with refit=True)."
+        )
+    try:
+        check_is_fitted(obj)
+    except NotFittedError as error:
+        raise InputError(f"{name} is not fitted yet. Call its fit method first.") from error
+
+
+def _check_std(obj: Any) -> None:
+    """Refuse a regressor without standard deviations, or whose y is transformed out of the Gaussian."""
+    transformer, name = getattr(obj, "transformer_", None), type(obj).__name__
+    if transformer is not None and not _is_affine(transformer):
+        raise UnsupportedModelError(
+            f"{name} models a transformed y, which is not Gaussian in y itself. Test the same "
+            "hypothesis on that scale: pass its regressor_ as the model and the transformed y as y."
+        )
+    inner = getattr(obj, "best_estimator_", getattr(obj, "regressor_", None))
+    if hasattr(obj, "steps"):
+        inner = obj.steps[-1][1]
+    if inner is not None:
+        _check_std(inner)
+    elif "return_std" not in inspect.signature(obj.predict).parameters:
+        raise UnsupportedModelError(
+            f"{name} predicts no standard deviation, so that it is no density of y yet. Give it one: "
+            "condgof.models.with_residual_scale(regressor, std=...), or "
+            "condgof.models.residual_scale_by_cv(regressor, X, y) from its training data."
+        )
+
+
+def _is_affine(transformer: Any) -> bool:
+    name = type(transformer).__name__
+    if name == "FunctionTransformer":
+        return transformer.func is None and transformer.inverse_func is None
+    return name in AFFINE and not getattr(transformer, "clip", False)
+
+
+def _mean_std(obj: Any, x: Any) -> tuple[FloatArray, FloatArray, Any]:
+    """Predict through all wrappers, and say who predicted."""
+    if hasattr(obj, "best_estimator_"):
+        return _mean_std(obj.best_estimator_, x)
+    if hasattr(obj, "steps"):
+        return _mean_std(obj.steps[-1][1], obj[:-1].transform(x) if len(obj.steps) > 1 else x)
+    if hasattr(obj, "regressor_"):
+        mean, std, last = _mean_std(obj.regressor_, x)
+        columns, back = mean.reshape(len(mean), -1), obj.transformer_.inverse_transform
+        # An affine map takes a standard deviation to the distance between two images.
+        middle = back(columns)
+        return middle, np.abs(back(columns + std.reshape(columns.shape)) - middle), last
+    # The linear ones multiply x as it is, which a polars frame does not bear.
+    mean, std = obj.predict(as_pandas(x), return_std=True)
+    return np.asarray(mean, dtype=np.float64), np.asarray(std, dtype=np.float64), obj
+
+
+def _has_noise(kernel: Any) -> bool:
+    """Whether a kernel of a Gaussian process has a term for the noise of an observation."""
+    if type(kernel).__name__ == "WhiteKernel":
+        return True
+    inner = [getattr(kernel, name, None) for name in ("k1", "k2", "kernel")]
+    return any(_has_noise(k) for k in [*inner, *getattr(kernel, "kernels", ())] if k is not None)
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualScale(Model):
+    """Gaussian model around what `regressor` predicts; `std` as `with_residual_scale` got it."""
+
+    regressor: Any = None
+    std: Any = None
+
+    def __repr__(self) -> str:
+        return f"ResidualScale({self.regressor!r}, std={self.std!r})"
+
+
+def _around(regressor: Any, std: Parameter, x: Any) -> Normal:
+    table = as_table(x)
+    n = len(table)
+    with predicting(type(regressor).__name__, n):
+        mean = prediction(regressor.predict(table), n, "The prediction")
+    return Normal(mean=mean.reshape(n, -1), std=std.at(x, n))
+
+
+def with_residual_scale(regressor: Any, std: Any) -> ResidualScale:
+    """Make a density of any fitted regressor: y | x ~ N(predict(x), std²).
+
+    Parameters
+    ----------
+    regressor : object
+        A fitted object with a ``predict(X)`` method, of whichever library. It is never changed.
+    std : float, (d_y,) array or callable
+        Standard deviation of the residuals, or a function x → (n,) or (n, d_y). Take it from data that
+        the regressor was not fitted on, or see `residual_scale_by_cv`.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> x, y = np.arange(4.0)[:, None], np.arange(4.0)
+    >>> model = with_residual_scale(LinearRegression().fit(x, y), std=2.0)
+    >>> model(x).score(y + 4.0)[:, 0]
+    array([-1., -1., -1., -1.])
+    """
+    if isinstance(regressor, type) or not hasattr(regressor, "predict"):
+        raise InputTypeError(
+            f"with_residual_scale takes an object with a predict method, got {regressor!r}."
+        )
+    name = type(regressor).__name__
+    if comes_from(regressor, "sklearn"):
+        from sklearn.base import is_classifier
+
+        if is_classifier(regressor):
+            raise UnsupportedModelError(f"{name} is a classifier, which goes straight to the tests.")
+        _check_fitted(regressor)
+    scale = std
+    if not callable(std):
+        std = as_numbers(std, "std").astype(np.float64)
+        if std.ndim > 1 or not (std > 0).all():
+            raise InputError(f"std must be positive, one number or one a column of y, got {std!r}.")
+        scale = np.atleast_2d(std) if std.ndim else std  # one row, for all rows
+    around = partial(_around, regressor, Parameter.of("std", scale))
+    return ResidualScale(around, name, regressor=regressor, std=std)
+
+
+def residual_scale_by_cv(
+    regressor: Any, X: Any, y: Any, *, cv: int | Iterable[Any] = 5, rng: RngLike = None
+) -> ResidualScale:
+    """Make a density of any scikit-learn regressor, its residual scale found by cross-validation.
+
+    The standard deviation (`std` of the model, (d_y,)) is the root mean square of the out-of-fold
+    residuals, the same at every x. Those of the rows that it was fitted on would be too small.
+
+    Parameters
+    ----------
+    regressor : estimator
+        Used for predictions as it is when it is fitted; a clone is fitted on all rows when it is not.
+        Folds are fitted on clones, and the estimator itself is never changed.
+    X, y : array or frame of shape (n,) or (n, d_x), array_like of shape (n,) or (n, d_y)
+        The training data: *not* the data that the model will be tested on.
+    cv : int or iterable of (train, test)
+        Number of folds, drawn with `rng`, or row numbers for each fold.
+    rng : int, numpy.random.Generator or None
+        For the folds, and for every ``random_state`` that was left None.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(500, 1))
+    >>> y = x[:, 0] + 0.5 * rng.normal(size=500)
+    >>> model = residual_scale_by_cv(LinearRegression(), x, y, rng=0)
+    >>> model.std.round(1)
+    array([0.5])
+    """
+    base = require("sklearn.base", "sklearn", "residual_scale_by_cv")
+    if isinstance(regressor, type) or not (hasattr(regressor, "fit") and hasattr(regressor, "predict")):
+        raise InputTypeError(
+            f"residual_scale_by_cv takes an estimator with fit and predict, got {regressor!r}."
+        )
+    if base.is_classifier(regressor):
+        raise InputTypeError(f"{type(regressor).__name__} is a classifier. Pass a regressor.")
+    X = as_table(X)
+    targets = as_numbers(y, "y").astype(np.float64)
+    if len(X) != len(targets):
+        raise InputError(f"X has {len(X)} rows and y has {len(targets)}. Pass one row of X for each.")
+    generator = Seed.of(rng).stream(Use.SPLIT)
+    residuals = []
+    for train, test in _folds(len(targets), cv, generator):
+        fitted = _seeded_clone(regressor, generator).fit(take_rows(X, train), targets[train])
+        predicted = prediction(fitted.predict(take_rows(X, test)), len(test), "The prediction")
+        residuals.append((targets[test] - predicted.reshape(targets[test].shape)).reshape(len(test), -1))
+    std: FloatArray = np.sqrt((np.concatenate(residuals) ** 2).mean(axis=0))
+    if not (std > 0).all():
+        raise InputError("The out-of-fold residuals are all 0: y has no noise to make a density of.")
+    try:
+        _check_fitted(regressor)
+    except (InputError, TypeError):
+        regressor = _seeded_clone(regressor, generator).fit(X, targets)
+    return with_residual_scale(regressor, std)
+
+
+def _folds(n: int, cv: Any, generator: np.random.Generator) -> Iterable[tuple[IntArray, IntArray]]:
+    if not isinstance(cv, (int, np.integer)) or isinstance(cv, bool):
+        if not isinstance(cv, Iterable):
+            raise InputError(f"cv must be a number of folds or pairs (train, test), got {cv!r}.")
+        return [(np.asarray(train), np.asarray(test)) for train, test in cv]
+    if not 2 <= cv <= n:
+        raise InputError(f"cv must be between 2 and the number of rows, {n}, got {cv}.")
+    order = generator.permutation(n)
+    return [(np.setdiff1d(order, part), np.sort(part)) for part in np.array_split(order, int(cv))]
+
+
+def _seeded_clone(estimator: Any, generator: np.random.Generator) -> Any:
+    """Clone an estimator, with a seed for each random_state of None, which would draw globally."""
+    from sklearn.base import clone
+
+    copy = clone(estimator)
+    seeds = {
+        name: int(generator.integers(2**31))
+        for name, value in sorted(copy.get_params().items(), key=lambda item: item[0])
+        if name.rpartition("__")[2] == "random_state" and value is None
+    }
+    return copy.set_params(**seeds)

@@ -1,0 +1,254 @@
+"""Probabilistic regressors and distributions of skpro."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.errors import InputError, ShapeError, SupportError, UnsupportedModelError
+from condgof.laws import _counts as counts
+from condgof.laws import _families as families
+from condgof.laws._discrete import normalised
+from condgof.laws._functions import NumericalScore
+from condgof.laws._law import Law, Model, as_rows
+from condgof.laws._library import as_table, comes_from, predicting
+from condgof.laws._mixture import Mixture, NormalMixture
+from condgof.laws._normal import Normal
+
+SUPPORTED = "fitted probabilistic regressors of skpro, and its distributions (one row an observation)"
+#: The closed form of a distribution, from its parameters by name, (n, d_y) each.
+CLOSED: dict[str, Callable[..., Law]] = {
+    "Normal": lambda mu, sigma: Normal(mu, sigma),
+    "Laplace": lambda mu, scale: families.Laplace(mu, scale),
+    "TDistribution": lambda mu, sigma, df: families.StudentT(df, mu, sigma),
+    "Cauchy": lambda mu, scale: families.StudentT(np.ones_like(mu), mu, scale),
+    "Gamma": lambda alpha, beta: families.Gamma(shape=alpha, rate=beta),
+    "Exponential": lambda rate: families.Exponential(rate=rate),
+    "LogNormal": lambda mu, sigma: families.LogNormal(mu, sigma),
+    "InverseGaussian": lambda mu, scale: families.InverseGaussian(mean=mu * scale, shape=scale),
+    "Beta": lambda alpha, beta: families.Beta(alpha, beta),
+    "Uniform": lambda lower, upper: families.Uniform(lower, upper),
+    # Counts, of one column.
+    "Poisson": lambda mu: counts.Poisson(mu),
+    "NegativeBinomial": lambda mu, alpha: counts.NegativeBinomial(mu, 1.0 / alpha),
+    "Binomial": lambda n, p: counts.Binomial(n, p),
+}
+#: Distributions of a sample, whose atoms are where the sample was and not where y may be.
+ATOMS = ("Empirical", "QPD_Empirical", "Delta")
+#: Densities that are constant between jumps.
+FLAT = ("Histogram", "QPD_Histogram")
+#: Distributions made of another, under these names.
+INNER = {
+    "MeanScale": "d",
+    "TransformedDistribution": "distribution",
+    "TruncatedDistribution": "distribution",
+}
+#: For predictions that draw from NumPy's global state, one at a time.
+LOCK = threading.Lock()
+
+
+def adapt(obj: Any) -> Law | Model | None:
+    """Make a model of a regressor or a distribution, or return None for another library's object."""
+    if not comes_from(obj, "skpro"):
+        return None
+    name = type(obj).__name__
+    if hasattr(obj, "log_pdf"):
+        if len(obj.shape) != 2:
+            raise ShapeError(f"{name} of skpro has no rows. Make it with one row an observation.")
+        return _law(obj)(n=len(obj))
+    if not hasattr(obj, "predict_proba"):
+        raise UnsupportedModelError(f"{name} of skpro predicts no distribution. Pass a regressor.")
+    if not obj.is_fitted:
+        raise InputError(f"{name} is not fitted yet. Call its fit method first.")
+    return Model(partial(_predicted, obj), name)
+
+
+def _predicted(regressor: Any, x: Any) -> Law:
+    table = as_table(x)
+    n = len(table)
+    if hasattr(table, "iloc"):  # skpro matches rows by index, which may repeat
+        table = table.set_axis(range(n), axis=0)
+    with predicting("skpro", n):
+        predicted = _steadily(partial(regressor.predict_proba, table))
+    if predicted.shape[:1] != (n,):
+        raise ShapeError(f"skpro predicted a shape of {predicted.shape}, and x has {n} rows.")
+    return _law(predicted)(n=n)
+
+
+def _steadily(predict: Callable[[], Any]) -> Any:
+    """Predict the same each time, and leave NumPy's global random state as it was.
+
+    Few predictions draw from that state, and it is seeded for those alone: they have no other way to be
+    told what to draw. They are found by the state that they leave behind, and made again.
+    """
+    with LOCK:
+        state = np.random.get_state(legacy=False)
+        before = pickle.dumps(state)
+        try:
+            predicted = predict()
+            if pickle.dumps(np.random.get_state(legacy=False)) == before:
+                return predicted
+            np.random.seed(0)
+            return predict()
+        finally:
+            if pickle.dumps(np.random.get_state(legacy=False)) != before:
+                np.random.set_state(state)
+
+
+def _law(distribution: Any) -> Law:
+    """Return the law of a distribution's rows: a closed form, or what skpro computes."""
+    name, d_y = type(distribution).__name__, distribution.shape[1]
+    discrete = _kind(distribution) == "discrete" and name not in ATOMS
+    if not discrete:
+        _refuse_atoms(distribution)
+        if name == "NormalMixture":
+            return _normal_mixture(distribution)
+    if name in CLOSED and (d_y == 1 or not discrete):
+        return CLOSED[name](**_parameters(distribution))
+    if d_y != 1:
+        raise UnsupportedModelError(
+            f"{name} of skpro is known here for a single column of y only, and this one has {d_y}."
+        )
+    if name == "Mixture" and not discrete:
+        parts = tuple(_law(part)(n=len(part)) for _, part in distribution._distributions)
+        return Mixture(parts, np.asarray(distribution._weights, dtype=np.float64))
+    kind = SkproCounts if discrete else FlatRows if name in FLAT else SkproRows
+    return kind(distribution)
+
+
+def _kind(distribution: Any) -> Any:
+    return distribution.get_tag("distr:measuretype", None, raise_error=False)
+
+
+def _parameters(distribution: Any) -> dict[str, FloatArray]:
+    """Return the parameters, broadcast to all rows by position: the index plays no part."""
+    given, shape = distribution.get_params(deep=False), distribution.shape
+    own = [name for name in given if name not in ("index", "columns")]
+    return {name: np.broadcast_to(np.asarray(given[name], dtype=np.float64), shape) for name in own}
+
+
+def _normal_mixture(distribution: Any) -> NormalMixture:
+    n, d_y = distribution.shape
+    pi, *others = (np.array(getattr(distribution, p), dtype=np.float64) for p in ("pi", "mu", "sigma"))
+    weights = normalised(np.atleast_2d(pi))
+    shape = (n, weights.shape[1], d_y)
+    means, stds = (np.broadcast_to(p[..., None] if p.ndim < 3 else p, shape) for p in others)
+    return NormalMixture(np.broadcast_to(weights, shape[:2]), means, stds)
+
+
+def _refuse_atoms(distribution: Any) -> None:
+    """Refuse distributions with atoms: single values of positive probability."""
+    name = type(distribution).__name__
+    if name == "Mixture":
+        for _, part in distribution._distributions:
+            _refuse_atoms(part)
+    elif name in INNER:
+        _refuse_atoms(getattr(distribution, INNER[name]))
+    elif _kind(distribution) != "continuous":
+        raise UnsupportedModelError(
+            f"{name} of skpro is a {_kind(distribution)} distribution: it gives single values of y a "
+            "positive probability, and those values are no counts. Pass a regressor whose distribution "
+            "is continuous, or one of counts; draws to condgof.from_draws."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows(Law):
+    """What any distribution of shape (n, 1) offers; asked by arrays: skpro matches frames by index."""
+
+    distribution: Any
+
+    @property
+    def rows(self) -> int | None:
+        return len(self.distribution)
+
+    @property
+    def name(self) -> str:
+        return f"{type(self.distribution).__name__} of skpro"
+
+    def take(self, rows: IntArray) -> Law:
+        return type(self)(self.distribution.iloc[list(rows)])
+
+    @property
+    def support(self) -> tuple[AnyArray, AnyArray]:
+        if "ppf" not in self._exact():
+            return super().support
+        with np.errstate(all="ignore"):
+            low, high = (self._ask("ppf", np.full((self.n, 1), q))[:, None] for q in (0.0, 1.0))
+        return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
+
+    def cdf(self, y: AnyArray) -> FloatArray:
+        return self._ask("cdf", as_rows(y))
+
+    def sample(self, rng: np.random.Generator) -> FloatArray:
+        # skpro's own sampler takes no seed.
+        return self._ask("ppf", rng.random((self.n, 1)))[:, None]
+
+    def mean_std(self) -> tuple[FloatArray, FloatArray]:
+        if not {"mean", "var"} <= self._exact():
+            raise UnsupportedModelError(f"skpro has no exact mean and variance of {self.name}.")
+        mean, var = self.distribution.mean(), self.distribution.var()
+        return np.array(mean, dtype=np.float64), np.sqrt(np.array(var, dtype=np.float64))
+
+    def _exact(self) -> set[str]:
+        """Return what skpro computes without approximation by draws or differences."""
+        return set(self.distribution.get_tag("capabilities:exact", None, raise_error=False) or ())
+
+    def _ask(self, method: str, values: FloatArray) -> FloatArray:
+        if method in ("cdf", "ppf") and method not in self._exact():
+            raise UnsupportedModelError(f"skpro only approximates the {method} of {self.name}.")
+        return np.array(getattr(self.distribution, method)(values), dtype=np.float64)[:, 0]
+
+    def log_prob(self, y: AnyArray) -> FloatArray:
+        with np.errstate(divide="ignore"):
+            return np.log(self._ask("pdf", as_rows(y)))
+
+
+class SkproRows(_Rows, NumericalScore):
+    """A continuous distribution: its log-density is differentiated numerically."""
+
+    def log_prob(self, y: AnyArray) -> FloatArray:
+        exact = self._exact()
+        if not exact & {"log_pdf", "pdf"}:
+            raise UnsupportedModelError(
+                f"skpro has no exact density of {self.name}. condgof.adaptive, which compares normal "
+                "scores of its CDF, can take it if that is exact."
+            )
+        return self._ask("log_pdf", as_rows(y)) if "log_pdf" in exact else super().log_prob(y)
+
+
+class FlatRows(_Rows):
+    """A density that is constant between jumps."""
+
+    WHY_NOT = "its density is piecewise constant, so that the score is 0 almost everywhere"
+
+
+class SkproCounts(_Rows, counts.Counts):
+    """A distribution of counts without a closed form here; only its probabilities tell its support."""
+
+    def _bounds(self) -> tuple[AnyArray, AnyArray]:
+        return np.array(-np.inf), np.array(np.inf)
+
+    @property
+    def support(self) -> tuple[AnyArray, AnyArray]:
+        return self._bounds()
+
+    def numbers(self, y: AnyArray) -> FloatArray:
+        values = super().numbers(y)
+        bad = np.flatnonzero(~(self._ask("pmf", values[:, None]) > 0))
+        if len(bad):
+            raise SupportError(self.name, len(bad), len(values), int(bad[0]))
+        return values
+
+    def _cdf(self, y: FloatArray) -> FloatArray:
+        return np.column_stack([self._ask("cdf", column[:, None]) for column in y.T])
+
+    def log_prob(self, y: AnyArray) -> FloatArray:
+        return self._ask("log_pmf", as_rows(y))

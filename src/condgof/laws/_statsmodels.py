@@ -1,0 +1,290 @@
+"""Results of statsmodels: least squares, generalised linear models, and models of a discrete y."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray
+from condgof.errors import InputError, InputTypeError, UnsupportedModelError
+from condgof.laws import _counts as counts
+from condgof.laws import _scipy
+from condgof.laws._classes import bernoulli, probabilities
+from condgof.laws._families import Gamma, InverseGaussian
+from condgof.laws._law import Law, Model
+from condgof.laws._library import as_pandas, comes_from, predicting, prediction
+from condgof.laws._normal import Normal
+from condgof.laws._parameters import Parameter, check_positive
+from condgof.sample import as_numbers
+
+SUPPORTED = (
+    "results of statsmodels: OLS, WLS and GLM (Gaussian, Gamma, InverseGaussian, Poisson, "
+    "NegativeBinomial, Binomial), Poisson and its kin (zero-inflated, truncated, hurdle), Logit, "
+    "Probit, MNLogit, OrderedModel, by arrays or formula; condgof.from_statsmodels for those with "
+    "weights, an offset, an exposure, trials or exog_infl"
+)
+#: The closed form of a family of a GLM, from its mean μ and dispersion φ, (n,) each.
+FAMILIES: dict[str, Callable[[FloatArray, FloatArray], Law]] = {
+    "Gaussian": lambda mu, phi: Normal(mu, np.sqrt(phi)),
+    "Gamma": lambda mu, phi: Gamma(shape=1.0 / phi, scale=check_positive(mu, "The mean") * phi),
+    "InverseGaussian": lambda mu, phi: InverseGaussian(mean=mu, shape=1.0 / phi),
+}
+#: Those whose y is discrete.
+DISCRETE = ("Poisson", "NegativeBinomial", "Binomial")
+#: Two classes, by the probability of the second; several, by their probabilities.
+BINARY, CLASSES = ("Logit", "Probit"), ("MNLogit", "OrderedModel")
+#: Counts with more or fewer zeros, which are closed forms here.
+INFLATED = ("ZeroInflatedPoisson", "ZeroInflatedNegativeBinomialP")
+CUT = ("HurdleCountModel", "TruncatedLFPoisson", "TruncatedLFNegativeBinomialP")
+
+
+def adapt(obj: Any) -> Model | None:
+    """Make a model of results, or return None for an object of another library."""
+    return from_statsmodels(obj) if comes_from(obj, "statsmodels") else None
+
+
+def from_statsmodels(
+    results: Any,
+    *,
+    weights: Any = None,
+    offset: Any = None,
+    exposure: Any = None,
+    trials: Any = None,
+    exog_infl: Any = None,
+) -> Model:
+    """Model from results of statsmodels.
+
+    The density is that of the family at the estimated parameters (the uncertainty of the estimates is
+    not in it). `as_model` does the same for results that need nothing besides x.
+
+    Parameters
+    ----------
+    results : Results
+        What ``fit()`` of an OLS, a WLS, a GLM (Gaussian, Gamma, InverseGaussian, Poisson,
+        NegativeBinomial or Binomial) or a discrete model (Poisson, NegativeBinomial, GeneralizedPoisson,
+        zero-inflated, truncated and hurdle ones, Logit, Probit, MNLogit, OrderedModel) returned. For a
+        formula x must be a frame with its columns; otherwise x has the columns of the fitted exog, the
+        constant included.
+    weights, offset, exposure, trials : number, array of shape (n,), callable or str
+        Those of the rows that are tested: the weights of a WLS (variance = scale/weight) or the variance
+        weights of a GLM; the offset or exposure of a GLM or a count model; the trials of a binomial GLM,
+        whose y is then the number of successes. An array binds the model to rows; a callable is a
+        function of x; a str is a column of x.
+    exog_infl : array of shape (n,) or (n, k), callable, str or list of str
+        What decides about the extra zeros of a zero-inflated model, for the rows that are tested: the
+        columns of the fitted exog_infl, the constant included. Names are columns of x.
+
+    Examples
+    --------
+    >>> import statsmodels.api as sm
+    >>> x = sm.add_constant(np.arange(5.0))
+    >>> y = np.array([0.0, 1.0, 2.5, 3.0, 3.5])
+    >>> results = sm.WLS(y, x, weights=[1.0, 1.0, 1.0, 0.5, 0.5]).fit()
+    >>> model = from_statsmodels(results, weights=lambda x: np.where(x[:, 1] < 3, 1.0, 0.5))
+    >>> mean, std = model(x).mean_std()
+    >>> bool(np.isclose(std[4] / std[0], np.sqrt(2.0))[0])
+    True
+    """
+    _check_supported(results)
+    given, beside, fixed = (weights, offset, exposure, trials, exog_infl), {}, {}
+    for (name, needed), value in zip(_fitted_with(results).items(), given, strict=True):
+        if value is None:
+            if needed:
+                column = "a list of column names" if name == "exog_infl" else "the name of a column"
+                raise InputError(
+                    f"The model was fitted with {name}, and those of the rows that you test are not "
+                    f"known. Pass them: condgof.from_statsmodels(results, {name}=...), an array, a "
+                    f"function of x or {column} of x."
+                )
+            continue
+        weighed = name == "weights" and not _discrete(results)  # also where the fit had none
+        if not (needed or weighed or (name == "exog_infl" and hasattr(results.model, name))):
+            raise InputError(f"The model was fitted without {name}, so that {name}= has no meaning.")
+        names = [value] if isinstance(value, str) else value
+        if isinstance(names, (list, tuple)) and names and all(isinstance(v, str) for v in names):
+            fixed[name] = partial(_columns, names)
+        elif callable(value) or np.ndim(value) == 0:
+            fixed[name] = value
+        else:
+            beside[name] = as_numbers(value, name).astype(np.float64)
+    return Model(partial(_law, results, fixed), f"{type(results.model).__name__} of statsmodels", beside)
+
+
+def _columns(names: Sequence[str], x: Any) -> AnyArray:
+    missing = [name for name in names if name not in list(getattr(x, "columns", ()))]
+    if missing:
+        raise InputError(f"x has no column {', '.join(map(repr, missing))}.")
+    return np.column_stack([np.asarray(x[name]) for name in names])
+
+
+def _law(results: Any, fixed: dict[str, Any], x: Any, **beside: AnyArray) -> Law:
+    model, table = results.model, as_pandas(x)
+    n, formula = len(table), getattr(model, "formula", None)
+    _check_columns(model, table, formula)
+    given = {}
+    for name, value in {**fixed, **beside}.items():
+        width = model.k_inflate if name == "exog_infl" else 1
+        values = Parameter.of(name, value).at(x, n).values(n, (width,))
+        given[name] = np.array(values if name == "exog_infl" else values[:, 0])
+    if hasattr(model, "exog_infl"):  # statsmodels would take the rows of the fit
+        given.setdefault("exog_infl", np.broadcast_to(model.exog_infl[:1], (n, model.k_inflate)))
+    weights, trials = (given.pop(name, None) for name in ("weights", "trials"))
+
+    def predict(**which: str) -> FloatArray:
+        return prediction(results.predict(table, **given, **which), n, "The prediction")
+
+    with predicting("statsmodels", n):
+        if not _discrete(results):
+            by = 1.0 if weights is None else check_positive(weights, "weights")
+            dispersion = np.full(n, float(results.scale)) / by
+            law = FAMILIES[_glm_family(model) or "Gaussian"](predict(), dispersion)
+        elif type(model).__name__ == "GLM":
+            law = _discrete_glm(results, predict(), trials)
+        else:
+            law = _counts_or_classes(results, predict, lambda: results.get_distribution(table, **given))
+    response = model.endog_names
+    if formula is not None and isinstance(response, str) and not response.isidentifier():
+        return law.noted(f"statsmodels fitted the response {response!r} of the formula: y must be that")
+    return law
+
+
+def _counts_or_classes(
+    results: Any, predict: Callable[..., FloatArray], distribution: Callable[[], Any]
+) -> Law:
+    """Return the law of a discrete y, from what statsmodels predicts."""
+    model, name = results.model, type(results.model).__name__
+    if name in BINARY:
+        return bernoulli(predict())
+    if name in CLASSES:
+        return probabilities(predict(), _labels(model, name), ordered=name == "OrderedModel")
+    if name not in (*INFLATED, *CUT):
+        law = _scipy.adapt(distribution())
+        if law is None or not law.discrete:
+            raise UnsupportedModelError(f"{name} of statsmodels has no distribution that is known here.")
+        return law
+    forms: Sequence[Callable[..., Law]] = (counts.HurdlePoisson, counts.HurdleNegativeBinomial)
+    mean = predict(which="mean-main")
+    if name in INFLATED:
+        forms = counts.ZeroInflatedPoisson, counts.ZeroInflatedNegativeBinomial
+        zeros = [1.0 - predict(which="prob-main")]
+    elif name == "HurdleCountModel":
+        zeros = [predict(which="prob-zero")]
+    elif model.truncation == -1:  # nothing was cut off
+        forms, zeros = (counts.Poisson, counts.NegativeBinomial), []
+    else:
+        zeros = [np.zeros(len(mean))]
+    power = getattr(getattr(model, "model2", model).model_main, "parameterization", None)
+    if power is None:
+        return forms[0](mean, *zeros)
+    # The variance of NB-P is μ + α μ^p.
+    return forms[1](mean, np.asarray(results.params)[-1] * mean ** (power - 2.0), *zeros)
+
+
+def _labels(model: Any, name: str) -> Any:
+    """Return what y calls the classes; statsmodels keeps some as text."""
+    if name == "OrderedModel":
+        return list(model.labels)
+    names = [str(label) for _, label in sorted(model._ynames_map.items())]
+    try:
+        return [float(label) for label in names]
+    except ValueError:
+        return names
+
+
+def _discrete_glm(results: Any, mean: FloatArray, trials: FloatArray | None) -> Law:
+    family = _glm_family(results.model)
+    if abs(float(results.scale) - 1.0) > 1e-9:
+        raise UnsupportedModelError(
+            f"This {family} GLM was fitted with scale {float(results.scale):.4g} (quasi-likelihood): "
+            "that is no distribution of y. Fit it with scale=1, or a negative binomial model."
+        )
+    if family == "Poisson":
+        return counts.Poisson(mean)
+    if family == "NegativeBinomial":
+        return counts.NegativeBinomial(mean, float(results.model.family.alpha))
+    return bernoulli(mean) if trials is None else counts.Binomial(trials, np.clip(mean, 0.0, 1.0))
+
+
+def _glm_family(model: Any) -> str | None:
+    return type(model.family).__name__ if type(model).__name__ == "GLM" else None
+
+
+def _discrete(results: Any) -> bool:
+    """Whether results are of a model with a discrete y."""
+    model, name = results.model, type(results.model).__name__
+    if name == "GLM":
+        return _glm_family(model) in DISCRETE
+    theirs = ".discrete." in type(model).__module__ and hasattr(results, "get_distribution")
+    return name in (*BINARY, *CLASSES) or theirs
+
+
+def _check_supported(results: Any) -> None:
+    """Refuse what is no fitted model of a kind that is known."""
+    model = getattr(results, "model", results)
+    name = type(model).__name__
+    if not hasattr(results, "params") or not hasattr(results, "predict"):
+        advice = " Call its fit method, and pass what that returns." if hasattr(results, "fit") else ""
+        raise InputTypeError(f"{name} of statsmodels holds no fitted regression.{advice}")
+    theirs, family, refused = comes_from(model, "statsmodels"), _glm_family(model), ""
+    if theirs and _discrete(results):
+        if name not in (*CUT, *CLASSES) and not hasattr(model, "get_distribution"):
+            refused = f"{name} of statsmodels"
+        elif getattr(model, "truncation", 0) > 0:
+            refused = f"{name} of statsmodels with truncation={model.truncation}, and not 0,"
+        elif name == "GLM" and _vary(model.var_weights, 1.0):
+            raise UnsupportedModelError(
+                f"A {family} GLM with var_weights is no distribution of y. For shares of successes fit "
+                "columns of successes and failures, and pass trials=."
+            )
+    elif not hasattr(results, "scale"):
+        raise UnsupportedModelError(
+            f"These results of {name} have no estimate of the noise. Give one: "
+            "condgof.models.with_residual_scale(results, std=...)."
+        )
+    elif not (theirs and name in ("OLS", "WLS")) and family not in FAMILIES:
+        refused = f"A GLM of the family {family}" if family else f"{name} of statsmodels"
+    if refused:
+        raise UnsupportedModelError(
+            f"{refused} is not supported. What works: {SUPPORTED}; or your own log-density with "
+            "condgof.from_log_prob."
+        )
+
+
+def _fitted_with(results: Any) -> dict[str, bool]:
+    """Say what a fit had besides x that a prediction at other rows needs."""
+    model, name = results.model, type(results.model).__name__
+    shifted = name == "GLM" or _discrete(results)
+    weights = name == "WLS" and _vary(model.weights, 1.0)
+    return {
+        "weights": weights or (name == "GLM" and _vary(model.var_weights, 1.0)),
+        "offset": shifted and _vary(getattr(model, "offset", None), 0.0),
+        "exposure": shifted and _vary(getattr(model, "exposure", None), 0.0),  # kept as its logarithm
+        "trials": _glm_family(model) == "Binomial" and _vary(getattr(model, "n_trials", 1.0), 1.0),
+        "exog_infl": hasattr(model, "exog_infl") and bool(np.ptp(model.exog_infl, axis=0).any()),
+    }
+
+
+def _vary(values: Any, usual: float) -> bool:
+    return values is not None and bool(np.any(np.asarray(values, dtype=np.float64) != usual))
+
+
+def _check_columns(model: Any, table: Any, formula: Any) -> None:
+    """Say which columns are missing before statsmodels stumbles over them."""
+    if formula is not None:
+        if not hasattr(table, "columns"):
+            raise InputTypeError(
+                f"The model was fitted by the formula {str(formula)!r}, and x has no column names. "
+                "Pass x as a frame with the formula's columns."
+            )
+        return
+    fitted, given = model.exog.shape[1], table.shape[1]
+    if given != fitted:
+        own = [str(n) for n in model.exog_names if not str(n).startswith(("inflate_", "zm_"))]
+        hint = " Add the constant: x = statsmodels.api.add_constant(x)." if given == fitted - 1 else ""
+        listed = ", ".join(own[:fitted])
+        raise InputError(
+            f"The model was fitted on {fitted} columns ({listed}), and x has {given}.{hint}"
+        )

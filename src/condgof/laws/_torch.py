@@ -1,0 +1,308 @@
+"""torch models: distributions, flows, and modules with a log-density; torch is left as it was found."""
+
+from __future__ import annotations
+
+import threading
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray
+from condgof.errors import InputTypeError, UnsupportedModelError, require
+from condgof.laws._distribution import Network, TensorLaw, check_rowwise, doubles, family, refuse_flat
+from condgof.laws._functions import call_density
+from condgof.laws._law import Law, Model
+from condgof.laws._library import comes_from
+
+SUPPORTED = "condgof.from_torch(f) for f(x) → torch distribution or a module; a torch distribution"
+#: Modes and random states belong to the process: two threads must not change them at once.
+LOCK = threading.RLock()
+#: How many objects a search for networks looks at.
+MOST = 2000
+#: Which of several equivalent parameters of a distribution to take.
+PREFERRED = ("scale_tril", "logits", "covariance_matrix", "precision_matrix", "probs")
+#: Imports torch, or says how to install it.
+torch_module = partial(require, "torch", "torch", "A torch model")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchNetwork(Network):
+    """A torch model; see `from_torch`."""
+
+    LIBRARY: ClassVar[str] = "torch"
+    TAKES: ClassVar[str] = "a function x → distribution, a module or a distribution"
+    ADVICE: ClassVar[str] = (
+        "Dropout and batch normalisation in training mode do that: name the networks, "
+        "condgof.from_torch(f, modules=[net]), where condgof cannot find them by itself."
+    )
+    #: Networks that are put into evaluation mode.
+    modules: tuple[Any, ...]
+    #: Of the tensors that the model gets.
+    dtype: Any
+    device: Any
+    #: Whether `make` gets the numbers of the rows in place of x.
+    bound: bool = False
+
+    @contextmanager
+    def session(self) -> Iterator[None]:
+        # Inside, submodules are in evaluation mode, gradients can be taken (whatever the caller's mode
+        # is), and there is no autocasting; afterwards modes and the global random state are as before.
+        torch, kind = torch_module(), self.device.type
+        elsewhere, random = ([], "cuda") if kind == "cpu" else ([self.device], str(kind))
+        parts = list({id(p): p for module in self.modules for p in module.modules()}.values())
+        with LOCK:
+            # The flag itself, not train(): that is often overridden, with effects that would stay.
+            modes = [part.training for part in parts]
+            try:
+                for part in parts:
+                    part.training = False
+                with (
+                    torch.random.fork_rng(devices=elsewhere, device_type=random),
+                    torch.inference_mode(False),
+                    torch.enable_grad(),
+                    torch.autocast(kind, enabled=False),
+                ):
+                    yield
+            finally:
+                for part, mode in zip(parts, modes, strict=True):
+                    part.training = mode
+
+    def native(self, array: AnyArray) -> Any:
+        # A copy: a model that works in place must not reach the caller's array.
+        return torch_module().tensor(np.asarray(array), dtype=self.dtype, device=self.device)
+
+    def law(self, x: Any, n: int) -> Law:
+        if self.make is None:
+            return TensorLaw(self, None, x, n)
+        given = None if x is None else self.native(x)
+        with torch_module().no_grad():
+            dist = self.make(x) if self.bound else self._called(self.make, given)
+        return self.law_of(dist, x, n)
+
+    def _called(self, function: Callable[..., Any], *tensors: Any) -> Any:
+        """Call the user's code, and say with what if it fails."""
+        try:
+            return function(*tensors)
+        except Exception as error:
+            got = ", ".join("None" if t is None else f"{tuple(t.shape)}" for t in tensors)
+            error.add_note(
+                f"condgof called the model with tensors of shape {got} (as x and y are passed), "
+                f"{self.dtype} on {self.device} (see dtype= and device= of from_torch)."
+            )
+            raise
+
+    def _values(self, law: TensorLaw, y: Any) -> Any:
+        if self.density is None:
+            return self._called(law.log_density, y)
+        given = None if law.x is None else self.native(law.x)
+        return check_rowwise(self._called(self.density, y, given), law.count)
+
+    def log_prob(self, law: TensorLaw, y: AnyArray) -> FloatArray:
+        return doubles(self._values(law, self.native(y)))
+
+    def score(self, law: TensorLaw, y: AnyArray) -> AnyArray:
+        leaf, gradient = self.native(y).requires_grad_(), None
+        values = self._values(law, leaf)
+        if values.requires_grad:
+            (gradient,) = torch_module().autograd.grad(values.sum(), leaf, allow_unused=True)
+        if gradient is None:
+            refuse_flat("does not depend on y in a way that can be differentiated")
+        return doubles(gradient)
+
+    def draw(self, law: TensorLaw, rng: np.random.Generator, shape: tuple[Any, ...]) -> Any:
+        torch, seed = torch_module(), int(rng.integers(2**63))
+        # Not torch.manual_seed, which reaches every device of the machine.
+        torch.default_generator.manual_seed(seed)
+        if self.device.type != "cpu":
+            getattr(torch, self.device.type).manual_seed(seed)
+        with torch.no_grad():
+            return law.dist.sample(*shape)
+
+
+def from_torch(
+    model: Any,
+    *,
+    method: str | None = None,
+    y: str | None = None,
+    x: str | None = None,
+    modules: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    batch_size: int = Network.size,
+) -> Law | Model:
+    """Model from torch: a function or module that returns a distribution, or one with a log-density.
+
+    Scores come from closed forms where the family has one here (normals and mixtures of them, Student
+    t, Laplace, Gamma, Beta…), and from automatic differentiation otherwise, batch by batch. Afterwards
+    everything is as it was: modes of all submodules, gradients, the caller's arrays, the global seed.
+
+    Parameters
+    ----------
+    model : callable, nn.Module or torch.distributions.Distribution
+        What is called with x, a tensor in the shape of the x that is tested, and returns the
+        distribution of y given x: of ``torch.distributions``, a zuko flow's, or any object with
+        ``log_prob(y)``. Batch shape (n,), or (n, d_y) for independent columns; event dimensions are
+        summed. A distribution itself is the law of its n rows.
+    method, y, x : str, optional
+        The name of a method of `model` that returns log p(y|x) of shape (n,), such as "log_prob", and
+        what it calls y and x; needed unless it calls them so.
+    modules : list of nn.Module, optional
+        The networks that `model` works with, to be put into evaluation mode meanwhile. By default
+        those that are found in its closure, its globals and its attributes.
+    dtype, device : optional
+        What x and y are turned into; by default as the parameters of the networks have it. Scores
+        come back in double precision.
+    batch_size : int
+        Rows evaluated at a time: memory grows with it, results do not change.
+
+    Examples
+    --------
+    >>> import condgof as cg, torch
+    >>> net = torch.nn.Linear(1, 1)
+    >>> model = cg.from_torch(lambda x: torch.distributions.Normal(net(x), 1.0))
+    >>> cg.scores(model, np.zeros((4, 1)), np.ones(4)).shape
+    (4, 1)
+
+    A flow with its own log-density, as nflows has it::
+
+        cg.from_torch(flow, method="log_prob", y="inputs", x="context")
+    """
+    network = _network(model, batch_size, modules, dtype, device)
+    if not isinstance(model, torch_module().distributions.Distribution):
+        return network.model_of(model, method, y, x)
+    if not tuple(model.batch_shape):  # the same for every row
+        return network.model(make=partial(take, model))
+    n = int(model.batch_shape[0])
+    law = network.law_of(model, None, n)
+    if not isinstance(law, TensorLaw):
+        return law
+    return replace(network, make=partial(take, model), bound=True).over(np.arange(n), n)
+
+
+def from_torch_density(function: Callable[..., Any]) -> Model:
+    """Model from a function (y, x) → log-density of tensors; see `condgof.from_log_prob`."""
+    return _network(function).model(density=partial(call_density, function))
+
+
+def adapt(obj: Any) -> Law | Model | None:
+    """Take a torch distribution as the law of its rows; ask what a module computes."""
+    if not comes_from(obj, "torch"):
+        return None
+    torch = torch_module()
+    if isinstance(obj, torch.distributions.Distribution):
+        return from_torch(obj)
+    if isinstance(obj, torch.nn.Module):
+        raise InputTypeError(
+            f"{type(obj).__name__} is a torch module, and what it returns must be named: "
+            "condgof.from_torch(module) if module(x) is a distribution, condgof.from_torch(module, "
+            "method='log_prob', y=..., x=...) if it has a log-density, condgof.from_torch(lambda x: "
+            "torch.distributions.Normal(module(x), std)) if it predicts means."
+        )
+    return None
+
+
+def _network(
+    model: Any, size: int = Network.size, modules: Any = (), dtype: Any = None, device: Any = None
+) -> TorchNetwork:
+    """Find the networks that a model works with, and where and in which precision they compute."""
+    torch, found = torch_module(), reachable(model)
+    given = [modules] if isinstance(modules, torch.nn.Module) else modules or ()
+    nets = [item for item in found if isinstance(item, torch.nn.Module)]
+    every = tuple({id(net): net for net in (*given, *nets)}.values())
+    own = [tensor for net in every for tensor in (*net.parameters(), *net.buffers())]
+    own += [item for item in found if isinstance(item, torch.Tensor)]
+    # As its parameters or its tensors are, else in double precision here.
+    default = torch.empty(0, dtype=torch.float64, device="cpu")
+    like = next((tensor for tensor in own if tensor.is_floating_point()), default)
+    where = like.device if device is None else torch.device(device)
+    return TorchNetwork(size=size, modules=every, dtype=dtype or like.dtype, device=where)
+
+
+def take(dist: Any, rows: Any) -> Any:
+    """Return the distribution of some rows, those of the first batch dimension: torch cannot do it."""
+    if not tuple(dist.batch_shape):
+        return dist  # the same for every row
+    kind, name = type(dist), family(dist)
+    if name == "Independent":
+        return kind(take(dist.base_dist, rows), dist.reinterpreted_batch_ndims)
+    if name == "MixtureSameFamily":
+        return kind(take(dist.mixture_distribution, rows), take(dist.component_distribution, rows))
+    if kind is torch_module().distributions.TransformedDistribution:
+        n = dist.batch_shape[0]
+        transforms = [_transform_of(transform, rows, n) for transform in dist.transforms]
+        return kind(take(dist.base_dist, rows), transforms)
+    # LogNormal and its kin are transformed distributions with parameters of their own.
+    if name is None or name not in ("TransformedDistribution", kind.__name__):
+        _cannot_take(kind.__name__)
+    twice = [key for key in PREFERRED if key in dist.arg_constraints][1:]
+    names = [key for key in dist.arg_constraints if key not in twice]
+    return kind(**{key: getattr(dist, key).detach()[rows] for key in names})
+
+
+def _transform_of(transform: Any, rows: Any, n: int) -> Any:
+    """Return what a transform of n rows is for some of them."""
+    name, ends = type(transform).__name__, []
+    affine = torch_module().distributions.AffineTransform
+    if isinstance(transform, affine):
+        for part in (transform.loc, transform.scale):
+            shape = tuple(getattr(part, "shape", ()))
+            if shape and shape[0] != n:
+                _cannot_take(f"{name} with a parameter of shape {shape} for {n} rows")
+            ends.append(part.detach()[rows] if shape else part)
+        return affine(*ends, event_dim=transform.event_dim)
+    if any(getattr(value, "ndim", 0) for value in vars(transform).values()):
+        _cannot_take(f"a distribution with {name}")
+    return transform
+
+
+def _cannot_take(what: str) -> NoReturn:
+    raise UnsupportedModelError(
+        f"Rows of {what} cannot be taken. Pass the function that makes it, condgof.from_torch(f) with "
+        "f(x) → distribution."
+    )
+
+
+def reachable(thing: Any) -> list[Any]:
+    """Find the networks and the tensors that a user's function works with, wherever it has them."""
+    leaves = (torch_module().nn.Module, torch_module().Tensor)
+    seen: dict[int, Any] = {}
+    queue = [thing]
+    for item in queue:  # which grows meanwhile
+        if id(item) not in seen and len(seen) < MOST:
+            seen[id(item)] = item
+            queue += [] if isinstance(item, leaves) else _inside(item)
+    return [item for item in seen.values() if isinstance(item, leaves)]
+
+
+def _inside(item: Any) -> list[Any]:
+    if isinstance(item, (list, tuple, set, frozenset)):
+        return list(item)
+    if isinstance(item, dict):
+        return list(item.values())
+    if isinstance(item, partial):
+        return [item.func, *item.args, *item.keywords.values()]
+    if isinstance(item, types.MethodType):
+        return [item.__self__, item.__func__]
+    if isinstance(item, types.FunctionType):
+        return _of_function(item)
+    whole = isinstance(item, (type, types.ModuleType))  # too much to look through
+    return [] if whole else [*getattr(item, "__dict__", {}).values()]
+
+
+def _of_function(function: types.FunctionType) -> list[Any]:
+    """Return its defaults, what it has in its closure, and the globals that its code names."""
+    found: list[Any] = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):  # a variable that is not set yet
+            found.append(cell.cell_contents)
+    codes = [function.__code__]
+    while codes:
+        code = codes.pop()
+        codes += [part for part in code.co_consts if isinstance(part, types.CodeType)]
+        found += [function.__globals__[name] for name in code.co_names if name in function.__globals__]
+    return [*found, getattr(function, "__wrapped__", None)]
