@@ -3,6 +3,7 @@ PYTHON ?= python3
 TEST := .venv/test
 DEMO := .venv/demo
 BENCH := .venv/bench
+BENCH01 := .venv/bench01
 SOURCES := $(shell find src -type f ! -name '*.pyc') pyproject.toml README.md LICENSE
 OUT ?= demo-output
 ONLY ?=
@@ -14,7 +15,7 @@ help:
 	@echo "make test        all tests, under five minutes on two cores"
 	@echo "make check       ruff, mypy, import-linter"
 	@echo "make calibrate   level and power over thousands of trials, resumable; ONLY=name picks cells"
-	@echo "make bench       speed and memory, against the textbook method"
+	@echo "make bench       speed and memory, against the textbook method and version 0.1"
 	@echo "make docs        write docs/cli.md from the commands themselves"
 
 demo: $(DEMO)/.installed
@@ -32,7 +33,7 @@ check: $(TEST)/.installed
 calibrate: $(TEST)/.installed
 	$(TEST)/bin/python tests/calibration/run.py --only "$(ONLY)" --table docs/calibration.md
 
-bench: $(BENCH)/.installed
+bench: $(BENCH)/.installed $(BENCH01)/.installed
 	$(BENCH)/bin/python benchmarks/run.py --only "$(ONLY)"
 
 docs: $(TEST)/.installed
@@ -63,4 +64,12 @@ $(BENCH)/.installed: $(SOURCES)
 	$(PYTHON) -m venv $(BENCH)
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade '.[torch,arrow,cli]'
+	@touch $@
+
+# Version 0.1, which times are compared with.
+$(BENCH01)/.installed:
+	$(PYTHON) -m venv $(BENCH01)
+	mkdir -p $(BENCH01)/source
+	git archive 6cd78e5 | tar x -C $(BENCH01)/source
+	$(BENCH01)/bin/python -m pip install --quiet --disable-pip-version-check ./$(BENCH01)/source
 	@touch $@

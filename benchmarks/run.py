@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -18,12 +19,39 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 
-def measure(task):
-    """Run a task of `TASKS` in a process of its own: best time of five, and peak memory it added."""
-    out = subprocess.run(
-        [sys.executable, __file__, "--task", task], capture_output=True, text=True, check=True
-    )
+#: The Python of version 0.1, which `make bench` installs beside this one.
+OLD = str(HERE.parent / ".venv" / "bench01" / "bin" / "python")
+
+
+def measure(task, python=sys.executable):
+    """Run a task of `TASKS` in a process of its own: best times of five, and peak memory it added."""
+    env = {name: value for name, value in os.environ.items() if python != OLD or name != "PYTHONPATH"}
+    command = [python, __file__, "--task", task]
+    out = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=env)
     return json.loads(out.stdout.splitlines()[-1])
+
+
+def alternately(*tasks, rounds=3):
+    """Measure tasks, or (task, python), in turn: the best times of each, and the most memory."""
+    pairs = [task if isinstance(task, tuple) else (task, sys.executable) for task in tasks]
+    runs = [[measure(*pair) for pair in pairs] for _ in range(rounds)]
+    best = {"seconds": min, "processor": min, "megabytes": max, "peak": max}
+    return [{key: pick(run[key] for run in one) for key, pick in best.items()}
+            for one in zip(*runs, strict=True)]  # fmt: skip
+
+
+CLAIMS = "| what | measured | ratio | asked | |\n|---|---|---|---|---|"
+
+
+def claim(what, measured, value, least=None, most=None):
+    """Print a line of a table of `CLAIMS`: a figure, what was asked of it, and whether that is met."""
+    asked, met = "", True
+    if least is not None:
+        asked, met = f"at least {least:g}", value >= least
+    elif most is not None:
+        asked, met = f"at most {most:g}", value <= most
+    said = "**not met**" if not met else "met" if asked else ""
+    print(f"| {what} | {measured} | {value:.3g} | {asked} | {said} |", flush=True)
 
 
 def sample(name, n, seed=0):
@@ -52,37 +80,33 @@ def task_exact(n=5000, m=500):
     return lambda: cg.kcsd(model, x, y, n_boot=m, rng=0, **kernels)
 
 
-def training():
-    """The training part of hgm-far at n = 1500, as `fscd` would take it."""
+def median(a):
+    """The median heuristic."""
     import numpy as np
+    from scipy.spatial.distance import pdist
 
-    import condgof as cg
-    from condgof.methods import Scored
-    from condgof.sample import Sample, Seed
-
-    model, x, y = sample("hgm-far", 450)
-    scored = Scored.of(model, Sample.of(x, y))
-    kernel_x, kernel_y = scored.kernels(cg.Gaussian(), cg.Gaussian(), Seed.of(0))
-    start = x[np.argsort(-x.sum(axis=1))[:5]]
-    return scored, kernel_x, kernel_y, start
+    return float(np.median(pdist(np.asarray(a).reshape(len(a), -1))))
 
 
 def task_adam():
+    """One start on the training part of hgm-far at n = 1500."""
+    import numpy as np
+
+    import condgof as cg
     from textbook import adam_fscd
 
-    scored, kernel_x, kernel_y, start = training()
-    sigma_x, sigma_y = kernel_x.factors[0].kernel.sigma, kernel_y.sigma
-    return lambda: adam_fscd(scored.x, scored.sample.y, scored.scores, start, sigma_x, sigma_y)
+    model, x, y = sample("hgm-far", 450)
+    start, s = x[np.argsort(-x.sum(axis=1))[:5]], cg.scores(model, x, y)
+    widths = median(x), median(y)
+    return lambda: adam_fscd(x, y, s, start, *widths)
 
 
 def task_lbfgs():
-    """All three starts as `fscd` runs them; the table shows the time for each start."""
-    from condgof.engine import as_engine
-    from condgof.methods._optimize import Training, optimize_locations
+    """All three starts of `fscd`, and its test with hardly any draws; the table has a third of it."""
+    import condgof as cg
 
-    scored, kernel_x, kernel_y, _ = training()
-    part = Training(scored.x, scored.sample.y, scored.scores, kernel_x, kernel_y, (True,), True)
-    return lambda: optimize_locations(part, 5, as_engine(None))
+    model, x, y = sample("hgm-far", 1500)
+    return lambda: cg.fscd(model, x, y, n_boot=1, rng=0)
 
 
 def task_map(m=2000, n=2000):
@@ -169,6 +193,55 @@ def task_million(test, n):
     x, y, s = large(n)
     model = (y + s, np.ones(y.shape))
     return lambda: getattr(cg, test)(model, x, y, rng=0)
+
+
+def regression(n):
+    """A true model of one y given three columns: mean and standard deviation."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(n, 3))
+    mean, std = np.sin(x[:, 0]) + 0.5 * x[:, 1], 0.5 + 0.3 * np.abs(x[:, 2])
+    return (mean, std), x, mean + std * rng.normal(size=n)
+
+
+def digits():
+    """A true classifier of the size of a well-known table of handwritten digits."""
+    import numpy as np
+
+    import condgof as cg
+
+    rng = np.random.default_rng(0)
+    x = np.rint(16 * rng.random((900, 64)))
+    P = np.exp(0.05 * (x - 8) @ rng.normal(size=(64, 10)))
+    P /= P.sum(axis=1, keepdims=True)
+    y = (rng.random((900, 1)) > P.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    return cg.probabilities(P, classes=np.arange(10)), x, y
+
+
+def task_version(test, n):
+    """What both versions have, after a small sample that loads and warms what there is."""
+    import condgof as cg
+
+    run = getattr(cg, test)
+    run(*regression(300), rng=0)
+    given = regression(n)
+    return lambda: run(*given, rng=0)
+
+
+def task_digits():
+    import condgof as cg
+
+    cg.check(*regression(300), rng=0)
+    given = digits()
+    return lambda: cg.check(*given, rng=0)
+
+
+VERSIONS = {
+    f"{test}-of-{n}": (test, n)
+    for test in ("adaptive", "check")
+    for n in (300, 3000, 10_000, 30_000, 100_000, 1_000_000)
+}
 
 
 def two_models(n):
@@ -319,6 +392,8 @@ DEPENDENT = {
 
 
 TASKS = {
+    **{name: lambda given=given: task_version(*given) for name, given in VERSIONS.items()},
+    "digits": task_digits,
     **{name: lambda task=task: task_dependent(*task) for name, task in DEPENDENT.items()},
     **{
         name: lambda task=task, test=test, n=n: task(test, n)
@@ -340,7 +415,6 @@ TASKS = {
     "taxi-size": task_taxi_size,
     "taxi-dense": lambda: task_dense(12_000, 500),
     "stream-5": lambda: task_stream(10**5),
-    "stream-6": lambda: task_stream(10**6),
     "stream-7": lambda: task_stream(10**7),
     "dense": task_dense,
     "exact": task_exact,
@@ -357,6 +431,8 @@ PARTS = {"lbfgs": 3, "map": 2000, "map-one-by-one": 100, **dict.fromkeys(COMPOSI
 
 #: Tasks too long to be repeated five times.
 REPEATS = {
+    **{name: 1 if n > 3000 else 3 for name, (_, n) in VERSIONS.items()},
+    "digits": 1,
     "compare-dense": 2,
     "compare-1000000": 1,
     "compare-100000": 2,
@@ -369,7 +445,6 @@ REPEATS = {
     "torch-autograd": 1,
     "torch-sample": 1,
     "stream-7": 2,
-    "stream-6": 3,
     "lowrank": 3,
     "taxi-dense": 1,
 }
@@ -378,14 +453,15 @@ REPEATS = {
 def run_task(name):
     action = TASKS[name]()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    times = []
+    times, used = [], []
     for _ in range(REPEATS.get(name, 5)):
-        start = time.perf_counter()
+        start, begun = time.perf_counter(), time.process_time()
         action()
         times.append(time.perf_counter() - start)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    seconds = min(times) / PARTS.get(name, 1)
-    print(json.dumps({"seconds": seconds, "megabytes": (peak - before) / 1024, "peak": peak / 1024}))
+        used.append(time.process_time() - begun)
+    peak, parts = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, PARTS.get(name, 1)
+    found = {"seconds": min(times) / parts, "processor": min(used) / parts}
+    print(json.dumps({**found, "megabytes": (peak - before) / 1024, "peak": peak / 1024}))
 
 
 def show(title, rows, baseline):
@@ -404,12 +480,70 @@ def show(title, rows, baseline):
         )
 
 
+def seconds_of(*rows):
+    return ", ".join(f"{row['seconds']:.3g} s ({row['processor']:.3g})" for row in rows)
+
+
 def bench_exact():
-    show(
-        "KCSD, n = 5000, m = 500",
-        {"dense": "textbook: dense float32, a product a draw", "exact": "condgof.kcsd, exact"},
-        "dense",
-    )
+    dense, exact = alternately("dense", "exact")
+    print("\n### KCSD beside the textbook: dense float32, a product a draw; seconds (of processor)\n")
+    print(CLAIMS)
+    ratio = dense["seconds"] / exact["seconds"]
+    claim("exact, n = 5000, m = 500: dense / it", seconds_of(dense, exact), ratio, least=10)
+    share = exact["megabytes"] / dense["megabytes"]
+    claim("its memory", f"{dense['megabytes']:.0f} MB, {exact['megabytes']:.0f} MB", share, most=0.25)
+
+
+def bench_versions():
+    """Processor time beside version 0.1, the two in turn, and of `check` beside `adaptive`."""
+    print("\n### Beside version 0.1: processor seconds of both, three columns of x, (mean, std)\n")
+    print(CLAIMS)
+    for n, least in ((300, 0.5), (3000, 3), (10_000, 6), (30_000, 6), (10**5, 4), (10**6, 4)):
+        name = f"adaptive-of-{n}"
+        old, now = alternately((name, OLD), name, rounds=1 if n == 10**6 else 3)
+        shown = f"{old['processor']:.3g}, {now['processor']:.3g}"
+        ratio = old["processor"] / now["processor"]
+        claim(f"adaptive, n = {n:,}: 0.1 / now", shown, ratio, least=least)
+    for n in (3000, 10_000, 30_000, 10**5):
+        check, test = alternately(f"check-of-{n}", f"adaptive-of-{n}")
+        shown = f"{check['processor']:.3g}, {test['processor']:.3g}"
+        ratio = check["processor"] / test["processor"]
+        claim(f"check / adaptive, n = {n:,}", shown, ratio, most=1.5)
+    old, now = alternately(("digits", OLD), "digits", rounds=1)
+    claim("check, 900 × 64, 10 classes: seconds", seconds_of(old, now), now["seconds"], most=5)
+
+
+def bench_separable(n=4000, m=5000):
+    """`solver="lowrank"` beside `solver="exact"` with the same seed."""
+    import numpy as np
+
+    import condgof as cg
+
+    rng = np.random.default_rng(0)
+    x, wide = rng.normal(size=(n, 10)), rng.normal(size=(n, 30))
+    mean = np.column_stack([x[:, 0], x[:, 1] * x[:, 2], x.sum(axis=1)])
+    samples = {name: (*sample(name, n), 0.005) for name in ("lgm", "hgm", "qgm")}
+    samples["d_x = 10, d_y = 3"] = ((mean, np.ones((n, 3))), x, mean + rng.normal(size=(n, 3)), 0.01)
+    samples["d_x = 30"] = ((wide[:, 0], np.ones(n)), wide, wide[:, 0] + rng.normal(size=n), None)
+    print(f"\n### The separable sum beside the exact one: kcsd, n = {n:,}, {m:,} draws, the same seed\n")
+    print(f"Differences: of statistics in null standard deviations, of p-values.\n\n{CLAIMS}")
+    for name, (model, x, y, most) in samples.items():
+        options = {"n_boot": m, "rng": 0}
+        exact, low = (cg.kcsd(model, x, y, solver=s, **options) for s in ("exact", "lowrank"))
+        draws = exact.null_distribution, low.null_distribution
+        apart = abs(low.statistic - exact.statistic) / draws[0].std()
+        claim(f"{name}: statistic", f"{exact.statistic:.5g}, {low.statistic:.5g}", apart, most=most)
+        # Other draws of the same null have p-values that differ by chance: three standard errors more.
+        same = np.corrcoef(*draws)[0, 1] > 0.9
+        p = exact.pvalue
+        noise = 0.0 if same else 3 * np.sqrt(2 * p * (1 - p) / m)
+        label = f"{name}: p-value, {'the same' if same else 'other'} draws"
+        within = None if most is None else round(0.01 + noise, 4)
+        claim(label, f"{p:.4f}, {low.pvalue:.4f}", abs(low.pvalue - p), most=within)
+        said = {
+            key: low.details[key] for key in ("precision", "landmarks", "notes") if key in low.details
+        }
+        print(f"| {name}: the result says | {said} | | | |", flush=True)
 
 
 def bench_optimize():
@@ -436,24 +570,16 @@ def bench_power(trials=100):
     import numpy as np
 
     import condgof as cg
-    from condgof.methods import Scored
-    from condgof.methods._prepare import split
-    from condgof.sample import Sample, Seed, Use
     from textbook import adam_fscd
 
     found = {"adam": 0, "condgof": 0}
     for trial in range(trials):
         model, x, y = sample("hgm-far", 1500, [trial, 1500])
         found["condgof"] += cg.fscd(model, x, y, rng=trial, n_boot=500).reject()
-        seed = Seed.of(trial)
-        scored = Scored.of(model, Sample.of(x, y))
-        train, test = split(1500, 0.3, 2000, seed.stream(Use.SPLIT))
-        part = scored.take(train)
-        kernel_x, kernel_y = part.kernels(cg.Gaussian(), cg.Gaussian(), seed)
-        start = part.x[np.random.default_rng(trial).choice(len(train), 5, replace=False)]
-        v, sigma_x, sigma_y, _ = adam_fscd(
-            part.x, part.sample.y, part.scores, start, kernel_x.factors[0].kernel.sigma, kernel_y.sigma
-        )
+        rows = np.random.default_rng(trial).permutation(1500)
+        train, test, s = rows[:450], rows[450:], cg.scores(model, x, y)
+        part = x[train], y[train], s[train]
+        v, sigma_x, sigma_y, _ = adam_fscd(*part, x[train[:5]], median(x[train]), median(y[train]))
         found["adam"] += cg.fscd(
             model, x[test], y[test], locations=v, kernel_x=cg.Gaussian(sigma_x),
             kernel_y=cg.Gaussian(sigma_y), n_boot=500, rng=trial,
@@ -468,49 +594,17 @@ def bench_scale():
     """A million rows in memory, and up to ten million from Parquet."""
     import math
 
-    dense, rows = (
-        measure("dense"),
-        {name: measure(name) for name in ("lowrank", "stream-5", "stream-6", "stream-7")},
-    )
-    labels = {
-        "lowrank": "kcsd on 1e6 rows in memory",
-        "stream-5": "kcsd on 1e5 rows of Parquet",
-        "stream-6": "kcsd on 1e6 rows of Parquet",
-        "stream-7": "kcsd on 1e7 rows of Parquet",
-    }
-    print("\n### Scale: d_x = d_y = 2\n")
-    print("| what | seconds | peak memory (MB) | share of the dense time |\n|---|---|---|---|")
-    print(f"| textbook, n = 5000, m = 500 | {dense['seconds']:.3g} | {dense['peak']:.0f} | 1 |")
-    for name, row in rows.items():
-        share = row["seconds"] / dense["seconds"]
-        print(f"| {labels[name]} | {row['seconds']:.3g} | {row['peak']:.0f} | {share:.2f} |")
-    slope = math.log10(rows["stream-7"]["seconds"] / rows["stream-5"]["seconds"]) / 2
-    ratio = rows["stream-7"]["seconds"] / rows["lowrank"]["seconds"]
-    print(f"\nSlope of log time against log n, 1e5 to 1e7: {slope:.2f}. ", end="")
-    print(f"1e7 streamed takes {ratio:.1f} times as long as 1e6 in memory.")
-    print(
-        f"GEMM rate of the machine, and the share that the pass reaches: {gemm_share(rows)}", flush=True
-    )
-
-
-def gemm_share(rows):
-    """The pass over 1e6 rows does n·r² multiplications and additions in its products, r = rank."""
-    import numpy as np
-
-    import condgof as cg
-
-    a = np.random.default_rng(0).normal(size=(2000, 2000))
-    a @ a
-    start = time.perf_counter()
-    for _ in range(5):
-        a @ a
-    rate = 5 * 2 * 2000**3 / (time.perf_counter() - start)
-    x, y, s = large(200_000)
-    found = cg.kcsd(cg.from_scores(s), x, y, rng=0, n_boot=10, solver="lowrank", null="spectral")
-    rank = found.details["rank"]
-    # A product of a tile with its own transpose is symmetric: half the work of a general one.
-    reached = 1e6 * rank * (rank + 1) / rows["lowrank"]["seconds"]
-    return f"{rate / 1e9:.0f} GF/s, {reached / rate:.2f} (rank {rank})."
+    dense, memory = alternately("dense", "lowrank")
+    five, seven = measure("stream-5"), measure("stream-7")
+    print("\n### Scale: kcsd, d_x = d_y = 2; seconds (of processor)\n")
+    print(CLAIMS)
+    share = memory["seconds"] / dense["seconds"]
+    claim("1e6 rows / textbook, n = 5000, m = 500", seconds_of(memory, dense), share, most=0.35)
+    ratio = seven["seconds"] / memory["seconds"]
+    claim("1e7 rows of Parquet / 1e6 in memory", seconds_of(seven, memory), ratio, most=10.5)
+    claim("its memory: GB", f"{seven['peak']:.0f} MB", seven["peak"] / 1024, most=1)
+    slope = math.log10(seven["seconds"] / five["seconds"]) / 2
+    claim("slope of log time, 1e5 to 1e7 rows of Parquet", seconds_of(five, seven), slope, most=1.1)
 
 
 def bench_taxi_size():
@@ -674,6 +768,8 @@ def bench_import():
 
 
 BENCHES = {
+    "versions": bench_versions,
+    "separable": bench_separable,
     "exact": bench_exact,
     "optimize": bench_optimize,
     "map": bench_map,

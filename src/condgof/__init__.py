@@ -37,8 +37,6 @@ from condgof.locate import (
     check,
     check_groups,
     compare_map,
-    power_criterion,
-    witness,
 )
 from condgof.methods import (
     Comparison,
@@ -52,7 +50,9 @@ from condgof.methods import (
     kcsd,
     ksd,
     mmd,
+    power_criterion,
     rank,
+    witness,
     zheng,
 )
 from condgof.result import GofResult

@@ -91,6 +91,16 @@ class GofResult:
             raise InputError(f"alpha must be between 0 and 1, got {alpha!r}.")
         return self.pvalue <= alpha
 
+    @property
+    def pvalue_words(self) -> str:
+        """The p-value in words; "p ≤ 0.001" where no draw was as large as the statistic."""
+        return pvalue_words(self.pvalue, self.pvalue_floor)
+
+    @property
+    def pvalue_floor(self) -> float:
+        """The smallest p-value that the draws can give; 0 where it does not come from draws."""
+        return 0.0 if self.null_distribution is None else 1.0 / (len(self.null_distribution) + 1)
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain Python objects, ready for JSON."""
         return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
@@ -141,7 +151,7 @@ class GofResult:
         lines = [
             f"{self.method} test of goodness of fit, n = {self.n:,}",
             f"  verdict    {verdict}",
-            f"  p-value    {self.pvalue:.4g}{how}",
+            f"  p-value    {pvalue_number(self.pvalue, self.pvalue_floor)}{how}",
             f"  statistic  {self.statistic:.4g}",
         ]
         if self.kernel_x is not None:
@@ -168,6 +178,42 @@ class GofResult:
             lines.append(f"  fitted     {self.details['fitted']}")
         lines += [f"  note       {note}" for note in self.details.get("notes", ())]
         return "\n".join(lines)
+
+
+def pvalue_words(value: float, floor: float = 0.0) -> str:
+    """Write a p-value in words; see `pvalue_number`.
+
+    Examples
+    --------
+    >>> pvalue_words(0.0312), pvalue_words(1 / 1001, 1 / 1001)
+    ('p = 0.031', 'p ≤ 0.001')
+    """
+    shown = pvalue_number(value, floor)
+    return f"p {shown}" if shown.startswith("≤") else f"p = {shown}"
+
+
+def pvalue_number(value: float, floor: float = 0.0) -> str:
+    """Write a p-value as people do; the smallest that draws can give is an upper bound, rounded up.
+
+    Examples
+    --------
+    >>> pvalue_number(0.000999), pvalue_number(0.0312), pvalue_number(0.4567), pvalue_number(3e-7)
+    ('0.001', '0.031', '0.46', '3e−7')
+    >>> pvalue_number(1 / 301, 1 / 301), pvalue_number(1e-5, 1e-5)
+    ('≤ 0.004', '≤ 1e−5')
+    """
+    if not math.isfinite(value):
+        return "–"
+    if value <= floor * (1.0 + 1e-9):
+        step = 10.0 ** math.floor(math.log10(value) + 1e-9)
+        shown = pvalue_number(min(math.ceil(value / step - 1e-6) * step, 1.0))
+        return f"≤ {shown.rstrip('0').rstrip('.') if '.' in shown else shown}"
+    if value < 9.99e-5:
+        mantissa, exponent = f"{value:.1e}".split("e")
+        return f"{mantissa.removesuffix('.0')}e−{-int(exponent)}"
+    digits = 4 if value < 0.01 else 3 if value < 0.1 else 2
+    shown = f"{value:.{digits}f}"
+    return shown.rstrip("0").rstrip(".") if value < 0.01 else shown
 
 
 def _read_only(value: Any) -> None:

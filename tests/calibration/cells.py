@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-from unittest import mock
 
 import numpy as np
 from comparisons import compare_cells
@@ -31,24 +30,17 @@ METHODS: dict[str, Callable[..., cg.GofResult]] = {
 }
 
 
-#: The low-rank solver, down to hardly any rank: the level must hold all the same.
+#: The separable sum, down to hardly any features: the level must hold all the same.
 LOWRANK: dict[str, Callable[..., cg.GofResult]] = {
-    "kcsd, rank 2": lambda p, x, y, **k: cg.kcsd(p, x, y, solver="lowrank", rank=2, **k),
-    "kcsd, rank 20": lambda p, x, y, **k: cg.kcsd(p, x, y, solver="lowrank", rank=20, **k),
+    "kcsd, precision 0.5": lambda p, x, y, **k: cg.kcsd(p, x, y, solver="lowrank", precision=0.5, **k),
+    "kcsd, precision 0.1": lambda p, x, y, **k: cg.kcsd(p, x, y, solver="lowrank", precision=0.1, **k),
     "kcsd, lowrank": lambda p, x, y, **k: cg.kcsd(p, x, y, solver="lowrank", **k),
 }
 
 
-def few_null_rows(p: Any, x: Any, y: Any, **options: Any) -> cg.GofResult:
-    """Draws from 600 of the rows, as the test makes them by itself from 16,384 of more rows."""
-    with mock.patch("condgof.methods._adaptive_solve.NULL_ROWS", 600):
-        return cg.adaptive(p, x, y, solver="lowrank", rank=40, **options)
-
-
-#: The adaptive test's own low-rank solver.
+#: The same of the adaptive test.
 ADAPTIVE: dict[str, Callable[..., cg.GofResult]] = {
-    "adaptive, rank 5": lambda p, x, y, **k: cg.adaptive(p, x, y, solver="lowrank", rank=5, **k),
-    "adaptive, 600 null rows": few_null_rows,
+    "adaptive, precision 0.5": lambda p, x, y, **k: cg.adaptive(p, x, y, precision=0.5, **k),
 }
 
 
@@ -66,23 +58,11 @@ DISCRETE_MODELS = (
 )
 
 
-def by_signs(test: Callable[..., cg.GofResult]) -> Callable[..., cg.GofResult]:
-    """The test with random signs, as it is by itself above 2,500 rows."""
-
-    def run(p: Any, x: Any, y: Any, **options: Any) -> cg.GofResult:
-        with mock.patch("condgof.methods._redraw.MODEL_ROWS", 0):
-            return test(p, x, y, **options)
-
-    return run
-
-
 #: The tests of a discrete y.
 DISCRETE: dict[str, Callable[..., cg.GofResult]] = {
     "kcsd": cg.kcsd,
     "adaptive": cg.adaptive,
     "calibration": cg.calibration,
-    "kcsd, signs": by_signs(cg.kcsd),
-    "adaptive, signs": by_signs(cg.adaptive),
 }
 #: What a discrete y must show: the least power, at a size.
 DISCRETE_POWER = {
@@ -141,25 +121,19 @@ def all_cells() -> list[Any]:
     ]
     lowrank = [
         Cell("lowrank", name, 300, method, null, 1000)
-        for name, method, null in itertools.product(TRUE_MODELS, LOWRANK, ("wild", "spectral"))
+        for name, method, null in itertools.product(TRUE_MODELS, LOWRANK, ("auto", "spectral"))
     ]
     lowrank += [
-        Cell("lowrank", name, 1000 if "null" in method else 300, method, "wild", 1000)
+        Cell("lowrank", name, 300, method, "auto", 1000)
         for name, method in itertools.product(TRUE_MODELS, ADAPTIVE)
     ]
     from dependence import dependent_cells  # whose cells are made of this file's
 
     discrete = [
-        Cell("discrete-power", name, n, method, "wild", 200) for name, n, method in DISCRETE_POWER
+        Cell("discrete-power", name, n, method, "auto", 200) for name, n, method in DISCRETE_POWER
     ]
     discrete += [
-        Cell("discrete-level", name, 100, method, "wild", 1000)
+        Cell("discrete-level", name, 100, method, "auto", 1000)
         for name, method in itertools.product(DISCRETE_MODELS, ("kcsd", "adaptive"))
-    ]
-    discrete += [
-        Cell("discrete-level", name, 1000, method, "wild", 1000)
-        for name, method in itertools.product(
-            ("true-softmax-2", "true-softmax-10", "true-nb-small"), ("kcsd, signs", "adaptive, signs")
-        )
     ]
     return [*power, *lowrank, *level, *dependent_cells(), *compare_cells(), *discrete]

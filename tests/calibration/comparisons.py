@@ -185,20 +185,21 @@ class CompareCell:
     claim: str
     trials: int = 1000
     solver: str = "exact"
-    rank: int | None = None
+    precision: float | None = None
 
     kind = "compare"
 
     @property
     def name(self) -> str:
-        rank = "" if self.rank is None else f"-rank{self.rank}"
-        return f"compare.{self.case}.{self.n}.{self.alternative}.{self.solver}{rank}"
+        precision = "" if self.precision is None else f"-{self.precision:g}"
+        return f"compare.{self.case}.{self.n}.{self.alternative}.{self.solver}{precision}"
 
     def pvalue(self, trial: int) -> float:
         """Run one trial: the sample depends on the case, size and trial only."""
         rng = np.random.default_rng([trial, self.n, *self.case.encode()])
         p, q, x, y = CASES[self.case](self.n, rng)
-        options: dict[str, Any] = {"rng": trial, "engine": 1, "solver": self.solver, "rank": self.rank}
+        options: dict[str, Any] = {"rng": trial, "engine": 1, "solver": self.solver}
+        options |= {"precision": self.precision}
         if self.alternative == "any-pair":
             return min(pair.adjusted for pair in cg.rank(p, x, y, **options).pairs)
         return cg.compare(p, q, x, y, alternative=self.alternative, **options).pvalue
@@ -220,7 +221,7 @@ def compare_cells() -> list[CompareCell]:
     level += [CompareCell(case, 1000, "two-sided", "inside") for case in ("wide", "narrow")]
     level += [
         CompareCell("wide", 300, "two-sided", "inside", solver="lowrank"),
-        CompareCell("halves", 300, "two-sided", "inside", solver="lowrank", rank=20),
+        CompareCell("halves", 300, "two-sided", "inside", solver="lowrank", precision=0.1),
         CompareCell("classes", 300, "two-sided", "inside", solver="lowrank"),
     ]
     alike = [
@@ -279,7 +280,7 @@ def compare_lines(
         }[cell.claim]
         if not ok:
             failures.append(f"{cell.name}: {count} rejections")
-        solver = cell.solver + ("" if cell.rank is None else f", rank {cell.rank}")
+        solver = cell.solver + ("" if cell.precision is None else f", precision {cell.precision:g}")
         mark = "" if ok else " *"
         lines.append(
             f"| {cell.case} | {cell.n} | {cell.alternative} | {solver} | {cell.trials} | {count}{mark} "

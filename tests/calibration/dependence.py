@@ -5,10 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from unittest import mock
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 import condgof as cg
 from cells import Cell
@@ -25,6 +27,20 @@ def autoregressive(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     return x, x + e
 
 
+def seasonal(season: int, rho: float, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Errors that are AR(1) from season to season with rho, standard normal each; season 1 is AR(1)."""
+    x, e = rng.standard_normal((2, n))
+    for t in range(season, n):
+        e[t] = rho * e[t - season] + np.sqrt(1 - rho**2) * e[t]
+    return x, x + e
+
+
+def volatile(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Normal errors of independent signs; their sizes are those of an AR(1) process with 0.9."""
+    x, y = seasonal(1, 0.9, n, rng)
+    return x, x + ndtri((1 + ndtr(y - x)) / 2) * rng.choice([-1.0, 1.0], n)
+
+
 def clustered(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """20 clusters of 25 rows that share a tenth of the variance of their errors."""
     x, e = rng.standard_normal((2, N))
@@ -33,15 +49,21 @@ def clustered(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 
 
 def parcelled(p: Any, x: Any, y: Any, **options: Any) -> cg.GofResult:
-    """Draws from sums over 50 parcels of rows, as the test makes them by itself above 16,384 rows."""
-    module = "condgof.methods._adaptive_solve"
-    with mock.patch(f"{module}.NULL_ROWS", 400), mock.patch(f"{module}.PARCELS", 50):
-        return cg.adaptive(p, x, y, solver="lowrank", rank=40, **options)
+    """Draws from sums over 50 parcels of rows, as the test makes them by itself above 4,096 rows."""
+    module = "condgof.methods._draw"
+    with mock.patch(f"{module}.WEIGHTED_ROWS", 400), mock.patch(f"{module}.PARCELS", 50):
+        return cg.adaptive(p, x, y, **options)
 
 
 SAMPLES: dict[str, Callable[..., tuple[np.ndarray, np.ndarray]]] = {
     "ar": autoregressive,
     "clusters": clustered,
+}
+#: What "auto" must see by itself, at several n: it may reject less often than it might.
+LASTING: dict[str, Callable[..., tuple[np.ndarray, np.ndarray]]] = {
+    "ar-0.9": partial(seasonal, 1, 0.9),
+    "volatility": volatile,
+    **{f"season-{s}-{rho}": partial(seasonal, s, rho) for s in (7, 12, 24) for rho in (0.5, 0.9)},
 }
 TESTS: dict[str, Callable[..., cg.GofResult]] = {
     "kcsd": cg.kcsd,
@@ -64,7 +86,9 @@ class DependentCell(Cell):
 
     def pvalue(self, trial: int) -> float:
         """Run one trial: the sample depends on its kind and the trial only."""
-        x, y = SAMPLES[self.problem](np.random.default_rng([trial, *self.problem.encode()]))
+        rng = np.random.default_rng([trial, *self.problem.encode()])
+        lasting = LASTING.get(self.problem)
+        x, y = SAMPLES[self.problem](rng) if lasting is None else lasting(self.n, rng)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cg.errors.DependenceWarning)
             test = TESTS[self.method]
@@ -72,8 +96,8 @@ class DependentCell(Cell):
 
 
 def dependent_cells() -> list[Cell]:
-    def cell(sample: str, method: str, said: str, trials: int = 1000) -> Cell:
-        return DependentCell("dependence", sample, N, method, said, trials)
+    def cell(sample: str, method: str, said: str, trials: int = 1000, n: int = N) -> Cell:
+        return DependentCell("dependence", sample, n, method, said, trials)
 
     return [
         cell("ar", "kcsd", "blocks"),
@@ -89,6 +113,12 @@ def dependent_cells() -> list[Cell]:
         cell("clusters", "adaptive", "plain", 300),
         cell("ar", "fscd-optimize", "blocks"),
         cell("clusters", "fscd-optimize", "groups"),
+        *(
+            cell(sample, method, "auto", 300, n)
+            for sample in LASTING
+            for method in ("kcsd", "adaptive")
+            for n in (200, 500, 2000)
+        ),
     ]
 
 
@@ -99,22 +129,25 @@ def dependence_lines(
     lines = [
         "## Rows that depend on each other: rejections of the true model at α = 0.05",
         "",
-        f"n = {N}, {N_BOOT} draws. `ar`: AR(1) errors at 0.5, block length 10 (or `auto`).",
+        f"{N_BOOT} draws. `ar`: AR(1) errors at 0.5, block length 10 (or `auto`).",
         "`clusters`: 20 of 25 rows, which share a tenth of their variance. Claims are exact binomial",
         "bounds (left with probability 1e-4). The plain test, which takes rows as independent, is shown",
         "to reject too often. `parcels`: the draws of",
-        "`adaptive` above 16,384 rows.",
+        "`adaptive` above 16,384 rows. `season-s-r`: errors that are AR(1) at r from season to season,",
+        "s rows each. `volatility`: independent signs, sizes as those of AR(1) at 0.9. Of these and",
+        "`ar-0.9` only the upper bound counts: few blocks hardly reject at all.",
         "",
-        "| rows | test | said | samples | rejections | claim |",
-        "|---|---|---|---|---|---|",
+        "| rows | n | test | said | samples | rejections | claim |",
+        "|---|---|---|---|---|---|---|",
     ]
     for cell in cells:
         count = sum(p <= 0.05 for p in results[cell.name].values())
         plain, (low, high) = cell.null == "plain", bounds(cell.trials, 0.05)
+        low = 0 if cell.problem in LASTING else low
         claim = f"above {high}" if plain else f"{low} to {high}"
         holds = count > high if plain else low <= count <= high
         lines.append(
-            f"| {cell.problem} | {cell.method} | {cell.null} | {cell.trials:,} | "
+            f"| {cell.problem} | {cell.n} | {cell.method} | {cell.null} | {cell.trials:,} | "
             f"{count}{'' if holds else '*'} | {claim} |"
         )
         if not holds:

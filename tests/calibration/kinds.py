@@ -1,4 +1,4 @@
-"""Level and power of predictions that are no densities: draws, quantiles, intervals, PITs, zeros."""
+"""Predictions that are no densities: draws, quantiles, intervals, PITs, zeros; the power of draws."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from scipy import stats
 import condgof as cg
 from checks import CheckClaim
 from condgof.study import problem
-from report import bounds
 
 ONE = {"engine": 1}  # core; all else, the number of draws too, as users have it
 #: Levels of quantiles, by their number.
@@ -81,31 +80,6 @@ KINDS = {
 }
 
 
-#: Left out: two seconds a trial. With fewer draws of the null than users have: one second.
-SLOW, FEWER = ("draws, d_y = 2, m = 99", 300), ("99 quantiles", 300)
-
-
-def level_trial(kind: str, n: int, trial: int) -> dict[str, float]:
-    law, x, y = KINDS[kind](n, np.random.default_rng([trial, n, *kind.encode()]))
-    draws = 199 if (kind, n) == FEWER else 1000
-    return {"pvalue": cg.adaptive(law, x, y, rng=trial, n_boot=draws, **ONE).pvalue}
-
-
-def show_level(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]:
-    lines, failures = ["| kind | n | at 0.05 | at 0.01 |", "|---|---|---|---|"], []
-    for name, trials in rows.items():
-        kind, n = name.split(" @ ")
-        shown = []
-        for alpha in (0.05, 0.01):
-            low, high = bounds(len(trials), alpha)
-            count = sum(row["pvalue"] <= alpha for row in trials)
-            shown.append(f"{count}{'' if low <= count <= high else '*'}")
-            if not low <= count <= high:
-                failures.append(f"level of {kind}, n = {n}: {count} at {alpha}")
-        lines.append(f"| {kind} | {n} | {' | '.join(shown)} |")
-    return "\n".join(lines), failures
-
-
 #: Problems of the comparison with the known CDF.
 POWER = {"hgm": 100, "qgm": 400, "weights": 200}
 
@@ -138,18 +112,6 @@ def show_power(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]
 
 
 KIND_CHECKS = {
-    "kinds.level": CheckClaim(
-        "Level of other kinds of prediction: rejections in 1,000 samples from true models",
-        "`adaptive` as it is by itself (99 quantiles at n = 300: 199 draws). Exact binomial bounds: "
-        "{} to {} at α = 0.05, {} to {} at 0.01.".format(*bounds(1000, 0.05), *bounds(1000, 0.01)),
-        {
-            f"{kind} @ {n}": (partial(level_trial, kind, n), 1000)
-            for n in (30, 300)
-            for kind in KINDS
-            if (kind, n) != SLOW
-        },
-        show_level,
-    ),
     "kinds.power": CheckClaim(
         "Power of 99 draws beside the distribution that they are drawn from, 300 samples",
         "`adaptive` at α = 0.05; it must be at most 0.05 below.",

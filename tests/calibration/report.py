@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
+
 from comparisons import compare_lines
 from dependence import dependence_lines
 from scipy.stats import binom
@@ -17,6 +19,29 @@ def bounds(trials: int, alpha: float) -> tuple[int, int]:
     low = int(binom.ppf(TAIL / 2, trials, alpha))
     high = int(binom.isf(TAIL / 2, trials, alpha))
     return low, high
+
+
+def level_table(
+    rows: dict[str, list[dict[str, float]]],
+    alphas: tuple[float, ...] = (0.05, 0.01),
+    below: Collection[str] = (),
+    within: Callable[[int, float], tuple[int, int]] = bounds,
+) -> tuple[str, list[str]]:
+    """Count rejections of cells "row @ column" at each level; those of `below` may be too few."""
+    columns, table, failures = list(dict.fromkeys(name.split(" @ ")[1] for name in rows)), {}, []
+    for name, trials in rows.items():
+        row, column = name.split(" @ ")
+        shown = []
+        for alpha in alphas:
+            low, high = within(len(trials), alpha)
+            count = sum(one["pvalue"] <= alpha for one in trials)
+            outside = count > high or (count < low and name not in below)
+            shown.append(f"{count}{'*' * outside}")
+            failures += [f"{name}: {count} rejections at {alpha:g}"] * outside
+        table.setdefault(row, dict.fromkeys(columns, ""))[column] = ", ".join(shown)
+    lines = [f"| | {' | '.join(columns)} |", "|---" * (1 + len(columns)) + "|"]
+    lines += [f"| {row} | {' | '.join(shown.values())} |" for row, shown in table.items()]
+    return "\n".join(lines), failures
 
 
 def rejections(pvalues: dict[int, float], alpha: float) -> int:
@@ -61,12 +86,11 @@ def table(
         lines += [
             "## Level of the low-rank solver",
             "",
-            "The same for features of any rank. The spectral null is a limit for large n, shown as it",
-            "comes out at n = 300; the solver takes it by itself only above 100,000 rows. `null rows`:",
-            "the draws come from some of the rows, as in `adaptive` above 16,384 rows.",
+            "The same for features of any precision. The spectral null is a limit for large n, shown as",
+            "it comes out at n = 300.",
             "",
             *_level_lines(
-                lowrank, results, failures, [*LOWRANK, *ADAPTIVE], ("wild", "spectral"), ("wild",)
+                lowrank, results, failures, [*LOWRANK, *ADAPTIVE], ("auto", "spectral"), ("auto",)
             ),
         ]
     power = [c for c in cells if c.kind == "power"]
@@ -142,14 +166,13 @@ def _discrete_level_lines(
         "## Level with a discrete y: rejections in 1,000 samples from true models",
         "",
         *_bounds_lines(),
-        "All must be inside; 199 draws. `signs`: random signs, as the tests take them by themselves",
-        "above 2,500 rows; `adaptive` has no single locations then.",
+        "All must be inside; 199 draws.",
         "",
         "| model | n | test | 0.05 | 0.01 |",
         "|---|---|---|---|---|",
     ]
     for cell in cells:
-        shown = _counts(cell, results, failures, ("wild",))
+        shown = _counts(cell, results, failures, ("auto",))
         lines.append(f"| {cell.problem} | {cell.n} | {cell.method} | {' | '.join(shown)} |")
     return [*lines, ""]
 

@@ -19,6 +19,9 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one process a core is parallel enough
 
 sys.path.insert(0, str(Path(__file__).parent))
+from directions import DIRECTION_CHECKS
+from evidence import EVIDENCE_CHECKS
+
 from cells import Cell, all_cells
 from checks import CHECKS
 from composite_cells import COMPOSITE
@@ -83,7 +86,7 @@ def main() -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     cells = [cell for cell in all_cells() if options.only in cell.name]
     claims = {name: claim for name, claim in {**CLAIMS, **COMPOSITE}.items() if options.only in name}
-    every = {**CHECKS, **KIND_CHECKS}
+    every = {**CHECKS, **KIND_CHECKS, **EVIDENCE_CHECKS, **DIRECTION_CHECKS}
     checks = {name: claim for name, claim in every.items() if options.only in name}
     if not cells and not claims and not checks:
         print(f"nothing is named like {options.only!r}; there are:")
@@ -96,7 +99,7 @@ def main() -> int:
     sections = []
     failures: list[str] = []
     for name, claim in claims.items():
-        section, failed = claim.run(options.out / name)
+        section, failed = claim.run(options.out / (claim.folder or name), options.processes)
         sections.append(section)
         failures += failed
     for name, check in checks.items():

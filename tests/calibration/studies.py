@@ -28,6 +28,25 @@ FAMILIES = tuple(
                  "inverse-gaussian")
 )  # fmt: skip
 BEYOND = ("skewed", "heavy", "correlation", "weights", "weights-x", "irrelevant", "ten")
+#: Version 0.1 on the same samples: n, rate of `adaptive`, and of the best other test.
+BEFORE = {
+    "hgm": ((100, 0.983, 0.790), (300, 1.0, 1.0), (700, 1.0, 1.0), (1100, 1.0, 1.0), (1500, 1.0, 1.0)),
+    "hgm-far": ((300, 0.270, 0.170), (700, 0.827, 0.460), (1100, 0.970, 0.713), (1500, 0.997, 0.890)),
+    "qgm": ((100, 0.177, 0.187), (400, 0.677, 0.597), (700, 0.917, 0.893), (1000, 0.983, 0.967)),
+    "skewed": ((200, 0.777, 0.703), (500, 1.0, 0.990)),
+    "heavy": ((200, 0.710, 0.613), (500, 0.993, 0.950)),
+    "correlation": ((200, 0.427, 0.237), (500, 1.0, 0.857)),
+    "weights": ((200, 0.497, 0.660), (500, 0.953, 0.987)),
+    "weights-x": ((200, 0.960, 0.997), (500, 1.0, 1.0)),
+    "irrelevant": ((200, 0.203, 0.473), (500, 0.727, 0.927)),
+    "ten": ((200, 0.160, 0.163), (500, 0.677, 0.477)),
+}
+#: The least power: on the paper's problems 0.05 below 0.1, or 0.03 below the best other test.
+LEAST = {
+    (name, n): round(max(before - 0.05, other - 0.03), 3)
+    for name in PAPER_SIZES
+    for n, before, other in BEFORE.get(name, ())
+} | {("skewed", 200): 0.74, ("weights", 200): 0.5, ("irrelevant", 200): 0.6, ("ten", 200): 0.55}
 
 
 @dataclass(frozen=True)
@@ -41,10 +60,14 @@ class Claim:
     n: dict[str, tuple[int, ...]]
     trials: int
     check: Callable[[Study], tuple[str, list[str]]]
+    #: Claims with the same folder share the trials that they have in common.
+    folder: str = ""
 
-    def run(self, out: Path) -> tuple[str, list[str]]:
+    def run(self, out: Path, processes: int) -> tuple[str, list[str]]:
         """Run (or go on), and return the tables with the claims that fail."""
-        study = run_study(self.problems, self.methods, self.n, trials=self.trials, out=out)
+        study = run_study(
+            self.problems, self.methods, self.n, trials=self.trials, out=out, engine=processes
+        )
         if study.failures():
             one = study.failures()[0]
             if not all("one column of y" in str(o.error) for o in study.failures()):
@@ -88,6 +111,19 @@ def beaten(study: Study, problem: str, n: int, ours: str, other: str) -> float:
     return float(binom.sf(only_other - 1, only_other + only_ours, 0.5))
 
 
+def check_again(study: Study) -> tuple[str, list[str]]:
+    """Compare `adaptive` with what version 0.1 gave on the same samples."""
+    lines, failures = ["| problem | n | adaptive | at least | 0.1 | best other |", "|---" * 6 + "|"], []
+    for name, sizes in BEFORE.items():
+        for n, before, other in sizes:
+            rate = float((study.pvalues(name, n, "adaptive") <= 0.05).mean())
+            least = LEAST.get((name, n), 0.0)
+            shown = f"{rate:.3f}{'*' * (rate < least)} | {least or ''} | {before:.3f} | {other:.3f}"
+            lines.append(f"| {name} | {n} | {shown} |")
+            failures += [f"{name}, n = {n}: adaptive {rate:.3f}, below {least}"] * (rate < least)
+    return "\n".join(lines), failures
+
+
 def check_power(study: Study, floors: dict[tuple[str, int], float]) -> tuple[str, list[str]]:
     """Compare `adaptive` with every other test on the same samples, wherever the model is wrong."""
     lines = ["| problem | n | " + " | ".join(study.methods) + " | best other | p |",
@@ -111,7 +147,7 @@ def check_power(study: Study, floors: dict[tuple[str, int], float]) -> tuple[str
             where = f"{topic.name}, n = {n}"
             if least <= 1e-3:
                 failures.append(f"{where}: another test beats adaptive, p = {least:.1e}")
-            if rates["adaptive"] < rates[best] - 0.05:
+            if rates["adaptive"] < rates[best] - 0.03:
                 failures.append(f"{where}: adaptive {rates['adaptive']:.3f}, {best} {rates[best]:.3f}")
             floor = floors.get((topic.name, n), 0.0)
             if rates["adaptive"] < floor:
@@ -120,10 +156,11 @@ def check_power(study: Study, floors: dict[tuple[str, int], float]) -> tuple[str
 
 
 def show_power(study: Study) -> tuple[str, list[str]]:
-    """The same comparison, claiming nothing: say below the table where another test is ahead."""
+    """The same comparison, claiming `LEAST` alone: say below the table where another test is ahead."""
     table, ahead = check_power(study, {})
+    below = check_power(study, LEAST)[1]
     said = ["", "Where another test is ahead:", "", *(f"- {one}" for one in ahead)] if ahead else []
-    return "\n".join([table, *said]), []
+    return "\n".join([table, *said]), [one for one in below if one not in ahead]
 
 
 _BOUNDS = [bounds(1000, alpha) for alpha in (0.05, 0.01)]
@@ -164,13 +201,14 @@ CLAIMS = {
         "Power on the paper's problems: rejection rates at α = 0.05 in 300 samples",
         "All tests see the same samples. The last columns: which other test rejects most often, and the "
         "smallest\nexact one-sided p-value of a paired test that another one beats `adaptive`. None may "
-        "be below 0.001, and\n`adaptive` must be within 0.05 of the best other. The same study as "
-        "`condgof paper power`.",
+        "be below 0.001, and\n`adaptive` must be within 0.03 of the best other, and 0.05 of version 0.1."
+        "\nThe same study as `condgof paper power`.",
         tuple(PAPER_SIZES),
         PAPER_METHODS,
         PAPER_SIZES,
         300,
-        lambda study: check_power(study, {("hgm-far", 700): 0.5}),
+        lambda study: check_power(study, LEAST),
+        "study",
     ),
     "study.small": Claim(
         "A small sample: HGM at n = 100",
@@ -180,6 +218,7 @@ CLAIMS = {
         {"hgm": (100,)},
         300,
         lambda study: check_power(study, {("hgm", 100): 0.9}),
+        "study",
     ),
     "study.beyond": Claim(
         "Power outside the paper",
@@ -190,5 +229,17 @@ CLAIMS = {
         dict.fromkeys(BEYOND, (200, 500)),
         300,
         show_power,
+        "study",
+    ),
+    "study.again": Claim(
+        "Power of `adaptive` beside version 0.1, on the same samples: rejection rates in 300 samples",
+        "On the paper's problems at most 0.05 below 0.1 and 0.03 below the best other test in 0.1's "
+        "tables; outside the paper\nat least what is said.",
+        tuple(BEFORE),
+        ("adaptive",),
+        {name: tuple(n for n, *_ in sizes) for name, sizes in BEFORE.items()},
+        300,
+        check_again,
+        "study",
     ),
 }

@@ -7,10 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import condgof as cg
-from condgof.methods import _adaptive_solve
 
 N = 9_000
-OPTIONS = {"rng": 5, "n_boot": 100, "rank": 40}
+OPTIONS = {"rng": 5, "n_boot": 100}
 
 
 @pytest.fixture(scope="module")
@@ -21,18 +20,13 @@ def sample():
     return x, mean + std * rng.normal(size=N), mean, std
 
 
-@pytest.fixture(autouse=True)
-def few_rows(monkeypatch):
-    """Statistics of all rows on the workers, draws of some rows here."""
-    monkeypatch.setattr(_adaptive_solve, "NULL_ROWS", 3000)
-
-
 def assert_same(far, near):
     assert far.pvalue == near.pvalue
-    assert far.statistic == pytest.approx(near.statistic, rel=1e-8)
-    np.testing.assert_allclose(far.null_distribution, near.null_distribution, rtol=1e-8)
+    # Sums within a piece are in single precision, and Dask's chunks cut pieces elsewhere.
+    assert far.statistic == pytest.approx(near.statistic, rel=1e-4)
+    np.testing.assert_allclose(far.null_distribution, near.null_distribution, rtol=1e-4)
     for a, b in zip(far.details["scales"], near.details["scales"], strict=True):
-        assert a["statistic"] == pytest.approx(b["statistic"], rel=1e-7)
+        assert a["statistic"] == pytest.approx(b["statistic"], rel=1e-4, abs=1e-5)
     assert (far.n, far.solver) == (near.n, near.solver)
 
 

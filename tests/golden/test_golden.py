@@ -22,7 +22,7 @@ CASES = {
     "fscd.true-hetero.random": lambda p, x, y: cg.fscd(p, x, y, rng=1, locations="random"),
     "adaptive.true-hetero": lambda p, x, y: cg.adaptive(p, x, y, rng=1),
     "adaptive.true-mixture.mean_std": lambda p, x, y: cg.adaptive(
-        p, x, y, rng=1, standardize="mean_std", solver="lowrank", rank=100
+        p, x, y, rng=1, standardize="mean_std"
     ),
     "mmd.lgm": lambda p, x, y: cg.mmd(p, x, y, rng=1),
     "zheng.true-mixture.wild": lambda p, x, y: cg.zheng(p, x, y, rng=1, null="wild"),

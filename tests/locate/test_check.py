@@ -90,7 +90,7 @@ def test_frozen_read_only_and_picklable(found):
 def test_text_for_a_terminal(found):
     lines = str(found).splitlines()
     assert lines[0] == "Check of a conditional density model, n = 300"
-    assert lines[1].startswith("  verdict  Evidence against the model (p = ")
+    assert lines[1].startswith("  verdict  Evidence against the model (p ≤ 0.005)")
     assert max(map(len, lines)) <= 100
 
 

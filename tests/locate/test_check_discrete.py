@@ -6,17 +6,15 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binom, norm
+from scipy.stats import binom, nbinom, norm, poisson
 
 import condgof as cg
 from condgof.kernels import Gaussian
 from condgof.laws._counts import POSITIONS
-from condgof.laws._discrete import CellOutcomes, SomeRows, one_hot_less
 from condgof.locate._classes import ClassRows
 from condgof.locate._counted import CountRows, _ranges
-from condgof.locate._detectable_discrete import first_to_next, tilted
-from condgof.locate._detectable_drawn import too_sure
 from condgof.locate._effect_discrete import PROBABILITY, distances
+from condgof.locate._power import first_to_next, mean_residuals, shifted_law, wider_law
 from condgof.locate._scatter import Scatter
 
 FAST = {"n_boot": 100, "engine": 1}
@@ -44,7 +42,8 @@ def classes_sample(seed=0, temperature=1.0, n=N):
 def over():
     p, x, y = classes_sample(temperature=0.4)
     frame = pd.DataFrame(x, columns=["weight", "age"])
-    return cg.check(cg.probabilities(p, LETTERS), frame, pd.Series(y, name="animal"), rng=1, **FAST)
+    options = {"scale_x": "std", "rng": 1, **FAST}
+    return cg.check(cg.probabilities(p, LETTERS), frame, pd.Series(y, name="animal"), **options)
 
 
 def test_an_over_confident_softmax_is_said_to_be_too_sure(over):
@@ -301,46 +300,93 @@ def test_distances_of_shifted_counts():
     np.testing.assert_allclose(distances(p / p.sum(), POSITIONS, shifts), expected, rtol=5e-3)
 
 
-def test_tilts_move_mean_and_variance():
-    rng = np.random.default_rng(0)
-    p = rng.dirichlet(np.ones(129), 5)
-    law = CellOutcomes(SomeRows(p), one_hot_less, 129, np.zeros(5, dtype=int))
-    by_mean, by_variance = tilted(law, POSITIONS)
-    sd = np.sqrt((p * POSITIONS**2).sum(axis=1) - (p @ POSITIONS) ** 2)
-    np.testing.assert_allclose(by_mean.sum(axis=1), 0.0, atol=1e-12)
-    np.testing.assert_allclose(by_mean @ POSITIONS, sd)
-    np.testing.assert_allclose(by_variance @ POSITIONS, 0.0, atol=1e-12)
-    z = (POSITIONS - (p @ POSITIONS)[:, None]) / sd[:, None]
-    np.testing.assert_allclose((by_variance * z**2).sum(axis=1), 1.0)
+def test_tilted_laws_of_counts_are_those_of_their_family():
+    """A shifted Poisson law is a Poisson law, and a wider one about a negative binomial one."""
+    at, mean = np.arange(80.0), np.array([1.0, 3.0, 12.0])
+    p = poisson.pmf(at, mean[:, None])
+    np.testing.assert_allclose(
+        shifted_law(p, at, 0.3), poisson.pmf(at, (mean + 0.3 * np.sqrt(mean))[:, None]), atol=2e-4
+    )
+    wide = wider_law(p, at, 0.5)
+    np.testing.assert_allclose(wide @ at, mean, rtol=2e-3)
+    np.testing.assert_allclose(wide @ at**2 - (wide @ at) ** 2, 1.5 * mean, rtol=2e-2)
+    np.testing.assert_allclose(wide, nbinom.pmf(at, (mean / 0.5)[:, None], 1 / 1.5), atol=2e-2)
 
 
-def test_tilts_of_ratios_are_sums_over_counts():
-    x = np.linspace(0, 1, 6)
-    model = cg.from_ratio(lambda y, x: (1 + x) / (y + 1))
-    law = model(x).residuals(np.arange(6) % 3, "full").outcomes
-    by_mean, _ = tilted(law, None)
-    p, k = law.probabilities, np.arange(law.probabilities.shape[1])
-    z = (k - (p @ k)[:, None]) / np.sqrt((p @ k**2) - (p @ k) ** 2)[:, None]
-    slow = sum((p * z)[:, [i]] * law.of(np.full(6, i)) for i in k)
-    np.testing.assert_allclose(by_mean, slow, atol=1e-12)
+def test_what_probabilities_do_to_residuals_are_sums_over_cells():
+    x, rng = np.linspace(0, 1, 6), np.random.default_rng(0)
+    ratios = (
+        cg.from_ratio(lambda y, x: (1 + x) / (y + 1))(x).residuals(np.arange(6) % 3, "full").outcomes
+    )
+    p = rng.dirichlet(np.ones(4), 6)
+    classes = cg.probabilities(p).residuals(np.zeros(6, dtype=int), "full").outcomes
+    plain = cg.probabilities(p).residuals(np.zeros(6, dtype=int), "plain").outcomes
+    for law in (ratios, classes, plain):
+        q = law.probabilities
+        for moved in (0.1 * first_to_next(q), rng.dirichlet(np.ones(q.shape[1]), 6) - q):
+            slow = sum(moved[:, [i]] * np.asarray(law.of(np.full(6, i))) for i in range(q.shape[1]))
+            np.testing.assert_allclose(mean_residuals(law, moved), slow, atol=1e-12)
+
+
+def seen_again(model, x, misfit, trials, seed=4):
+    """How many of some samples of a misfit are rejected."""
+    found = 0
+    for trial in range(trials):
+        y = misfit(np.random.default_rng([trial, seed]))
+        found += cg.adaptive(model, x, y, rng=trial, n_boot=99, engine=1).reject()
+    return found
 
 
 def test_what_could_have_been_seen_of_two_classes_is_seen():
     """30 samples with what is found with probability 0.8: exact bounds for 0.65 to 0.95."""
-    rng, n, found = np.random.default_rng(0), 150, 0
+    rng, n = np.random.default_rng(0), 150
     x = rng.standard_normal((n, 2))
     p = softmax(2.0 * np.column_stack([x[:, 0], -x[:, 0]]))
     model = cg.probabilities(p)
     size = cg.check(model, x, draw(p, rng), rng=0, n_locations=0, **FAST).detectable.probability
-    for trial in range(30):
-        y = draw(too_sure(p, size), np.random.default_rng([trial, 4]))
-        found += cg.adaptive(model, x, y, rng=trial, n_boot=99, engine=1).reject()
+    moved = p + size * first_to_next(p)
+    found = seen_again(model, x, lambda rng: draw(moved, rng), 30)
     assert binom.ppf(1e-4, 30, 0.65) <= found <= binom.isf(1e-4, 30, 0.95)
 
 
-def test_the_most_probable_class_yields_to_the_next():
-    law = CellOutcomes(SomeRows(np.array([[0.5, 0.2, 0.3]])), one_hot_less, 3, np.zeros(1, dtype=int))
-    np.testing.assert_allclose(first_to_next(law), [[-1.0, 0.0, 1.0]])
+def test_what_could_have_been_seen_of_a_model_that_is_nearly_certain_is_seen():
+    """What tells are single events: at least as many as make it likely that there are some."""
+    rng, n = np.random.default_rng(0), 400
+    x = rng.standard_normal((n, 2))
+    p = np.tile([1.0 - 1e-4, 1e-4], (n, 1))
+    model = cg.probabilities(p)
+    size = cg.check(
+        model, x, np.zeros(n, dtype=int), rng=0, n_locations=0, **FAST
+    ).detectable.probability
+    assert size > 1.3 / n
+    moved = p + size * first_to_next(p)
+    found = seen_again(model, x, lambda rng: draw(moved, rng), 30)
+    assert binom.ppf(1e-4, 30, 0.6) <= found <= binom.isf(1e-4, 30, 0.95)
+
+
+@pytest.mark.parametrize("what", ["shift", "width"])
+def test_what_could_have_been_seen_of_counts_is_seen(what):
+    rng, n = np.random.default_rng(0), 150
+    x = rng.standard_normal((n, 2))
+    mean = mean_of(x)
+    model = cg.models.Poisson(mean=mean)
+    size = getattr(cg.check(model, x, rng.poisson(mean), rng=0, n_locations=0, **FAST).detectable, what)
+
+    def misfit(rng):
+        if what == "shift":
+            return rng.poisson(mean + size * np.sqrt(mean))
+        return rng.poisson(rng.gamma(mean / (size**2 - 1.0), size**2 - 1.0))
+
+    found = seen_again(model, x, misfit, 30)
+    assert binom.ppf(1e-4, 30, 0.6) <= found <= binom.isf(1e-4, 30, 0.97)
+
+
+def test_labels_alone_do_not_tell_what_could_have_been_seen():
+    p, x, y = classes_sample(n=100)
+    found = cg.check(
+        cg.probabilities(p, LETTERS), x, y, standardize="none", rng=0, n_locations=0, **FAST
+    )
+    assert "is not known where classes are compared by their labels alone" in found.detectable.words
 
 
 def test_class_estimates_by_hand():
@@ -392,7 +438,7 @@ def test_bars_of_counts_sum_to_one_and_have_names():
 
 def test_the_effect_of_classes_is_that_of_the_double_sum():
     p, x, y = classes_sample(temperature=0.4, n=120)
-    found = cg.check(cg.probabilities(p, LETTERS), x, y, rng=1, n_locations=0, **FAST)
+    found = cg.check(cg.probabilities(p, LETTERS), x, y, scale_x="std", rng=1, n_locations=0, **FAST)
     z = x / x.std(axis=0, ddof=1)
     bandwidth = 0.5 * max(s["bandwidth_x"] for s in found.result.details["scales"])
     k = Gaussian(bandwidth)(z, z)

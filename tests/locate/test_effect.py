@@ -9,12 +9,11 @@ from scipy.stats import binom
 import condgof as cg
 import oracle
 from condgof.kernels import CovariateKernel, Gaussian, OnColumns
-from condgof.locate import _effect
-from condgof.locate._detectable import shifted, widened
+from condgof.locate import _effect, _power
 from condgof.locate._effect import PairSums, pair_sums
 from condgof.null import Dependence
 from condgof.sample import Seed, Use
-from condgof.stein import ArrayRows
+from condgof.stein import ArrayRows, NormalEvidence
 
 BENCH = SimpleNamespace(stream=lambda use: Seed(0).stream(Use.CHECK, use), dependence=Dependence())
 
@@ -45,29 +44,37 @@ def test_a_low_rank_factor_gives_the_same_sums(monkeypatch):
     assert fast.square == pytest.approx(exact.square, rel=0.01)
 
 
-@pytest.mark.parametrize("sigma", [0.5, 1.0, 4.0])
-@pytest.mark.parametrize(("misfit", "size"), [(shifted, 0.6), (widened, 1.4), (widened, 0.7)])
-def test_closed_forms_of_a_misfit_in_y(misfit, size, sigma):
-    """E[g] is the discrepancy, and E[g²] that of the witness function: by sums over a fine grid."""
-    grid = np.linspace(-9, 9, 1201)
-    mean, sd = (size, 1.0) if misfit is shifted else (0.0, size)
-    q = np.exp(-0.5 * ((grid - mean) / sd) ** 2)
-    q /= q.sum()
-    gap = grid[:, None] - grid
-    l = np.exp(-0.5 * gap**2 / sigma**2)  # noqa: E741
-    h = l * (np.outer(grid, grid) + (1 - gap**2) / sigma**2 - gap**2 / sigma**4)
-    g = h @ q
-    found = misfit(size, np.array([sigma]), 1)
-    assert found.first[0] == pytest.approx(q @ g, rel=1e-4)
-    assert found.second[0] == pytest.approx(q @ g**2, rel=1e-4)
-    p = np.exp(-0.5 * grid**2) / np.exp(-0.5 * grid**2).sum()
-    growth = np.sqrt((q @ h**2 @ q) / (p @ h**2 @ p))
-    assert found.growth[0] == pytest.approx(growth, rel=1e-2)
+def test_sums_over_parcels_against_the_definition(monkeypatch):
+    """Exactly, and through landmarks: pairs of rows of different groups, added up by group."""
+    rng = np.random.default_rng(2)
+    x, u = rng.standard_normal((200, 1)), 0.3 + rng.standard_normal((200, 1))
+    codes = rng.permutation(np.repeat(np.arange(20), 10))
+    bench = SimpleNamespace(stream=BENCH.stream, dependence=Dependence(codes=codes))
+    matrix = oracle.gram(x, x, oracle.gaussian, 1.1) * oracle.stein_h(u, -u, oracle.gaussian, 1.0)
+    member = (codes[:, None] == np.arange(20)).astype(float)
+    whole = member.T @ matrix @ member / 10**2
+    np.fill_diagonal(whole, 0.0)
+    for rows, within in ((100, 0.01), (1000, 1e-9)):
+        monkeypatch.setattr(_effect, "EXACT_ROWS", rows)
+        found = pair_sums(ArrayRows(x, u, -u), kernel(1, 1.1), Gaussian(1.0), bench)
+        assert found.n == 20
+        assert found.mean == pytest.approx(whole.sum() / (20 * 19), rel=within)
+        assert found.spread == pytest.approx((whole.sum(axis=1) / 19).var(ddof=1), rel=within)
+        assert found.square == pytest.approx((whole**2).sum() / (20 * 19), rel=within)
 
 
-def test_a_shift_in_several_columns_of_y():
-    found = shifted(0.5, np.array([1.0]), 3)
-    assert found.first[0] == pytest.approx(0.25 * 3**-1.5)  # δ²(1 + 2/σ²)^(−d/2)
+@pytest.mark.parametrize(("size", "mean", "sd"), [(0.6, 0.6, 1.0), (np.log(1.4), 0.0, 1.4)])
+def test_means_of_evidence_under_a_misfit(size, mean, sd):
+    """By sums over the table of the evidence."""
+    evidence = NormalEvidence.at((4.0, 1.0), 1)
+    bench = SimpleNamespace(stream=BENCH.stream, rows=SimpleNamespace(sample=SimpleNamespace(d_y=1)))
+    move = (lambda u, a: u + a) if mean else (lambda u, a: u * np.exp(a))
+    xi, found, _ = _power._moved(evidence, bench, move, None)(size)
+    grid = np.linspace(-6.5, 6.5, len(evidence.table))
+    weight = np.exp(-0.5 * ((grid - mean) / sd) ** 2)
+    expected = weight @ evidence.table / weight.sum()
+    np.testing.assert_allclose(found, expected, atol=3e-3)
+    np.testing.assert_allclose(xi.mean(axis=0), expected, atol=3e-3)
 
 
 def test_the_equivalent_shift_of_a_shift_is_the_shift():
@@ -92,6 +99,20 @@ def test_the_effect_does_not_grow_with_n():
         sizes[n] = found.interval
     assert sizes[1500].high - sizes[1500].low < sizes[300].high - sizes[300].low
     assert abs(sizes[1500].estimate - sizes[300].estimate) < 0.15
+
+
+@pytest.mark.parametrize("scores", [False, True])
+def test_a_model_that_is_far_too_sure_has_a_large_effect(scores):
+    """The size follows the data, however far apart they are; a shift alone keeps its usual bandwidth."""
+    x, noise = np.random.default_rng(6).standard_normal((2, 200))
+    for c in (30.0, 1e5, 1e8):
+        model = cg.from_scores(-c * noise[:, None]) if scores else (np.zeros(200), np.ones(200))
+        found = cg.check(model, x, c * noise, rng=0, n_boot=99, n_locations=0)
+        assert found.rejects
+        assert 0.2 * c < found.effect.interval.estimate < 2.0 * c
+    found = cg.check((np.zeros(200), np.ones(200)), x, 20.0 + noise, rng=0, n_boot=99, n_locations=0)
+    assert found.effect.interval.estimate == pytest.approx(20.0, rel=0.05)
+    assert "Gaussian(1) on standardised y" in found.details["kernel_effect"]
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.2, 1.0])
@@ -125,14 +146,31 @@ def test_more_rows_see_smaller_misfits():
     assert all(width > 1 for width in widths)
 
 
-def test_what_could_have_been_seen_is_seen():
-    """60 samples with the shift that is found with probability 0.8: exact bounds for 0.65 to 0.95."""
+NOISE = {
+    "normal": lambda rng, n: rng.standard_normal((n, 1)),
+    "scores": lambda rng, n: rng.standard_normal((n, 1)),
+    "columns": lambda rng, n: rng.standard_normal((n, 2)),
+}
+
+
+@pytest.mark.parametrize("kind", NOISE)
+@pytest.mark.parametrize("what", ["shift", "width"])
+def test_what_could_have_been_seen_is_seen(kind, what):
+    """60 samples with the misfit that is found with probability 0.8: exact bounds for 0.65 to 0.95."""
     n, found = 100, 0
     rng = np.random.default_rng(5)
     x = rng.standard_normal((n, 1))
-    model = (np.zeros((n, 1)), np.ones((n, 1)))
-    size = cg.check(model, x, rng.standard_normal((n, 1)), rng=0, n_boot=300).detectable.shift
+
+    def model(y):
+        return cg.from_scores(-y) if kind == "scores" else (np.zeros(y.shape), np.ones(y.shape))
+
+    y = NOISE[kind](rng, n)
+    size = getattr(cg.check(model(y), x, y, rng=0, n_boot=300, n_locations=0).detectable, what)
+    if size is None:
+        assert (kind, what) == ("scores", "width")
+        return
     for trial in range(60):
-        y = size + np.random.default_rng(trial).standard_normal((n, 1))
-        found += cg.adaptive(model, x, y, rng=trial, n_boot=99).reject()
+        y = NOISE[kind](np.random.default_rng(trial), n)
+        y[:, 0] = y[:, 0] + size if what == "shift" else y[:, 0] * size
+        found += cg.adaptive(model(y), x, y, rng=trial, n_boot=99).reject()
     assert binom.ppf(1e-4, 60, 0.65) <= found <= binom.isf(1e-4, 60, 0.95)

@@ -10,7 +10,12 @@ import pytest
 
 import condgof as cg
 from condgof.errors import CondgofError, InputError, NonFiniteError
+from condgof.locate import _check_groups
 from condgof.locate._grouped import holm
+from condgof.methods._adaptive import run_adaptive
+from condgof.methods._options import Options, prepare_with_model
+from condgof.methods._rows import Units
+from condgof.sample import Seed
 
 RNG = np.random.default_rng(1)
 N = 330
@@ -71,6 +76,33 @@ def test_no_location_is_named_where_the_correction_takes_the_verdict_back():
                 assert not any(place.named for place in check.locations)
                 assert check.words.startswith("No evidence")
     assert seen  # such groups there were
+
+
+def test_many_groups_get_the_draws_that_their_correction_needs():
+    """60 groups: 1/201 times 60 is 0.3, above alpha; the one that is 5 sd off gets more draws."""
+    by = np.repeat(np.arange(60), 60)
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal(3600)
+    y = x + 5.0 * (by == 7) + rng.standard_normal(3600)
+    found = cg.check_groups((x, np.ones(3600)), x, y, by=by, n_locations=1, rng=0, n_boot=200, engine=1)
+    assert found.rejected == ("7",)
+    assert found["7"].result.pvalue == 1 / 201
+    assert found.pvalues["7"] == pytest.approx(60 / 2401)
+    assert "(p ≤ 0.03, corrected for all groups)" in found["7"].words
+
+
+def test_more_draws_agree_with_those_of_the_verdict(monkeypatch):
+    """A p-value from new draws, combined as the first ones fixed it, is the verdict's up to noise."""
+    monkeypatch.setattr(_check_groups, "ENOUGH", 10**9)
+    x, noise = np.random.default_rng(4).standard_normal((2, 80))
+    options, seed = Options.of(solver="auto", null="auto", n_boot=2000, engine=1, memory=2**30), Seed(0)
+    units = Units("ranks", "auto", predictions=True)
+    _, scored = prepare_with_model((x, np.ones(80)), x, x + 1.2 * noise, units, options, seed)
+    first = run_adaptive(scored, options, seed).result.pvalue
+    again, floor = _check_groups._with_more_draws(scored, options, seed, 4000, first)
+    assert floor == 1 / 4001
+    assert 0.01 < first < 0.5
+    assert abs(again - first) <= 4 * np.sqrt(first * (1 - first) * (1 / 2000 + 1 / 4000))
 
 
 def test_holm_against_its_definition():

@@ -12,9 +12,13 @@ from condgof.laws import as_model
 from condgof.locate._bench import Bench, local_kernel
 from condgof.locate._search import OVERLAP, Search, choose
 from condgof.locate._where import examine, step_down
-from condgof.methods import Design, Scored, Units
+from condgof.methods._design import make_design
+from condgof.methods._options import Options
+from condgof.methods._rows import Scored, Units
 from condgof.null import Dependence
 from condgof.sample import Sample, Seed
+
+OPTIONS = Options.of(solver="auto", null="auto", n_boot=2000, engine=1, memory=2**30)
 
 
 def make_bench(x, y, model=None, rng=0):
@@ -22,10 +26,8 @@ def make_bench(x, y, model=None, rng=0):
     model = as_model((np.zeros(np.shape(y)), np.ones(np.shape(y))) if model is None else model)
     seed = Seed.of(rng)
     scored = Scored.of(model, Sample.of(x, y), Units("std", "auto"))
-    kernel, _ = scored.kernels(Gaussian("median"), Gaussian(1.0), seed)
     assert scored.n == n
-    design = Design(kernel, (1.0,), (1.0, 4.0), 1.0, 0)
-    return Bench.of(model, scored, design, Dependence(), seed, as_engine(1))
+    return Bench.of(model, scored, make_design(scored, seed), Dependence(), seed, as_engine(1))
 
 
 def look(bench, count=5):
@@ -68,7 +70,7 @@ def test_criterion_is_that_of_the_definition(bench):
 def test_the_statistic_of_a_place_is_that_of_fscd(bench):
     """Ranked among sign draws of its own: p-values agree with `fscd` at the same location."""
     search, chosen = look(bench, 1)
-    (place,) = examine(search, chosen, 2000)
+    (place,) = examine(search, chosen, OPTIONS)
     rows, some = bench.rows, bench.testing
     kernel_x = place.kernel.shown(2)
     pvalues = [

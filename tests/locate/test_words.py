@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from condgof.locate._words import between, number, place, reaches
+from condgof.result import pvalue_words
 from condgof.sample import Sample
 
 
@@ -52,7 +53,7 @@ SAMPLE = Sample.of(
 )
 def test_ranges_in_the_users_names(centre, half, words):
     point = np.array([centre, 0.0])
-    reach = reaches(SAMPLE, point, {0: half})
+    reach = reaches(SAMPLE, {0: (centre - half, centre + half)})
     assert place(SAMPLE, point, reach, {}) == words
     for low, high in reach.values():
         assert 0 <= low < high <= 10_000
@@ -60,5 +61,19 @@ def test_ranges_in_the_users_names(centre, half, words):
 
 def test_levels_are_joined_to_ranges():
     point = np.array([2500.0, 1.0])
-    reach = reaches(SAMPLE, point, {0: 400.0})
+    reach = reaches(SAMPLE, {0: (2100.0, 2900.0)})
     assert place(SAMPLE, point, reach, {1: "Rome"}) == "income between 2,100 and 2,900 and city = Rome"
+
+
+@pytest.mark.parametrize(
+    ("pvalue", "floor", "words"),
+    [
+        (1 / 1001, 1 / 1001, "p ≤ 0.001"),
+        (2 / 1001, 1 / 1001, "p = 0.002"),
+        (1 / 301, 1 / 301, "p ≤ 0.004"),
+        (1.0, 1.0, "p ≤ 1"),
+        (0.41, 0.0, "p = 0.41"),
+    ],
+)
+def test_a_p_value_that_is_the_smallest_there_is_is_a_bound(pvalue, floor, words):
+    assert pvalue_words(pvalue, floor) == words

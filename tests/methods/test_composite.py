@@ -8,11 +8,17 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.stats import norm
 
 import condgof as cg
 from condgof.errors import InputError, InputTypeError, RefitError, UnsupportedModelError
-from condgof.null import pvalue
-from condgof.sample import Seed, Use
+from condgof.methods import Scored, Units, run_adaptive
+from condgof.methods._composite import OWN, TESTS, AllOfAdaptive
+from condgof.methods._design import LOCAL_X, narrowed
+from condgof.methods._options import Options
+from condgof.null import RowWeights, pvalue
+from condgof.sample import Sample, Seed, Use
+from condgof.stein import NormalEvidence
 from own_laws import OfX, model_of
 
 N_BOOT = 19
@@ -49,7 +55,8 @@ def slow_draws(x, y, statistic, seed, n_boot=N_BOOT):
     [
         ("kcsd", {}),
         ("kcsd", {"standardize": "cdf", "scale_x": "std", "kernel_y": cg.IMQ(1.0)}),
-        ("kcsd", {"solver": "lowrank", "rank": 20}),
+        ("kcsd", {"solver": "lowrank"}),
+        ("kcsd", {"precision": 0.05, "standardize": "cdf"}),
         ("zheng", {}),
         ("mmd", {}),
         ("fscd", {"locations": "random"}),
@@ -72,87 +79,137 @@ def test_a_slow_loop_gives_the_same(curve, name, options):
     assert result.null == "parametric bootstrap"
 
 
-def test_adaptive_is_the_same_combination_of_all_replicates(curve):
-    """Each scale's n·D̂ by `kcsd` itself, in normal scores; combined by the definition."""
-    x, y = curve
-    options = {"scales_x": (1.0, 0.5), "scales_y": (2.0, 1.0), "n_locations": 0}
-    result = cg.composite(
-        line_fit, x, y, statistic="adaptive", n_boot=N_BOOT, rng=3, engine=1, **options
-    )
-    z = (x - x.mean()) / x.std(ddof=1)
-    median = np.median([abs(a - b) for i, a in enumerate(z) for b in z[:i]])
-
-    def statistics(model, x, y):
-        return np.array(
-            [
-                cg.kcsd(
-                    model, z, y, standardize="cdf", rng=0, n_boot=1,
-                    kernel_x=cg.Gaussian(a * median), kernel_y=cg.Gaussian(s),
-                ).statistic
-                for s in (2.0, 1.0)
-                for a in (1.0, 0.5)
-            ]
-        )  # fmt: skip
-
-    values = np.vstack([statistics(line_fit(x, y), x, y), slow_draws(x, y, statistics, 3)])
-    scaled = (values - values.mean(axis=0)) / values.std(axis=0)
-    parts = np.stack([np.log(np.exp(scaled[:, [a, a + 2]]).mean(axis=1)) for a in (0, 1)])
-    tails = np.array([[np.mean(part >= v) for v in part] for part in parts])
-    logs = -np.log(tails)
-    for part, log in zip(parts, logs, strict=True):
-        order = np.sort(part)
-        top = order[-2]  # the upper twentieth of 19 others is one of them, at no distance: slope 1
-        log[np.argmax(part)] += order[-1] - top
-    combined = np.log(np.exp(logs).mean(axis=0))
-    assert result.statistic == pytest.approx(combined[0], rel=1e-8)
-    np.testing.assert_allclose(result.null_distribution, combined[1:], rtol=1e-7)
-    assert result.pvalue == pvalue(combined[0], combined[1:])
-    shown = [row["statistic"] for row in result.details["scales"]]
-    np.testing.assert_allclose(shown, values[0], rtol=1e-9)
-
-
-def test_locations_are_those_of_fscd(curve):
-    """The part of the locations is `fscd` with one location, up to the error of its low-rank factor."""
-    x, y = curve
-    seen = {}
-
-    def fit(x, y):
-        seen.setdefault("model", line_fit(x, y))
-        return line_fit(x, y)
-
-    from condgof.methods._composite_adaptive import AdaptiveStatistic
-
+def seen_inside(fit, x, y, **options):
+    """Run `composite` and return its result, what it calls a statistic, and all values of it."""
     found = []
-    values = AdaptiveStatistic.values
 
     def spy(self, model, y):
         found.append((self, values(self, model, y)))
         return found[-1][1]
 
+    values = AllOfAdaptive.values
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(AdaptiveStatistic, "values", spy)
-        cg.composite(fit, x, y, n_boot=2, rng=3, engine=1, n_locations=4)
-    statistic, observed = found[0]
-    at = statistic.reference.to_user(statistic.local.locations)
-    sigma = statistic.local.kernel_x.factors[0].kernel.sigma * statistic.reference.scales[0]
-    for j, v in enumerate(at):
-        for s, bandwidth in enumerate((1.0, 4.0)):
-            expected = cg.fscd(
-                seen["model"], x, y, locations=v[None], standardize="cdf",
-                kernel_x=cg.Gaussian(sigma), kernel_y=cg.Gaussian(bandwidth), n_boot=1, rng=0,
-            ).statistic  # fmt: skip
-            assert observed[12 + s * 4 + j] == pytest.approx(expected, rel=0.02, abs=0.02)
+        patch.setattr(AllOfAdaptive, "values", spy)
+        result = cg.composite(fit, x, y, rng=3, engine=1, **options)
+    return result, found[0][0], np.array([one for _, one in found])
 
 
-def test_the_low_rank_solver_of_adaptive_runs(curve):
+def test_adaptive_is_the_same_combination_of_all_replicates(curve):
+    """The statistics are those of `adaptive` itself, sample by sample, combined by the definition."""
     x, y = curve
-    exact, low = (
-        cg.composite(line_fit, x, y, n_boot=N_BOOT, rng=3, engine=1, n_locations=8, solver=solver)
-        for solver in ("exact", "lowrank")
+    scales = {"scales_x": (1.0, 0.5), "scales_y": (2.0, 1.0)}
+    result, inside, values = seen_inside(line_fit, x, y, n_boot=N_BOOT, n_locations=5, **scales)
+    options = Options.of(solver="exact", null="model", n_boot=1)
+
+    def statistics(model, x, y):
+        scored = Scored.of(cg.as_model(model), Sample.of(x, y), Units("ranks", "auto"))
+        return run_adaptive(scored, options, Seed.of(3), *scales.values(), 5).ran.drawn.statistics
+
+    expected = np.vstack([statistics(line_fit(x, y), x, y), slow_draws(x, y, statistics, 3)])
+    np.testing.assert_allclose(values, expected, rtol=1e-4, atol=1e-3)
+
+    both = values.T
+    scaled = (both - both.mean(axis=1, keepdims=True)) / both.std(axis=1, keepdims=True)
+    families = [f for f in inside.design.families if len(f.which) and f.name != "level"]
+    parts = [np.log(np.exp(scaled[family.which]).mean(axis=0)) for family in families]
+    shares = np.array([family.share for family in families])
+    tails = np.array([[np.mean(part >= v) for v in part] for part in parts])
+    logs = -np.log(tails)
+    for part, log in zip(parts, logs, strict=True):
+        order = np.sort(part)
+        # The upper twentieth of 19 others is one of them, at no distance: slope 1.
+        log[np.argmax(part)] += order[-1] - order[-2]
+    combined = np.log(shares / shares.sum() @ np.exp(logs))
+    assert result.statistic == pytest.approx(combined[0], rel=1e-9)
+    np.testing.assert_allclose(result.null_distribution, combined[1:], rtol=1e-9)
+    assert result.pvalue == pvalue(combined[0], combined[1:])
+    assert list(result.details["families"]) == [family.name for family in families]
+
+
+def test_the_statistics_are_sums_over_all_pairs(curve):
+    """Each by a double loop over F and ξ, and those at single locations by hand."""
+    x, y = curve
+    _, inside, values = seen_inside(line_fit, x, y, n_boot=1, n_locations=4)
+    mean, std = line_fit(x, y)
+    z, plan, kernel_x = (y - mean) / std, inside.design.plan, inside.design.kernel_x
+    units = Sample.of(x, y).units("ranks").apply(x[:, None])
+    features = plan.features.of(units).astype(float)
+    xi = plan.evidence.of(z[:, None], None).astype(float)
+    for k, (on_x, on_y) in enumerate(plan.statistics):
+        f, e = features[:, on_x.columns], xi[:, on_y.columns]
+        pairs = (f @ f.T) * (e @ e.T)
+        expected = pairs.sum() - np.trace(pairs)
+        assert values[0, k] == pytest.approx(expected, rel=1e-4, abs=1e-5 * np.trace(pairs))
+        if on_x.family == "locations" and on_y.name == "z":
+            near = narrowed(kernel_x, LOCAL_X)(units, inside.design.locations[[on_x.label]])[:, 0]
+            by_hand = np.sum(near * z) ** 2 - np.sum((near * z) ** 2)
+            assert values[0, k] == pytest.approx(by_hand, rel=0.02, abs=0.02)
+    surprises = -np.log(2.0 * norm.sf(np.sort(np.abs(z))[::-1][:15]))
+    over = np.cumsum(surprises - np.log(60 / (np.arange(15) + 0.5))) / np.sqrt(np.arange(15) + 1)
+    assert values[0, -1] == pytest.approx(over.max(), rel=1e-6)
+
+
+@pytest.mark.parametrize("how", [{"solver": "lowrank"}, {"precision": 0.1}, {"memory": 10**7}])
+def test_how_draws_are_made_is_of_no_matter_to_adaptive(curve, how):
+    x, y = curve
+    plain, other = (
+        cg.composite(line_fit, x, y, n_boot=N_BOOT, rng=3, engine=1, **options) for options in ({}, how)
     )
-    assert low.solver == "lowrank"
-    for a, b in zip(exact.details["scales"], low.details["scales"], strict=True):
-        assert a["statistic"] == pytest.approx(b["statistic"], rel=0.05, abs=0.05)
+    np.testing.assert_array_equal(plain.null_distribution, other.null_distribution)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"scales_x": (2.0, 1.0)},
+        {"scales_y": (1.0,)},
+        {"n_locations": 0},
+        {"scale_x": "none"},
+        {"standardize": "mean_std"},
+    ],
+)
+def test_adaptive_heeds_its_options(curve, option):
+    x, y = curve
+    x = np.exp(x)
+    plain, other = (
+        cg.composite(cg.fits.ols(), x, y, n_boot=N_BOOT, rng=3, engine=1, **options)
+        for options in ({}, option)
+    )
+    assert not np.allclose(plain.null_distribution, other.null_distribution)
+    assert ("strongest_location" in other.details) == (
+        option.keys().isdisjoint({"n_locations", "standardize"})
+    )
+
+
+def test_many_rows_are_summed_in_pieces(monkeypatch):
+    """With F kept or made anew in each replicate, the same; more rows than a piece has."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(5000)
+    y = x + rng.standard_normal(5000)
+    options = {"n_boot": 3, "rng": 0, "engine": 1}
+    for statistic in ("adaptive", "kcsd"):
+        monkeypatch.undo()
+        kept = cg.composite(cg.fits.ols(), x, y, statistic=statistic, solver="lowrank", **options)
+        monkeypatch.setattr("condgof.methods._composite.KEPT", 0)
+        made = cg.composite(cg.fits.ols(), x, y, statistic=statistic, solver="lowrank", **options)
+        np.testing.assert_array_equal(kept.null_distribution, made.null_distribution)
+        assert kept.statistic == made.statistic
+
+
+def test_a_refit_with_other_classes_is_a_failure():
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal(80), np.repeat([0, 1, 2], [40, 37, 3])
+    calls = [0]
+
+    def fit(x, y):
+        calls[0] += 1
+        classes = [0, 1, 2, 3] if calls[0] == 3 else [0, 1, 2]
+        shares = np.bincount(y.astype(int), minlength=len(classes)) / len(y)
+        return cg.probabilities(np.tile(shares, (len(y), 1)), classes)
+
+    result = cg.composite(fit, x, y, n_boot=N_BOOT, rng=0, engine=1)
+    assert result.details["failures"] == 1
+    assert "sees y in another way" in result.details["first_failure"]
 
 
 @pytest.mark.parametrize("workers", ["threads", "processes"])
@@ -583,43 +640,36 @@ def test_the_result_reads_well_and_is_plain(curve):
     assert pickle.loads(pickle.dumps(result)).pvalue == result.pvalue
 
 
-def test_no_draws_are_made_inside():
-    """Cost: a replicate makes no bootstrap weights at all."""
-    from condgof.null import _weights
-
+@pytest.mark.parametrize("statistic", ["adaptive", "kcsd"])
+def test_no_draws_are_made_inside(statistic):
+    """Cost: a replicate draws neither weights nor normal scores."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal(50)
-    calls = []
+    y, calls = x + rng.standard_normal(50), []
 
-    def counted(*args):
-        calls.append(args)
-        return original(*args)
+    def counted(original):
+        def call(*args):
+            calls.append(args)
+            return original(*args)
 
-    original = _weights.RowWeights.block
+        return call
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_weights.RowWeights, "block", counted)
-        cg.composite(line_fit, x, x + rng.standard_normal(50), n_boot=9, rng=0, engine=1)
+        patch.setattr(RowWeights, "block", counted(RowWeights.block))
+        patch.setattr(NormalEvidence, "draw", counted(NormalEvidence.draw))
+        cg.composite(line_fit, x, y, n_boot=9, rng=0, engine=1, statistic=statistic)
         first = len(calls)
-        cg.composite(line_fit, x, x + rng.standard_normal(50), n_boot=19, rng=0, engine=1)
+        cg.composite(line_fit, x, y, n_boot=19, rng=0, engine=1, statistic=statistic)
     assert len(calls) == 2 * first  # those of the one call that describes the statistic
+    assert (first > 0) == (statistic == "kcsd")
 
 
 def test_every_test_has_its_options_here():
-    from condgof.methods._composite_statistics import OWN, TESTS
-
+    assert list(TESTS) == ["kcsd", "adaptive", "fscd", "mmd", "zheng"]
     for test in TESTS.values():
         names = set(inspect.signature(test).parameters)
         assert {"rng", "engine"} <= names
         assert names & set(OWN)
-
-
-def test_adaptive_heeds_all_of_its_options():
-    from condgof.methods._composite_statistics import ADAPTIVE_OPTIONS, OWN
-
-    names = {
-        p.name for p in inspect.signature(cg.adaptive).parameters.values() if p.kind is p.KEYWORD_ONLY
-    }
-    assert names - set(OWN) == ADAPTIVE_OPTIONS
 
 
 def test_level_and_power_on_a_small_scale():

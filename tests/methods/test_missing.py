@@ -102,7 +102,7 @@ MODELS = {
 #: What some of the tests cannot take.
 CANNOT = {
     "scores": ("mmd", "zheng", "calibration"),
-    "draws": ("compare", "rank"),
+    "draws": ("compare", "rank", "calibration"),
 }
 #: All but composite, which is given a fit and no model.
 FIXED = [test for test in TESTS if not test.startswith("composite")]

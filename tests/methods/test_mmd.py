@@ -21,6 +21,7 @@ from condgof.errors import (
 )
 from condgof.laws import Normal
 from condgof.null import permutation_weights
+from condgof.result import pvalue_number
 from condgof.sample import Seed, Use
 from condgof.study import problem
 from own_laws import OfX, model_of
@@ -121,7 +122,10 @@ def test_the_result():
     assert (result.details["n1"], result.details["n2"]) == (21, 20)
     assert 0 < result.pvalue <= 1
     assert len(result.null_distribution) == 99
-    assert f"p-value    {result.pvalue:.4g} (99 permutation draws)" in str(result)
+    assert (
+        f"p-value    {pvalue_number(result.pvalue, result.pvalue_floor)} (99 permutation draws)"
+        in str(result)
+    )
     assert json.loads(json.dumps(result.to_dict()))["pvalue"] == result.pvalue
     assert pickle.loads(pickle.dumps(result)).details == result.details
     generator = np.random.default_rng(3)

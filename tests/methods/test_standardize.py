@@ -107,9 +107,11 @@ def assert_same(result, other):
 def test_a_source(form, table, tmp_path):
     pq.write_table(pa.table(table), tmp_path / "rows.parquet", row_group_size=1000)
     source, other = (cg.scan(tmp_path / "*.parquet", x=["a", "b"], y=y) for y in ("y", "u"))
-    wanted = FORMS[form](cg.columns(score="s"), other, rank=60, **SHORT)
+    wanted = FORMS[form](cg.columns(score="s"), other, precision=0.01, **SHORT)
     for by in ("cdf", "mean_std"):
-        got = FORMS[form](cg.columns(mean="mu", std="sd"), source, standardize=by, rank=60, **SHORT)
+        got = FORMS[form](
+            cg.columns(mean="mu", std="sd"), source, standardize=by, precision=0.01, **SHORT
+        )
         assert_same(got, wanted)
         assert got.details["standardized_by"]
     with pytest.raises(UnsupportedModelError, match="It can take: 'none'"):
@@ -120,6 +122,6 @@ def test_a_source(form, table, tmp_path):
 def test_dask_arrays(form, table):
     lazy = {name: da.from_array(values, chunks=2500) for name, values in table.items()}
     x = da.stack([lazy["a"], lazy["b"]], axis=1)
-    wanted = FORMS[form](cg.from_scores(lazy["s"]), x, lazy["u"], rank=60, **SHORT)
-    got = FORMS[form]((lazy["mu"], lazy["sd"]), x, lazy["y"], standardize="cdf", rank=60, **SHORT)
+    wanted = FORMS[form](cg.from_scores(lazy["s"]), x, lazy["u"], precision=0.01, **SHORT)
+    got = FORMS[form]((lazy["mu"], lazy["sd"]), x, lazy["y"], standardize="cdf", precision=0.01, **SHORT)
     assert_same(got, wanted)

@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 import condgof as cg
+import oracle
 from condgof.errors import InputError, UnsupportedModelError
+from condgof.result import pvalue_number
+from condgof.sample import Seed, Use
 from condgof.study import problem
 
 
@@ -53,7 +56,10 @@ class TestEveryTest:
         assert len(result.null_distribution) == 99
         assert result.solver == "exact"
         assert len(repr(result)) < 120
-        assert f"p-value    {result.pvalue:.4g} (99 wild bootstrap draws)" in str(result)
+        assert (
+            f"p-value    {pvalue_number(result.pvalue, result.pvalue_floor)} (99 wild bootstrap draws)"
+            in str(result)
+        )
         assert json.loads(json.dumps(result.to_dict()))["pvalue"] == result.pvalue
         with pytest.raises(ValueError, match="read-only"):
             result.null_distribution[0] = 1.0
@@ -101,6 +107,16 @@ class TestOptimize:
         assert result.locations.shape == (2, 3)
         assert details["bandwidth_x"] == result.kernel_x.bandwidth
         assert details["bandwidth_y"] == result.kernel_y.bandwidth
+
+    def test_the_criterion_is_that_of_the_definition(self, hgm):
+        model, x, y = hgm
+        train = np.sort(Seed.of(0).stream(Use.SPLIT).permutation(400)[:120])
+        result = cg.fscd(*hgm, rng=0, n_locations=2)
+        sigma_x, sigma_y = result.kernel_x.bandwidth, result.kernel_y.bandwidth
+        h = oracle.stein_h(y[train], model(x[train]).score(y[train]), oracle.gaussian, sigma_y)
+        v = result.locations
+        matrix = oracle.finite_matrix(x[train], h, v, oracle.gaussian, sigma_x, 1)
+        assert result.details["criterion_after"] == pytest.approx(oracle.criterion(matrix), rel=1e-9)
 
     def test_numbers_are_left_alone_and_medians_bounded(self, hgm):
         fixed = cg.fscd(*hgm, rng=0, kernel_x=cg.Gaussian(1.5), kernel_y=cg.Gaussian(2.5))
@@ -187,6 +203,19 @@ class TestFssd:
         assert cg.fssd(model, self.Y, locations="random", rng=0).n == 1500
         fixed = cg.fssd(model, self.Y, kernel_y=cg.IMQ(1.3), rng=0)
         assert fixed.kernel_y == cg.IMQ(1.3)
+
+    def test_many_rows_are_gathered_in_blocks(self):
+        y = np.random.default_rng(0).normal(size=(6000, 2))
+        at, s = y[:3], -1.1 * y
+        result = cg.fssd(cg.from_scores(s), y, locations=at, kernel_y=cg.Gaussian(1.0), rng=0)
+        near = np.exp(-0.5 * np.square(y[:, None] - at).sum(axis=2))[:, :, None]
+        tau = (near * (s[:, None] - (y[:, None] - at))).reshape(len(y), -1)
+        wanted = (np.square(tau.sum(axis=0)).sum() - np.square(tau).sum()) / (6 * (len(y) - 1))
+        assert result.statistic == pytest.approx(wanted, rel=1e-9)
+        assert result.details["blocks"] <= 2048
+        few = cg.fssd(cg.from_scores(s[:3000]), y[:3000], locations=at, kernel_y=cg.Gaussian(1.0), rng=0)
+        spread = few.null_distribution.std()  # of the limit, which does not depend on n
+        assert result.null_distribution.std() == pytest.approx(spread, rel=0.15)
 
     def test_units_do_not_matter(self):
         """Optimised in units of the bandwidth, so that data in millimetres do as well as in metres."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import condgof as cg
 import oracle
@@ -130,6 +131,24 @@ def test_scale_x_divides_by_standard_deviations():
     )
     result = cg.fscd(cg.from_scores(s), x, y, locations=v, scale_x="std", n_boot=1)
     close(result.locations, v)
+
+
+def test_ranks_are_compared_by_their_normal_scores():
+    """Any increasing change of a column of x changes nothing; locations are in the user's units."""
+    x, y, s = draw(2, 1)
+    z = norm.ppf((np.argsort(np.argsort(x, axis=0), axis=0) + 0.5) / len(x))
+    bent = np.column_stack([np.exp(x[:, 0]), x[:, 1] ** 3])
+    for by, at in ((x, x[:3]), (bent, bent[:3])):
+        for function in (cg.witness, cg.power_criterion):
+            got = function(cg.from_scores(s), by, y, at=at, scale_x="ranks")
+            close(got, function(cg.from_scores(s), z, y, at=z[:3]))
+        result = cg.fscd(cg.from_scores(s), by, y, locations=at, scale_x="ranks", n_boot=9, rng=0)
+        close(result.locations, at)
+        wanted = cg.fscd(cg.from_scores(s), z, y, locations=z[:3], n_boot=9, rng=0)
+        close(result.statistic, wanted.statistic)
+        assert result.pvalue == wanted.pvalue
+    found = cg.fscd(cg.from_scores(s), bent, y, scale_x="ranks", n_boot=9, rng=0).locations
+    assert ((bent.min(axis=0) <= found) & (found <= bent.max(axis=0))).all()
 
 
 def test_the_criterion_is_zero_where_there_are_no_data():

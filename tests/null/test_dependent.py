@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from condgof.null import (
+    Combination,
     Dependence,
+    Drawn,
     Family,
     group_weights,
     sign_weights,
@@ -98,11 +100,12 @@ def test_parcels():
     np.testing.assert_array_equal(groups.of(5, 95), codes[5:95] % 20)
 
 
-def test_a_family_of_dependent_rows_is_centred_and_rounding_says_nothing():
+def test_dependent_rows_are_centred_and_rounding_says_nothing():
     rng = np.random.default_rng(0)
     draws = np.stack([5 + rng.normal(size=500), 7 + 1e-7 * rng.normal(size=500)])
-    family = Family.dependent(np.array([6.0, 7.1]), draws, np.array([10.0, 10.0]))
-    assert family.values[0] == pytest.approx((6 - draws[0].mean()) / draws[0].std())
-    assert family.values[1] == 0.0
-    assert not family.draws[1].any()
-    assert abs(family.draws[0].mean()) < 1e-12
+    drawn = Drawn(np.array([6.0, 7.0 + 1e-7]), draws, np.array([10.0, 10.0]))
+    found = Combination.of(drawn, [Family("all", 1.0, np.arange(2))])
+    both = np.append(draws[0], 6.0)
+    assert found.scaled[0, -1] == pytest.approx((6 - both.mean()) / both.std())
+    assert not found.scaled[1].any()
+    assert abs(found.scaled[0].mean()) < 1e-12

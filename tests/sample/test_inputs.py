@@ -469,7 +469,7 @@ class TestWhatOnceBroke:
         } == {1.0}
         assert cg.kcsd(cg.from_scores(-y), x, y, rng=3, n_boot=5).pvalue > 0
 
-    @pytest.mark.parametrize("name", ["null", "n_boot", "solver", "scale_x", "rank", "engine"])
+    @pytest.mark.parametrize("name", ["null", "n_boot", "solver", "scale_x", "precision", "engine"])
     @pytest.mark.parametrize("value", [["wild"], np.array([5, 6]), np.ones(2), object()])
     def test_odd_options(self, name, value):
         with pytest.raises(CondgofError, match=name):

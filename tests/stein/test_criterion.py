@@ -59,10 +59,10 @@ def test_gradient_against_differences(kernel_x, kernel_y, reg, rng):
 
     def value(v, logs_x, log_y):
         ky = kernel_y.with_bandwidth(kernel_y.sigma * np.exp(log_y))
-        return criterion_gradient(x, terms, 2, v, with_bandwidths(kernel_x, logs_x), ky, reg).value
+        return criterion_gradient(x, terms, 2, v, with_bandwidths(kernel_x, logs_x), ky, reg)[0]
 
     still = np.zeros(len(kernel_x.factors))
-    found = criterion_gradient(x, terms, 2, v, kernel_x, kernel_y, reg)
+    _, by_v, by_x, by_y = criterion_gradient(x, terms, 2, v, kernel_x, kernel_y, reg)
     for index in np.ndindex(v.shape):
         moved = np.zeros(v.shape)
         moved[index] = STEP
@@ -70,16 +70,16 @@ def test_gradient_against_differences(kernel_x, kernel_y, reg, rng):
             isinstance(f.kernel, Categorical) and index[1] in f.columns for f in kernel_x.factors
         )
         if categorical:
-            assert found.locations[index] == 0.0
+            assert by_v[index] == 0.0
             continue
         slope = (value(v + moved, still, 0.0) - value(v - moved, still, 0.0)) / (2 * STEP)
-        assert found.locations[index] == pytest.approx(slope, rel=1e-6, abs=1e-9)
+        assert by_v[index] == pytest.approx(slope, rel=1e-6, abs=1e-9)
     for i in range(len(still)):
         step = np.eye(len(still))[i] * STEP
         slope = (value(v, still + step, 0.0) - value(v, still - step, 0.0)) / (2 * STEP)
-        assert found.log_bandwidths_x[i] == pytest.approx(slope, rel=1e-6, abs=1e-9)
+        assert by_x[i] == pytest.approx(slope, rel=1e-6, abs=1e-9)
     slope = (value(v, still, STEP) - value(v, still, -STEP)) / (2 * STEP)
-    assert found.log_bandwidth_y == pytest.approx(slope, rel=1e-6, abs=1e-9)
+    assert by_y == pytest.approx(slope, rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.parametrize("kernel_y", [Gaussian(1.1), IMQ(1.1), Matern52(1.1), Custom(1.1)])
@@ -96,20 +96,35 @@ def test_single_precision_and_units(kernel_y, rng):
         criterion_gradient(x, terms, 2, x[:3], kernel_x, kernel_y, 1e-8)
         for terms in (PairwiseTerms.of(y, s), PairwiseTerms.of(y, s, unit=1.1e3, single=True))
     )
-    assert single.value == pytest.approx(exact.value, rel=1e-4)
-    size = np.abs(exact.locations).max()
-    np.testing.assert_allclose(single.locations, exact.locations, atol=1e-3 * size)
-    assert single.log_bandwidth_y == pytest.approx(exact.log_bandwidth_y, rel=1e-3, abs=1e-4 * size)
+    assert single[0] == pytest.approx(exact[0], rel=1e-4)
+    size = np.abs(exact[1]).max()
+    np.testing.assert_allclose(single[1], exact[1], atol=1e-3 * size)
+    assert single[3] == pytest.approx(exact[3], rel=1e-3, abs=1e-4 * size)
 
 
 def test_value_against_the_definition(rng):
     x, y, s = rng.normal(size=(70, 2)), rng.normal(size=(70, 3)), rng.normal(size=(70, 3))
     v = x[:4] + 0.1
     kernel = CovariateKernel((OnColumns(Gaussian(1.4), (0, 1)),))
-    found = criterion_gradient(x, PairwiseTerms.of(y, s), 3, v, kernel, IMQ(0.9))
+    found = criterion_gradient(x, PairwiseTerms.of(y, s), 3, v, kernel, IMQ(0.9))[0]
     h = oracle.stein_h(y, s, oracle.imq, 0.9)
     matrix = oracle.finite_matrix(x, h, v, oracle.gaussian, 1.4, 3)
-    assert found.value == pytest.approx(oracle.criterion(matrix), rel=1e-10)
+    assert found == pytest.approx(oracle.criterion(matrix), rel=1e-10)
+
+
+def test_a_discrete_y(rng):
+    """h is a product of features; no bandwidth of y moves it."""
+    x, features = rng.normal(size=(50, 2)), rng.normal(size=(50, 4))
+    kernel, v = CovariateKernel((OnColumns(Gaussian(1.4), (0, 1)),)), x[:3] + 0.1
+    terms = PairwiseTerms.of_features(features)
+    value, by_v, by_x, by_y = criterion_gradient(x, terms, 1, v, kernel, None)
+    matrix = oracle.finite_matrix(x, features @ features.T, v, oracle.gaussian, 1.4, 1)
+    assert value == pytest.approx(oracle.criterion(matrix), rel=1e-10)
+    assert by_y == 0.0
+    wider = criterion_gradient(x, terms, 1, v, with_bandwidths(kernel, [STEP]), None)[0]
+    moved = criterion_gradient(x, terms, 1, v + STEP * np.eye(3, 2), kernel, None)[0]
+    assert by_x[0] == pytest.approx((wider - value) / STEP, rel=1e-4)
+    assert by_v[0, 0] + by_v[1, 1] == pytest.approx((moved - value) / STEP, rel=1e-4)
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(1.1), IMQ(1.1), Matern52(1.1)])

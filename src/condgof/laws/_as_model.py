@@ -108,7 +108,7 @@ def law_of(model: ModelLike, sample: Sample) -> Law:
             f"y column {text[0]!r} holds text or categories, and y must be numeric for this model. "
             "Pass numbers, or a model of classes (condgof.probabilities, a classifier)."
         )
-    return law
+    return law.facing(sample.y_given)
 
 
 def drawn(law: Law, d_y: int, rng: np.random.Generator) -> FloatArray:

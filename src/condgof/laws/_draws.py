@@ -72,6 +72,8 @@ def alike(values: AnyArray, y: AnyArray) -> tuple[FloatArray, FloatArray]:
 class RowDraws(Law):
     """Draws of y, (n, m) or (n, m, d_y), in the caller's own array."""
 
+    of_x = False
+
     WHY_NOT = "draws have no density"
 
     values: AnyArray

@@ -75,6 +75,9 @@ class Law:
     #: Whether y is held against cells of probability (classes, counts, cells between quantiles), by
     #: `residuals`, in place of a `score`.
     discrete: bool = False
+    #: Whether what it predicts is a function of x alone. Draws are not, nor are fits to other rows of
+    #: the same sample: where they happen to be high, y ranks low among them, which is no misfit.
+    of_x: bool = True
     #: What a reader of a result should know, a sentence each.
     notes: tuple[str, ...] = ()
     #: The index that predictions came with, where they were pandas objects.
@@ -101,6 +104,23 @@ class Law:
         n = row_count(x, n if n is not None or x is not None else self.rows)
         check_bound(self.rows, n, "predictions (means and deviations, scores, probabilities, draws)")
         return self
+
+    def facing(self, y: AnyArray) -> Law:
+        """Return the law, told which y it will be asked about.
+
+        One that has a density of a single y and no CDF can then find out whether the density can be
+        integrated to one, and offers normal scores if it can (`condgof.laws._quadrature`). Any other is
+        returned as it is.
+        """
+        y = np.asarray(y)
+        one = y.ndim == 1 or (y.ndim == 2 and y.shape[1] == 1)
+        if not one or self.discrete or not self.can("log_prob"):
+            return self
+        if self.can("normal_scores") or self.can("cdf"):
+            return self
+        from condgof.laws._quadrature import Integrated
+
+        return Integrated(self, y)
 
     def noted(self, *notes: str) -> Self:
         """Return the same law with more notes for the reader of a result."""
@@ -132,11 +152,15 @@ class Law:
         """Return u = Φ⁻¹(F(y|x)), (n, d_y): standard normal and independent of x under the law.
 
         With d_y > 1 this is Rosenblatt's sequence: F is the CDF of a coordinate given x *and the
-        coordinates before it*. Here it comes from `cdf` and `sf`, for d_y = 1.
+        coordinates before it*. Here it comes from `cdf` and `sf`, for d_y = 1, or from a density that is
+        integrated (see `facing`).
         """
         y = np.asarray(y)
         if y.ndim == 2 and y.shape[1] != 1:
             raise UnsupportedModelError(f"{self.name} has no conditional CDFs for d_y = {y.shape[1]}.")
+        law = self if self.can("cdf") else self.facing(y)
+        if law is not self:
+            return law.normal_scores(y)
         least = TINY if self.can("sf") else RESOLVED
         lower, upper = checked_cdf(self.cdf(y), len(y)), checked_cdf(self.sf(y), len(y), "sf")
         return tail_scores(lower, upper, least)[:, None]

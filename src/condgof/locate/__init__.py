@@ -5,7 +5,6 @@ from condgof.locate._check_groups import check_groups
 from condgof.locate._difference import compare_map
 from condgof.locate._difference_record import DifferenceMap, Place
 from condgof.locate._grouped import GroupedChecks
-from condgof.locate._maps import power_criterion, witness
 from condgof.locate._record import (
     SCHEMA,
     Check,
@@ -34,6 +33,4 @@ __all__ = [
     "check",
     "check_groups",
     "compare_map",
-    "power_criterion",
-    "witness",
 ]

@@ -15,17 +15,11 @@ MOST_VALUES = 400
 
 @dataclass(frozen=True, eq=False)
 class Bars:
-    """Shares of classes, counts or ranges of counts.
+    """Shares of classes, counts or ranges of counts."""
 
-    Parameters
-    ----------
-    labels : tuple of str
-        What each bar is of.
-    observed, predicted : ndarrays of shape (number of labels,)
-        Their shares, which sum to 1.
-    """
-
+    #: What each bar is of.
     labels: tuple[str, ...]
+    #: Their shares, which sum to 1, (number of labels,).
     observed: FloatArray
     predicted: FloatArray
 

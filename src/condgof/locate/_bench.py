@@ -12,67 +12,53 @@ from condgof.engine import Engine
 from condgof.errors import InputError
 from condgof.kernels import Categorical, CovariateKernel, Gaussian, OnColumns, median_distance
 from condgof.laws import Law, ModelLike
-from condgof.methods import LOCAL_X, Design, Scored, Stream, narrowed, split_dependent
+from condgof.methods._dependence import split_dependent
+from condgof.methods._design import LOCAL_X, Design, narrowed
+from condgof.methods._rows import Scored, Stream
 from condgof.null import Dependence
 from condgof.sample import Sample, Seed, Use
 
 #: At most this many rows are looked at closely, half of them to choose and half to test.
-MOST_ROWS = 32_768
-#: Of a discrete y with many cells fewer: at most so many numbers in the probabilities of all rows, and
-#: so many in what is seen of all cells of all rows.
-MOST_NUMBERS, MOST_SEEN = 2**23, 2**25
+MOST_ROWS = 4096
+#: Of a discrete y with many cells fewer: at most so many numbers in the probabilities of all rows.
+MOST_NUMBERS = 2**23
 #: A location needs this many effective rows near it, among those that choose and those that test.
 LEAST_NEAR = 15
 #: Rows from which the median distance in some of the columns comes.
-MEDIAN_ROWS = 300
+MEDIAN_ROWS = 128
 #: Uses of random numbers in a check; append only.
-ROWS, SPLIT, POINTS, SIGNS, SAMPLES, EFFECT, FACTORS, PAIRS, NORMAL, COUNTS, MISFITS = range(11)
+ROWS, SPLIT, POINTS, SIGNS, SAMPLES, EFFECT, PAIRS, COUNTS, MISFITS = range(9)
 #: Fewer groups than this cannot be split into some that choose places and some that test them.
 LEAST_GROUPS = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """Rows in memory with their law, cut in two.
+    """Rows in memory with their law, cut in two."""
 
-    Parameters
-    ----------
-    law : Law
-        What the model says of y at these rows.
-    rows : Scored
-        The rows, scored.
-    n : int
-        Number of rows of the whole sample.
-    wide : CovariateKernel
-        k with the median bandwidth.
-    near : CovariateKernel
-        k at single locations: half the median, and no similarity between levels.
-    design : Design
-        What the verdict compared, with the unit of bandwidths on y.
-    choosing, testing : ndarrays of int
-        Numbers of the rows that choose locations and of those that test them; empty where rows come in
-        so few groups that they cannot be split.
-    dependence : Dependence
-        Which of the rows depend on each other.
-    seed : Seed
-        The source of randomness.
-    engine : Engine
-        Where sums are computed.
-    notes : tuple of str
-        What a reader should know of it.
-    """
-
+    #: What the model says of y at these rows.
     law: Law
+    #: The rows, scored.
     rows: Scored
+    #: Number of rows of the whole sample.
     n: int
+    #: k with the median bandwidth.
     wide: CovariateKernel
+    #: k at single locations: half the median, and no similarity between levels.
     near: CovariateKernel
+    #: What the verdict compared, with the unit of bandwidths on y.
     design: Design
+    #: Numbers of the rows that choose locations and of those that test them; empty where rows come in so
+    #: few groups that they cannot be split.
     choosing: IntArray
     testing: IntArray
+    #: Which of the rows depend on each other.
     dependence: Dependence
+    #: The source of randomness.
     seed: Seed
+    #: Where sums are computed.
     engine: Engine
+    #: What a reader should know of it.
     notes: tuple[str, ...]
 
     @classmethod
@@ -147,11 +133,6 @@ class Bench:
             factors.append(OnColumns(kernel, kept, names))
         return CovariateKernel(tuple(factors))
 
-    @property
-    def y_unit(self) -> float:
-        """The unit of bandwidths on y."""
-        return self.design.y_unit
-
     def _median(self, columns: tuple[int, ...]) -> float:
         """Return the median distance in some columns, from a few rows where these are not all equal."""
         x = self.rows.x[:, list(columns)]
@@ -172,14 +153,9 @@ def by_ranks(rows: Scored) -> bool:
 
 def _most_rows(rows: Scored) -> int:
     """Return how many rows are looked at: fewer, where what the model says of each is large."""
-    if rows.outcomes is None or rows.cells is None:
+    if rows.outcomes is None:
         return MOST_ROWS
-    count, blocks = rows.outcomes.probabilities.shape[1], rows.cells.blocks
-    most = MOST_NUMBERS // count
-    if not rows.outcomes.linear:
-        widest = max(block.stop - block.start for block in blocks[1 if rows.outcomes.plain else 0 :])
-        most = min(most, MOST_SEEN // (count * widest))
-    return min(MOST_ROWS, max(2048, int(most)))
+    return min(MOST_ROWS, max(1024, MOST_NUMBERS // int(rows.outcomes.probabilities.shape[1])))
 
 
 def _some(

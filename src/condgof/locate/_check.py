@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from condgof.engine import single_threaded_blas
 from condgof.locate._inspect import Aims, inspect
 from condgof.locate._record import Check
-from condgof.methods import Options, Units, prepare_with_model
+from condgof.methods._options import Options, prepare_with_model
+from condgof.methods._rows import Units
 from condgof.sample import RngLike, Seed
 from condgof.stein import DEFAULT_MEMORY
 
@@ -19,7 +21,7 @@ def check(
     alpha: float = 0.05,
     n_locations: int = 5,
     standardize: str = "auto",
-    scale_x: str = "std",
+    scale_x: str = "ranks",
     solver: str = "auto",
     n_boot: int = 1000,
     dependence: Any = None,
@@ -46,7 +48,7 @@ def check(
     - *What could have been seen*: the constant shift, and the ratio of spreads, that `adaptive` finds
       with probability 0.8 at this n and x; an approximation, good to about ±0.1 in that probability.
 
-    Above 32,768 rows all but the verdict come from that many, drawn at random. With fewer than 60 rows
+    Above 4,096 rows all but the verdict come from that many, drawn at random. With fewer than 60 rows
     no places are looked for.
 
     Of a discrete y (classes, counts): *how* is how often classes come, how often the most probable one
@@ -55,31 +57,6 @@ def check(
 
     Do not use it when parameters of the model were fitted on this same sample. Rows that depend on each
     other need ``dependence=`` or ``groups=``.
-
-    Parameters
-    ----------
-    model : law, model or anything `as_model` takes
-        The model; a tuple (mean, std) will do, and so will draws, quantiles or intervals
-        (`from_draws`, `from_quantiles`, `from_intervals`).
-    x, y : array_like or frame of shape (n,) or (n, d)
-        The sample; x may be a source from `scan`, which brings its own y, or Dask arrays.
-    alpha : float
-        Level of the verdict and of the locations.
-    n_locations : int
-        How many places to look at, at most; 0 for none.
-    standardize, scale_x, solver, n_boot, rng, engine, memory
-        As in `adaptive`.
-    dependence, groups
-        Rows that are not independent, as in `kcsd`: a block length (or "auto") for rows in order of
-        time, or the group of each row. Places are then chosen by the first half of the series, or by
-        some of the groups, and tested by the others; and intervals count groups or blocks, not rows.
-    missing : {"refuse", "drop", "level"}
-        What to do about missing values, as in `kcsd`.
-
-    Returns
-    -------
-    Check
-        ``result``, ``locations``, ``effect``, ``detectable``, ``landscape``, ``words``; ``print`` it.
 
     See Also
     --------
@@ -100,7 +77,7 @@ def check(
     aims = Aims.of(alpha, n_locations)
     options = Options.of(
         solver=solver,
-        null="wild",
+        null="auto",
         n_boot=n_boot,
         engine=engine,
         memory=memory,
@@ -109,6 +86,8 @@ def check(
         missing=missing,
     )
     seed = Seed.of(rng)
-    units = Units(scale_x, standardize)
-    own, scored = prepare_with_model(model, x, y, units, options, seed)
-    return inspect(own, scored, aims, options.for_rows(scored, x), seed)
+    units = Units(scale_x, standardize, predictions=True)
+    # Work is spread over the engine's threads; BLAS's own would wait for each other beside them.
+    with single_threaded_blas():
+        own, scored = prepare_with_model(model, x, y, units, options, seed)
+        return inspect(own, scored, aims, options.for_rows(scored, x), seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,11 @@ from condgof.locate._grouped import GroupedChecks, group_words, holm
 from condgof.locate._inspect import Aims, inspect
 from condgof.locate._record import Check
 from condgof.locate._verdict import corrected
-from condgof.methods import Options, Scored, Units, check_count, check_source_call, lay_out, score_rows
+from condgof.methods._adaptive import run_adaptive
+from condgof.methods._draw import draw, milder
+from condgof.methods._options import Options, check_count
+from condgof.methods._rows import Scored, Units, check_source_call, lay_out, score_rows
+from condgof.null import Combination, Drawn
 from condgof.sample import (
     ArraySource,
     RngLike,
@@ -35,6 +39,9 @@ from condgof.stein import DEFAULT_MEMORY
 MOST_ROWS = 1_000_000
 #: More groups than this are a mistake: a column of numbers, or of names.
 MOST_GROUPS = 1000
+#: Where the correction needs smaller p-values than `n_boot` draws can give: draws at most, at a time,
+#: and how many above the statistic are enough to know.
+MOST_DRAWS, BATCH, ENOUGH = 100_000, 2048, 10
 
 
 def check_groups(
@@ -47,7 +54,7 @@ def check_groups(
     alpha: float = 0.05,
     n_locations: int = 5,
     standardize: str = "auto",
-    scale_x: str = "std",
+    scale_x: str = "ranks",
     solver: str = "auto",
     n_boot: int = 1000,
     dependence: Any = None,
@@ -61,28 +68,8 @@ def check_groups(
 
     Each group is a `check` of its own. The p-values of the verdicts are corrected by Holm's method, and
     a location is named only in groups that are rejected after correction: for a true model, the
-    probability that any group is rejected or any location named is at most alpha.
-
-    Parameters
-    ----------
-    model : law, model or anything `as_model` takes
-        The model.
-    x, y : array_like or frame of shape (n,) or (n, d)
-        The sample; x may be a source from `scan`, which brings its own y.
-    by : str, or array_like or series of shape (n,)
-        The name of a column of x (of the table, for a source), or a value for each row.
-    min_rows : int
-        Groups with fewer rows are left out, and listed.
-    alpha, n_locations, standardize, scale_x, solver, n_boot, missing, rng, engine, memory
-        As in `check`. A group has the same result whatever other groups there are, up to the
-        correction.
-    dependence, groups
-        As in `check`, for the rows within each of the groups of `by`: `groups` are those of rows that
-        depend on each other.
-
-    Returns
-    -------
-    GroupedChecks
+    probability that any group is rejected or any location named is at most alpha. Where there are so
+    many groups that the smallest p-value of `n_boot` draws would not do, groups that reach it get more.
 
     Examples
     --------
@@ -96,7 +83,7 @@ def check_groups(
     aims = Aims.of(alpha, n_locations)
     options = Options.of(
         solver=solver,
-        null="wild",
+        null="auto",
         n_boot=n_boot,
         engine=engine,
         memory=memory,
@@ -104,11 +91,16 @@ def check_groups(
         groups=groups,
         missing=missing,
     )
-    least, seed, units = check_count(min_rows, "min_rows"), Seed.of(rng), Units(scale_x, standardize)
+    least, seed, units = (
+        check_count(min_rows, "min_rows"),
+        Seed.of(rng),
+        Units(scale_x, standardize, True),
+    )
     model, x, y = lay_out(model, x, y)
     table = _Table.of(as_model(model), x, y, by, missing)
     together = None if groups is None else table.of_kept(read_groups(groups, x, table.given))
     checks: dict[str, Check] = {}
+    asked: dict[str, tuple[IntArray, Options, Seed]] = {}
     left_out: dict[str, str] = {}
     for name, rows in table.groups():
         if len(rows) < least:
@@ -120,47 +112,72 @@ def check_groups(
         if isinstance(found, str):
             left_out[name] = found
             continue
-        asked = options if together is None else options.with_groups(together[rows])
+        how = options if together is None else options.with_groups(together[rows])
         try:
-            asked = asked.for_rows(found[1], None)
+            how = how.for_rows(found[1], None)
         except InputError as error:  # rows that depend on each other all
             left_out[name] = str(error).split(". ")[0]
             continue
-        checks[name] = inspect(*found, aims, asked, own)
-    pvalues = holm(np.array([check.result.pvalue for check in checks.values()]))
+        checks[name], asked[name] = inspect(*found, aims, how, own), (rows, how, own)
+    pvalues = np.array([check.result.pvalue for check in checks.values()])
+    floors = np.full(len(checks), 1.0 / (options.n_boot + 1))
+    need = 2.0 * len(checks) / aims.alpha
+    for i, name in enumerate(checks):
+        if pvalues[i] > floors[i] or need <= options.n_boot:
+            continue
+        rows, how, own = asked[name]
+        found = table.scored(rows, units)
+        assert not isinstance(found, str)
+        pvalues[i], floors[i] = _with_more_draws(
+            found[1], how, own, min(int(need), MOST_DRAWS), pvalues[i]
+        )
+    corrections = holm(pvalues)
     graded = {
-        name: corrected(check, float(p), name)
-        for (name, check), p in zip(checks.items(), pvalues, strict=True)
+        name: corrected(checks[name], float(p), name, float(p) if at else 0.0)
+        for name, p, at in zip(checks, corrections, pvalues <= floors, strict=True)
     }
     details = {"correction": "Holm", "min_rows": least, "seed": seed.value}
     return GroupedChecks(table.by, graded, left_out, aims.alpha, group_words(graded, left_out), details)
 
 
+def _with_more_draws(
+    scored: Scored, options: Options, seed: Seed, count: int, before: float
+) -> tuple[float, float]:
+    """Return the p-value of the verdict from other and more draws, and the smallest that they can give.
+
+    How statistics are combined is fixed by the first draws; then data and new draws are treated alike.
+    """
+    first = run_adaptive(scored, options, seed)
+    if milder(options, scored, first.design.plan) is not None:  # of two p-values the larger one counts
+        return before, before
+    drawn = first.ran.drawn
+    others = Drawn(drawn.draws[:, -1], drawn.draws[:, :-1], drawn.sizes)
+    fixed = Combination.of(others, first.combination.families)
+    made = above = 0
+    while made < count and above < ENOUGH:
+        size = min(BATCH, count - made)
+        own = Seed(int(seed.stream(Use.GROUP, made).integers(2**63)))
+        found = draw(first.design.plan, scored, replace(options, n_boot=size), own).drawn
+        values = fixed.of_others(np.column_stack([found.statistics, found.draws]))
+        made, above = made + size, above + int(np.count_nonzero(values[1:] >= values[0]))
+    return (1 + above) / (made + 1), 1.0 / (made + 1)
+
+
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """A sample, in memory or in files, with a label for each row.
+    """A sample, in memory or in files, with a label for each row."""
 
-    Parameters
-    ----------
-    model : Law or ModelLike
-        The law of all rows in memory, or the model of a source.
-    data : Sample, Source or ArraySource
-        The rows.
-    by : str
-        What the labels are.
-    labels : tuple of str
-        The different labels, in order.
-    codes : ndarray of int, shape (n,)
-        For each row the position of its label.
-    missing : str
-        What to do about missing values.
-    """
-
+    #: The law of all rows in memory, or the model of a source.
     model: ModelLike
+    #: The rows.
     data: Sample | Source | ArraySource
+    #: What the labels are.
     by: str
+    #: The different labels, in order.
     labels: tuple[str, ...]
+    #: For each row the position of its label.
     codes: IntArray
+    #: What to do about missing values.
     missing: str
 
     @classmethod

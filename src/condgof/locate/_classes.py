@@ -31,32 +31,21 @@ ONE_CLASS = 0.98
 
 @dataclass(frozen=True, eq=False)
 class ClassRows:
-    """The classes of the rows that are looked at, beside what the model says of them.
+    """The classes of the rows that are looked at, beside what the model says of them."""
 
-    Parameters
-    ----------
-    names : tuple of str
-        The K classes.
-    probabilities : ndarray of shape (n, K)
-        What the model says.
-    codes : ndarray of int, shape (n,)
-        What was observed.
-    testing : ndarray of int
-        Numbers of the rows that test.
-    column : str
-        What y is called.
-    ordered : bool
-        Whether the order of the classes means something.
-    of_y : CellsOfY, optional
-        The law, where the classes are cells between quantiles or of intervals.
-    """
-
+    #: The K classes.
     names: tuple[str, ...]
+    #: What the model says, (n, K).
     probabilities: FloatArray
+    #: What was observed.
     codes: IntArray
+    #: Numbers of the rows that test.
     testing: IntArray
+    #: What y is called.
     column: str
+    #: Whether the order of the classes means something.
     ordered: bool
+    #: The law, where the classes are cells between quantiles or of intervals.
     of_y: CellsOfY | None = None
 
     @classmethod

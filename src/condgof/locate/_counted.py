@@ -33,30 +33,20 @@ Below = Callable[[IntArray, FloatArray], FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class CountRows:
-    """The counts of the rows that are looked at, beside what the model says of them.
+    """The counts of the rows that are looked at, beside what the model says of them."""
 
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-        The counts.
-    mean, std : ndarrays of shape (n,), optional
-        What the model says, where its moments are finite and known.
-    below : callable, optional
-        The model's CDF at some rows.
-    drawn : ndarray of shape (draws, n_test), optional
-        Pearson residuals of counts drawn from the model, for the rows that test.
-    testing : ndarray of int
-        Numbers of these.
-    column : str
-        What y is called.
-    """
-
+    #: The counts, (n,).
     y: FloatArray
+    #: What the model says, where its moments are finite and known, (n,).
     mean: FloatArray | None
     std: FloatArray | None
+    #: The model's CDF at some rows.
     below: Below | None
+    #: Pearson residuals of counts drawn from the model, for the rows that test, (draws, n_test).
     drawn: FloatArray | None
+    #: Numbers of these.
     testing: IntArray
+    #: What y is called.
     column: str
 
     @classmethod

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.engine import single_threaded_blas
-from condgof.kernels import CovariateKernel, Gaussian, Kernel, ResponseKernel
+from condgof.kernels import CovariateKernel, Gaussian, Kernel, Radial, ResponseKernel
 from condgof.locate._difference_record import DifferenceMap, Place
-from condgof.methods import Joint, JointStream, check_names, joint_options, prepare_joint, solver_of
+from condgof.methods._compare import check_names, joint_options
+from condgof.methods._contrast import added, seen, shared_evidence, sums_over
+from condgof.methods._joint import Joint, prepare_joint
+from condgof.methods._rows import Scored
+from condgof.null import settle
 from condgof.sample import RngLike, Seed, Use
 from condgof.stein import (
     DEFAULT_MEMORY,
-    choose_shared,
+    Features,
+    Given,
+    Panel,
+    Piece,
+    Plan,
+    check_overflow,
     matmul,
-    shared_spread,
-    shared_sums,
-    totals_of,
+    reduce_over,
 )
 
 #: Places to look at when none are given, and how many of them are named in each direction.
@@ -27,7 +33,6 @@ PLACES, NAMED = 400, 3
 #: A place is named when the difference is this many times its noise, and no nearer to one that is
 #: named already than where k is this large.
 CLEAR, NEAR = 2.0, 0.5
-RANK, TOLERANCE = 300, 1e-5
 
 
 def compare_map(
@@ -42,6 +47,7 @@ def compare_map(
     kernel_y: Kernel = Gaussian("median"),
     scale_x: str = "std",
     solver: str = "auto",
+    precision: float | None = None,
     missing: str = "refuse",
     rng: RngLike = None,
     engine: Any = None,
@@ -53,19 +59,6 @@ def compare_map(
     of `compare` (of a discrete y, over its cells, with d_y = 1): positive where p is worse, negative
     where q is. The noise of a place is twice the standard deviation of its row means over √n, for that
     place alone: the map shows where to look, and `compare` whether there is a difference at all.
-
-    Parameters
-    ----------
-    model_p, model_q, x, y, names, kernel_x, kernel_y, scale_x, missing, rng, engine, memory
-        As in `compare`.
-    at : array_like of shape (m, d_x), or (m,) when d_x = 1, or frame, optional
-        Where to look; at 400 rows of x, drawn with `rng`, unless given.
-    solver : {"auto", "exact", "lowrank"}
-        "lowrank" is linear in n; "auto" takes it above 5,000 rows.
-
-    Returns
-    -------
-    DifferenceMap
 
     Examples
     --------
@@ -79,19 +72,20 @@ def compare_map(
     >>> found.ratio[0] > 2, found.ratio[1] < -2
     (np.True_, np.True_)
     """
-    options = joint_options(solver, None, None, engine, memory, missing)
+    options = joint_options(solver, precision, engine, memory, missing)
     seed, called = Seed.of(rng), check_names(names, 2)
     models = dict(zip(called, (model_p, model_q), strict=True))
     joint = prepare_joint(models, x, y, scale_x, options, seed)
-    rows = joint.subsample
+    rows = joint.some[0]
     ready_x, ready_y = rows.kernels(kernel_x, kernel_y, seed)
     users = _points(rows, at, seed)
-    points = users / rows.scales
-    if isinstance(joint, Joint) and solver_of(options, joint.n) == "exact":
-        chosen, found = "exact", _exact(joint, points, ready_x, ready_y, options)
-    else:
-        chosen, found = "lowrank", _lowrank(joint, points, ready_x, ready_y, options, seed)
-    values, unbiased, noise = found
+    points = rows.from_user(users)
+    exact = joint.source is None and options.chosen(joint.n) == "exact"
+    if exact and isinstance(ready_y, Radial):
+        found = _exact(joint, points, ready_x, ready_y, options)
+    else:  # nothing of a discrete y is left out
+        found = _lowrank(joint, points, ready_x, ready_y, options, seed)
+    values, unbiased, noise = found / rows.sample.d_y
     ratio = np.divide(unbiased, noise, out=np.zeros(len(noise)), where=noise > 0)
     notes = rows.notes()
     return DifferenceMap(
@@ -101,97 +95,89 @@ def compare_map(
         values=values,
         noise=noise,
         ratio=ratio,
-        places=_places(rows, users, values, ratio, ready_x),
+        places=_places(rows, called, users, values, ratio, ready_x),
         n=joint.n,
         kernel_x=ready_x.shown(rows.sample.d_x),
         kernel_y=ready_y,
-        solver=chosen,
+        solver="exact" if exact else "lowrank",
         seed=seed.value,
         details={"notes": notes} if notes else {},
     )
 
 
-def _points(rows: Joint, at: Any, seed: Seed) -> FloatArray:
+def _points(rows: Scored, at: Any, seed: Seed) -> FloatArray:
     """Return the places to look at, in the user's units."""
     if at is not None:
         return rows.sample.locations(at)
-    rng = seed.stream(Use.LOCATIONS)
-    some = rng.choice(rows.n, min(rows.n, PLACES), replace=False)
+    some = seed.stream(Use.LOCATIONS).choice(rows.n, min(rows.n, PLACES), replace=False)
     return np.array(rows.sample.x[np.sort(some)])
 
 
 def _exact(
+    joint: Joint, points: FloatArray, kernel_x: CovariateKernel, kernel_y: Radial, options: Any
+) -> FloatArray:
+    """Return differences of the witnesses, the same without their diagonal, and their noise, (3, m)."""
+    n = joint.n
+    p, q = (one.operator(CovariateKernel(()), kernel_y) for one in joint.each)
+    diagonal = p.diag() - q.diag()
+    out, group = np.empty((3, len(points))), max(1, options.memory // (64 * n))
+    for start in range(0, len(points), group):
+        part = slice(start, start + group)
+        f = kernel_x(joint.each[0].x, points[part])
+        both = (matmul(h, f, engine=options.engine, memory=options.memory) for h in (p, q))
+        sums = f * (next(both) - next(both))
+        total = sums.sum(axis=0)
+        out[0, part] = (total + diagonal @ np.square(f)) / n**2
+        out[1, part] = total / (n * (n - 1))
+        out[2, part] = 2.0 * sums.std(axis=0, ddof=1) / ((n - 1) * np.sqrt(n))
+    return out
+
+
+def _lowrank(
     joint: Joint,
     points: FloatArray,
     kernel_x: CovariateKernel,
     kernel_y: ResponseKernel,
     options: Any,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the differences of the witnesses, without their diagonal too, and their noise."""
-    n, d_y = joint.n, joint.sample.d_y
-    p, q = joint.operators(CovariateKernel(()), kernel_y)
-    diagonal = p.diag() - q.diag()
-    out = np.empty((3, len(points)))
-    group = max(1, options.memory // (64 * n))
-    for start in range(0, len(points), group):
-        part = slice(start, start + group)
-        f = kernel_x(joint.x, points[part])
-        sums = matmul(p, f, engine=options.engine, memory=options.memory)
-        sums -= matmul(q, f, engine=options.engine, memory=options.memory)
-        sums *= f
-        total = sums.sum(axis=0)
-        out[0, part] = (total + diagonal @ np.square(f)) / (d_y * n**2)
-        out[1, part] = total / (d_y * n * (n - 1))
-        out[2, part] = 2.0 * sums.std(axis=0, ddof=1) / (d_y * (n - 1) * np.sqrt(n))
-    return out[0], out[1], out[2]
-
-
-def _lowrank(
-    joint: Joint | JointStream,
-    points: FloatArray,
-    kernel_x: CovariateKernel,
-    kernel_y: ResponseKernel,
-    options: Any,
     seed: Seed,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The same, from a factor of the kernel on y that both models share."""
-    some, n = joint.subsample, float(joint.n)
-    d_y, rng = some.sample.d_y, seed.stream(Use.LANDMARKS, 5)
-    taken = np.sort(rng.choice(some.n, min(some.n, 4096), replace=False))
+) -> FloatArray:
+    """Return the same, from functions of y that both models share."""
+    n, rows, m = float(joint.n), joint.rows(), len(points)
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
-        features = choose_shared(
-            CovariateKernel(()),
-            kernel_y,
-            some.x[taken],
-            some.y[taken],
-            rng,
-            tolerance=TOLERANCE,
-            cap=RANK,
-        )
-    weigh: Callable[[FloatArray], FloatArray] = lambda x: kernel_x(x, points)  # noqa: E731
-    rows, shape = joint.rows(), (2, features.coordinates, len(points))
-    sums, own = shared_sums(features, rows, weigh, shape, options.engine)
-    whole = np.square(sums).sum(axis=(1, 2))
-    totals = totals_of(sums, own)
+        evidence = shared_evidence(joint, kernel_y, options, seed)
+    near = Given(lambda x: kernel_x(x, points), m, single=True)
+    plan = Plan(Features((near,)), evidence, (Panel(slice(0, m), slice(0, 1)),))
+    sums, own = sums_over(plan, rows, 2, options.engine)
+    whole = np.square(sums).sum(axis=2)
+    totals = settle(whole - own, whole + own)
     difference = totals[0] - totals[1]
-    spread = shared_spread(features, rows, weigh, sums, difference / n, options.engine)
-    return (
-        (whole[0] - whole[1]) / (d_y * n**2),
-        difference / (d_y * n * (n - 1)),
-        2.0 * np.sqrt(spread / (n - 1)) / (d_y * (n - 1) * np.sqrt(n)),
-    )
+
+    def task(piece: Piece) -> list[FloatArray]:
+        f, each, squares = seen(plan, piece, 2)
+        p, q = (xi @ s.T - squared * f for xi, s, squared in zip(each, sums, squares, strict=True))
+        return [np.square(f * (p - q) - difference / n).sum(axis=0)]
+
+    (spread,) = reduce_over(rows, options.engine, task, added)
+    check_overflow(spread)
+    noise = 2.0 * np.sqrt(spread / (n - 1)) / ((n - 1) * np.sqrt(n))
+    return np.stack([(whole[0] - whole[1]) / n**2, difference / (n * (n - 1)), noise])
 
 
 def _places(
-    rows: Joint, users: FloatArray, values: FloatArray, ratio: FloatArray, kernel: CovariateKernel
+    rows: Scored,
+    names: tuple[str, ...],
+    users: FloatArray,
+    values: FloatArray,
+    ratio: FloatArray,
+    kernel: CovariateKernel,
 ) -> tuple[Place, ...]:
     """Name the places where a model is clearly worse: the strongest, apart from each other."""
     found: list[Place] = []
-    points = users / rows.scales
+    points = rows.from_user(users)
     labels = rows.sample.labels(users)
     columns = [column.name for column in rows.sample.x_columns]
     one = float(kernel(points[:1], points[:1])[0, 0])
-    for sign, name in ((1.0, rows.names[0]), (-1.0, rows.names[1])):
+    for sign, name in zip((1.0, -1.0), names, strict=True):
         kept: list[int] = []
         for k in np.argsort(-sign * ratio, kind="stable"):
             if sign * ratio[k] < CLEAR or len(kept) == NAMED:

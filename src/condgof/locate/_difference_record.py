@@ -4,32 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 from condgof._typing import FloatArray
-from condgof.result import GofResult
+from condgof.locate._frozen import Record
 
 
 @dataclass(frozen=True)
 class Place:
-    """A place in x where one model is worse.
+    """A place in x where one model is worse."""
 
-    Parameters
-    ----------
-    x : mapping of str to float or str
-        The place, by the user's names for columns.
-    worse : str
-        The model that is worse there.
-    difference : float
-        Difference of the witnesses, positive where the first model is worse.
-    ratio : float
-        The difference over its noise.
-    """
-
+    #: The place, by the user's names for columns.
     x: Mapping[str, float | str]
+    #: The model that is worse there.
     worse: str
+    #: Difference of the witnesses, positive where the first model is worse.
     difference: float
+    #: The difference over its noise.
     ratio: float
 
     def to_dict(self) -> dict[str, Any]:
@@ -42,35 +33,8 @@ class Place:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DifferenceMap:
+class DifferenceMap(Record):
     """A signed map over x of which of two models fits worse, from `compare_map`.
-
-    Parameters
-    ----------
-    names : pair of str
-        What the models are called.
-    columns : tuple of str
-        The columns of x.
-    points : ndarray of shape (m, d_x)
-        Where, in the user's units (categorical columns by the position of their level).
-    values : ndarray of shape (m,)
-        Difference of the witnesses, (1/d_y)(‖Ĝ_p(v)‖² − ‖Ĝ_q(v)‖²); positive where the first is worse.
-    noise : ndarray of shape (m,)
-        Standard error of each value, for that place alone.
-    ratio : ndarray of shape (m,)
-        The unbiased difference (pairs of different rows only) over its noise; 0 where there are no data.
-    places : tuple of Place
-        Where each model is clearly worse, strongest first, at most three for each.
-    n : int
-        Number of rows.
-    kernel_x, kernel_y : Kernel, optional
-        The kernels that were used.
-    solver : str, optional
-        Which solver ran.
-    seed : int, optional
-        Passing it as ``rng=`` gives this very map.
-    details : mapping
-        Notes.
 
     Examples
     --------
@@ -81,31 +45,33 @@ class DifferenceMap:
     age = 0.5: p is worse (4.0 times the noise)
     """
 
+    #: What the models are called.
     names: tuple[str, str]
+    #: The columns of x.
     columns: tuple[str, ...]
+    #: Where, in the user's units (categorical columns by the position of their level), (m, d_x).
     points: FloatArray
+    #: Difference of the witnesses, (1/d_y)(‖Ĝ_p(v)‖² − ‖Ĝ_q(v)‖²); positive where the first is worse,
+    #: (m,).
     values: FloatArray
+    #: Standard error of each value, for that place alone, (m,).
     noise: FloatArray
+    #: The unbiased difference (pairs of different rows only) over its noise; 0 where there are no data,
+    #: (m,).
     ratio: FloatArray
+    #: Where each model is clearly worse, strongest first, at most three for each.
     places: tuple[Place, ...]
+    #: Number of rows.
     n: int
+    #: The kernels that were used.
     kernel_x: Any = None
     kernel_y: Any = None
+    #: Which solver ran.
     solver: str | None = None
+    #: Passing it as ``rng=`` gives this very map.
     seed: int | None = None
+    #: Notes.
     details: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for array in (self.points, self.values, self.noise, self.ratio):
-            array.flags.writeable = False
-        object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "details": dict(self.details)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()
 
     def worse(self, name: str) -> tuple[Place, ...]:
         """Return the places where a model is clearly worse, strongest first."""
@@ -113,19 +79,7 @@ class DifferenceMap:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain Python objects, ready for JSON."""
-        lists = {name: getattr(self, name).tolist() for name in ("points", "values", "noise", "ratio")}
-        plain = GofResult(
-            0.0, 1.0, "compare_map", self.n, kernel_x=self.kernel_x, kernel_y=self.kernel_y,
-            solver=self.solver, seed=self.seed, details=self.details,
-        ).to_dict()  # fmt: skip
-        kept = ("method", "n", "kernel_x", "kernel_y", "solver", "seed", "details")
-        return {
-            "names": list(self.names),
-            "columns": list(self.columns),
-            **lists,
-            "places": [place.to_dict() for place in self.places],
-            **{key: plain[key] for key in kept},
-        }
+        return {"method": "compare_map", **super().to_dict()}
 
     def __repr__(self) -> str:
         return f"DifferenceMap(names={self.names!r}, n={self.n}, m={len(self.points)})"

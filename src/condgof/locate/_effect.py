@@ -12,50 +12,43 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from condgof._typing import FloatArray, IntArray
+from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.engine import single_threaded_blas
-from condgof.kernels import CovariateKernel, Gaussian, ResponseKernel
-from condgof.locate._bench import EFFECT, Bench
+from condgof.kernels import CellKernel, CovariateKernel, Gaussian, ResponseKernel, median_distance
+from condgof.locate._bench import EFFECT, PAIRS, Bench
 from condgof.locate._record import Effect, Interval
 from condgof.locate._residuals import BY_SCORES, ON_SCORES, SD
 from condgof.locate._words import measured
-from condgof.methods import Scored
-from condgof.sample import Use
-from condgof.stein import ArrayRows, SteinOperator, choose_landmarks
+from condgof.methods._rows import Scored
+from condgof.stein import ArrayRows, Nystrom, SteinEvidence, SteinOperator
 
 LEVEL = 0.95
-#: Up to this many rows sums over pairs are exact.
-EXACT_ROWS = 2048
-#: Beyond, they come from a low-rank factor of at most this rank.
-RANK, TOLERANCE = 300, 1e-3
-#: Rows from which landmarks are chosen, and rows compared with them at a time.
-LANDMARK_ROWS, TILE = 4096, 4096
+#: Up to this many rows sums over pairs are exact; beyond, the mean of squares comes from about so many.
+EXACT_ROWS, SQUARED_ROWS = 512, 512
+#: Beyond, both sides are seen through landmarks: the residual to reach, and how many at most in x and y.
+PRECISION, LANDMARKS_X, LANDMARKS_Y = 1e-3, 96, 48
+#: Rows from which landmarks are chosen.
+LANDMARK_ROWS = 600
+#: The bandwidth on y follows the data where, of so many rows, the median distance is this many times it.
+FEW_ROWS, FAR = 200, 4.0
 #: A time series is cut into at most this many parcels.
 PARCELS = 512
-#: Rows whose pairs tell the mean of k.
-PAIR_ROWS = 1500
 
 
 @dataclass(frozen=True)
 class PairSums:
-    """Sums over a Stein matrix without its diagonal.
+    """Sums over a Stein matrix without its diagonal."""
 
-    Parameters
-    ----------
-    n : int
-        Number of rows, or of parcels of rows.
-    mean : float
-        D̂.
-    spread : float
-        Variance of the row means Σ_{j≠i} H_ij/(n − 1).
-    square : float
-        Mean of H_ij² over pairs.
-    """
-
+    #: Number of rows, or of parcels of rows.
     n: int
+    #: D̂.
     mean: float
+    #: Variance of the row means Σ_{j≠i} H_ij/(n − 1).
     spread: float
+    #: Mean of H_ij² over pairs.
     square: float
+    #: Mean of k(x_i, x_j) over pairs of rows.
+    near: float = 1.0
 
     def interval(self, level: float) -> Interval:
         """Return D̂ with the D ≥ 0 that it does not contradict: (D̂ − D)² ≤ z²·Var(D̂ given D).
@@ -87,34 +80,28 @@ def pair_sums(rows: ArrayRows, k: CovariateKernel, kernel_y: ResponseKernel, ben
     Rows that depend on each other are summed up in parcels (whole groups, stretches of time), which are
     then as n independent rows: pairs within a parcel are left out.
     """
-    x, n = rows.x, len(rows.x)
-    parcels = _parcels(bench, n)
+    n, parcels = len(rows.x), _parcels(bench, len(rows.x))
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        operator = SteinOperator.of(x, rows.y, rows.scores, k, kernel_y)
-        if n > EXACT_ROWS:
-            sums, squares = _lowrank_sums(rows, k, kernel_y, bench, parcels)
-        elif parcels is None:
-            sums, squares = np.zeros(n), 0.0
-            for start in range(0, n, 256):
-                part = slice(start, min(start + 256, n))
-                block = operator.block(part, slice(0, n))
-                block[np.arange(part.stop - start), np.arange(start, part.stop)] = 0.0
-                sums[part] = block.sum(axis=1)
-                squares += float(np.square(block).sum())
+        if n <= EXACT_ROWS:
+            near, matrix = k(rows.x, rows.x), _exact(rows, k, kernel_y)
+            mean_k = (float(near.sum()) - float(np.trace(near))) / (n * (n - 1))
+            if parcels is not None:
+                member = (parcels[:, None] == np.arange(parcels.max() + 1)).astype(np.float64)
+                matrix = member.T @ matrix @ member
+            np.fill_diagonal(matrix, 0.0)
+            count = len(matrix)
+            sums, square = matrix.sum(axis=1), float(np.square(matrix).sum()) / (count * (count - 1))
         else:
-            member = (parcels[:, None] == np.arange(parcels.max() + 1)).astype(np.float64)
-            whole = member.T @ operator.block(slice(0, n), slice(0, n)) @ member
-            np.fill_diagonal(whole, 0.0)
-            sums, squares = whole.sum(axis=1), float(np.square(whole).sum())
-    if parcels is None:
-        means = sums / (n - 1)
-        return PairSums(n, float(means.mean()), float(means.var(ddof=1)), squares / (n * (n - 1)))
-    # As if parcels were rows: sums over pairs of them, in units that make their mean that over rows.
-    count, sizes = len(sums), np.bincount(parcels)
-    unit = count * (count - 1) / (float(n) ** 2 - float(np.square(sizes).sum()))
-    means = unit * sums / (count - 1)
-    square = unit**2 * squares / (count * (count - 1))
-    return PairSums(count, float(means.mean()), float(means.var(ddof=1)), square)
+            f, xi = _factors(rows, k, kernel_y, bench.stream(EFFECT))
+            mean_k = float(np.square(f.sum(axis=0)).sum() - np.square(f).sum()) / (n * (n - 1))
+            sums, square = _rows_of(f, xi) if parcels is None else _parcels_of(f, xi, parcels)
+    count = len(sums)
+    if parcels is not None:
+        # As if parcels were rows: sums over pairs of them, in units that make their mean that over rows.
+        unit = count * (count - 1) / (float(n) ** 2 - float(np.square(np.bincount(parcels)).sum()))
+        sums, square = unit * sums, unit**2 * square
+    means = sums / (count - 1)
+    return PairSums(count, float(means.mean()), float(means.var(ddof=1)), square, mean_k)
 
 
 def _parcels(bench: Bench, n: int) -> IntArray | None:
@@ -129,35 +116,50 @@ def _parcels(bench: Bench, n: int) -> IntArray | None:
     return np.asarray(np.arange(n) // max(length, 1))
 
 
-def _lowrank_sums(
-    rows: ArrayRows,
-    k: CovariateKernel,
-    kernel_y: ResponseKernel,
-    bench: Bench,
-    parcels: IntArray | None,
-) -> tuple[FloatArray, float]:
-    """Row sums and the sum of squares off the diagonal, from landmark features Φ: H ≈ ΦΦᵀ."""
-    rng, n = bench.stream(EFFECT), len(rows.x)
-    some = np.sort(rng.choice(n, min(LANDMARK_ROWS, n), replace=False))
-    part = SteinOperator.of(rows.x[some], rows.y[some], rows.scores[some], k, kernel_y)
-    landmarks = choose_landmarks(part, rng, tolerance=TOLERANCE, cap=RANK)
-    tiles = [slice(start, start + TILE) for start in range(0, n, TILE)]
-    features = np.concatenate(
-        [
-            landmarks.whiten(
-                landmarks.compare(landmarks.kernel.rows(rows.x[t], rows.y[t], rows.scores[t]))
-            ).T
-            for t in tiles
-        ]
+def _exact(rows: ArrayRows, k: CovariateKernel, kernel_y: ResponseKernel) -> FloatArray:
+    """Return the Stein matrix."""
+    if isinstance(kernel_y, CellKernel):
+        features = kernel_y.features(np.asarray(rows.scores))
+        return np.asarray(k(rows.x, rows.x) * (features @ features.T))
+    whole = slice(0, len(rows.x))
+    return SteinOperator.of(rows.x, rows.y, rows.scores, k, kernel_y).block(whole, whole)
+
+
+def _factors(
+    rows: ArrayRows, k: CovariateKernel, kernel_y: ResponseKernel, rng: np.random.Generator
+) -> tuple[AnyArray, AnyArray]:
+    """Return features F of x and evidence ξ of y with H ≈ (FFᵀ)∘(ξξᵀ)."""
+    some = np.sort(rng.choice(len(rows.x), min(LANDMARK_ROWS, len(rows.x)), replace=False))
+    on_x = Nystrom.on(k, rows.x[some], rng, precision=PRECISION, cap=LANDMARKS_X)
+    f = on_x.raw(rows.x) if not isinstance(on_x, Nystrom) else on_x.raw(rows.x) @ on_x.white
+    if isinstance(kernel_y, CellKernel):
+        return f, kernel_y.features(np.asarray(rows.scores))
+    y, scores = rows.y[some], rows.scores[some]
+    evidence, _ = SteinEvidence.on([kernel_y], y, scores, rng, precision=PRECISION, cap=LANDMARKS_Y)
+    return f, evidence.of(rows.y, rows.scores)
+
+
+def _rows_of(f: AnyArray, xi: AnyArray) -> tuple[FloatArray, float]:
+    """Return the row sums of H without its diagonal, and from some rows the mean of its squares."""
+    own = np.square(f).sum(axis=1) * np.square(xi).sum(axis=1)
+    sums: FloatArray = (f @ (f.T @ xi) * xi).sum(axis=1) - own
+    step = max(1, len(f) // SQUARED_ROWS)
+    units = [float(np.abs(part).max()) or 1.0 for part in (f, xi)]  # single precision may overflow
+    f, xi = ((part[::step] / unit).astype(np.float32) for part, unit in zip((f, xi), units, strict=True))
+    unit = (units[0] * units[1]) ** 2
+    squares = (
+        np.square((f @ f.T) * (xi @ xi.T)).sum(dtype=np.float64) - np.square(own[::step] / unit).sum()
     )
-    if parcels is not None:
-        whole = np.zeros((int(parcels.max()) + 1, features.shape[1]))
-        np.add.at(whole, parcels, features)
-        features = whole
-    own = np.square(features).sum(axis=1)
-    sums: FloatArray = features @ features.sum(axis=0) - own
-    gram = features.T @ features
-    return sums, float(np.square(gram).sum() - np.square(own).sum())
+    return sums, unit**2 * float(squares) / (len(f) * (len(f) - 1))
+
+
+def _parcels_of(f: AnyArray, xi: AnyArray, parcels: IntArray) -> tuple[FloatArray, float]:
+    """Return the same of sums over parcels."""
+    order = np.argsort(parcels, kind="stable")
+    starts = np.searchsorted(parcels[order], np.arange(int(parcels.max()) + 1))
+    f, xi = f[order], xi[order]
+    whole = np.concatenate([np.add.reduceat(f * column[:, None], starts) for column in xi.T], axis=1)
+    return _rows_of(whole, np.ones((len(whole), 1)))
 
 
 def score_spread(rows: Scored) -> FloatArray:
@@ -175,19 +177,18 @@ def score_spread(rows: Scored) -> FloatArray:
     return values
 
 
-def y_bandwidth(d_y: int) -> float:
-    """Return the bandwidth on y at which the effect is measured, in model standard deviations."""
-    return float(np.sqrt(d_y))
+def y_bandwidth(bench: Bench) -> float:
+    """Return the bandwidth on y at which the effect is measured, in model standard deviations.
 
-
-def mean_k(bench: Bench, k: CovariateKernel) -> float:
-    """Return the mean of k(x, x') over pairs."""
-    x = bench.rows.x
-    if len(x) > PAIR_ROWS:
-        x = x[np.sort(bench.seed.stream(Use.CHECK, EFFECT, 1).choice(len(x), PAIR_ROWS, replace=False))]
-    values = k(x, x)
-    np.fill_diagonal(values, 0.0)
-    return float(values.sum()) / (len(x) * (len(x) - 1))
+    √d_y; but where y lies so far from what the model says that rows are alone, their median distance.
+    """
+    rows = bench.rows
+    u = rows.y / (score_spread(rows) if rows.by == "none" else 1.0)
+    usual = float(np.sqrt(u.shape[1]))
+    few = u[:: max(1, len(u) // FEW_ROWS)]
+    far = bool(np.ptp(few, axis=0).max() > FAR * usual)
+    own = median_distance(few, bench.stream(PAIRS), "y") if far else usual
+    return own if own > FAR * usual else usual
 
 
 def effect_of(bench: Bench) -> Effect:
@@ -197,11 +198,10 @@ def effect_of(bench: Bench) -> Effect:
     if rows.by == "none":
         tau = score_spread(rows)
         u, scores, unit = u / tau, scores * tau, BY_SCORES
-    d_y = u.shape[1]
-    sigma = y_bandwidth(d_y)
-    found = pair_sums(ArrayRows(rows.x, u, scores), bench.wide, Gaussian(sigma), bench).interval(LEVEL)
-    per_square = mean_k(bench, bench.wide) * (1.0 + 2.0 / sigma**2) ** (-d_y / 2)
-    return shift_effect(found, lambda d: float(np.sqrt(d / per_square)), unit)
+    d_y, sigma = u.shape[1], y_bandwidth(bench)
+    found = pair_sums(ArrayRows(rows.x, u, scores), bench.wide, Gaussian(sigma), bench)
+    per_square = found.near * (1.0 + 2.0 / sigma**2) ** (-d_y / 2)
+    return shift_effect(found.interval(LEVEL), lambda d: float(np.sqrt(d / per_square)), unit)
 
 
 def ranked_only(bench: Bench) -> bool:
@@ -212,11 +212,11 @@ def ranked_only(bench: Bench) -> bool:
 def effect_of_columns(bench: Bench) -> Effect:
     """Measure the size of the misfit of draws of several columns: the largest among the columns."""
     rows, names = bench.rows, [column.name for column in bench.rows.sample.y_columns]
-    per_square, level = mean_k(bench, bench.wide) * 3.0**-0.5, 1.0 - (1.0 - LEVEL) / len(names)
-    each = []
+    level, each = 1.0 - (1.0 - LEVEL) / len(names), []
     for z in rows.y.T[:, :, None]:
         found = pair_sums(ArrayRows(rows.x, z, -z), bench.wide, Gaussian(1.0), bench)
         each.append(replace(found.interval(level), level=LEVEL))  # of all columns at once
+    per_square = found.near * 3.0**-0.5
     largest = int(np.argmax([found.estimate for found in each]))
     effect = shift_effect(each[largest], lambda d: float(np.sqrt(d / per_square)), ON_SCORES)
     size = measured(effect.interval, ON_SCORES)

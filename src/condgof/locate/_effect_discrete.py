@@ -19,12 +19,12 @@ from condgof._typing import FloatArray
 from condgof.kernels import Categorical, CellKernel, CovariateKernel, Gaussian, cell_scales
 from condgof.laws import CellsOfY
 from condgof.locate._bench import Bench
-from condgof.locate._effect import LEVEL, equivalent, mean_k, pair_sums, shift_effect
+from condgof.locate._effect import LEVEL, equivalent, pair_sums, shift_effect
 from condgof.locate._record import Effect
 from condgof.locate._residuals import SD
 from condgof.locate._sides import Side
 from condgof.locate._words import sized
-from condgof.methods import LOCAL_X, narrowed
+from condgof.methods._design import LOCAL_X, narrowed
 from condgof.stein import ArrayRows
 
 #: The unit of the effect of classes.
@@ -51,8 +51,8 @@ def _of_classes(bench: Bench) -> Effect:
     assert rows.cells is not None
     kernel_y = CellKernel(((rows.cells.blocks[0], "same"),), Categorical(0.0))
     k = class_kernel_x(bench)
-    found = pair_sums(ArrayRows(rows.x, rows.y, rows.scores), k, kernel_y, bench).interval(LEVEL)
-    mean = mean_k(bench, k)
+    sums = pair_sums(ArrayRows(rows.x, rows.y, rows.scores), k, kernel_y, bench)
+    found, mean = sums.interval(LEVEL), sums.near
     side = Side.of(bench.law) if isinstance(bench.law, CellsOfY) else None
     square = 2.0 if side is None else float(np.square(side.move).sum())
     size = equivalent(found, lambda d: min(float(np.sqrt(d / (square * mean))), 1.0))
@@ -68,7 +68,7 @@ def _of_counts(bench: Bench) -> Effect:
     assert rows.cells is not None
     (kernel_y,) = cell_scales(rows.cells, (SIGMA,))
     sums = pair_sums(ArrayRows(rows.x, rows.y, rows.scores), bench.wide, kernel_y, bench)
-    found, mean = sums.interval(LEVEL), mean_k(bench, bench.wide)
+    found, mean = sums.interval(LEVEL), sums.near
     outcomes = rows.outcomes
     if outcomes is None or not outcomes.linear:
         # The difference operator is close to that of a density, and so is what a shift does to it.

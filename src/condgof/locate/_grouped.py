@@ -12,28 +12,14 @@ from condgof._typing import FloatArray
 from condgof.locate._frozen import Record
 from condgof.locate._record import SCHEMA, Check
 from condgof.locate._shown import ShownGroups
-from condgof.locate._text import kind_of_model, probability
+from condgof.locate._text import kind_of_model
 from condgof.locate._words import listed
+from condgof.result import pvalue_words
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupedChecks(ShownGroups, Record):
     """A check of each group; ``grouped["Oslo"]`` is that of one.
-
-    Parameters
-    ----------
-    by : str
-        What the groups are of.
-    checks : mapping of str to Check
-        Of each group that was checked. Their `corrected_pvalue` is Holm's over all groups, and their
-        verdicts and named locations follow from it.
-    left_out : mapping of str to str
-        Groups that could not be checked, with the reason.
-    alpha : float
-        The level of all of it: the probability that any group of a true model is rejected, or any
-        location in it named, is at most this.
-    words : str
-        The verdict over all groups.
 
     Examples
     --------
@@ -46,10 +32,17 @@ class GroupedChecks(ShownGroups, Record):
     (('Rome',), 2)
     """
 
+    #: What the groups are of.
     by: str
+    #: Of each group that was checked. Their `corrected_pvalue` is Holm's over all groups, and their
+    #: verdicts and named locations follow from it.
     checks: Mapping[str, Check]
+    #: Groups that could not be checked, with the reason.
     left_out: Mapping[str, str]
+    #: The level of all of it: the probability that any group of a true model is rejected, or any
+    #: location in it named, is at most this.
     alpha: float
+    #: The verdict over all groups.
     words: str
     details: Mapping[str, Any] = field(default_factory=dict)
 
@@ -114,8 +107,9 @@ def group_words(checks: Mapping[str, Check], left_out: Mapping[str, str]) -> str
     if not checks:
         return f"No group could be checked.{rest}"
     if not rejected:
-        least = min(check.pvalue for check in checks.values())
-        smallest = f"smallest corrected {probability(least)}"
+        least = min(checks.values(), key=lambda check: check.pvalue)
+        p = pvalue_words(least.pvalue, least.details.get("pvalue_floor", 0.0))
+        smallest = f"smallest corrected {p}"
         return f"No evidence against the model in any of {count} ({smallest}).{rest}"
     shown = listed([*rejected[:5], *([f"{len(rejected) - 5} more"] if len(rejected) > 5 else [])])
     return f"Evidence against the model in {len(rejected)} of {count}: {shown}.{rest}"

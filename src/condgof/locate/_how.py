@@ -30,33 +30,22 @@ Words = Callable[[Interval, tuple[str, ...], str, bool], str]
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimate on the scale on which it is about normal.
+    """An estimate on the scale on which it is about normal."""
 
-    Parameters
-    ----------
-    kind : str
-        As in `Finding`.
-    columns : tuple of str
-        The columns of y.
-    value, error : float
-        The estimate and its standard error, on that scale; the model says 0.
-    back : callable
-        From that scale to the one that is reported.
-    freedom : float
-        Degrees of freedom of the error.
-    label : str
-        The class, or the count, that it is about.
-    say : callable, optional
-        Puts it in words, where not the words of its kind serve.
-    """
-
+    #: As in `Finding`.
     kind: str
+    #: The columns of y.
     columns: tuple[str, ...]
+    #: The estimate and its standard error, on that scale; the model says 0.
     value: float
     error: float
+    #: From that scale to the one that is reported.
     back: Callable[[float], float]
+    #: Degrees of freedom of the error.
     freedom: float
+    #: The class, or the count, that it is about.
     label: str = ""
+    #: Puts it in words, where not the words of its kind serve.
     say: Words | None = None
 
     @property
@@ -99,21 +88,7 @@ def weighted_estimates(
     *,
     shape: bool,
 ) -> list[Estimate]:
-    """Estimate shift and width, and where `shape` skew and tails, of residuals that are standardised.
-
-    Parameters
-    ----------
-    residuals : ndarray of shape (n, d_y)
-        Of mean 0 and variance 1 under the model; standard normal for `shape`.
-    weights : ndarray of shape (n,)
-        How near each row is.
-    columns : tuple of str
-        Names of the columns of y.
-    scatter : Scatter
-        How these rows depend on each other.
-    shape : bool
-        Whether to look at skew and tails.
-    """
+    """Estimate shift and width, and where `shape` skew and tails, of residuals that are standardised."""
     share = weights / weights.sum()
     effective = scatter.effective(share)
     grow = np.sqrt(effective / (effective - 1.0))  # as n/(n − 1) for equal weights

@@ -12,8 +12,6 @@ import numpy as np
 from condgof.errors import InputError
 from condgof.laws import CellsOfY, ModelLike
 from condgof.locate._bench import LEAST_NEAR, Bench, by_ranks
-from condgof.locate._detectable import detectable_of, hopeless
-from condgof.locate._detectable_discrete import discrete_detectable
 from condgof.locate._effect import (
     effect_of,
     effect_of_columns,
@@ -24,34 +22,31 @@ from condgof.locate._effect import (
 from condgof.locate._effect_discrete import class_kernel_x, discrete_effect
 from condgof.locate._landscape import blank_landscape, landscape_of
 from condgof.locate._locations import locations_of
+from condgof.locate._power import detectable_of
 from condgof.locate._record import Check, Landscape, Location
 from condgof.locate._search import Search, choose
 from condgof.locate._verdict import verdict
 from condgof.locate._view import view_of
 from condgof.locate._where import examine
-from condgof.methods import Options, Scored, Stream, check_count, run_adaptive
+from condgof.methods._adaptive import run_adaptive
+from condgof.methods._options import Options, check_count
+from condgof.methods._rows import Scored, Stream
 from condgof.result import GofResult
 from condgof.sample import Seed
 
 #: Candidates for locations, which are also the points of the map.
-CANDIDATES = 1500
+CANDIDATES = 500
 #: Fewer rows than this are not split to look for places.
 LEAST_ROWS = 4 * LEAST_NEAR
 
 
 @dataclass(frozen=True)
 class Aims:
-    """What a check is asked for.
+    """What a check is asked for."""
 
-    Parameters
-    ----------
-    alpha : float
-        Its level.
-    n_locations : int
-        How many places to look at, at most.
-    """
-
+    #: Its level.
     alpha: float
+    #: How many places to look at, at most.
     n_locations: int
 
     @classmethod
@@ -67,41 +62,19 @@ class Aims:
 def inspect(
     model: ModelLike, scored: Scored | Stream, aims: Aims, options: Options, seed: Seed
 ) -> Check:
-    """Check a model on a sample that is scored.
-
-    Parameters
-    ----------
-    model : Law or ModelLike
-        The law of rows in memory, or the model of a stream.
-    scored : Scored or Stream
-        The sample.
-    aims : Aims
-        What is asked for.
-    options : Options
-        How to solve.
-    seed : Seed
-        The source of randomness.
-    """
+    """Check a model on a sample that is scored."""
     adapted = run_adaptive(scored, options, seed)
-    result, rows, design = adapted.result, scored.subsample, adapted.design
-    bench = Bench.of(model, scored, design, options.rows, seed, options.engine)
-    rejects = result.pvalue <= aims.alpha
-    locations, landscape, said = _look(bench, aims, rejects, options.n_boot)
-    dependent = not options.rows.independent
-    # Few groups have few patterns of signs, however many rows they have.
-    few = dependent and options.rows.count and hopeless(options.rows.count, aims.alpha)
-    n = options.rows.count if few else scored.n
+    result, rows = adapted.result, scored.subsample
+    bench = Bench.of(model, scored, adapted.design, options.rows, seed, options.engine)
+    locations, landscape, said = _look(bench, aims, result.pvalue <= aims.alpha, options)
+    tau = None
     if rows.cells is None:
         effect = effect_of(bench)
-        tau = float(np.exp(np.log(score_spread(rows)).mean())) if rows.by == "none" else None
-        detectable = detectable_of(
-            adapted, rows, n, aims.alpha, tau, seed, dependent, ranked_only(bench)
-        )
+        if rows.by == "none":
+            tau = float(np.exp(np.log(score_spread(bench.rows)).mean()))
     else:
         effect = effect_of_columns(bench) if by_ranks(rows) else discrete_effect(bench)
-        detectable = discrete_detectable(
-            adapted, rows, bench.law, n, aims.alpha, seed, bench.engine, dependent
-        )
+    detectable = detectable_of(adapted, bench, aims.alpha, tau, ranked_only(bench))
     found = Check(
         result=result,
         effect=effect,
@@ -118,7 +91,7 @@ def inspect(
 
 
 def _look(
-    bench: Bench, aims: Aims, rejects: bool, n_boot: int
+    bench: Bench, aims: Aims, rejects: bool, options: Options
 ) -> tuple[tuple[Location, ...], Landscape, tuple[str, ...]]:
     """Look for places and describe them; the last is what could not be done."""
     view, points = view_of(bench), bench.points(CANDIDATES)
@@ -128,9 +101,9 @@ def _look(
     search = Search.of(bench)
     values, _, near = search.at(bench.near, bench.rows.x[points])
     chosen = choose(search, bench.rows.x[points], values, near, aims.n_locations)
-    places = examine(search, chosen, n_boot)
+    places = examine(search, chosen, options)
     said = () if places or not aims.n_locations else ("no place has enough rows near it",)
-    named = locations_of(bench, places, aims.alpha, rejects, view)
+    named = locations_of(bench, places, aims.alpha, rejects, view, 1.0 / (options.n_boot + 1))
     return named, landscape_of(search, points, values, view), (*said, *_few_groups(bench, aims.alpha))
 
 
@@ -158,7 +131,7 @@ def effect_kernels(bench: Bench) -> str:
     """Return the kernels of the effect, for the reader of a check."""
     sample, cells = bench.rows.sample, bench.rows.cells
     if cells is None:
-        on_y = f"Gaussian({y_bandwidth(sample.d_y):.6g}) on standardised y"
+        on_y = f"Gaussian({y_bandwidth(bench):.6g}) on standardised y"
         return f"{bench.wide.shown(sample.d_x)!r} on x, {on_y}"
     if cells.blocks[0].distances:
         return f"{bench.wide.shown(sample.d_x)!r} on x, Gaussian(1) on standardised counts"
@@ -171,9 +144,11 @@ def effect_kernels(bench: Bench) -> str:
 def _details(bench: Bench, result: GofResult, said: tuple[str, ...]) -> dict[str, Any]:
     import scipy
 
+    assert result.null_distribution is not None
     return {
         "choosing_rows": len(bench.choosing),
         "testing_rows": len(bench.testing),
+        "pvalue_floor": 1.0 / (len(result.null_distribution) + 1),
         "correction": "step-down max-T over the places, on rows that did not choose them",
         "kernel_effect": effect_kernels(bench),
         "kernel_where": str(bench.near.shown(bench.rows.sample.d_x)),

@@ -18,6 +18,8 @@ from condgof.stein import STANDARDIZED_BY
 
 #: Points of a curve, and of each side of a map.
 CURVE, SIDE = 201, 41
+#: Rows that tell the criterion there.
+GRID_ROWS = 1024
 #: A map is blank where fewer effective rows than this are near.
 BLANK = 5.0
 #: The share of rows beyond each end of a map.
@@ -34,10 +36,12 @@ def landscape_of(search: Search, points: IntArray, values: FloatArray, view: Vie
     blank = blank_landscape(bench, points, view)
     if at is None:
         return replace(blank, values=values)
-    found, total, effective = search.at(bench.near, at)
-    crowded = (effective >= BLANK) & (total >= 1.0)
+    rows = slice(0, GRID_ROWS)  # they are in random order
+    found, total, effective = search.at(bench.near, bench.rows.from_user(at), rows)
+    share = min(1.0, GRID_ROWS / len(search.x))
+    crowded = (effective >= BLANK * share) & (total >= share)
     grid_values = np.where(crowded, found, np.nan)
-    return replace(blank, values=values, grid=at * bench.rows.scales, grid_values=grid_values)
+    return replace(blank, values=values, grid=at, grid_values=grid_values)
 
 
 def blank_landscape(bench: Bench, points: IntArray, view: View | None) -> Landscape:
@@ -71,17 +75,17 @@ def _residuals(bench: Bench, points: IntArray, view: View | None) -> tuple[Float
 
 
 def _grid(bench: Bench) -> FloatArray | None:
-    """Return a regular grid (g, d_x) in the kernel's units, for one or two numeric columns that vary."""
-    rows = bench.rows
-    columns = rows.sample.x_columns
+    """Return a regular grid (g, d_x) in the user's units, for one or two numeric columns that vary."""
+    sample = bench.rows.sample
+    columns = sample.x_columns
     varying = [i for i, column in enumerate(columns) if not column.constant]
     if len(varying) > 2 or any(columns[i].categorical for i in varying):
         return None
     size = CURVE if len(varying) == 1 else SIDE
-    ends = np.quantile(rows.x[:, varying], [BEYOND, 1.0 - BEYOND], axis=0)
+    ends = np.quantile(sample.x[:, varying], [BEYOND, 1.0 - BEYOND], axis=0)
     axes = list(np.linspace(ends[0], ends[1], size).T)
     mesh = np.meshgrid(*axes, indexing="ij")
-    grid = np.tile(rows.x[0], (mesh[0].size, 1))
+    grid = np.tile(sample.x[0], (mesh[0].size, 1))
     for i, axis in zip(varying, mesh, strict=True):
         grid[:, i] = axis.ravel()
     return grid

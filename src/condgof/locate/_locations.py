@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from condgof._typing import FloatArray
 from condgof.kernels import Categorical
 from condgof.locate._bench import Bench, gaussian_reach
 from condgof.locate._how import Estimate
@@ -9,17 +12,23 @@ from condgof.locate._panel import panel_of
 from condgof.locate._record import Finding, Location, Panel
 from condgof.locate._residuals import How, Residuals, estimates_at
 from condgof.locate._scatter import Scatter
-from condgof.locate._text import probability
 from condgof.locate._view import View
 from condgof.locate._where import Place
 from condgof.locate._words import EVERYWHERE, reaches
 from condgof.locate._words import place as place_words
+from condgof.methods._rows import Scored
+from condgof.result import pvalue_words
 
 
 def locations_of(
-    bench: Bench, places: tuple[Place, ...], alpha: float, rejects: bool, view: View | None
+    bench: Bench,
+    places: tuple[Place, ...],
+    alpha: float,
+    rejects: bool,
+    view: View | None,
+    floor: float = 0.0,
 ) -> tuple[Location, ...]:
-    """Describe the places; `view` is that of a discrete y."""
+    """Describe the places; `view` is that of a discrete y, `floor` the smallest p-value there is."""
     if not places:
         return ()
     how: How = Residuals.of(bench) if view is None else view
@@ -33,6 +42,7 @@ def locations_of(
             _findings(*found, named, how.unit),
             named,
             panel_of(bench, place, number, view),
+            floor,
         )
         for number, (place, found, named) in enumerate(zip(places, estimates, names, strict=True))
     )
@@ -46,13 +56,18 @@ def _findings(found: list[Estimate], looked_at: int, named: bool, unit: str) -> 
 
 
 def _location(
-    bench: Bench, place: Place, findings: tuple[Finding, ...], named: bool, panel: Panel
+    bench: Bench,
+    place: Place,
+    findings: tuple[Finding, ...],
+    named: bool,
+    panel: Panel,
+    floor: float,
 ) -> Location:
     rows = bench.rows
     sample = rows.sample
     x = rows.to_user(place.point)
-    half = {i: reach * rows.scales[i] for i, reach in gaussian_reach(place.kernel).items()}
-    reach = reaches(sample, x, half)
+    ends = {i: _ends(rows, place.point, i, far) for i, far in gaussian_reach(place.kernel).items()}
+    reach = reaches(sample, ends)
     label = {
         c.name: float(v) if c.kind == "numbers" else c.text(v)
         for c, v in zip(sample.x_columns, x, strict=True)
@@ -75,18 +90,28 @@ def _location(
         rows=place.rows,
         strength=place.strength,
         findings=findings,
-        words=location_words(where, place.pvalue, findings, named),
+        words=location_words(where, place.pvalue, findings, named, floor),
         panel=panel,
-        half_width={sample.x_columns[i].name: float(reach) for i, reach in half.items()},
+        half_width={sample.x_columns[i].name: 0.5 * (high - low) for i, (low, high) in ends.items()},
         levels={sample.x_columns[i].name: level for i, level in levels.items()},
     )
 
 
-def location_words(where: str, pvalue: float, findings: tuple[Finding, ...], named: bool) -> str:
+def _ends(rows: Scored, point: FloatArray, column: int, far: float) -> tuple[float, float]:
+    """Return between which values of a column rows count at least half, in the user's units."""
+    both = np.tile(point, (2, 1))
+    both[:, column] += (-far, far)
+    low, high = rows.to_user(both)[:, column]
+    return float(low), float(high)
+
+
+def location_words(
+    where: str, pvalue: float, findings: tuple[Finding, ...], named: bool, floor: float = 0.0
+) -> str:
     """Say where and what in a sentence or two."""
     # A column keeps its name, capital or not.
     place = where[0].upper() + where[1:] if where == EVERYWHERE else f"At {where}"
-    p = probability(pvalue)
+    p = pvalue_words(pvalue, floor)
     said = [finding.words for finding in findings if finding.named]
     if not named:
         return f"{place}: where to look, no evidence ({p})."

@@ -19,23 +19,16 @@ from condgof.locate._words import sized
 
 @dataclass(frozen=True, eq=False)
 class RankedRows:
-    """The rows that are looked at, each column of y by its rank among its own draws.
+    """The rows that are looked at, each column of y by its rank among its own draws."""
 
-    Parameters
-    ----------
-    z : ndarray of shape (n, d_y)
-        Normal scores of the ranks, ties at random: each column standard normal under the model.
-    scores : ndarray of shape (n_test, 1 + m, d_y), optional
-        Normal scores of the ranks of y, the first, and of its draws, of the rows that test.
-    testing : ndarray of int
-        Numbers of these.
-    columns : tuple of str
-        What the columns are called.
-    """
-
+    #: Normal scores of the ranks, ties at random: each column standard normal under the model, (n, d_y).
     z: FloatArray
+    #: Normal scores of the ranks of y, the first, and of its draws, of the rows that test, (n_test, 1 +
+    #: m, d_y).
     scores: FloatArray | None
+    #: Numbers of these.
     testing: IntArray
+    #: What the columns are called.
     columns: tuple[str, ...]
 
     @classmethod

@@ -32,33 +32,23 @@ LEAST_HOW, LEAST_GROUPS = 8.0, 4.0
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """Residuals of the rows that test.
+    """Residuals of the rows that test."""
 
-    Parameters
-    ----------
-    values : ndarray of shape (n, d_y) or None
-        Of mean 0 and variance 1 under the model, column by column; None where only scores are known.
-    normal : bool
-        Whether they are standard normal under the model, so that skew and tails can be told.
-    independent : ndarray of shape (n, d_y) or None
-        Residuals that are uncorrelated under the model.
-    u, scores : ndarrays of shape (n, d_y)
-        y and scores in the coordinates of the test.
-    columns : tuple of str
-        What the columns are called.
-    unit : str
-        The unit of a shift.
-    ranks : bool
-        Whether they are ranks among draws.
-    """
-
+    #: Of mean 0 and variance 1 under the model, column by column; None where only scores are known, (n,
+    #: d_y) or None.
     values: FloatArray | None
+    #: Whether they are standard normal under the model, so that skew and tails can be told.
     normal: bool
+    #: Residuals that are uncorrelated under the model, (n, d_y) or None.
     independent: FloatArray | None
+    #: y and scores in the coordinates of the test, (n, d_y).
     u: FloatArray
     scores: FloatArray
+    #: What the columns are called.
     columns: tuple[str, ...]
+    #: The unit of a shift.
     unit: str
+    #: Whether they are ranks among draws.
     ranks: bool = False
 
     @classmethod

@@ -18,15 +18,6 @@ class Scatter:
     signs is in the bootstrap: 1 within a group, (1 − 1/length)^|i − j| in a time series. Rows that are
     independent have none of the latter.
 
-    Parameters
-    ----------
-    codes : ndarray of int, shape (n,), optional
-        The group of each row.
-    places : ndarray of int, shape (n,), optional
-        The places of rows in a time series, increasing.
-    length : float
-        Mean length of its stretches.
-
     Examples
     --------
     >>> v = np.array([1.0, 2.0, -1.0])
@@ -34,8 +25,11 @@ class Scatter:
     (6.0, 10.0)
     """
 
+    #: The group of each row.
     codes: IntArray | None = None
+    #: The places of rows in a time series, increasing.
     places: IntArray | None = None
+    #: Mean length of its stretches.
     length: float = 1.0
 
     @classmethod

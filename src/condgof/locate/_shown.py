@@ -21,19 +21,6 @@ class Shown:
         It has the verdict, a map of the misfit over x with a panel for each location, the residuals, the
         evidence at each scale, and what was run. It stays below 2 MB for any number of rows.
 
-        Parameters
-        ----------
-        title : str, optional
-            Heading of the page.
-        command : str, optional
-            The command that gives this check again, if one did.
-        notes : sequence of str
-            What else the reader should know, such as rows that were dropped.
-
-        Returns
-        -------
-        str
-
         Examples
         --------
         >>> import numpy as np, condgof as cg
@@ -53,17 +40,6 @@ class Shown:
         more columns, the rows over the pair that tells most. Solid numbers are evidence by themselves,
         open ones are only where to look.
 
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure unless given.
-        columns : sequence of str, optional
-            One or two columns of x to draw over.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-
         Examples
         --------
         >>> import numpy as np, condgof as cg
@@ -77,19 +53,6 @@ class Shown:
 
     def plot_how(self, location: Any, ax: Any = None, *, column: str | None = None) -> Any:
         """Draw y near a location against the model (needs ``condgof[plot]``).
-
-        Parameters
-        ----------
-        location : Location or int
-            One of `locations`, or its index.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure unless given.
-        column : str, optional
-            Which column of y; that of the most telling finding unless given.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
 
         Examples
         --------
@@ -119,15 +82,6 @@ class ShownGroups:
 
         It stays below 2 MB: where there are many groups, those with the smallest p-values have their
         pictures, and the others a line in the table.
-
-        Parameters
-        ----------
-        title, command, notes
-            As in `Check.to_html`.
-
-        Returns
-        -------
-        str
         """
         from condgof.report import groups_page
 

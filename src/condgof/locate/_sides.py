@@ -12,23 +12,15 @@ from condgof.laws import CellsOfY
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One statement of quantiles or intervals, of which a probability may be on the wrong side.
+    """One statement of quantiles or intervals, of which a probability may be on the wrong side."""
 
-    Parameters
-    ----------
-    kind : {"quantile", "coverage"}
-        Whether it is that y exceeds a quantile, or that an interval covers y.
-    level : float
-        That of the quantile, or the coverage of the interval.
-    inside : ndarray of bool, shape (K,)
-        In which cells it holds.
-    shares : ndarray of shape (K,)
-        The probabilities of the cells.
-    """
-
+    #: Whether it is that y exceeds a quantile, or that an interval covers y.
     kind: str
+    #: That of the quantile, or the coverage of the interval.
     level: float
+    #: In which cells it holds.
     inside: AnyArray
+    #: The probabilities of the cells, (K,).
     shares: FloatArray
 
     @classmethod

@@ -5,26 +5,17 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
+from condgof.result import pvalue_words
+
 if TYPE_CHECKING:
     from condgof.locate._record import Check
 
 WIDTH = 100
 
 
-def probability(pvalue: float) -> str:
-    """Write a p-value: "p = 0.41", "p = 0.001".
-
-    Examples
-    --------
-    >>> probability(0.4123), probability(0.000999), probability(2e-7)
-    ('p = 0.41', 'p = 0.001', 'p = 2e-07')
-    """
-    return f"p = {pvalue:.1g}" if pvalue < 0.01 else f"p = {pvalue:.2g}"
-
-
 def verdict_words(check: Check) -> str:
     """Say whether there is evidence against the model, with the p-value."""
-    p = probability(check.pvalue)
+    p = pvalue_words(check.pvalue, check.details.get("pvalue_floor", 0.0))
     said = p if check.corrected_pvalue is None else f"{p}, corrected for all groups"
     return f"{'Evidence' if check.rejects else 'No evidence'} against the model ({said})"
 

@@ -21,18 +21,21 @@ def verdict(check: Check) -> Check:
     return replace(check, words=f"{words} No single place stands out.")
 
 
-def corrected(check: Check, pvalue: float, group: str) -> Check:
+def corrected(check: Check, pvalue: float, group: str, floor: float = 0.0) -> Check:
     """Return the check of a group, its p-value corrected for all groups.
 
-    Where the corrected p-value no longer rejects, no location is named any more.
+    Where the corrected p-value no longer rejects, no location is named any more. `floor` is the smallest
+    corrected p-value that the draws could give.
     """
-    graded = replace(check, corrected_pvalue=pvalue, group=group)
+    least = check.details.get("pvalue_floor", 0.0)
+    details = {**check.details, "pvalue_floor": floor}
+    graded = replace(check, corrected_pvalue=pvalue, group=group, details=details)
     if not graded.rejects:
-        graded = replace(graded, locations=tuple(map(_unnamed, graded.locations)))
+        graded = replace(graded, locations=tuple(_unnamed(one, least) for one in graded.locations))
     return verdict(graded)
 
 
-def _unnamed(location: Location) -> Location:
+def _unnamed(location: Location, floor: float) -> Location:
     findings = tuple(replace(finding, named=False) for finding in location.findings)
-    words = location_words(location.where, location.pvalue, findings, named=False)
+    words = location_words(location.where, location.pvalue, findings, False, floor)
     return replace(location, named=False, findings=findings, words=words)

@@ -21,13 +21,6 @@ DAYS = 5.0
 def number(value: float, step: float = 0.0) -> str:
     """Write a number as a person would.
 
-    Parameters
-    ----------
-    value : float
-        The number.
-    step : float
-        What difference matters: digits below it are left out; 0 for three significant digits.
-
     Examples
     --------
     >>> number(2103.4, 10), number(0.12345), number(-0.0), number(1234567.0), number(3.2e-7)
@@ -97,6 +90,29 @@ def decimals(value: float) -> int:
     return min(max(2, 1 - math.floor(math.log10(abs(value)) + 1e-9)), 6)
 
 
+def short(value: float) -> str:
+    """Write two figures of a number, and at least two decimals."""
+    return f"{value:.{decimals(value)}f}"
+
+
+def class_words(size: float) -> str:
+    """Say how far predicted probabilities are off."""
+    off = f"Predicted probabilities off by {short(size)} everywhere"
+    return f"{off}, the most probable class too sure by that much,"
+
+
+def misfit_words(shift: float, width: float | None, d_y: int, ranked: bool = False) -> str:
+    """Say a constant shift, or a ratio of spreads, as far as they are finite."""
+    of, by = (" of one column", "by") if d_y > 1 else ("", "of")
+    parts = []
+    if math.isfinite(shift):
+        parts.append(f"a constant shift{of} {by} {short(shift)} model standard deviations")
+    if width is not None and math.isfinite(width):
+        parts.append(f"a spread{of} wrong by a factor of {width:.{decimals(width - 1.0)}f}")
+    said = "on the model's normal-score scale " * ranked + ", or ".join(parts) + "," * (len(parts) > 1)
+    return said[0].upper() + said[1:] if parts else ""
+
+
 def listed(parts: list[str]) -> str:
     """Join parts by commas and "and".
 
@@ -108,33 +124,15 @@ def listed(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def reaches(
-    sample: Sample, point: FloatArray, half: Mapping[int, float]
-) -> dict[str, tuple[float, float]]:
-    """Return the range of each numeric column in which rows count at least half, within the data.
-
-    Parameters
-    ----------
-    sample : Sample
-        The data.
-    point : ndarray of shape (d_x,)
-        The location, in the user's units.
-    half : mapping
-        Column number to half the length of the range, in the user's units.
-
-    Returns
-    -------
-    dict
-        Column name to (low, high), for columns of which the range leaves some rows out.
-    """
+def reaches(sample: Sample, ends: Mapping[int, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+    """Return the range of each numeric column in which rows count at least half, within the data."""
     found = {}
-    for column, reach in half.items():
+    for column, (low, high) in ends.items():
         values = sample.x[:, column]
-        low, high = point[column] - reach, point[column] + reach
         inside = np.count_nonzero((values >= low) & (values <= high)) / len(values)
         if inside < NEARLY_ALL:
-            ends = max(low, float(values.min())), min(high, float(values.max()))
-            found[sample.x_columns[column].name] = (float(ends[0]), float(ends[1]))
+            within = max(low, float(values.min())), min(high, float(values.max()))
+            found[sample.x_columns[column].name] = (float(within[0]), float(within[1]))
     return found
 
 

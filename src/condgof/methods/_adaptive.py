@@ -1,4 +1,4 @@
-"""The adaptive test: standardised, at several scales and locations at once. The recommended test."""
+"""The adaptive test: at all scales, columns and locations at once. The recommended test."""
 
 from __future__ import annotations
 
@@ -8,23 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from condgof._typing import FloatArray
+from condgof.engine import single_threaded_blas
 from condgof.errors import InputError
 from condgof.kernels import Gaussian, Kernel, Radial
-from condgof.methods._adaptive_design import Design, narrowed
-from condgof.methods._adaptive_solve import Part, Parts, solve_adaptive
-from condgof.methods._prepare import Scored, Units, check_count
-from condgof.methods._solve import MILDER, Options, larger_pvalue, prepare
-from condgof.methods._stream import Stream
-from condgof.null import NULLS, Dependence, Evidence, Family, combine, pvalue
+from condgof.methods._design import LOCATIONS, SCALES_X, SCALES_Y, Design, make_design, narrowed
+from condgof.methods._draw import MILDER, Ran, draw, milder
+from condgof.methods._options import Options, check_count, prepare
+from condgof.methods._rows import Scored, Stream, Units
+from condgof.null import Combination, Dependence
 from condgof.result import GofResult
 from condgof.sample import RngLike, Seed
-from condgof.stein import BLIND, DEFAULT_MEMORY, STANDARDIZED_BY, CentredScales, ScaleKernel
-
-#: How much the scales count, beside the locations, in the combined statistic.
-SCALES_SHARE = 0.7
-#: Bandwidths on x, in medians, and on y, in standardised units; how many single locations.
-SCALES_X, SCALES_Y, LOCATIONS = (1.0, 0.5, 0.25), (4.0, 2.0, 1.0, 0.5), 80
+from condgof.stein import BLIND, DEFAULT_MEMORY, STANDARDIZED_BY, CellEvidence, EvidenceBlock
 
 
 def adaptive(
@@ -36,12 +30,11 @@ def adaptive(
     scales_x: tuple[float, ...] = SCALES_X,
     scales_y: tuple[float, ...] = SCALES_Y,
     n_locations: int = LOCATIONS,
-    scale_x: str = "std",
+    scale_x: str = "ranks",
     solver: str = "auto",
-    null: str = "wild",
+    null: str = "auto",
     n_boot: int = 1000,
-    rank: int | None = None,
-    tolerance: float | None = None,
+    precision: float | None = None,
     dependence: Any = None,
     groups: Any = None,
     missing: str = "refuse",
@@ -53,23 +46,44 @@ def adaptive(
 
     H0: p(y|x) is the true conditional density for almost all x. y is first standardised by the model,
     given x, which compares like with like and changes neither the hypothesis nor the level. Then
+    functions
+    F of x meet functions ξ of y whose mean given x is 0 under the model, and each pair of a block of one
+    and a block of the other has the statistic Σ_{i≠j} (F_i·F_j)(ξ_i·ξ_j). The functions of x, by family:
 
-    - at each *scale*, a bandwidth on x and one on y, the KCSD statistic of `kcsd`,
-    - at each of many *locations*, rows of x, the statistic of `fscd` with that one location (J = 1),
+    - *x*: the product kernel at several bandwidths, as in `kcsd`, less its constant part,
+    - *columns*: each column of x, and of what the model predicts, by itself; each level of a category,
+    - *pairs*: products of two columns,
+    - *locations*: single rows of x, as in `fscd` with one location (J = 1),
+    - *constant*: 1, which asks whether y is right on the whole.
 
-    are each divided by the standard deviation of their own null draws. The scales with one bandwidth a
-    on x are combined by the log of the mean of exponentials, c_a = log mean_k exp(z_k), and so are all
-    locations; each combination has a p-value among its own draws, and with A bandwidths on x
+    Those of y are the Stein functions at several bandwidths, and, where normal scores z of the model's
+    CDF
+    are known, z itself, the surprise −log P(|Z| ≥ |z|), and Legendre polynomials of the PIT (shift,
+    spread,
+    skew, tails). A last family, *surprises*, asks whether the largest surprises are too large.
 
-        statistic = log(Σ_a (0.7/A)/p_a + 0.3/p_locations),
+    Each statistic is divided by the spread of its null draws, those of a family are combined by the log
+    of
+    the mean of exponentials, each family has a p-value among its own draws, and
 
-    the weighted harmonic mean of these. The draws use the same signs for all of them and go through
-    the same combination: nothing is split off and nothing is paid twice.
+        statistic = log Σ_f w_f/p_f,
 
-    A discrete y is compared in several ways in place of several bandwidths: classes by their labels, by
-    whether they are among the most probable ones, and by their log-probability, each less its mean under
-    the model; ordered ones also by the steps between them; counts at the bandwidths `scales_y`, in
-    standard deviations of the model.
+    the weighted harmonic mean of these. The draws go through the same combination: nothing is split off
+    and
+    nothing is paid twice. Normal scores, and a discrete y, are drawn anew from the model, so that the
+    level
+    is exact in samples of any size; of many rows, from the Gaussian limit of the sums. Where only
+    scores are
+    known, or rows depend on each other, rows get random signs.
+
+    Numeric columns of x are compared by ranks: an outlier is only the largest, and any increasing change
+    of a unit gives the same result. A discrete y is compared in several ways in place of several
+    bandwidths:
+    classes by their labels, by whether they are among the most probable ones, and by their
+    log-probability,
+    each less its mean under the model; ordered ones also by the steps between them; counts at the
+    bandwidths
+    `scales_y`, in standard deviations of the model.
 
     Do not use it when parameters of the model were fitted on this same sample. Rows that depend on each
     other need ``dependence=`` or ``groups=`` (see `kcsd`). With a model that offers nothing but scores,
@@ -93,20 +107,32 @@ def adaptive(
         distance.
     n_locations : int
         Number of rows of x that serve as single locations; 0 for none.
-    scale_x : {"std", "none"}
-        Whether to divide each numeric column of x by its standard deviation first.
-    solver, null, n_boot, rank, tolerance, dependence, groups, missing, rng, engine, memory
-        As in `kcsd`; there is no spectral null. The low-rank solver (rank up to 500, or 250 above
-        50,000 rows) makes its draws from 16,384 rows where there are more; with `dependence` or
-        `groups`, from the sums over 512 parcels of rows (stretches, whole groups).
+    scale_x : {"ranks", "std", "none"}
+        How numeric columns of x are compared: by normal scores of their ranks, in standard deviations,
+        or
+        as they are.
+    solver : {"auto", "exact", "lowrank"}
+        Whether draws are made row by row ("exact"), or from the Gaussian limit or from sums over blocks
+        of
+        rows ("lowrank"); "auto" goes by the work.
+    null : {"auto", "model", "wild", "multinomial"}
+        "auto" draws y anew from the model where it can, and gives rows signs where it cannot; "model"
+        and "wild" insist on one of them.
+    precision : float, optional
+        Share of the kernel on x, at its narrowest bandwidth, that its functions may leave unseen (at
+        most 400 of them); ``details["precision"]`` is what was reached. By default there are 40
+        functions a bandwidth, which lost no power that was measured.
+    n_boot, dependence, groups, missing, rng, engine, memory
+        As in `kcsd`. With `dependence` or `groups` draws come from the sums over at most 512 parcels of
+        rows (stretches, whole groups), where there are many rows.
 
     Returns
     -------
     GofResult
         Its ``kernel_x`` and ``kernel_y`` are those of the scale that carries most of the evidence.
-        ``details``: ``scales`` (bandwidths, statistic and p-value of each), ``strongest_scale``,
-        ``scales_pvalue``, ``locations_pvalue``, ``strongest_location`` (where, with the p-value of
-        that location alone, not corrected for the search), and ``standardized_by``.
+        ``details``: ``families`` (the p-value of each), ``scales`` (bandwidths, statistic and p-value of
+        each), ``strongest_scale``, ``strongest_column``, ``strongest_location`` (with p-values of their
+        own, not corrected for the search), and ``standardized_by``.
 
     Examples
     --------
@@ -121,13 +147,12 @@ def adaptive(
     True
     """
     if isinstance(null, str) and null == "spectral":
-        raise InputError("adaptive has no spectral null; use null='wild'.")
+        raise InputError("adaptive has no spectral null; use null='auto'.")
     options = Options.of(
         solver=solver,
         null=null,
         n_boot=n_boot,
-        rank=rank,
-        tolerance=tolerance,
+        precision=precision,
         engine=engine,
         memory=memory,
         dependence=dependence,
@@ -137,7 +162,7 @@ def adaptive(
     x_scales, y_scales = _scales(scales_x, "scales_x"), _scales(scales_y, "scales_y")
     count = 0 if n_locations == 0 else check_count(n_locations, "n_locations")
     seed = Seed.of(rng)
-    scored = prepare(model, x, y, Units(scale_x, standardize), options, seed)
+    scored = prepare(model, x, y, Units(scale_x, standardize, predictions=True), options, seed)
     options = options.for_rows(scored, x)
     return run_adaptive(scored, options, seed, x_scales, y_scales, count).result
 
@@ -148,12 +173,13 @@ class Adapted:
 
     result: GofResult
     design: Design
-    parts: Parts
+    ran: Ran
+    combination: Combination
 
     @property
     def null(self) -> str:
         """The null distribution that ran."""
-        return self.parts.null
+        return self.ran.null
 
 
 def run_adaptive(
@@ -165,24 +191,20 @@ def run_adaptive(
     count: int = LOCATIONS,
 ) -> Adapted:
     """Run the adaptive test on a sample that is scored already."""
-    rows = scored.subsample
-    design = make_design(rows, x_scales, y_scales, count, seed)
+    design = make_design(scored.subsample, seed, x_scales, y_scales, count, options.precision)
 
     def test(how: Options) -> Adapted:
-        parts = solve_adaptive(scored, design, how, seed)
-        return Adapted(_result(scored.n, rows, design, parts, seed, options.rows), design, parts)
+        ran = draw(design.plan, scored, how, seed)
+        families = design.families if ran.excess else design.families[:-1]
+        combination = Combination.of(ran.drawn, families)
+        milder = how.rows.independent and not options.rows.independent
+        result = _result(scored, design, ran, combination, seed, options.rows, milder)
+        return Adapted(result, design, ran, combination)
 
-    return larger_pvalue(test, options, scored, lambda one: one.result.pvalue)
-
-
-def make_design(
-    rows: Scored, x_scales: tuple[float, ...], y_scales: tuple[float, ...], count: int, seed: Seed
-) -> Design:
-    """Choose the bandwidth on x and the unit of y."""
-    own_unit = rows.by != "none" and rows.cells is None
-    kernel_x, kernel_y = rows.kernels(Gaussian("median"), Gaussian(1.0 if own_unit else "median"), seed)
-    unit = kernel_y.sigma if isinstance(kernel_y, Radial) else 1.0
-    return Design(kernel_x, x_scales, y_scales, unit, count)
+    # Work is spread over the engine's threads; BLAS's own would wait for each other beside them.
+    with single_threaded_blas():
+        found, again = test(options), milder(options, scored, design.plan)
+        return found if again is None else max(found, test(again), key=lambda one: one.result.pvalue)
 
 
 def _scales(scales: Any, name: str) -> tuple[float, ...]:
@@ -198,94 +220,96 @@ def _scales(scales: Any, name: str) -> tuple[float, ...]:
 
 
 def _result(
-    n: int, rows: Scored, design: Design, parts: Parts, seed: Seed, dependence: Dependence
+    scored: Scored | Stream,
+    design: Design,
+    ran: Ran,
+    combination: Combination,
+    seed: Seed,
+    dependence: Dependence,
+    milder: bool,
 ) -> GofResult:
-    """Combine the parts."""
-    scales = _family(parts.scales, parts)
-    kernel = design.scale_kernel(rows)
-    count = len(kernel.x_scales)
-    evidence = [scales.some(slice(a, None, count)).log_mean_exp() for a in range(count)]
-    shares = [1.0 / count] * count
+    """Put the result together."""
+    n, rows = scored.n, scored.subsample
+    scales = design.plan.which("x", kinds=("stein", "cells"))
+    best = int(scales[np.argmax(combination.scaled[scales, -1])])
+    statistics = ran.drawn.statistics / (n - 1)
     details: dict[str, Any] = {"standardized_by": STANDARDIZED_BY[rows.by], **rows.details()}
     details |= dependence.details()
-    table = _table(kernel, design, parts.scales.statistics, scales.pvalues)
-    best = int(np.argmax(scales.values))
-    together = pvalue(*combine(evidence, shares))
-    details |= {"scales": table, "strongest_scale": table[best], "scales_pvalue": together}
-    if parts.local is not None:
-        local = _family(parts.local, parts)
-        evidence.append(local.log_mean_exp())
-        shares = [*(SCALES_SHARE * share for share in shares), 1.0 - SCALES_SHARE]
-        details |= _where(rows, parts.locations, local, evidence[-1])
-    statistic, draws = combine(evidence, shares)
+    table = {k: _scale(design, k, statistics[k], combination.each[k]) for k in scales}
+    details |= {
+        "families": combination.pvalues,
+        "precision": design.residual,
+        "scales": list(table.values()),
+        "strongest_scale": table[best],
+        **_column(rows, design, combination),
+        **_where(rows, design, combination),
+    }
     notes = (*rows.notes(), *((BLIND,) if rows.by in ("none", "mean_std") else ()))
-    notes += (*dependence.notes, *parts.details.get("notes", ()))
-    notes += (MILDER,) if parts.independent and not dependence.independent else ()
-    details |= {**parts.details, **({"notes": notes} if notes else {})}
+    notes += (*dependence.notes, *((MILDER,) if milder else ()))
+    details |= {**ran.details, **({"notes": notes} if notes else {})}
     if rows.score_error is not None:
         details["score_error"] = rows.score_error
-    multiple, bandwidth = kernel.scales[best]
-    on_y = kernel_on_y(kernel, bandwidth)
+    on_x, on_y = design.plan.statistics[best]
     return GofResult(
-        statistic=statistic,
-        pvalue=pvalue(statistic, draws),
+        statistic=combination.statistic,
+        pvalue=combination.pvalue,
         method="adaptive",
         n=n,
-        null_distribution=draws,
-        null=parts.null,
-        kernel_x=narrowed(design.kernel_x, multiple).shown(rows.sample.d_x),
-        kernel_y=on_y,
-        solver=parts.solver,
+        null_distribution=combination.draws,
+        null=ran.null,
+        kernel_x=narrowed(design.kernel_x, on_x.label).shown(rows.sample.d_x),
+        kernel_y=kernel_on_y(design, on_y),
+        solver=ran.solver,
         seed=seed.value,
         details=details,
     )
 
 
-def _family(part: Part, parts: Parts) -> Family:
-    if parts.null == NULLS["model"]:
-        return Family.redrawn(part.statistics, part.draws, part.sizes)
-    if parts.independent:
-        return Family.of(part.statistics, part.draws)
-    return Family.dependent(part.statistics, part.draws, part.sizes)
-
-
-def _table(
-    kernel: ScaleKernel, design: Design, statistics: FloatArray, pvalues: FloatArray
-) -> list[dict[str, Any]]:
-    """Return what each scale says, as plain numbers; a kernel of a discrete y also has a name."""
+def _scale(design: Design, number: int, statistic: float, p: float) -> dict[str, Any]:
+    """Return what one scale says, as plain numbers; a kernel of a discrete y also has a name."""
+    on_x, on_y = design.plan.statistics[number]
     radial = [f.kernel.sigma for f in design.kernel_x.factors if isinstance(f.kernel, Radial)]
-    return [
-        {
-            "bandwidth_x": multiple * radial[0] if radial else None,
-            **_named_scale(kernel, bandwidth),
-            "statistic": float(statistic),
-            "pvalue": float(p),
-        }
-        for (multiple, bandwidth), statistic, p in zip(kernel.scales, statistics, pvalues, strict=True)
-    ]
-
-
-def kernel_on_y(kernel: ScaleKernel, bandwidth: float) -> Kernel:
-    """Return the kernel on y of one scale, for results and their readers."""
-    if isinstance(kernel, CentredScales):
-        return kernel.kernels[int(bandwidth)].shown
-    return Gaussian(bandwidth)
-
-
-def _named_scale(kernel: ScaleKernel, bandwidth: float) -> dict[str, Any]:
-    if not isinstance(kernel, CentredScales):
-        return {"bandwidth_y": bandwidth}
-    on_y = kernel.kernels[int(bandwidth)]
-    return {"bandwidth_y": getattr(on_y.shown, "bandwidth", None), "y": on_y.name}
-
-
-def _where(rows: Scored, locations: FloatArray, local: Family, evidence: Evidence) -> dict[str, Any]:
-    """Return what the locations say: as a family, and which of them says most."""
-    best = int(np.argmax(local.values))
-    point = rows.to_user(locations[best % len(locations)])
-    labels = rows.sample.labels(point[None])
-    strongest: dict[str, Any] = {"x": point, "pvalue": float(local.pvalues[best])}
+    name = {"y": on_y.name} if on_y.kind == "cells" else {}
     return {
-        "locations_pvalue": evidence.pvalue,
-        "strongest_location": {**strongest, **({"label": labels[0]} if labels else {})},
+        "bandwidth_x": on_x.label * radial[0] if radial else None,
+        "bandwidth_y": on_y.bandwidth,
+        **name,
+        "statistic": float(statistic),
+        "pvalue": float(p),
     }
+
+
+def kernel_on_y(design: Design, block: EvidenceBlock) -> Kernel:
+    """Return the kernel on y of a block of evidence, for results and their readers."""
+    evidence = design.plan.evidence
+    if isinstance(evidence, CellEvidence):
+        return evidence.kernels[evidence.blocks.index(block)].shown
+    return Gaussian(block.bandwidth or 1.0)
+
+
+def _column(rows: Scored, design: Design, combination: Combination) -> dict[str, Any]:
+    """Return which column says most by itself, and through which function of y."""
+    which = design.plan.which("columns")
+    if not len(which):
+        return {}
+    best = int(which[np.argmax(combination.scaled[which, -1])])
+    on_x, on_y = design.plan.statistics[best]
+    column = on_x.label[0] if isinstance(on_x.label, tuple) else on_x.label
+    own = rows.sample.x_columns
+    name = own[column].name if column < len(own) else f"prediction {column - len(own) + 1}"
+    found: dict[str, Any] = {"column": name, "y": on_y.name, "pvalue": float(combination.each[best])}
+    if isinstance(on_x.label, tuple) and column < len(own) and own[column].categorical:
+        found["level"] = own[column].text(on_x.label[1])
+    return {"strongest_column": found}
+
+
+def _where(rows: Scored, design: Design, combination: Combination) -> dict[str, Any]:
+    """Return which of the locations says most."""
+    which = design.plan.which("locations")
+    if not len(which):
+        return {}
+    best = int(which[np.argmax(combination.scaled[which, -1])])
+    point = rows.to_user(design.locations[design.plan.statistics[best][0].label])
+    labels = rows.sample.labels(point[None])
+    strongest: dict[str, Any] = {"x": point, "pvalue": float(combination.each[best])}
+    return {"strongest_location": {**strongest, **({"label": labels[0]} if labels else {})}}

@@ -20,60 +20,47 @@ import numpy as np
 from condgof._typing import FloatArray
 from condgof.engine import Engine
 from condgof.errors import DependenceWarning, warn
-from condgof.methods._prepare import Scored
-from condgof.methods._stream import Stream
+from condgof.methods._rows import Scored, Stream
 
 #: Lags that are looked at, and how unlikely their correlations must be to be spoken of.
 LAGS, UNLIKELY = 5, 1e-5
 #: Fewer rows tell nothing.
 FEW_ROWS = 60
-#: Of a source, so many stretches of so many rows are looked at.
-STRETCHES, STRETCH = 4, 1024
+#: Of a source, so many stretches of so many rows are looked at; by "auto" of more rows.
+STRETCHES, STRETCH, LONG = 4, 1024, 4096
 #: Of residuals of many classes, so many columns.
 COLUMNS = 16
 #: Scores beyond this many median absolute deviations count as so many.
 CLIP = 6.0
 #: With fewer groups, or blocks, the level is approximate.
 FEW = 10
+#: "auto" looks at lags up to a quarter of the rows, at so many multiples of each together, and takes
+#: independent rows for dependent ones with this probability. So few blocks hardly ever reject.
+QUARTER, SEASONS, CHANCE, FEWEST = 4, 8, 0.01, 5
 
 
-def stretches_of(scored: Scored | Stream, engine: Engine) -> list[FloatArray]:
+def stretches_of(scored: Scored | Stream, engine: Engine, size: int = STRETCH) -> list[FloatArray]:
     """Return scores of rows that follow each other: all of them, or some stretches of a source."""
     if isinstance(scored, Scored) and isinstance(scored.scores, np.ndarray):
         return [scored.scores]
     if isinstance(scored, Scored):  # residuals of many classes, which are made when they are asked for
-        starts = np.unique(np.linspace(0, max(scored.n - STRETCH, 0), STRETCHES).astype(np.int64))
+        starts = np.unique(np.linspace(0, max(scored.n - size, 0), STRETCHES).astype(np.int64))
         ends = np.append(starts[1:], scored.n)  # so that stretches do not overlap
-        cuts = [slice(a, min(a + STRETCH, b)) for a, b in zip(starts, ends, strict=True)]
+        cuts = [slice(a, min(a + size, b)) for a, b in zip(starts, ends, strict=True)]
         return [np.asarray(scored.scores[cut])[:, :COLUMNS] for cut in cuts]
     n = scored.source.n
-    if n <= STRETCHES * STRETCH:
+    if n <= STRETCHES * size:
         return [scored.at(np.arange(n), engine).scores]
-    starts = np.linspace(0, n - STRETCH, STRETCHES).astype(np.int64)
-    rows = np.concatenate([np.arange(start, start + STRETCH) for start in starts])
+    starts = np.linspace(0, n - size, STRETCHES).astype(np.int64)
+    rows = np.concatenate([np.arange(start, start + size) for start in starts])
     return list(np.split(scored.at(np.unique(rows), engine).scores, STRETCHES))
 
 
-@dataclass(frozen=True)
-class Autocorrelation:
-    """Correlations r_k of one column of scores with those k rows later, and t_k (or √n·r_k)."""
-
-    r: FloatArray
-    t: FloatArray
-
-
-def autocorrelations(stretches: list[FloatArray]) -> list[Autocorrelation]:
-    """Correlate the scores of rows 1 to `LAGS` apart, column by column.
+def columns_of(stretches: list[FloatArray]) -> list[list[FloatArray]]:
+    """Return each column of the scores, centred.
 
     Scores far out are pulled in (to 6 median absolute deviations), so that a few outliers that happen to
     stand side by side are no evidence.
-
-    Examples
-    --------
-    >>> waves = np.sin(np.arange(200) / 3)[:, None]
-    >>> found = autocorrelations([waves])[0]
-    >>> bool(found.r[0] > 0.9), bool(found.t[0] > 8)
-    (True, True)
     """
     found = []
     for column in range(stretches[0].shape[1]):
@@ -82,22 +69,85 @@ def autocorrelations(stretches: list[FloatArray]) -> list[Autocorrelation]:
         whole = np.concatenate(parts)
         middle = np.median(whole)
         reach = CLIP * (float(np.median(np.abs(whole - middle))) or 1.0)
-        mean = np.clip(whole, middle - reach, middle + reach).mean()
-        centred = [np.clip(part, middle - reach, middle + reach) - mean for part in parts]
-        variance = sum(float(c @ c) for c in centred)
-        r, t = np.zeros(LAGS), np.zeros(LAGS)
-        if variance <= 1e-20 * float(whole @ whole):  # constant up to rounding
-            found.append(Autocorrelation(r, t))
-            continue
-        for k in range(1, LAGS + 1):
-            products = np.concatenate([c[k:] * c[:-k] for c in centred])
-            size = float(np.sqrt(products @ products))
-            r[k - 1] = products.sum() / variance
-            own = products.sum() / size if size else 0.0
-            plain = np.sqrt(len(whole)) * r[k - 1]
-            t[k - 1] = own if abs(own) < abs(plain) else plain
-        found.append(Autocorrelation(r, t))
+        found.append(_centred([np.clip(part, middle - reach, middle + reach) for part in parts]))
     return found
+
+
+def _centred(parts: list[FloatArray]) -> list[FloatArray]:
+    """Subtract the mean; numbers that are constant up to rounding become zeros."""
+    whole = np.concatenate(parts)
+    varies = whole.std() > 1e-10 * np.abs(whole).max(initial=0.0)
+    return [(part - whole.mean()) * varies for part in parts]
+
+
+@dataclass(frozen=True)
+class Autocorrelation:
+    """Correlations r_k of n numbers with those k rows later, and t_k (or √n·r_k)."""
+
+    n: int
+    r: FloatArray
+    t: FloatArray
+
+    @classmethod
+    def of(cls, parts: list[FloatArray], lags: int = LAGS) -> Autocorrelation:
+        """Correlate centred numbers, in stretches of rows, with those 1 to `lags` rows later."""
+        n, products = sum(map(len, parts)), _products(parts, lags)
+        if products[0] == 0:
+            return cls(n, np.zeros(lags), np.zeros(lags))
+        squares = _products([part**2 for part in parts], lags)
+        own = products[1:] / np.sqrt(np.maximum(squares[1:], 1e-12 * squares[0]))
+        plain = np.sqrt(n) * products[1:] / products[0]
+        k = np.arange(1, lags + 1)
+        pairs = np.sum([np.maximum(len(part) - k, 0) for part in parts], axis=0)
+        r = np.clip(plain * np.sqrt(n) / np.maximum(pairs, 1), -0.99, 0.99)
+        return cls(n, r, np.where(np.abs(own) < np.abs(plain), own, plain))
+
+    def reach(self, chance: float) -> float:
+        """Return how far rows depend on each other, Σ k·r_k / (½ + Σ r_k); 0 where it may be chance.
+
+        It is 2r/(1 − r²) of an AR(1) process, and k times as much where r is the correlation of rows k
+        apart, of a season. The largest of these counts whose t, or mean t of multiples of the lag, is
+        beyond a bound, with Bartlett's allowance for the correlations at smaller lags; lag k has a share
+        1/(k(k + 1)) of `chance`, and all together the whole. Where anything is found, so does the sum
+        over the first lags, up to five in a row that are small and fading over as many again: each of
+        many small correlations would be lost in the noise.
+        """
+        from scipy.special import ndtri
+
+        r, lags = np.abs(self.r), len(self.r)
+        k, sums = np.arange(1, lags + 1), np.zeros(lags)
+        for j in range(1, SEASONS + 1):
+            sums[: lags // j] += self.t[j - 1 :: j]
+        seasons = np.minimum(lags // k, SEASONS)
+        lasting = np.minimum(np.abs(sums) / (seasons * np.sqrt(self.n)), 0.99)
+        excess = r**2 - 1 / self.n
+        noise = np.sqrt(1 + 2 * np.maximum(np.cumsum(excess) - excess, 0.0))
+        bound = -ndtri(chance / 4 / (k * (k + 1.0))) * noise
+        often = np.abs(sums) / np.sqrt(seasons) > bound
+        sure = often | (np.abs(self.t) > bound)
+        if not sure.any():
+            return 0.0
+        large = np.append(0, k[np.abs(self.t) > 2 * noise])
+        first = large[np.append(np.diff(large) > LAGS, True)][0]
+        fading = np.clip(2 - k / max(first, 0.5), 0, 1) * self.r
+        single = sure * 2 * k * r / (1 - r**2)
+        season = often * seasons * k * lasting / (1 - lasting**2)
+        together = max(k @ fading, 0.0) / (0.5 + max(fading.sum(), 0.0))
+        return float(max(single.max(), season.max(), together))
+
+
+def _products(parts: list[FloatArray], lags: int) -> FloatArray:
+    """Return Σ_i c_i c_{i+k} for k = 0 to `lags`."""
+    if lags <= LAGS:
+        shifted = [[c[k:] @ c[: max(len(c) - k, 0)] for c in parts] for k in range(lags + 1)]
+        return np.asarray(np.sum(shifted, axis=1), dtype=np.float64)
+    from scipy.fft import irfft, next_fast_len, rfft
+
+    total = np.zeros(lags + 1)
+    for c in parts:
+        size = next_fast_len(len(c) + lags, real=True)
+        total += irfft(np.abs(rfft(c, size)) ** 2, size)[: lags + 1]
+    return total
 
 
 def look(stretches: list[FloatArray]) -> tuple[str, ...]:
@@ -106,7 +156,7 @@ def look(stretches: list[FloatArray]) -> tuple[str, ...]:
 
     if sum(map(len, stretches)) < FEW_ROWS:
         return ()
-    found = autocorrelations(stretches)
+    found = [Autocorrelation.of(parts) for parts in columns_of(stretches)]
     # Σ t_k² is nearly χ² with as many degrees of freedom as lags.
     tails = [float(gammaincc(LAGS / 2, float(one.t @ one.t) / 2)) * len(found) for one in found]
     worst = int(np.argmin(tails))
@@ -128,24 +178,32 @@ def look(stretches: list[FloatArray]) -> tuple[str, ...]:
 
 
 def auto_length(stretches: list[FloatArray], n: int) -> int:
-    """Choose a block length: (2r/(1 − r²))^⅔ · n^⅓, as if scores were an AR(1) process.
+    """Choose a block length: reach^⅔ · n^⅓, or 4 · reach if that is longer; 1 for independent rows.
 
-    It is the length at which the long-run variance of such a process is estimated best (Patton, Politis
-    and White, 2009). r is the largest |r_k|^(1/k) over columns and lags, of the lags above the first
-    only where it cannot be chance.
+    The first is the length at which the long-run variance is estimated best (Patton, Politis and White,
+    2009), and with the second it is not more than a fifth too small. The reach is the largest of any
+    column of scores and of their sizes |c|, since volatility leaves no trace in the scores themselves.
+    (Scores whose spread follows a column of x that is slow in time look alike: blocks are then too long,
+    which is safe.) With a fifth of the rows in a block hardly anything is rejected any more.
 
     Examples
     --------
     >>> noise = np.random.default_rng(0).standard_normal((500, 1))
-    >>> auto_length([noise], 500) <= 3, auto_length([np.cumsum(noise, axis=0)], 500)
-    (True, 50)
+    >>> auto_length([noise], 500), auto_length([np.cumsum(noise, axis=0)], 500)
+    (1, 100)
     """
-    largest = 0.0
-    for one in autocorrelations(stretches):
-        sure = np.abs(one.t) > 3.0
-        sure[0] = True
-        roots = np.abs(one.r) ** (1.0 / np.arange(1, LAGS + 1))
-        largest = max(largest, float(roots[sure].max()))
-    r = min(largest, 0.99)
-    length = float((2 * r / (1 - r**2)) ** (2 / 3) * n ** (1 / 3))
-    return max(1, min(round(length), n // FEW))
+    from scipy.special import ndtri
+
+    columns = columns_of(stretches)
+    lags, chance = max(max(map(len, stretches)) // QUARTER, 1), CHANCE / (2 * len(columns))
+    plausible = -float(ndtri(0.025 / len(columns)))  # of neighbours, less is enough: it costs little
+    reach = 0.0
+    for parts in columns:
+        scores = Autocorrelation.of(parts, lags)
+        sizes = Autocorrelation.of(_centred([np.abs(part) for part in parts]), lags)
+        first = float(abs(scores.r[0]) * (abs(scores.t[0]) > plausible))
+        # Sizes are skewed, and draws by signs are not: longer blocks make up for it.
+        found = scores.reach(chance), 1.5 * sizes.reach(chance)
+        reach = max(reach, 2 * first / (1 - first**2), *found)
+    length = round(max(float(np.cbrt(reach**2 * n)), 4 * reach))
+    return max(1, min(length, n // FEWEST))

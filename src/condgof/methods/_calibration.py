@@ -11,11 +11,12 @@ import numpy as np
 from condgof._typing import AnyArray
 from condgof.errors import InputError, UnsupportedModelError
 from condgof.laws import Law, Probabilities, as_model, law_of
+from condgof.laws._draws import RowDraws
 from condgof.methods._adaptive import adaptive
 from condgof.methods._kcsd import kcsd
-from condgof.methods._stream import refuse_source
+from condgof.methods._rows import MOST_PREDICTIONS, refuse_source
 from condgof.result import GofResult
-from condgof.sample import RngLike, Sample
+from condgof.sample import RngLike, Sample, names_of
 from condgof.stein import DEFAULT_MEMORY
 
 #: What may be run.
@@ -29,8 +30,9 @@ def calibration(
     *,
     test: str = "adaptive",
     solver: str = "auto",
-    null: str = "wild",
+    null: str = "auto",
     n_boot: int = 1000,
+    precision: float | None = None,
     missing: str = "refuse",
     rng: RngLike = None,
     engine: Any = None,
@@ -60,7 +62,7 @@ def calibration(
         The sample; x serves for the predictions only. It may be None where predictions are arrays.
     test : {"adaptive", "kcsd"}
         The test that is run.
-    solver, null, n_boot, missing, rng, engine, memory
+    solver, null, n_boot, precision, missing, rng, engine, memory
         As in `kcsd`.
 
     Returns
@@ -91,16 +93,18 @@ def calibration(
         else Sample.of(x, y, to_test=False, missing=missing)
     )
     law = law_of(as_model(model), sample)
-    seen, names = predictions(law)
+    seen, names = _predicted(law)
     result = TESTS[test](
         law,
         seen,
         sample.y_given,
-        scale_x="none" if isinstance(law, Probabilities) else "std",
+        # Probabilities are comparable as they are.
+        scale_x="none" if isinstance(law, Probabilities) else "ranks",
         standardize="auto",
         solver=solver,
         null=null,
         n_boot=n_boot,
+        precision=precision,
         rng=rng,
         engine=engine,
         memory=memory,
@@ -112,15 +116,28 @@ def calibration(
         place = details["strongest_location"]
         label = dict(zip(names, map(float, place["x"]), strict=True))
         details["strongest_location"] = {**place, "label": label}
+    if "strongest_column" in details:
+        # `adaptive` adds what the model predicts to its columns, here for the second time.
+        own = names if len(names) <= MOST_PREDICTIONS else ("largest probability",)
+        known = dict(zip(names_of("x", len(names)), names, strict=True))
+        known |= {f"prediction {i + 1}": name for i, name in enumerate(own)}
+        place = details["strongest_column"]
+        details["strongest_column"] = {**place, "column": known[place["column"]]}
     return replace(result, method="calibration", details=details)
 
 
-def predictions(law: Law) -> tuple[AnyArray, tuple[str, ...]]:
+def _predicted(law: Law) -> tuple[AnyArray, tuple[str, ...]]:
     """Return what a law predicts, (n, d), and what to call the columns."""
     if isinstance(law, Probabilities):
         names = tuple(f"P({name})" for name in law.classes.names)
         # Two classes: either probability tells the other.
         return (law.values[:, 1:], names[1:]) if len(names) == 2 else (law.values, names)
+    if isinstance(law, RowDraws):
+        raise UnsupportedModelError(
+            "calibration compares y among rows of the same prediction, and draws are not functions of x "
+            "alone: where they happen to be high y is low among them, and a right model would be "
+            "rejected. Use adaptive on x itself."
+        )
     if not (law.can("mean_std") or law.can("location_scale")):
         raise UnsupportedModelError(
             "calibration needs the model's mean and standard deviation (mean_std), and this one has "

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from condgof.null import Difference
-from condgof.result import GofResult
+from condgof.result import GofResult, _plain
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,33 +102,23 @@ class Comparison(GofResult):
 
 @dataclass(frozen=True)
 class Pair:
-    """Two models of a ranking.
+    """Two models of a ranking."""
 
-    Parameters
-    ----------
-    better, worse : str
-        Their names; `worse` has the larger discrepancy.
-    difference : float
-        D of the worse less D of the better.
-    standard_error : float
-        Its standard error.
-    pvalue : float
-        Two-sided p-value of this pair by itself.
-    adjusted : float
-        The same, corrected for all pairs.
-    """
-
+    #: Their names; `worse` has the larger discrepancy.
     better: str
     worse: str
+    #: D of the worse less D of the better.
     difference: float
+    #: Its standard error.
     standard_error: float
+    #: Two-sided p-value of this pair by itself.
     pvalue: float
+    #: The same, corrected for all pairs.
     adjusted: float
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain Python objects, ready for JSON."""
-        finite = {k: v if isinstance(v, str) or np.isfinite(v) else None for k, v in vars(self).items()}
-        return dict(finite)
+        return dict(_plain(vars(self)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -185,8 +175,8 @@ class Ranking:
 
     def different(self, alpha: float = 0.05) -> tuple[Pair, ...]:
         """Return the pairs that differ; all of these statements hold together with 1 − alpha."""
-        _check(alpha)
-        return tuple(pair for pair in self.pairs if pair.adjusted <= alpha)
+        each = (GofResult(0.0, pair.adjusted, "rank", self.n) for pair in self.pairs)
+        return tuple(pair for pair, one in zip(self.pairs, each, strict=True) if one.reject(alpha))
 
     def best(self, alpha: float = 0.05) -> tuple[str, ...]:
         """Return the models than which none fits significantly better.
@@ -198,21 +188,8 @@ class Ranking:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain Python objects, ready for JSON."""
-        plain = GofResult(0.0, 1.0, self.method, self.n, kernel_x=self.kernel_x, details=self.details)
-        both = plain.to_dict()
-        return {
-            "method": self.method,
-            "n": self.n,
-            "names": list(self.names),
-            "discrepancies": [d if np.isfinite(d) else None for d in self.discrepancies],
-            "best": list(self.best()),
-            "pairs": [pair.to_dict() for pair in self.pairs],
-            "kernel_x": both["kernel_x"],
-            "kernel_y": None if self.kernel_y is None else self.kernel_y.to_dict(),
-            "solver": self.solver,
-            "seed": self.seed,
-            "details": both["details"],
-        }
+        plain = {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+        return {**plain, "best": list(self.best())}
 
     def __repr__(self) -> str:
         return f"Ranking(n={self.n}, names={self.names!r}, best={self.best()!r})"
@@ -232,7 +209,3 @@ class Ranking:
             lines.append(f"{k:3}  {name:{wide}}  {value:10.4g}  {mark:5}  {', '.join(than) or '-'}")
         lines += [f"  note  {note}" for note in self.details.get("notes", ())]
         return "\n".join(lines)
-
-
-def _check(alpha: float) -> None:
-    GofResult(0.0, 1.0, "rank", 0).reject(alpha)

@@ -6,21 +6,15 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
 from condgof.engine import Cluster, Crew, Processes, as_engine, can_send, with_progress
-from condgof.errors import (
-    InputError,
-    InputTypeError,
-    MissingPackageError,
-    NumericalError,
-    RefitError,
-)
-from condgof.laws import Fitter, Law, Probabilities, as_model, drawn
-from condgof.methods._composite_base import Statistic
+from condgof.errors import InputError, InputTypeError, MissingPackageError, NumericalError, RefitError
+from condgof.laws import Fitter, Law, ModelLike, Probabilities, as_model, drawn
 from condgof.sample import Sample, Seed, Use, fresh, refill
 
 #: Called with (replicates that are done, replicates).
@@ -41,17 +35,7 @@ NOT_FRESH = (
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a replicate gave.
-
-    Parameters
-    ----------
-    values : ndarray of shape (K,), optional
-        The statistics; None when it failed.
-    error : str, optional
-        The message, when it failed.
-    fit_seconds, seconds : float
-        How long the refit and the whole replicate took.
-    """
+    """What a replicate gave: statistics (K,) or the message of what failed, and how long it took."""
 
     values: FloatArray | None
     error: str | None
@@ -63,20 +47,8 @@ class Outcome:
 class Replicates:
     """The task that travels to the workers: the number of a replicate → its outcome.
 
-    Parameters
-    ----------
-    fit : Fitter
-        The user's fit.
-    x, y : arrays or frames
-        The sample in the user's own containers.
-    sample : Sample
-        The same, checked.
-    law : Law
-        That of the model fitted on it, which draws.
-    statistic : Statistic
-        What is evaluated.
-    seed : Seed
-        Replicate b has streams of its own, whichever worker runs it.
+    The law is that of the model fitted on the sample, x and y are in the user's own containers, and
+    replicate b has random streams of its own, whichever worker runs it.
     """
 
     fit: Fitter
@@ -84,22 +56,20 @@ class Replicates:
     y: Any
     sample: Sample
     law: Law
-    statistic: Statistic
+    #: (model, y in the user's shape) → statistics (K,).
+    statistic: Callable[[ModelLike, AnyArray], FloatArray]
     seed: Seed
-
-    def draw(self, number: int) -> FloatArray:
-        """Draw the responses of a replicate from the fitted model, (n, d_y)."""
-        return drawn(self.law, self.sample.d_y, self.seed.stream(Use.REPLICATE, number, 0))
 
     def __call__(self, number: int) -> Outcome:
         """Run a replicate; what goes wrong in it is its outcome."""
         start = time.perf_counter()
         try:
-            y = labelled(self.law, self.draw(number), self.sample)
+            y = draw_response(self.law, self.sample, self.seed, number)
             # A copy of x each time, so that a fit that writes into it changes nothing.
-            model = self.fit(fresh(self.x), refill(self.y, y), fit_stream(self.seed, number))
+            rng = self.seed.stream(Use.REPLICATE, number, 1)
+            model = self.fit(fresh(self.x), refill(self.y, y), rng)
             fitted = time.perf_counter()
-            values = self.statistic.values(as_model(model), y.reshape(self.sample.y_given.shape))
+            values = self.statistic(as_model(model), y.reshape(self.sample.y_given.shape))
             if not np.isfinite(values).all():
                 raise NumericalError(f"The statistic is {values[~np.isfinite(values)][0]}.")
         except (MissingPackageError, MemoryError):
@@ -110,54 +80,35 @@ class Replicates:
         return Outcome(values, None, fitted - start, time.perf_counter() - start)
 
 
-def labelled(law: Law, numbers: FloatArray, sample: Sample) -> AnyArray:
-    """Return what was drawn as y has it: of labels that are text, models draw the positions."""
+def draw_response(law: Law, sample: Sample, seed: Seed, number: int) -> AnyArray:
+    """Draw the responses of a replicate from the fitted model as y has them, (n, d_y) or labels (n,)."""
+    numbers = drawn(law, sample.d_y, seed.stream(Use.REPLICATE, number, 0))
     if sample.y_given.dtype.kind not in "OUS":
         return numbers
-    assert isinstance(law, Probabilities)
+    assert isinstance(law, Probabilities)  # of labels that are text, models draw the positions
     labels: AnyArray = law.classes.labels[numbers.astype(np.int64)]
     return labels
 
 
-def fit_stream(seed: Seed, number: int) -> np.random.Generator:
-    """Return the random stream of a refit that takes an rng; the fit of the data has number 0."""
-    return seed.stream(Use.REPLICATE, number, 1)
-
-
-def check_workers(workers: Any) -> None:
-    """Check what kind of workers a user asked for."""
-    if workers not in (None, "processes", "threads"):
-        raise InputError(f"workers must be None, 'processes' or 'threads', got {workers!r}.")
-
-
 def choose_workers(engine: Any, kind: str | None, task: Replicates, seconds: float) -> Workers:
-    """Choose where replicates run.
+    """Choose where replicates run, which would take so many seconds one after the other.
 
     Threads only where they are asked for: a user's fit may share an object between its calls.
-
-    Parameters
-    ----------
-    engine, kind
-        As the user passed them.
-    task : Replicates
-        What will run.
-    seconds : float
-        How long all replicates would take one after the other.
     """
     chosen = as_engine(engine)
     if isinstance(chosen, Cluster):
         return chosen
     if kind == "threads" or chosen.count == 1:
         return Crew(chosen.count)
-    if kind == "processes":
-        if not can_send(task):
-            raise InputTypeError(
-                "fit, its model or the statistic cannot be sent to another process. Define fit at the "
-                "top of a module, install cloudpickle, or pass workers='threads' (if fit can run in "
-                "several threads at once) or engine=1."
-            )
-        return Processes(chosen.count)
-    return Processes(chosen.count) if seconds > WORTH_SECONDS and can_send(task) else Crew(1)
+    if kind is None:
+        return Processes(chosen.count) if seconds > WORTH_SECONDS and can_send(task) else Crew(1)
+    if not can_send(task):
+        raise InputTypeError(
+            "fit, its model or the statistic cannot be sent to another process. Define fit at the "
+            "top of a module, install cloudpickle, or pass workers='threads' (if fit can run in "
+            "several threads at once) or engine=1."
+        )
+    return Processes(chosen.count)
 
 
 def named(workers: Workers) -> str:
@@ -171,38 +122,29 @@ def named(workers: Workers) -> str:
 
 def run(
     task: Replicates, n_boot: int, engine: Any, kind: str | None, progress: Progress | bool | None
-) -> tuple[dict[int, Outcome], str]:
+) -> tuple[list[Outcome], str]:
     """Run all replicates, the first of them here; return them in order, and where they ran."""
-    before = task.draw(1)
-    outcomes = {1: task(1)}
-    if not np.array_equal(before, task.draw(1)):
+    drawing: tuple[Any, ...] = (task.law, task.sample, task.seed, 1)
+    before, first = draw_response(*drawing), task(1)
+    if not np.array_equal(before, draw_response(*drawing)):
         raise InputError(NOT_FRESH)
-    workers = choose_workers(engine, kind, task, n_boot * outcomes[1].seconds)
-    shown = progress if callable(progress) else None
-    if shown is not None:
-        shown(1, n_boot)
-    check_failures(outcomes, n_boot)
+    outcomes: dict[int, Outcome] = {}
+    workers = choose_workers(engine, kind, task, n_boot * first.seconds)
     with closing(workers.completed(task, range(2, n_boot + 1))) as found:  # type: ignore[type-var]
-        results: Iterable[tuple[int, Outcome]] = found
+        others: Iterable[tuple[int, Outcome]] = found
         if progress is None or progress is True:
-            results = with_progress(found, n_boot - 1, "refits")
-        for number, outcome in results:
+            others = with_progress(found, n_boot - 1, "refits")
+        for number, outcome in chain([(1, first)], others):
             outcomes[number] = outcome
-            if outcome.error is not None:
-                check_failures(outcomes, n_boot)
-            if shown is not None:
-                shown(len(outcomes), n_boot)
-    return dict(sorted(outcomes.items())), named(workers)
-
-
-def failures(outcomes: dict[int, Outcome]) -> list[str]:
-    """Return the messages of the replicates that failed, by their number."""
-    return [o.error for _, o in sorted(outcomes.items()) if o.error is not None]
+            check_failures(outcomes, n_boot)
+            if callable(progress):
+                progress(len(outcomes), n_boot)
+    return [outcomes[number] for number in sorted(outcomes)], named(workers)
 
 
 def check_failures(outcomes: dict[int, Outcome], n_boot: int) -> None:
     """Stop when too many refits failed: those that did not are no fair sample of all."""
-    failed = failures(outcomes)
+    failed = [o.error for _, o in sorted(outcomes.items()) if o.error is not None]
     if len(failed) > max(1, int(MOST_FAILURES * n_boot)):
         raise RefitError(
             f"{len(failed)} of {len(outcomes)} refits failed, more than {MOST_FAILURES:.0%} of the "

@@ -7,242 +7,219 @@ g_i = (1/(n−1)) Σ_{j≠i} M_ij the variance of D_a − D_b is
 
 what it would be if g vanished (the models cannot be told apart to first order). The first alone is near
 0 by chance then, and would let such a pair be told apart by noise.
+
+Few rows are summed exactly, by tiles. Many are seen through functions that the models share: features
+F of x, and the Stein operator of each model on the same functions of y, ξ^a: H^a ≈ (FFᵀ)∘(ξ^a ξ^aᵀ).
+With S^a = Fᵀξ^a the row sums are (F_i S^a)·ξ^a_i − ‖F_i‖²‖ξ^a_i‖²: two passes over the rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import combinations
-from typing import Any
+from functools import reduce
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from condgof._typing import FloatArray
-from condgof.engine import single_threaded_blas
-from condgof.kernels import CovariateKernel, ResponseKernel
-from condgof.methods._joint import Joint
-from condgof.methods._joint_stream import JointStream
-from condgof.methods._solve import Options
-from condgof.methods._stream import SUBSAMPLE
+from condgof.engine import Engine, single_threaded_blas
+from condgof.kernels import CellKernel, CovariateKernel, ResponseKernel
+from condgof.methods._joint import Joint, matrix_of
+from condgof.methods._options import Options
+from condgof.methods._solve import CAPS, CAPS_ABOVE, residual
 from condgof.null import Difference
 from condgof.sample import Seed, Use
 from condgof.stein import (
     ArrayWeights,
-    SteinOperator,
-    choose_shared,
-    joint_sweep,
-    shared_moments,
-    shared_sums,
+    CellEvidence,
+    Evidence,
+    Features,
+    Nystrom,
+    Panel,
+    Piece,
+    Plan,
+    Rows,
+    SteinEvidence,
+    check_overflow,
+    matmul,
+    reduce_over,
     sweep,
-    totals_of,
 )
 
-#: "auto" is exact up to this many rows.
-EXACT_ROWS = 5000
-#: Rows from which the low-rank solver takes the size of M, and its own residual.
-SQUARE_ROWS, PROBE = 1024, 400
+#: Relative residual that features of x reach unless asked otherwise, and above which a result says so.
+PRECISION, COARSE = 1e-4, 5e-3
+#: Rows that the sizes of H and M come from.
+SQUARE_ROWS = 1024
 #: Two matrices nearer to each other than this, relative to their size, are one and the same, if their
 #: row means (whose rounding is larger) are, too.
 SAME, SAME_SUMS = 1e-12, 1e-10
+#: Mean row means (K,); of the centred ones, products (K, K); of their difference g in each pair, Σg² and
+#: Σg³ (2, P), and Σ_{i≠j} g_i g_j M_ij (P,).
+Moments: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
 class Contrasts:
-    """Discrepancies of K models and the differences of all pairs.
+    """What a measure says of K models."""
 
-    Parameters
-    ----------
-    discrepancies : ndarray of shape (K,)
-        D of each model.
-    pairs : dict of (int, int) to Difference
-        D_a − D_b for a < b.
-    covariance : ndarray of shape (K, K)
-        Estimated covariance of the discrepancies.
-    solver : str
-        Which solver ran.
-    details : dict
-        Rank and residual of the low-rank solver.
-    """
-
+    #: D of each model, (K,).
     discrepancies: FloatArray
+    #: D_a − D_b for a < b.
     pairs: dict[tuple[int, int], Difference]
+    #: Estimated covariance of the discrepancies, (K, K).
     covariance: FloatArray
-    solver: str
+    #: Which solver ran, and what is special to it.
+    solver: str | None
     details: dict[str, Any]
 
 
 def contrast(
-    joint: Joint | JointStream,
-    kernel_x: CovariateKernel,
-    kernel_y: ResponseKernel,
-    options: Options,
-    seed: Seed,
+    joint: Joint, kernel_x: CovariateKernel, kernel_y: ResponseKernel, options: Options, seed: Seed
 ) -> Contrasts:
-    """Compute the discrepancies of all models and the differences of all pairs."""
-    if isinstance(joint, Joint) and chosen(options, joint.n) == "exact":
-        return _exact(joint, kernel_x, kernel_y, options)
-    return _lowrank(joint, kernel_x, kernel_y, options, seed)
+    """Compute the Stein discrepancies of all models and the differences of all pairs."""
+    kernels, details = (kernel_x, kernel_y), dict[str, Any]()
+    exact = joint.source is None and options.chosen(joint.n) == "exact"
+    if exact:
+        means, products, powers, forms = _exact(joint, *kernels, options)
+    else:
+        plan, details = _plan(joint, *kernels, options, seed)
+        means, products, powers, forms = _lowrank(plan, joint, options.engine)
+    squares, apart = _sizes(joint, *kernels, seed)
+    n, pairs = joint.n, dict[tuple[int, int], Difference]()
+    for k, (a, b) in enumerate(zip(*np.triu_indices(len(means), 1), strict=True)):
+        value, (total, cubes) = float(means[a] - means[b]), map(float, powers[:, k])
+        size = squares[a] + squares[b]
+        # Both: models may differ in a few rows that are not among those that `apart` comes from.
+        if apart[k] <= SAME**2 * size and total <= n * SAME_SUMS**2 * size:
+            pairs[int(a), int(b)] = Difference(0.0, 0.0)
+            continue
+        variance = max(4.0 * total, 2.0 * float(apart[k])) / (n * (n - 1.0))
+        # g of unit variance in the units of the variance that is used, times √n.
+        unit = (n * variance / 4.0) ** 1.5 * n**0.5
+        cross = (float(forms[k]) + 2.0 * cubes + value * total) / (n * (n - 1.0))
+        pairs[int(a), int(b)] = Difference(value, variance**0.5, cubes / n / unit, cross / unit)
+    solver = "exact" if exact else "lowrank"
+    return Contrasts(means, pairs, 4.0 * products / (n * (n - 1.0)), solver, details)
 
 
-def chosen(options: Options, n: int) -> str:
-    """Return the solver that runs: a fixed rule in n."""
-    if options.solver != "auto":
-        return options.solver
-    if options.rank is not None or options.tolerance is not None:
-        return "lowrank"
-    return "exact" if n <= EXACT_ROWS else "lowrank"
+def _powers(g: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return differences of centred row means g (K, b) for all pairs (P, b), products and powers."""
+    first, second = np.triu_indices(len(g), 1)
+    apart = g[first] - g[second]
+    return apart, g @ g.T, np.stack([(apart**2).sum(axis=1), (apart**3).sum(axis=1)])
 
 
 def _exact(
     joint: Joint, kernel_x: CovariateKernel, kernel_y: ResponseKernel, options: Options
-) -> Contrasts:
-    n, operators = joint.n, joint.operators(kernel_x, kernel_y)
-    sums = joint_sweep(operators, engine=options.engine, memory=options.memory)
-    g = sums.rows / (n - 1)
+) -> Moments:
+    n, count = joint.n, len(joint.names)
+    how: Any = {"engine": options.engine, "memory": options.memory}
+    matrices = [matrix_of(one, kernel_x, kernel_y) for one in joint.each]
+    g = np.stack([matmul(h, np.ones((n, 1)), **how)[:, 0] for h in matrices]) / (n - 1)
     means = g.mean(axis=1)
-    centred = g - means[:, None]
-    pairs = list(combinations(range(len(operators)), 2))
-    powers, forms = np.zeros((2, len(pairs))), np.zeros(len(pairs))
-    weights = np.column_stack([centred[a] - centred[b] for a, b in pairs]) if pairs else None
-    if weights is not None:
-        powers = np.stack([(weights**2).sum(axis=0), (weights**3).sum(axis=0)])
-        for a, operator in enumerate(operators):
-            of_a = [k for k, pair in enumerate(pairs) if a in pair]
-            form = sweep(
-                operator, ArrayWeights(weights[:, of_a]), engine=options.engine, memory=options.memory
-            )
-            forms[of_a] += np.where([pairs[k][0] == a for k in of_a], form.forms, -form.forms)
-    share = 1.0 / (n * (n - 1))
-    return _put_together(
-        n,
-        means,
-        centred @ centred.T,
-        powers,
-        forms,
-        share * sums.squares,
-        share * sums.apart,
-        ("exact", {}),
-    )
+    apart, products, powers = _powers(g - means[:, None])
+    first, second = np.triu_indices(count, 1)
+    forms = np.zeros(len(first))
+    for a, h in enumerate(matrices if count > 1 else ()):
+        forms += ((first == a) * 1.0 - (second == a)) * sweep(h, ArrayWeights(apart.T), **how).forms
+    return means, products, powers, forms
 
 
-def _lowrank(
-    joint: Joint | JointStream,
-    kernel_x: CovariateKernel,
-    kernel_y: ResponseKernel,
-    options: Options,
-    seed: Seed,
-) -> Contrasts:
-    n, some, engine = joint.n, joint.subsample, options.engine
-    rng = seed.stream(Use.LANDMARKS)
-    taken = np.arange(some.n)
-    if some.n > SUBSAMPLE:
-        taken = np.sort(rng.choice(some.n, SUBSAMPLE, replace=False))
+def _plan(
+    joint: Joint, kernel_x: CovariateKernel, kernel_y: ResponseKernel, options: Options, seed: Seed
+) -> tuple[Plan, dict[str, Any]]:
+    """Factor both kernels, each on its own, and return what a result says of it."""
+    wanted, cap = options.precision or PRECISION, (CAPS if joint.n <= 50_000 else CAPS_ABOVE)[0]
     # One BLAS thread: the last bits decide which pivots are drawn, and must not depend on cores.
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
-        features = choose_shared(
-            kernel_x,
-            kernel_y,
-            some.x[taken],
-            some.y[taken],
-            rng,
-            tolerance=options.tolerance or 1e-4,
-            cap=options.rank or (500 if n <= 50_000 else 300),
-        )
-    shape = (len(some.names), features.coordinates, 1)
-    rows = joint.rows()
-    sums, own = shared_sums(features, rows, lambda x: np.ones((len(x), 1)), shape, engine)
-    means = totals_of(sums, own)[:, 0] / (float(n) * (n - 1))
-    products, powers, forms = shared_moments(features, rows, sums[..., 0], means, engine)
-    few = np.sort(rng.choice(some.n, min(some.n, SQUARE_ROWS), replace=False))
-    kernel_rows = [
-        SteinOperator.of(some.x[few], some.y[few], s[few], kernel_x, kernel_y) for s in some.each
-    ]
-    squares = joint_sweep(kernel_rows, engine=engine.local, memory=options.memory)
-    share = 1.0 / (len(few) * (len(few) - 1))
-    details: dict[str, Any] = {
-        "rank": features.rank,
-        "residual": _residual(features, some, kernel_rows, few),
-    }
-    if features.capped:
+        rng = seed.stream(Use.LANDMARKS)
+        maker = Nystrom.on(kernel_x, joint.some[0].x, rng, precision=wanted, cap=cap)
+        evidence = shared_evidence(joint, kernel_y, options, seed)
+        plan = Plan(Features((maker,)), evidence, (Panel(slice(0, 1), slice(0, 1)),))
+        reached = max(residual(plan, one, kernel_x, kernel_y) for one in joint.some)
+    shape = (plan.features.width, evidence.blocks[-1].columns.stop)
+    details: dict[str, Any] = {"precision": reached, "landmarks": shape}
+    if reached > max(wanted, COARSE):
         details["notes"] = (
-            f"rank stopped at {features.rank}; the models are compared through fewer functions than the "
-            f"kernels have (relative residual {details['residual']:.1g}), the same for all of them "
-            "(raise rank=)",
+            f"the models were compared through {shape[0]} functions of x, the same for all of them, to "
+            f"a relative residual of {reached:.1g} (precision={wanted:g} was wanted)",
         )
-    return _put_together(
-        n,
-        means,
-        products,
-        powers,
-        forms,
-        share * squares.squares,
-        share * squares.apart,
-        ("lowrank", details),
-    )
+    return plan, details
 
 
-def _residual(features: Any, some: Joint, operators: list[SteinOperator], few: Any) -> float:
-    """Estimate ‖H − ΞΞᵀ‖_F / ‖H‖_F off the diagonal: the largest of all models."""
-    at, largest = few[:PROBE], 0.0
-    with single_threaded_blas():
-        tile = features.rows(some.x[at], some.y[at], some.scores[at])
-        values, gradients = features.compare(tile)
-        zeta = features.inverse @ values
-        bent = None if gradients is None else features.inverse @ gradients
-        for a, operator in enumerate(operators):
-            target, s = operator.block(slice(0, len(at)), slice(0, len(at))), tile.scores[:, a]
-            if bent is None:
-                rest = target - (zeta.T @ zeta) * (s @ s.T)
-            else:
-                xi = s.T[:, None, :] * zeta + bent
-                rest = target - np.einsum("crb,crd->bd", xi, xi)
-            np.fill_diagonal(target, 0.0)
-            np.fill_diagonal(rest, 0.0)
-            size = float(np.linalg.norm(target))
-            largest = max(largest, float(np.linalg.norm(rest)) / size if size else 0.0)
-    return largest
+def shared_evidence(joint: Joint, kernel_y: ResponseKernel, options: Options, seed: Seed) -> Evidence:
+    """Return functions of y for all models alike: scores of none of them choose the landmarks."""
+    if isinstance(kernel_y, CellKernel):
+        return CellEvidence((kernel_y,))
+    y, cap = joint.some[0].y, (CAPS if joint.n <= 50_000 else CAPS_ABOVE)[1]
+    rng, precision = seed.stream(Use.LANDMARKS, 2), (options.precision or PRECISION) / 10.0
+    return SteinEvidence.on((kernel_y,), y, np.zeros(y.shape), rng, precision=precision, cap=cap)[0]
 
 
-def _put_together(
-    n: int,
-    means: FloatArray,
-    products: FloatArray,
-    powers: FloatArray,
-    forms: FloatArray,
-    squares: FloatArray,
-    apart: FloatArray,
-    how: tuple[str, dict[str, Any]],
-) -> Contrasts:
-    """Make the differences.
+def seen(plan: Plan, piece: Piece, count: int) -> tuple[FloatArray, list[FloatArray], list[FloatArray]]:
+    """Return F (b, R) of a piece, and for each of `count` models ξ (b, q) and ‖ξ‖² (b, 1)."""
+    each = [plan.evidence.of(piece.y, s) for s in np.split(np.asarray(piece.scores), count, axis=1)]
+    return plan.features.of(piece.x), each, [np.square(xi).sum(axis=1, keepdims=True) for xi in each]
 
-    Parameters
-    ----------
-    n : int
-        Number of rows.
-    means, products : ndarrays of shape (K,), (K, K)
-        Mean row means, and sums of products of the centred ones.
-    powers, forms : ndarrays of shape (2, P), (P,)
-        Σ g² and Σ g³, and Σ_{i≠j} g_i g_j M_ij of each pair, g centred.
-    squares, apart : ndarrays of shape (K,), (P,)
-        Means over pairs of rows of H² and of M².
-    how : tuple
-        Solver and details.
-    """
-    pairs = {}
-    for k, (a, b) in enumerate(combinations(range(len(means)), 2)):
-        value, (total, cubes) = float(means[a] - means[b]), (float(power) for power in powers[:, k])
-        size = float(squares[a] + squares[b])
-        # Both: models may differ in a few rows that are not among those that `apart` comes from.
-        if apart[k] <= SAME**2 * size and total <= n * SAME_SUMS**2 * size:
-            pairs[a, b] = Difference(0.0, 0.0)
-            continue
-        variance = max(4.0 * total / (n * (n - 1.0)), 2.0 * float(apart[k]) / (n * (n - 1.0)))
-        # g of unit variance in the units of the variance that is used.
-        unit = (n * variance / 4.0) ** 1.5
-        cross = (float(forms[k]) + 2.0 * cubes + value * total) / (n * (n - 1.0))
-        root = float(np.sqrt(n))
-        pairs[a, b] = Difference(
-            value, float(np.sqrt(variance)), cubes / n / unit / root, cross / unit / root
-        )
-    covariance = 4.0 * products / (n * (n - 1.0))
-    return Contrasts(means, pairs, covariance, *how)
+
+def added(parts: Iterable[list[FloatArray]]) -> list[FloatArray]:
+    """Add lists of arrays up, in their order."""
+    return reduce(lambda one, other: [a + b for a, b in zip(one, other, strict=True)], parts)
+
+
+def sums_over(plan: Plan, rows: Rows, count: int, engine: Engine) -> list[FloatArray]:
+    """Return Σ_i F_i⊗ξ_i (K, R, q) and Σ_i F_i²‖ξ_i‖² (K, R) of each model."""
+
+    def task(piece: Piece) -> list[FloatArray]:
+        f, each, squares = seen(plan, piece, count)
+        sizes = np.square(f)
+        return [np.stack([f.T @ xi for xi in each]), np.concatenate([s.T @ sizes for s in squares])]
+
+    found = reduce_over(rows, engine, task, added)
+    check_overflow(*found)
+    return found
+
+
+def _lowrank(plan: Plan, joint: Joint, engine: Engine) -> Moments:
+    n, count, rows = float(joint.n), len(joint.names), joint.rows()
+    first, second = np.triu_indices(count, 1)
+    sums, own = sums_over(plan, rows, count, engine)
+    means = (np.square(sums).sum(axis=(1, 2)) - own.sum(axis=1)) / (n * (n - 1.0))
+
+    def task(piece: Piece) -> list[FloatArray]:
+        f, each, squares = seen(plan, piece, count)
+        norms = np.square(f).sum(axis=1) * np.concatenate(squares, axis=1).T
+        whole = np.stack([((f @ s) * xi).sum(axis=1) for s, xi in zip(sums, each, strict=True)])
+        apart, products, powers = _powers((whole - norms) / (n - 1.0) - means[:, None])
+        weighted = np.zeros((len(first), 2, *sums.shape[1:]))
+        for k, g in enumerate(apart):
+            weighted[k] = [(f * g[:, None]).T @ each[a] for a in (first[k], second[k])]
+        own = (np.square(apart) * (norms[first] - norms[second])).sum(axis=1)
+        return [products, powers, weighted, own]
+
+    products, powers, weighted, own = reduce_over(rows, engine, task, added)
+    check_overflow(products, weighted)
+    squares = np.square(weighted).sum(axis=(2, 3))
+    return means, products, powers, squares[:, 0] - squares[:, 1] - own
+
+
+def _sizes(
+    joint: Joint, kernel_x: CovariateKernel, kernel_y: ResponseKernel, seed: Seed
+) -> tuple[FloatArray, FloatArray]:
+    """Return means over pairs of (some) rows of (H^a)² (K,) and of (H^a − H^b)² (P,)."""
+    some, whole = joint.some, slice(None)
+    if some[0].n > SQUARE_ROWS:
+        few = seed.stream(Use.LANDMARKS, 3).choice(some[0].n, SQUARE_ROWS, replace=False)
+        some = tuple(one.take(np.sort(few)) for one in some)
+    with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
+        each = [matrix_of(one, kernel_x, kernel_y).block(whole, whole) for one in some]
+        for h in each:
+            np.fill_diagonal(h, 0.0)
+        squares = np.array([np.vdot(h, h) for h in each])
+        # Not from products of sums: near models differ by less than what those would round off.
+        pairs = zip(*np.triu_indices(len(each), 1), strict=True)
+        apart = np.array([np.square(each[a] - each[b]).sum() for a, b in pairs])
+    check_overflow(squares, apart)
+    share = 1.0 / (some[0].n * (some[0].n - 1.0))
+    return share * squares, share * apart

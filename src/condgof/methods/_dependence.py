@@ -11,9 +11,8 @@ import numpy as np
 from condgof._typing import IntArray
 from condgof.engine import Engine
 from condgof.errors import InputError
-from condgof.methods._autocorrelation import FEW, auto_length, look, stretches_of
-from condgof.methods._prepare import Scored, split, train_size
-from condgof.methods._stream import Stream
+from condgof.methods._autocorrelation import FEW, LONG, auto_length, look, stretches_of
+from condgof.methods._rows import Scored, Stream
 from condgof.null import Dependence
 from condgof.sample import Sample, read_groups
 
@@ -23,17 +22,11 @@ INDEPENDENT = Dependence()
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """What a user said of how rows depend on each other, checked.
+    """What a user said of how rows depend on each other, checked."""
 
-    Parameters
-    ----------
-    dependence : int, "auto" or None
-        Block length.
-    groups : array_like, str or None
-        Group of each row.
-    """
-
+    #: Block length.
     dependence: int | str | None = None
+    #: Group of each row.
     groups: Any = None
 
     @classmethod
@@ -47,10 +40,10 @@ class Asked:
                 "groups that are independent of each other: pass one of the two. For time series of "
                 "several subjects, pass the subjects as groups=."
             )
-        if null != "wild":
+        if null not in ("auto", "wild"):
             raise InputError(
-                f"dependence= and groups= need null='wild', got {null!r}: the other nulls take rows "
-                "as independent."
+                f"dependence= and groups= need null='auto' or 'wild', got {null!r}: other nulls take "
+                "rows as independent."
             )
         if dependence is None:
             return cls(None, groups)
@@ -75,25 +68,14 @@ def _length(dependence: Any) -> int:
 def dependence_of(
     asked: Asked, scored: Scored | Stream, data: Any, engine: Engine, n_boot: int
 ) -> Dependence:
-    """Find how rows depend on each other; warn where they seem to, and nothing was said.
-
-    Parameters
-    ----------
-    asked : Asked
-        What the user said.
-    scored : Scored or Stream
-        The sample.
-    data : array, frame or Source
-        What the user passed as x, in which a column may name the groups.
-    engine : Engine
-        Where the work runs.
-    n_boot : int
-        Number of draws.
-    """
+    """Find how rows depend on each other; warn where they seem to, and nothing was said."""
     n = scored.n if isinstance(scored, Scored) else scored.source.n
     if asked.dependence == "auto":
-        length = auto_length(stretches_of(scored, engine), n)
-        return Dependence(length, notes=(f"block length {length} chosen by dependence='auto'",))
+        length = auto_length(stretches_of(scored, engine, LONG), n)
+        chosen = f"block length {length} chosen by dependence='auto'"
+        if n < FEW * length:
+            chosen += f": n = {n:,} rows are fewer than {FEW} such blocks, and hardly ever reject"
+        return Dependence(length, notes=(chosen,))
     if asked.dependence is None and asked.groups is None:
         return Dependence(notes=look(stretches_of(scored, engine)))
     sample = scored.sample if isinstance(scored, Scored) else None
@@ -160,13 +142,6 @@ def split_dependent(
 
     Of a time series these are the first, and a block after them is not used at all; of groups, whole
     ones at random, as many as fit.
-
-    Returns
-    -------
-    train : ndarray of int
-        Rows to train on, sorted.
-    left_out : ndarray of int
-        Those that are not tested: with the rows between, where there are such.
     """
     size = train_size(n, train_fraction, most)
     if rows.codes is None:
@@ -193,3 +168,26 @@ def _fitting(sizes: IntArray, room: int, rng: np.random.Generator) -> list[int]:
             chosen.append(int(group))
             room -= int(sizes[group])
     return chosen or [int(np.argmin(sizes))]
+
+
+def train_size(n: int, train_fraction: float, most: int) -> int:
+    """Check the share of rows to train on, and return their number."""
+    number = isinstance(train_fraction, (int, float, np.floating))
+    if isinstance(train_fraction, bool) or not number or not 0 < train_fraction < 1:
+        raise InputError(f"train_fraction must be a number between 0 and 1, got {train_fraction!r}.")
+    size = min(round(train_fraction * n), most)
+    if size < 5 or n - size < 5:
+        raise InputError(
+            f"train_fraction = {train_fraction} leaves {size} of {n} rows to train on and {n - size} "
+            "to test on; both need at least 5. Change train_fraction, or pass locations='random'."
+        )
+    return size
+
+
+def split(
+    n: int, train_fraction: float, most: int, rng: np.random.Generator
+) -> tuple[IntArray, IntArray]:
+    """Split n rows at random into a training part and a test part; see `train_size`."""
+    size = train_size(n, train_fraction, most)
+    order = rng.permutation(n)
+    return np.sort(order[:size]), np.sort(order[size:])

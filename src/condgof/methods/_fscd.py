@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from condgof._typing import FloatArray
-from condgof.engine import Engine
-from condgof.errors import InputError
-from condgof.kernels import (
-    CellKernel,
-    CovariateKernel,
-    FiniteLocations,
-    Gaussian,
-    Kernel,
-    Radial,
-    ResponseKernel,
-)
-from condgof.methods._dependence import split_dependent, split_rows
-from condgof.methods._optimize import Training, optimize_locations
-from condgof.methods._prepare import Scored, Units, check_count, check_reg, train_size
-from condgof.methods._random import gaussian_locations, row_locations
-from condgof.methods._solve import Options, prepare, solve
-from condgof.methods._stream import Stream
-from condgof.methods._test import make_result
+from condgof.kernels import FiniteLocations, Gaussian, Kernel, Radial
+from condgof.methods._dependence import split_dependent, split_rows, train_size
+from condgof.methods._optimize import optimize_locations
+from condgof.methods._options import Options, check_count, check_reg, prepare
+from condgof.methods._random import gaussian_locations, kind_of, row_locations
+from condgof.methods._rows import Scored, Stream, Units
+from condgof.methods._solve import make_result, solve
 from condgof.result import GofResult
 from condgof.sample import RngLike, Seed, Use
 from condgof.stein import DEFAULT_MEMORY
 
-#: The training part takes at most this many rows: the optimiser holds all of its pairs.
+#: The training part takes at most this many rows: starts are chosen by all of its pairs.
 MAX_TRAIN = 2000
 
 
@@ -48,10 +34,9 @@ def fscd(
     scale_x: str = "none",
     standardize: str = "none",
     solver: str = "auto",
-    null: str = "wild",
+    null: str = "auto",
     n_boot: int = 1000,
-    rank: int | None = None,
-    tolerance: float | None = None,
+    precision: float | None = None,
     dependence: Any = None,
     groups: Any = None,
     missing: str = "refuse",
@@ -92,9 +77,9 @@ def fscd(
     kernel_x, kernel_y : Kernel
         Kernels on x and y. "optimize" moves bandwidths given as ``"median"`` (between 0.4 and 3 times
         the median) and leaves numbers alone.
-    scale_x, standardize, solver, null, n_boot, rank, tolerance
+    scale_x, standardize, solver, null, n_boot, precision, missing, rng, engine, memory
         As in `kcsd`.
-    dependence, groups, missing, rng, engine, memory
+    dependence, groups
         As in `kcsd`. With `dependence`, "optimize" trains on the first rows and tests on those that
         follow, a block later; with `groups` it trains on whole groups.
 
@@ -120,50 +105,56 @@ def fscd(
         solver=solver,
         null=null,
         n_boot=n_boot,
-        rank=rank,
-        tolerance=tolerance,
+        precision=precision,
         engine=engine,
         memory=memory,
         dependence=dependence,
         groups=groups,
         missing=missing,
     )
-    count, reg = check_count(n_locations, "n_locations"), check_reg(reg)
+    count, reg, kind = check_count(n_locations, "n_locations"), check_reg(reg), kind_of(locations)
     seed = Seed.of(rng)
     scored = prepare(model, x, y, Units(scale_x, standardize), options, seed)
     options = options.for_rows(scored, x)
-    if isinstance(locations, str) and locations == "optimize":
+    details: dict[str, Any] = {}
+    if kind == "optimize":
         part, scored, options = _split_off(scored, train_fraction, seed, options)
-        chosen = _optimized(part, kernel_x, kernel_y, count, reg, seed, options.engine)
+        ready_x, ready_y = part.kernels(kernel_x, kernel_y, seed)
+        free_y = isinstance(ready_y, Radial) and getattr(kernel_y, "bandwidth", None) == "median"
+        places, ready_y, before, after = optimize_locations(
+            part, (ready_x, ready_y), free_y, count, reg, options.engine
+        )
+        sigmas = [f.kernel.sigma for f in places.kernel.factors if isinstance(f.kernel, Radial)]
+        details = {
+            "criterion_before": before,
+            "criterion_after": after,
+            "n_train": part.n,
+            "bandwidth_x": sigmas[0] if len(sigmas) == 1 else tuple(sigmas),
+            **({"bandwidth_y": ready_y.sigma} if isinstance(ready_y, Radial) else {}),
+        }
     else:
         ready_x, ready_y = scored.subsample.kernels(kernel_x, kernel_y, seed)
-        points = _points(scored.subsample, ready_x, locations, count, seed)
-        chosen = Chosen(points, ready_x, ready_y, {})
-    finite = FiniteLocations(chosen.kernel_x, chosen.locations)
-    places = scored.subsample.to_user(chosen.locations)
-    labels = scored.subsample.sample.labels(places)
+        rows, draw = scored.subsample, row_locations if ready_x.compares_levels else gaussian_locations
+        if kind == "random":
+            points = draw(rows.x, count, seed.stream(Use.LOCATIONS))
+        else:
+            points = rows.from_user(rows.sample.locations(locations, "locations"))
+        places = FiniteLocations(ready_x, points)
+    rows = scored.subsample
+    shown = rows.to_user(places.locations)
+    labels = rows.sample.labels(shown)
     return make_result(
         "fscd",
         scored,
-        solve(scored, finite, chosen.kernel_y, options, seed),
+        solve(scored, places, ready_y, options, seed),
         seed=seed,
-        kernel_x=chosen.kernel_x,
-        kernel_y=chosen.kernel_y,
-        locations=places,
-        details={**chosen.details, **({"location_labels": labels} if labels else {})},
-        share=1.0 / scored.subsample.sample.d_y,
+        kernel_x=places.kernel,
+        kernel_y=ready_y,
+        locations=shown,
+        details={**details, **({"location_labels": labels} if labels else {})},
+        share=1.0 / rows.sample.d_y,
         dependence=options.rows,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Chosen:
-    """Locations (in the kernel's units) with the kernels that go with them."""
-
-    locations: FloatArray
-    kernel_x: CovariateKernel
-    kernel_y: ResponseKernel
-    details: dict[str, Any]
 
 
 def _split_off(
@@ -173,69 +164,11 @@ def _split_off(
     rng = seed.stream(Use.SPLIT)
     if isinstance(scored, Scored):
         train, test = split_rows(options.rows, scored.n, train_fraction, MAX_TRAIN, rng)
-        return scored.take(train), scored.take(test), replace(options, rows=options.rows.take(test))
+        held_out = replace(scored.take(test), some=scored.some)
+        return scored.take(train), held_out, replace(options, rows=options.rows.take(test))
     if not options.rows.independent:
         train, left_out = split_dependent(options.rows, scored.n, train_fraction, MAX_TRAIN, rng)
         return scored.at(train, options.engine), scored.without(left_out), options
     size = train_size(scored.n, train_fraction, MAX_TRAIN)
     part, rows = scored.train(size, rng, options.engine)
     return part, scored.without(rows), options
-
-
-def _points(
-    scored: Scored, kernel_x: CovariateKernel, locations: Any, count: int, seed: Seed
-) -> FloatArray:
-    """Return the random or given locations, in the kernel's units."""
-    if not isinstance(locations, str):
-        return scored.sample.locations(locations, "locations") / scored.scales
-    if locations != "random":
-        raise InputError(
-            f"locations must be 'optimize', 'random' or an array (J, d_x), got {locations!r}."
-        )
-    draw = row_locations if kernel_x.compares_levels else gaussian_locations
-    return draw(scored.x, count, seed.stream(Use.LOCATIONS))
-
-
-def _optimized(
-    part: Scored,
-    kernel_x: Kernel,
-    kernel_y: Kernel,
-    count: int,
-    reg: float,
-    seed: Seed,
-    engine: Engine,
-) -> Chosen:
-    """Optimise locations and bandwidths on the training part."""
-    ready_x, ready_y = part.kernels(kernel_x, kernel_y, seed)
-    # Centred, because the gradient multiplies coordinates; levels are compared, not multiplied.
-    centre = np.zeros(part.x.shape[1])
-    for factor in ready_x.factors:
-        if isinstance(factor.kernel, Radial):
-            centre[factor.indices()] = np.median(part.x[:, factor.indices()], axis=0)
-    training = Training(
-        x=part.x - centre,
-        y=part.y,
-        scores=_centred(part, ready_y) if isinstance(ready_y, CellKernel) else part.scores,
-        kernel_x=ready_x,
-        kernel_y=ready_y,
-        free_x=ready_x.asked_for_median,
-        free_y=isinstance(ready_y, Radial) and getattr(kernel_y, "bandwidth", None) == "median",
-        move=not ready_x.compares_levels,
-        reg=reg,
-    )
-    best = optimize_locations(training, count, engine)
-    sigmas = [f.kernel.sigma for f in best.kernel_x.factors if isinstance(f.kernel, Radial)]
-    details = {
-        "criterion_before": best.before,
-        "criterion_after": best.after,
-        "n_train": part.sample.n,
-        "bandwidth_x": sigmas[0] if len(sigmas) == 1 else tuple(sigmas),
-    }
-    if isinstance(best.kernel_y, Radial):
-        details["bandwidth_y"] = best.kernel_y.sigma
-    return Chosen(best.locations + centre, best.kernel_x, best.kernel_y, details)
-
-
-def _centred(part: Scored, kernel: CellKernel) -> FloatArray:
-    """Return the centred features of a discrete y."""
-    return kernel.features(np.asarray(part.scores))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from condgof.kernels import Gaussian, Kernel
-from condgof.methods._prepare import Units
-from condgof.methods._solve import Options, prepare, solve
-from condgof.methods._test import make_result
+from condgof.methods._options import Options, prepare
+from condgof.methods._rows import Units
+from condgof.methods._solve import make_result, solve
 from condgof.result import GofResult
 from condgof.sample import RngLike, Seed
 from condgof.stein import DEFAULT_MEMORY
@@ -23,10 +23,9 @@ def kcsd(
     scale_x: str = "none",
     standardize: str = "none",
     solver: str = "auto",
-    null: str = "wild",
+    null: str = "auto",
     n_boot: int = 1000,
-    rank: int | None = None,
-    tolerance: float | None = None,
+    precision: float | None = None,
     dependence: Any = None,
     groups: Any = None,
     missing: str = "refuse",
@@ -72,30 +71,33 @@ def kcsd(
         Kernels on x and y, with a number or ``"median"`` as the bandwidth. On a discrete y:
         `Categorical` for classes, `Ordinal` (or a radial kernel of steps) for ordered ones, a radial
         kernel for counts; the default stands for the first that fits.
-    scale_x : {"none", "std"}
-        Whether to divide each numeric column of x by its standard deviation first. Bandwidths are in
-        these units.
+    scale_x : {"none", "std", "ranks"}
+        How numeric columns of x are compared: as they are (the paper), in standard deviations, or by
+        normal
+        scores of their ranks. Bandwidths are in these units.
     standardize : {"none", "auto", "cdf", "marginals", "mean_std"}
         What y is standardised by, given x, before the kernel compares it: nothing (the paper), normal
         scores Φ⁻¹(F(y|x)) of the model's CDF, of its marginal CDFs, its location and scale, or the
         best of these that the model offers. The bandwidth of y is then in those units.
     solver : {"auto", "exact", "lowrank"}
-        "exact" costs n_boot·n² operations and sweeps the matrix in tiles, never building it;
-        "lowrank" factors it and is linear in n; "auto" is exact while n_boot·n² is at most 2.5e10
-        (n = 5,000 for 1,000 draws).
-    null : {"wild", "multinomial", "spectral", "model"}
-        Random signs (the default: it keeps its level in small samples), the paper's multinomial
-        bootstrap, which rejects too often when n is small, or the limit Σ λ_j(χ²_j − 1) from the
-        spectrum of the low-rank factor, which also stands in for signs above 100,000 rows. With a
-        discrete y, "wild" draws y anew from the model up to 2,500 rows, which is exact in samples of any
-        size, and "model" always does; the result says which ran.
+        "exact" costs n_boot·n² operations and sweeps the matrix in tiles, never building it; "lowrank"
+        factors each side of it, k by landmarks in x and h by landmarks in y, and is linear in n; "auto"
+        is
+        exact while n_boot·n² is at most 2.5e10 (n = 5,000 for 1,000 draws).
+    null : {"auto", "wild", "multinomial", "spectral", "model"}
+        Random signs ("wild": it keeps its level in small samples), the paper's multinomial bootstrap,
+        which
+        rejects too often when n is small, or the limit Σ λ_j(χ²_j − 1). Above 4,096 rows the low-rank
+        solver gives signs to at most 2,048 blocks of rows. A discrete y is drawn anew from the model
+        ("model"), which is exact in samples of any size. "auto" is "model" where y is discrete, and
+        "wild"
+        otherwise; the result says which ran.
     n_boot : int
         Number of draws of the null distribution.
-    rank : int, optional
-        Largest rank of the low-rank solver (1,000, or 500 above 50,000 rows). A rank too small for
-        the tolerance is noted in the result; the level holds for any rank, power may be lost.
-    tolerance : float, optional
-        Relative residual of the factor to reach (2e-4; 1e-3 above 5,000 rows, 2e-3 above 50,000).
+    precision : float, optional
+        Relative residual of the kernels that the low-rank solver is to reach (1e-3, with at most 400
+        functions
+        of x); ``details["precision"]`` is what was reached. The level holds for any, power may be lost.
     dependence : int or "auto", optional
         For rows that are ordered in time: a block length. Each draw cuts the rows into blocks, of random
         lengths with this mean, and gives one sign to each; the statistic stays as it is. Choose some
@@ -134,8 +136,7 @@ def kcsd(
         solver=solver,
         null=null,
         n_boot=n_boot,
-        rank=rank,
-        tolerance=tolerance,
+        precision=precision,
         engine=engine,
         memory=memory,
         dependence=dependence,

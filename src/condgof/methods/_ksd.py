@@ -1,19 +1,38 @@
-"""KSD, the unconditional ancestor of KCSD (paper, Section 2.1)."""
+"""KSD and FSSD, the ancestors of KCSD and FSCD for a density without x (paper, Section 2)."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
-from condgof.kernels import CovariateKernel, Gaussian, Kernel, resolve_y
-from condgof.methods._lazy import lay_out
-from condgof.methods._prepare import Scored
-from condgof.methods._solve import Options, solve
-from condgof.methods._stream import Stream, check_source_call, in_memory
-from condgof.methods._test import make_result
+import numpy as np
+
+from condgof._typing import FloatArray
+from condgof.engine import Engine, single_threaded_blas
+from condgof.errors import UnsupportedModelError
+from condgof.kernels import CovariateKernel, Gaussian, Kernel, Radial, resolve_y
+from condgof.methods._dependence import split_rows
+from condgof.methods._draw import draw
+from condgof.methods._optimize import LOG_RANGE, climb
+from condgof.methods._options import Options, check_count, check_reg
+from condgof.methods._random import gaussian_locations, kind_of
+from condgof.methods._rows import Scored, Stream, check_source_call, in_memory, lay_out, refuse_source
+from condgof.methods._solve import Solution, make_result, solve
 from condgof.result import GofResult
-from condgof.sample import ArraySource, RngLike, Sample, Seed, Source, is_lazy
-from condgof.stein import DEFAULT_MEMORY
+from condgof.sample import ArraySource, RngLike, Sample, Seed, Source, Use, is_lazy
+from condgof.stein import (
+    DEFAULT_MEMORY,
+    Features,
+    Functions,
+    Ones,
+    Panel,
+    Plan,
+    SteinEvidence,
+    finite_set_gradient,
+)
+
+#: FSSD: climbs, and the most rows of the training part.
+STARTS, MAX_TRAIN = 3, 20000
 
 
 def ksd(
@@ -22,10 +41,9 @@ def ksd(
     *,
     kernel_y: Kernel = Gaussian("median"),
     solver: str = "auto",
-    null: str = "wild",
+    null: str = "auto",
     n_boot: int = 1000,
-    rank: int | None = None,
-    tolerance: float | None = None,
+    precision: float | None = None,
     dependence: Any = None,
     groups: Any = None,
     missing: str = "refuse",
@@ -44,7 +62,7 @@ def ksd(
         alone, will do.
     y : array_like or frame of shape (n,) or (n, d_y), or Source
         The sample; the x columns of a source are not read.
-    kernel_y, solver, null, n_boot, rank, tolerance, dependence, groups, rng, engine, memory
+    kernel_y, solver, null, n_boot, precision, dependence, groups, rng, engine, memory
         As in `kcsd`; `groups` may name a column of y. For the draws of a Markov chain, pass
         `dependence`.
     missing : {"refuse", "drop"}
@@ -65,8 +83,7 @@ def ksd(
         solver=solver,
         null=null,
         n_boot=n_boot,
-        rank=rank,
-        tolerance=tolerance,
+        precision=precision,
         engine=engine,
         memory=memory,
         dependence=dependence,
@@ -79,24 +96,145 @@ def ksd(
         model, y, _ = lay_out(model, None, y)
     if isinstance(y, (Source, ArraySource)):
         y = replace(y, x_names=()) if isinstance(y, Source) else y
-        small = options.chosen(y.n) == "exact"
         check_source_call(y, None, options.solver, missing)
+        small = options.chosen(y.n) == "exact"
         scored = in_memory(model, y)[1] if small else Stream.of(model, y, seed, options.engine)
     else:
-        scored = Scored.of(model, Sample.unconditional(y, missing=missing))
-    options = options.for_rows(scored, y)
-    rows = scored.subsample
-    if rows.cells is not None:
-        ready = rows.kernel_on_y(kernel_y, seed)
-    else:
-        ready = resolve_y(kernel_y, rows.y if rows.by == "cdf" else rows.sample.y, seed)
+        sample = Sample.unconditional(y, missing=missing)
+        many = options.chosen(sample.n) == "lowrank"
+        scored = Scored.of(model, sample, seed=seed if many else None)
+    options, rows = options.for_rows(scored, y), scored.subsample
+    ready = rows.kernel_on_y(kernel_y, seed)
     solution = solve(scored, CovariateKernel(()), ready, options, seed)
     return make_result(
-        "ksd",
+        "ksd", scored, solution, seed=seed, kernel_x=None, kernel_y=ready, dependence=options.rows
+    )
+
+
+def fssd(
+    model: Any,
+    y: Any,
+    *,
+    locations: Any = "optimize",
+    n_locations: int = 5,
+    train_fraction: float = 0.3,
+    reg: float = 0.0,
+    kernel_y: Kernel = Gaussian("median"),
+    null: str = "auto",
+    n_boot: int = 1000,
+    dependence: Any = None,
+    groups: Any = None,
+    missing: str = "refuse",
+    rng: RngLike = None,
+    engine: Any = None,
+) -> GofResult:
+    """Test an unconditional density model at a finite set of locations in y, in linear time.
+
+    The statistic is n times the U-statistic (1/(n(n−1))) Σ_{i≠j} τ(y_i)·τ(y_j), where τ(y) holds
+    s(y) l(y, v_j) + ∇_y l(y, v_j) for all locations v_j, over √(d_y J).
+
+    Parameters
+    ----------
+    model : law, model or anything `as_model` takes
+        The model, which gets x = None.
+    y : array_like or frame of shape (n,) or (n, d_y)
+        The sample.
+    locations : "optimize", "random", or array_like of shape (J, d_y)
+        As in `fscd`, but points of y.
+    n_locations, train_fraction, reg, kernel_y, null, n_boot, dependence, groups, missing, rng, engine
+        As in `fscd` and `ksd`; the training part takes at most 20,000 rows.
+
+    Returns
+    -------
+    GofResult
+
+    Examples
+    --------
+    >>> import numpy as np, condgof as cg
+    >>> y = np.random.default_rng(0).standard_t(3, size=1000)
+    >>> cg.fssd(cg.models.Normal(mean=0.0, std=1.0), y, rng=1).reject()
+    True
+    """
+    refuse_source("fssd", None, y)
+    kind = kind_of(locations)
+    options = Options.of(
+        solver="auto",
+        null=null,
+        n_boot=n_boot,
+        engine=engine,
+        memory=DEFAULT_MEMORY,
+        dependence=dependence,
+        groups=groups,
+    )
+    count, reg, seed = check_count(n_locations, "n_locations"), check_reg(reg), Seed.of(rng)
+    scored = Scored.of(model, Sample.unconditional(y, missing=missing))
+    if scored.cells is not None or scored.reparametrized is not None or scored.by != "none":
+        # Its scores are those of what y was turned into, and locations are points of y.
+        seen = "cells of a discrete y" if scored.cells is not None else scored.reparametrized
+        raise UnsupportedModelError(
+            "fssd compares y itself with locations, and this model is compared as "
+            f"{seen or 'normal scores, because it has no score'}. Use ksd."
+        )
+    options = options.for_rows(scored, y)
+    details: dict[str, Any] = {}
+    if kind == "optimize":
+        rows = options.rows
+        train, test = split_rows(rows, scored.n, train_fraction, MAX_TRAIN, seed.stream(Use.SPLIT))
+        part, scored = scored.take(train), scored.take(test)
+        options = replace(options, rows=rows.take(test))
+        ready = resolve_y(kernel_y, part.y, seed)
+        free = getattr(kernel_y, "bandwidth", None) == "median"
+        points, ready, details = _optimized(part, ready, free, count, reg, seed, options.engine)
+    else:
+        ready = resolve_y(kernel_y, scored.y, seed)
+        if kind == "random":
+            points = gaussian_locations(scored.y, count, seed.stream(Use.LOCATIONS))
+        else:
+            points = Sample.of(scored.y, scored.y, to_test=False).locations(locations, "locations")
+    # τ is evidence as it stands, and the only function of x is the constant.
+    evidence = SteinEvidence(scored.sample.d_y, (Functions(ready, points, np.eye(len(points))),))
+    plan = Plan(Features((Ones(),)), evidence, (Panel(slice(0, 1), slice(0, 1)),))
+    with np.errstate(over="ignore", invalid="ignore"):  # overflow is checked for, and said
+        ran = draw(plan, scored, options, seed)
+    draws = ran.drawn.draws[0] / (scored.n - 1)
+    return make_result(
+        "fssd",
         scored,
-        solution,
+        Solution(float(ran.drawn.statistics[0]), draws, "exact", ran.null, ran.details),
         seed=seed,
         kernel_x=None,
         kernel_y=ready,
+        locations=points,
+        details=details,
+        share=1.0 / points.size,
         dependence=options.rows,
     )
+
+
+def _optimized(
+    part: Scored, kernel: Radial, free: bool, count: int, reg: float, seed: Seed, engine: Engine
+) -> tuple[FloatArray, Radial, dict[str, Any]]:
+    """Maximise the power criterion over locations and bandwidth on the training part."""
+    centre = np.median(part.y, axis=0)
+    y = (part.y - centre) / kernel.sigma  # unit scale for the optimiser
+    scores, unit = part.scores * kernel.sigma, kernel.with_bandwidth(1.0)
+    size = count * y.shape[1]
+
+    def criterion(flat: FloatArray) -> tuple[float, FloatArray]:
+        points = flat[:size].reshape(count, -1)
+        at = unit.with_bandwidth(float(np.exp(flat[size]))) if free else unit
+        value, by_points, by_log = finite_set_gradient(y, scores, at, points, reg * kernel.sigma**2)
+        return value, np.append(by_points, [by_log] * free)
+
+    box = list(zip(y.min(axis=0), y.max(axis=0), strict=True)) * count + [LOG_RANGE] * free
+    rng = seed.stream(Use.STARTS)
+    starts = [np.append(gaussian_locations(y, count, rng), [0.0] * free) for _ in range(STARTS)]
+    # On this machine even where there is a cluster: a few climbs are too little work to send.
+    with single_threaded_blas():
+        ends = list(engine.local.map(lambda start: climb(criterion, start, box), starts))
+    end, before, after = max(ends, key=lambda found: found[2])
+    points = end[:size].reshape(count, -1) * kernel.sigma + centre
+    if free:
+        kernel = kernel.with_bandwidth(kernel.sigma * float(np.exp(end[size])))
+    details = {"criterion_before": before, "criterion_after": after, "n_train": part.n}
+    return points, kernel, {**details, "bandwidth_y": kernel.sigma}

@@ -7,21 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from condgof._typing import FloatArray, IntArray
+from condgof._typing import FloatArray
 from condgof.engine import Engine, as_engine
 from condgof.errors import ShapeError
-from condgof.kernels import (
-    CovariateKernel,
-    Gaussian,
-    Gram,
-    Kernel,
-    OnColumns,
-    Radial,
-    resolve_x,
-    resolve_y,
-)
+from condgof.kernels import CovariateKernel, Gaussian, Gram, Kernel, OnColumns, resolve_x, resolve_y
 from condgof.laws import as_model, drawn
-from condgof.methods._stream import read_sample, refuse_source
+from condgof.methods._rows import read_sample, refuse_source
 from condgof.null import check_n_boot, permutation_weights, pvalue, settle_ties
 from condgof.result import GofResult
 from condgof.sample import RngLike, Seed, Use
@@ -73,20 +64,12 @@ def mmd(
     kernel_x, kernel_y : Kernel
         Kernels on x and y, with a number or ``"median"`` as the bandwidth: the median distance in the
         two halves together. No derivative is taken, so that Laplace may serve on y too.
-    scale_x : {"none", "std"}
-        Whether to divide each numeric column of x by its standard deviation first.
+    scale_x : {"none", "std", "ranks"}
+        How numeric columns of x are compared, as in `kcsd`.
     n_boot : int
         Number of permutations.
-    missing : {"refuse", "drop", "level"}
-        What to do about missing values: refuse them, leave their rows out, or make "missing" a level of
-        the column of x. The result says how many there were.
-    rng : int, numpy.random.Generator or None
-        Where randomness comes from: the split, the model's samples and the permutations. The same rng
-        gives the same result on any number of threads.
-    engine : None, int or dask.distributed.Client
-        Number of threads; None takes all cores.
-    memory : int
-        Bytes that tiles of the kernel matrix, which is never built, may take.
+    missing, rng, engine, memory
+        As in `kcsd`; the split, the model's samples and the permutations are random.
 
     Returns
     -------
@@ -108,26 +91,30 @@ def mmd(
     n_boot, memory, threads = check_n_boot(n_boot), check_memory(memory), as_engine(engine)
     seed = Seed.of(rng)
     law, sample = read_sample(as_model(model), x, y, missing)
-    scales = sample.scales(scale_x)
-    first, second = halves(sample.n, seed)
+    units, n = sample.units(scale_x), sample.n
+    if n < 4:
+        raise ShapeError(f"mmd splits the rows in halves of at least 2, so it needs 4 rows, got {n}.")
+    order, n1 = seed.stream(Use.SPLIT).permutation(n), (n + 1) // 2
+    first, second = np.sort(order[:n1]), np.sort(order[n1:])
     sample = numbered(law, sample)
     of_model = drawn(law.take(second), sample.d_y, seed.stream(Use.MODEL_SAMPLE))
-    pooled_x = (sample.x / scales)[np.concatenate([first, second])]
+    pooled_x = units.apply(sample.x)[np.concatenate([first, second])]
     pooled_y = np.concatenate([sample.y[first], of_model])
     ready_y = resolve_y(kernel_y, pooled_y, seed, stein=False)
     ready_x = resolve_x(kernel_x, pooled_x, sample.x_columns, seed)
-    gram = product_gram(pooled_x, pooled_y, ready_x, ready_y)
-    values, rounding = permuted_mmd2(gram, len(first), n_boot, seed, threads, memory)
-    size = 0.5 * sample.n
-    statistic = size * float(values[0])
-    draws = settle_ties(statistic, size * values[1:], size * rounding)
+    of_y = OnColumns(ready_y, tuple(range(sample.d_x, sample.d_x + sample.d_y)))
+    product = CovariateKernel((*ready_x.factors, of_y))
+    gram = Gram.of(product, np.concatenate([pooled_x, pooled_y], axis=1))
+    values, rounding = permuted_mmd2(gram, n1, n_boot, seed, threads, memory)
+    statistic = 0.5 * n * float(values[0])
+    draws = settle_ties(statistic, 0.5 * n * values[1:], 0.5 * n * rounding)
     notes = (*sample.notes(), *law.notes)
-    details = {"n1": len(first), "n2": len(second), "mmd2": float(values[0])}
+    details = {"n1": n1, "n2": n - n1, "mmd2": float(values[0])}
     return GofResult(
         statistic=statistic,
         pvalue=pvalue(statistic, draws),
         method="mmd",
-        n=sample.n,
+        n=n,
         null_distribution=draws,
         null="permutation",
         kernel_x=ready_x.shown(sample.d_x),
@@ -137,47 +124,16 @@ def mmd(
     )
 
 
-def halves(n: int, seed: Seed) -> tuple[IntArray, IntArray]:
-    """Split n rows at random into halves; the first has one more where n is odd."""
-    if n < 4:
-        raise ShapeError(f"mmd splits the rows in halves of at least 2, so it needs 4 rows, got {n}.")
-    order = seed.stream(Use.SPLIT).permutation(n)
-    size = (n + 1) // 2
-    return np.sort(order[:size]), np.sort(order[size:])
-
-
-def product_gram(x: FloatArray, y: FloatArray, kernel_x: CovariateKernel, kernel_y: Radial) -> Gram:
-    """Return the matrix of k(x, x')·l(y, y') for rows x (n, d_x) and y (n, d_y)."""
-    of_y = OnColumns(kernel_y, tuple(range(x.shape[1], x.shape[1] + y.shape[1])))
-    return Gram.of(CovariateKernel((*kernel_x.factors, of_y)), np.concatenate([x, y], axis=1))
-
-
 def permuted_mmd2(
     gram: Gram, n1: int, n_boot: int, seed: Seed, engine: Engine, memory: int
 ) -> tuple[FloatArray, float]:
-    """Unbiased MMD² of the first n₁ rows against the others, as they are and permuted, in one sweep.
+    """Return MMD² of the first n₁ rows against the others, as they are and permuted, and its rounding.
 
     With S₁, S₂ and C the off-diagonal sums of the matrix within and between the groups, it is
     A·S₁ + B·S₂ − 2c·C, A = 1/(n₁(n₁−1)), B = 1/(n₂(n₂−1)), c = 1/(n₁n₂). No permutation changes
     S = S₁ + S₂ + 2C, and for γ = (AB − c²)/(A + B + 2c) what is left, (A−γ)·S₁ + (B−γ)·S₂ − 2(c+γ)·C,
     is a quadratic form: its weights are (A + c)/√(A + B + 2c) in the first group and
     −(B + c)/√(A + B + 2c) in the second.
-
-    Parameters
-    ----------
-    gram : Gram
-        The kernel matrix, (n, n).
-    n1 : int
-        Rows of the first group.
-    n_boot, seed, engine, memory
-        As in `mmd`.
-
-    Returns
-    -------
-    values : ndarray of shape (n_boot + 1,)
-        MMD² of the groups as they are, then of the permutations.
-    rounding : float
-        How far apart rounding may put two that are equal.
     """
     n2 = gram.n - n1
     a, b, c = 1.0 / (n1 * (n1 - 1)), 1.0 / (n2 * (n2 - 1)), 1.0 / (n1 * n2)

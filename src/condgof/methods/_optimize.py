@@ -7,132 +7,67 @@ criterion, and starts at rows of the data where the criterion of a single locati
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from condgof._typing import FloatArray, IntArray
+from condgof._typing import FloatArray
 from condgof.engine import Engine, single_threaded_blas
-from condgof.kernels import CellKernel, CovariateKernel, OnColumns, Radial, ResponseKernel
-from condgof.methods._climb import climb, log_range
-from condgof.stein import CentredTerms, PairwiseTerms, criterion_gradient, criterion_of_means
+from condgof.kernels import CellKernel, CovariateKernel, FiniteLocations, Radial, ResponseKernel
+from condgof.methods._rows import Scored
+from condgof.stein import PairwiseTerms, criterion_gradient, criterion_of_means
 
+Kernels: TypeAlias = tuple[CovariateKernel, ResponseKernel]
 #: Starts take the best rows of which no two are closer than this many bandwidths.
 SPACINGS = (0.0, 0.5, 1.0)
-
-
-@dataclass(frozen=True, eq=False)
-class Training:
-    """The training part, and what may move.
-
-    Parameters
-    ----------
-    x, y, scores : ndarrays of shape (n, d_x), (n, d_y), (n, d_y)
-        The sample, x as the kernel sees it; for a discrete y, its centred features as scores.
-    kernel_x, kernel_y : CovariateKernel, ResponseKernel
-        Kernels at the median heuristic (or at the user's fixed bandwidths).
-    free_x : tuple of bool
-        For each factor of k, whether its bandwidth may move.
-    free_y : bool
-        Whether the bandwidth of l may move.
-    move : bool
-        Whether locations may move; where x has categories they stay on rows of the data.
-    reg : float
-        Added to σ̂_V in the criterion.
-    """
-
-    x: FloatArray
-    y: FloatArray
-    scores: FloatArray
-    kernel_x: CovariateKernel
-    kernel_y: ResponseKernel
-    free_x: tuple[bool, ...]
-    free_y: bool
-    move: bool = True
-    reg: float = 0.0
-
-    def terms(self, *, climbing: bool) -> PairwiseTerms | CentredTerms:
-        """Return the y-side of all pairs.
-
-        The climb is in single precision, twice as fast, in units that leave room for large scores.
-        """
-        if isinstance(self.kernel_y, CellKernel):
-            return CentredTerms.of(self.scores, single=climbing)
-        if not climbing:
-            return PairwiseTerms.of(self.y, self.scores)
-        unit = self.kernel_y.sigma
-        single = float(np.abs(self.scores).max()) * unit < 1e6
-        return PairwiseTerms.of(self.y, self.scores, unit=unit, single=single)
-
-
-@dataclass(frozen=True, eq=False)
-class Optimum:
-    """Where an optimisation ended, and the criterion there and where it began."""
-
-    locations: FloatArray
-    kernel_x: CovariateKernel
-    kernel_y: ResponseKernel
-    before: float
-    after: float
-
-
-def optimize_locations(training: Training, count: int, engine: Engine) -> Optimum:
-    """Maximise the power criterion from several starts and return the best end.
-
-    Parameters
-    ----------
-    training : Training
-        The training part.
-    count : int
-        How many locations.
-    engine : Engine
-        Starts run in parallel.
-    """
-    with single_threaded_blas():
-        return _optimize(training, count, engine)
-
-
-def _optimize(training: Training, count: int, engine: Engine) -> Optimum:
-    # The criterion of where the climb began and ended is then computed in double precision.
-    terms = training.terms(climbing=True)
-    ranking = row_criteria(training, terms)
-
-    def from_rows(rows: IntArray) -> Optimum:
-        return _climb_from(training, terms, training.x[rows])
-
-    starts = {tuple(spaced_rows(training, ranking, count, s)): None for s in SPACINGS}
-    # Below some size the steps are too small for threads, which would wait for each other.
-    most = 1 if len(training.x) < 1000 else None
-    # On this machine even where there is a cluster: three climbs share the pairs of the training part.
-    ends = list(engine.local.map(from_rows, [np.array(rows) for rows in starts], most=most))
-    number = max(range(len(ends)), key=lambda i: ends[i].after)
-    best, start = ends[number], training.x[np.array(list(starts)[number])]
-    exact = training.terms(climbing=False)
-    d_y, reg = training.y.shape[1], training.reg
-
-    def criterion(v: FloatArray, kernel_x: CovariateKernel, kernel_y: ResponseKernel) -> float:
-        return criterion_gradient(training.x, exact, d_y, v, kernel_x, kernel_y, reg).value
-
-    before = criterion(start, training.kernel_x, training.kernel_y)
-    return replace(best, before=before, after=criterion(best.locations, best.kernel_x, best.kernel_y))
+#: Log-bandwidths stay within 0.4 and 3 times the median heuristic: smaller ones overfit.
+LOG_RANGE = (float(np.log(0.4)), float(np.log(3.0)))
+MAX_ITERATIONS = 15
 
 
 @np.errstate(over="ignore", invalid="ignore")  # overflow is checked for, and said
-def row_criteria(training: Training, terms: PairwiseTerms | CentredTerms) -> FloatArray:
-    """Criterion of each single training row as a location, (n,)."""
-    features = training.kernel_x(training.x, training.x)
-    thin = features.astype(terms.products.dtype, copy=False)
-    h = np.empty_like(terms.products)
-    terms.h(cast(Any, training.kernel_y), thin[:, :1], h)  # of the kind that the terms are of
-    share = 1.0 / (training.y.shape[1] * (len(training.x) - 1))
-    return criterion_of_means(share * features * (h @ thin), training.reg * terms.unit**2)
+def optimize_locations(
+    part: Scored, kernels: Kernels, free_y: bool, count: int, reg: float, engine: Engine
+) -> tuple[FiniteLocations, ResponseKernel, float, float]:
+    """Maximise the power criterion on a training part; return the end, its values before and after."""
+    n, d_y, (kernel_x, kernel_y) = part.n, part.sample.d_y, kernels
+    with single_threaded_blas():
+        terms = _terms(part, kernel_y, single=True)
+        near, h = kernel_x(part.x, part.x), np.empty_like(terms.products)
+        thin = near.astype(h.dtype, copy=False)
+        terms.h(kernel_y, thin[:, :1], h)
+        ranking = criterion_of_means(near * (h @ thin) / (d_y * (n - 1)), reg * terms.unit**2)
+        chosen = {tuple(spaced_rows(near, ranking, count, spacing)): None for spacing in SPACINGS}
+        starts = [part.x[list(rows)] for rows in chosen]
+
+        def ascend(start: FloatArray) -> tuple[FloatArray, CovariateKernel, ResponseKernel, float]:
+            return _ascend(part, terms, start, kernels, free_y, reg)
+
+        # Below some size steps are too small for threads. Never on a cluster: climbs share the pairs.
+        ends = list(engine.local.map(ascend, starts, most=1 if n < 1000 else None))
+        start, (v, ready_x, ready_y, _) = max(
+            zip(starts, ends, strict=True), key=lambda pair: pair[1][-1]
+        )
+        exact = _terms(part, kernel_y, single=False)
+        before, *_ = criterion_gradient(part.x, exact, d_y, start, kernel_x, kernel_y, reg)
+        after, *_ = criterion_gradient(part.x, exact, d_y, v, ready_x, ready_y, reg)
+        return FiniteLocations(ready_x, v), ready_y, before, after
 
 
-def spaced_rows(training: Training, ranking: FloatArray, count: int, spacing: float) -> list[int]:
-    """Return the highest-ranked rows no two of which are closer than `spacing` bandwidths."""
+def _terms(part: Scored, kernel: ResponseKernel, single: bool) -> PairwiseTerms:
+    """Return the y-side of all pairs; in single precision only where large scores have room in it."""
+    if isinstance(kernel, CellKernel):
+        return PairwiseTerms.of_features(kernel.features(np.asarray(part.scores)))
+    single &= float(np.abs(part.scores).max()) * kernel.sigma < 1e6
+    return PairwiseTerms.of(part.y, part.scores, unit=kernel.sigma, single=single)
+
+
+def spaced_rows(near: FloatArray, ranking: FloatArray, count: int, spacing: float) -> list[int]:
+    """Return the highest-ranked rows no two of which are within `spacing` bandwidths, given k (n, n)."""
     order = np.argsort(-ranking, kind="stable")
-    near = float(np.exp(-0.5 * spacing**2))  # what a Gaussian kernel has at that distance
+    limit = float(np.exp(-0.5 * spacing**2))  # what a Gaussian kernel has at that distance
     chosen: list[int] = []
     taken = np.zeros(len(order), dtype=bool)
     for _ in range(count):
@@ -140,58 +75,84 @@ def spaced_rows(training: Training, ranking: FloatArray, count: int, spacing: fl
         best = int(left[0] if len(left) else order[len(chosen) % len(order)])
         chosen.append(best)
         # With a margin for rounding, so that equal rows never count as two places.
-        taken |= training.kernel_x(training.x, training.x[[best]])[:, 0] >= near * (1 - 1e-9)
+        taken |= near[:, best] >= limit * (1 - 1e-9)
         taken[best] = True
     return chosen
 
 
-def _with_bandwidths(training: Training, logs: FloatArray) -> CovariateKernel:
-    """Return k with its free bandwidths multiplied by exp(logs)."""
-    steps = iter(logs)
-    factors = []
-    for factor, free in zip(training.kernel_x.factors, training.free_x, strict=True):
-        kernel = factor.kernel
-        if free and isinstance(kernel, Radial):
-            kernel = kernel.with_bandwidth(kernel.sigma * float(np.exp(next(steps))))
-        factors.append(OnColumns(kernel, factor.columns, factor.labels))
-    return CovariateKernel(tuple(factors), training.free_x)
-
-
-def _climb_from(training: Training, terms: PairwiseTerms | CentredTerms, start: FloatArray) -> Optimum:
-    """Climb from one set of locations.
+def _ascend(
+    part: Scored, terms: PairwiseTerms, start: FloatArray, kernels: Kernels, free_y: bool, reg: float
+) -> tuple[FloatArray, CovariateKernel, ResponseKernel, float]:
+    """Climb from one set of locations (J, d_x); where x has categories they stay on rows of the data.
 
     The optimiser sees a flat vector: locations in units of the median bandwidth of their columns, and
     log-bandwidths relative to the median, so that all entries move on about the same scale.
     """
-    units = np.zeros(start.shape[1])
-    if training.move:
-        for factor in training.kernel_x.factors:
-            if isinstance(factor.kernel, Radial):
-                units[factor.indices()] = factor.kernel.sigma
-    moving = units > 0
-    units = units[moving]
-    size, free = len(start) * len(units), np.array(training.free_x, dtype=bool)
-    work = np.empty_like(terms.products)
+    kernel_x, units = kernels[0], np.zeros(part.x.shape[1])
+    for factor in kernel_x.factors:
+        if isinstance(factor.kernel, Radial) and not kernel_x.compares_levels:
+            units[factor.indices()] = factor.kernel.sigma
+    moving, free = units > 0, np.array(kernel_x.asked_for_median, dtype=bool)
+    units, centre = units[moving], np.median(part.x[:, moving], axis=0)
+    size, count, work = len(start) * len(units), int(free.sum()), np.empty_like(terms.products)
 
     def unpack(flat: FloatArray) -> tuple[FloatArray, CovariateKernel, ResponseKernel]:
-        locations = start.copy()
-        locations[:, moving] = flat[:size].reshape(len(start), -1) * units
-        logs, kernel_y = flat[size:], training.kernel_y
-        if training.free_y and isinstance(kernel_y, Radial):
-            logs, last = logs[:-1], float(logs[-1])
-            kernel_y = kernel_y.with_bandwidth(kernel_y.sigma * float(np.exp(last)))
-        return locations, _with_bandwidths(training, logs), kernel_y
+        locations, logs = start.copy(), np.zeros(len(free))
+        locations[:, moving] = flat[:size].reshape(len(start), -1) * units + centre
+        logs[free] = flat[size : size + count]
+        pairs = zip(kernel_x.factors, logs, strict=True)
+        factors = tuple(replace(one, kernel=_widened(one.kernel, log)) for one, log in pairs)
+        kernel_y = _widened(kernels[1], flat[-1]) if free_y else kernels[1]
+        return locations, replace(kernel_x, factors=factors), kernel_y
 
     def criterion(flat: FloatArray) -> tuple[float, FloatArray]:
-        d_y = training.y.shape[1]
-        found = criterion_gradient(training.x, terms, d_y, *unpack(flat), training.reg, work)
-        by_v = (found.locations[:, moving] * units).ravel()
-        by_y = [found.log_bandwidth_y] if training.free_y else []
-        return found.value, np.concatenate([by_v, found.log_bandwidths_x[free], by_y])
+        found = criterion_gradient(part.x, terms, part.sample.d_y, *unpack(flat), reg, work)
+        value, by_v, by_x, by_y = found
+        return value, np.concatenate([(by_v[:, moving] * units).ravel(), by_x[free], [by_y] * free_y])
 
-    near = training.x[:, moving] / units
+    near = (part.x[:, moving] - centre) / units
     box = list(zip(near.min(axis=0), near.max(axis=0), strict=True)) * len(start)
-    bandwidths = int(free.sum()) + training.free_y
-    flat = np.concatenate([(start[:, moving] / units).ravel(), np.zeros(bandwidths)])
-    end, before, after = climb(criterion, flat, box + [log_range()] * bandwidths)
-    return Optimum(*unpack(end), before, after)
+    flat = np.append((start[:, moving] - centre) / units, np.zeros(count + free_y))
+    end, _, after = climb(criterion, flat, box + [LOG_RANGE] * (count + free_y))
+    return *unpack(end), after
+
+
+def _widened(kernel: Any, log: float) -> Any:
+    """Multiply the bandwidth of a kernel, where it has one."""
+    factor = float(np.exp(log))
+    return kernel.with_bandwidth(factor * kernel.sigma) if isinstance(kernel, Radial) else kernel
+
+
+def climb(
+    function: Callable[[FloatArray], tuple[float, FloatArray]],
+    start: FloatArray,
+    bounds: list[tuple[float, float]],
+) -> tuple[FloatArray, float, float]:
+    """Maximise a function (d,) → value and gradient in a box; return the end, values before and after.
+
+    Examples
+    --------
+    >>> climb(lambda v: (-float(v @ v), -2 * v), np.ones(2), [(0.5, 2.0)] * 2)
+    (array([0.5, 0.5]), -2.0, -0.5)
+    """
+    low, high = np.array(bounds).reshape(-1, 2).T
+    start = np.clip(start, low, high)
+    before, _ = function(start)
+    if not len(start):
+        return start, before, before
+    from scipy.optimize import minimize
+
+    def negative(v: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = function(v)
+        return -value, -gradient
+
+    found = minimize(
+        negative,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"maxiter": MAX_ITERATIONS, "ftol": 1e-6},
+    )
+    after = -float(found.fun)
+    return (found.x, before, after) if after >= before else (start, before, before)

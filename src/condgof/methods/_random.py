@@ -1,33 +1,26 @@
-"""Random test locations."""
+"""Test locations: what a user asked for, and random ones."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from condgof._typing import FloatArray
+from condgof.errors import InputError
+
+
+def kind_of(locations: Any) -> str:
+    """Return "optimize", "random" or "given"; other words are refused."""
+    if not isinstance(locations, str):
+        return "given"
+    if locations not in ("optimize", "random"):
+        raise InputError(f"locations must be 'optimize', 'random' or an array, got {locations!r}.")
+    return locations
 
 
 def gaussian_locations(points: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
-    """Draw locations from a Gaussian fitted to the points by maximum likelihood.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n, d)
-        The data.
-    count : int
-        How many locations.
-    rng : numpy.random.Generator
-        Draws them.
-
-    Returns
-    -------
-    ndarray of shape (count, d)
-
-    Examples
-    --------
-    >>> gaussian_locations(np.eye(3), 2, np.random.default_rng(0)).shape
-    (2, 3)
-    """
+    """Draw locations (count, d) from a Gaussian fitted to the points (n, d) by maximum likelihood."""
     mean = points.mean(axis=0)
     centred = points - mean
     variances, axes = np.linalg.eigh(centred.T @ centred / len(points))
@@ -39,5 +32,4 @@ def gaussian_locations(points: FloatArray, count: int, rng: np.random.Generator)
 
 def row_locations(points: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
     """Draw locations among the points themselves, without replacement where there are enough."""
-    chosen = rng.choice(len(points), count, replace=count > len(points))
-    return np.array(points[chosen])
+    return np.array(points[rng.choice(len(points), count, replace=count > len(points))])

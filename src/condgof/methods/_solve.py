@@ -1,174 +1,49 @@
-"""Choosing and running a solver: exact sums over tiles, or a low-rank factor that is linear in n."""
+"""The tests of one pair of kernels: their sum, its null distribution, and the result."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-from condgof._typing import FloatArray, IntArray
-from condgof.engine import Engine, as_engine, single_threaded_blas
-from condgof.errors import InputError
-from condgof.kernels import CovariateKernel, FiniteLocations, ResponseKernel
-from condgof.laws import Law, ModelLike, as_model
-from condgof.methods._dependence import INDEPENDENT, Asked, dependence_of
-from condgof.methods._lazy import lay_out
-from condgof.methods._prepare import Scored, Units, check_count
-from condgof.methods._redraw import law_is_known, redraw
-from condgof.methods._source_rows import rows_named
-from condgof.methods._stream import SUBSAMPLE, Stream, check_source_call, in_memory, read_sample
-from condgof.null import NULLS, Dependence, check_null, spectral_draws
+from condgof._typing import FloatArray
+from condgof.engine import single_threaded_blas
+from condgof.kernels import CellKernel, CovariateKernel, FiniteLocations, Radial, ResponseKernel
+from condgof.methods._dependence import INDEPENDENT
+from condgof.methods._draw import MILDER, Ran, draw, milder, refuse_redraw
+from condgof.methods._options import Options
+from condgof.methods._rows import Scored, Stream
+from condgof.null import Dependence, pvalue, settle_ties
+from condgof.result import GofResult
 from condgof.sample import Seed, Use
 from condgof.stein import (
-    Landmarks,
+    CellEvidence,
+    Features,
+    Given,
+    Nystrom,
+    Panel,
+    Plan,
+    SteinEvidence,
     SteinOperator,
-    check_memory,
-    choose_landmarks,
-    forms,
-    moments,
     sweep,
 )
 
-
-class Drawn(Protocol):
-    """What a test found, with the null that ran."""
-
-    @property
-    def null(self) -> str:
-        """As a result calls it."""
-        ...
-
-
-T = TypeVar("T", bound=Drawn)
-SOLVERS = ("auto", "exact", "lowrank")
-#: "auto" is exact up to this many multiplications, n²·m: half a second on two cores.
-EXACT_WORK = 2.5e10
-#: Above this many rows the null of the low-rank solver comes from the spectrum.
-SPECTRAL_ROWS = 100_000
-#: Said where rows depend on each other and the null is that of y drawn anew.
-MILDER = (
-    "of two p-values, by signs that groups or blocks share and by drawing y anew from the model, the "
-    "larger one counts: here the latter"
-)
-
-
-@dataclass(frozen=True, eq=False)
-class Options:
-    """How to solve, checked.
-
-    Parameters
-    ----------
-    solver, null : str
-        As asked for.
-    n_boot : int
-        Number of draws.
-    rank, tolerance : int or None, float or None
-        Cap and target of the low-rank solver; None for rules in n.
-    engine : Engine
-        Where the work runs.
-    memory : int
-        Budget of the exact solver, in bytes.
-    asked : Asked
-        What was said of how rows depend on each other.
-    rows : Dependence
-        How they do; known once the sample is (`for_rows`).
-    missing : str
-        What to do about missing values.
-    """
-
-    solver: str
-    null: str
-    n_boot: int
-    rank: int | None
-    tolerance: float | None
-    engine: Engine
-    memory: int
-    asked: Asked
-    rows: Dependence = INDEPENDENT
-    missing: str = "refuse"
-
-    @classmethod
-    def of(
-        cls,
-        *,
-        solver: Any,
-        null: Any,
-        n_boot: Any,
-        rank: Any = None,
-        tolerance: Any = None,
-        engine: Any = None,
-        memory: Any = None,
-        dependence: Any = None,
-        groups: Any = None,
-        missing: str = "refuse",
-    ) -> Options:
-        """Check what a user passed."""
-        if not isinstance(solver, str) or solver not in SOLVERS:
-            raise InputError(f"solver must be one of {', '.join(map(repr, SOLVERS))}, got {solver!r}.")
-        check_null(null, n_boot)
-        if null == "spectral" and solver == "exact":
-            raise InputError("null='spectral' needs solver='lowrank' (or 'auto').")
-        if tolerance is not None and not (isinstance(tolerance, (int, float)) and 0 < tolerance < 1):
-            raise InputError(f"tolerance must be between 0 and 1, got {tolerance!r}.")
-        return cls(
-            solver,
-            null,
-            int(n_boot),
-            None if rank is None else check_count(rank, "rank"),
-            tolerance,
-            as_engine(engine),
-            check_memory(memory),
-            Asked.of(dependence, groups, null),
-            missing=missing,
-        )
-
-    def for_rows(self, scored: Scored | Stream, data: Any) -> Options:
-        """Find out how the rows of a sample depend on each other; `data` may have a column of groups."""
-        found = dependence_of(self.asked, scored, data, self.engine, self.n_boot)
-        return replace(self, rows=found)
-
-    def with_groups(self, groups: IntArray) -> Options:
-        """Return the same for other rows, which come in these groups."""
-        return replace(self, asked=replace(self.asked, groups=groups))
-
-    def chosen(self, n: int) -> str:
-        """Return the solver that runs: a fixed rule in n and the number of draws."""
-        if self.solver != "auto":
-            return self.solver
-        if self.null == "spectral" or self.rank is not None or self.tolerance is not None:
-            return "lowrank"
-        return "exact" if float(n) * n * self.n_boot <= EXACT_WORK else "lowrank"
-
-    def rank_cap(self, n: int) -> int:
-        """Return the largest rank: what a pass over many rows can afford is less."""
-        return self.rank or (1000 if n <= 50_000 else 500)
-
-    def target(self, n: int) -> float:
-        """Return the relative residual to reach."""
-        return self.tolerance or (2e-4 if n <= 5000 else 1e-3 if n <= 50_000 else 2e-3)
-
-
-def prepare(model: Any, x: Any, y: Any, units: Units, options: Options, seed: Seed) -> Scored | Stream:
-    """Check and score a sample: arrays or a small source in memory, a large one as a stream."""
-    return prepare_with_model(model, x, y, units, options, seed)[1]
-
-
-def prepare_with_model(
-    model: Any, x: Any, y: Any, units: Units, options: Options, seed: Seed
-) -> tuple[Law, Scored] | tuple[ModelLike, Stream]:
-    """Do the same, and return the law of rows in memory, or the model of a stream."""
-    model, x, y = lay_out(model, x, y)
-    model = as_model(model)
-    if not check_source_call(x, y, options.solver, options.missing):
-        law, sample = read_sample(model, x, y, options.missing)
-        with rows_named(sample.kept if sample.left_out else None):
-            return law, Scored.of(law, sample, units)
-    if options.chosen(x.n) == "exact":
-        return in_memory(model, x, units)
-    stream = Stream.of(model, x, seed, options.engine, units)
-    return stream.model, stream
+#: Relative residual that features reach unless asked otherwise, up to 50,000 rows and above.
+PRECISION, PRECISION_ABOVE = 2e-4, 1e-3
+#: Wider plans are turned to the directions that hold all but a share of the size of FᵀF and ξᵀξ.
+WIDEST, TAIL = 8192, 1e-3
+#: The largest numbers of landmarks in x and in y, up to 50,000 rows and above.
+CAPS, CAPS_ABOVE = (400, 120), (250, 80)
+#: A discrete y of few rows is summed exactly: a residual that is rounding, and as many landmarks as
+#: rows.
+EXACT, EXACT_ROWS = 1e-12, 2500
+#: A sum that is as near as this to the exact one is called exact.
+NEAR = 1e-6
+#: A draw nearer to the statistic than this share of it is a tie.
+TIE = 1e-11
+#: Rows whose pairs tell what residual was reached.
+PROBE = 400
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,11 +54,12 @@ class Solution:
     draws: FloatArray
     solver: str
     null: str
-    details: dict[str, Any]
+    details: dict[str, Any] = field(default_factory=dict)
 
     def rank(self, n: int) -> float:
         """Return which share of the draws is at least as large as the statistic of n rows."""
-        return float(np.mean(self.draws >= self.total / (n - 1)))
+        statistic = self.total / (n - 1)
+        return float(np.mean(settle_ties(statistic, self.draws, TIE * abs(statistic)) >= statistic))
 
 
 def solve(
@@ -193,121 +69,146 @@ def solve(
     options: Options,
     seed: Seed,
 ) -> Solution:
-    """Sum over the Stein matrix of a sample and draw from the null distribution.
-
-    Parameters
-    ----------
-    scored : Scored or Stream
-        The sample with its scores, in memory or in files.
-    kernel_x, kernel_y : CovariateKernel or FiniteLocations, ResponseKernel
-        Kernels that are ready.
-    options : Options
-        How.
-    seed : Seed
-        The source of randomness.
-    """
-
-    def test(how: Options) -> Solution:
-        return _solve(scored, kernel_x, kernel_y, how, seed)
-
-    return larger_pvalue(test, options, scored, lambda found: found.rank(scored.n))
-
-
-def larger_pvalue(
-    test: Callable[[Options], T], options: Options, scored: Scored | Stream, pvalue: Callable[[T], float]
-) -> T:
-    """Run a test; for rows of a discrete y that depend on each other twice, and return the milder one.
-
-    Signs of groups or blocks see no more than the residuals that are there, and those of a model that is
-    nearly certain, and right, are tiny and point one way: alone they would reject it. Against drawing y
-    anew, row by row, such residuals are what was to be expected; but that does not see the dependence.
-    The larger of both p-values keeps its level where either does.
-    """
-    found = test(options)
-    if options.rows.independent:
-        return found
-    alone = replace(options, rows=INDEPENDENT)
-    if not law_is_known(scored, options.null, options.chosen(scored.n), INDEPENDENT):
-        return found
-    again = test(alone)
-    # Where drawing anew was too much work, signs of single rows ran, which say nothing here.
-    return max(found, again, key=pvalue) if again.null == NULLS["model"] else found
-
-
-def _solve(
-    scored: Scored | Stream,
-    kernel_x: CovariateKernel | FiniteLocations,
-    kernel_y: ResponseKernel,
-    options: Options,
-    seed: Seed,
-) -> Solution:
-    n = scored.n
-    if law_is_known(scored, options.null, options.chosen(n), options.rows) and isinstance(
-        scored, Scored
-    ):
-        found = redraw(scored, kernel_x, kernel_y, options.null, options.n_boot, seed, options.engine)
-        if found is not None:
-            return Solution(found[0], found[1] / (n - 1), "exact", NULLS["model"], {"null": "model"})
-    if isinstance(scored, Scored) and options.chosen(n) == "exact":
+    """Sum over the Stein matrix of a sample and draw from the null distribution."""
+    exact = isinstance(scored, Scored) and options.chosen(scored.n) == "exact"
+    if exact and isinstance(scored, Scored) and isinstance(kernel_y, Radial):
+        if options.null == "model":
+            refuse_redraw()
         keep = options.memory // 8  # of the budget, what tiles leave
-        weights = options.rows.weights(options.null, n, options.n_boot, seed, keep)
+        weights = options.rows.weights(options.null, scored.n, options.n_boot, seed, keep)
         operator = scored.operator(kernel_x, kernel_y)
         sums = sweep(operator, weights, engine=options.engine, memory=options.memory)
-        draws = weights.factor * sums.forms
-        return Solution(sums.total, draws, "exact", options.rows.named(options.null), {})
-    return _solve_lowrank(scored, kernel_x, kernel_y, options, seed)
+        return Solution(
+            sums.total, weights.factor * sums.forms, "exact", options.rows.named(options.null)
+        )
+    plan, details = plan_of(scored, kernel_x, kernel_y, options, seed)
+    found = _solution(draw(plan, scored, options, seed), scored.n, details)
+    again = milder(options, scored, plan)
+    if again is None:
+        return found
+    other = _solution(draw(plan, scored, again, seed), scored.n, details)
+    return max(found, other, key=lambda one: one.rank(scored.n))
 
 
-def _solve_lowrank(
+def _solution(ran: Ran, n: int, details: dict[str, Any]) -> Solution:
+    draws = ran.drawn.draws[0] / (n - 1)
+    solver = "exact" if details["precision"] <= NEAR else "lowrank"
+    return Solution(float(ran.drawn.statistics[0]), draws, solver, ran.null, {**details, **ran.details})
+
+
+def plan_of(
     scored: Scored | Stream,
     kernel_x: CovariateKernel | FiniteLocations,
     kernel_y: ResponseKernel,
     options: Options,
     seed: Seed,
-) -> Solution:
-    n = scored.n
-    rows = scored.subsample
-    landmarks = find_landmarks(
-        rows, kernel_x, kernel_y, seed, cap=options.rank_cap(n), tolerance=options.target(n)
-    )
-    details: dict[str, Any] = {"rank": landmarks.rank, "residual": landmarks.residual}
-    if landmarks.capped:
-        details["notes"] = (
-            f"rank stopped at {landmarks.rank} with a relative residual of {landmarks.residual:.1g}: "
-            "the level holds, some power may be lost (raise rank=)",
-        )
-    null = options.null
-    if null == "wild" and n > SPECTRAL_ROWS and options.rows.independent:  # else the limit is another
-        null = "spectral"
-    details["null"] = null
-    if null == "spectral":
-        found = moments(landmarks, scored.rows(), options.engine)
-        draws = spectral_draws(found.eigenvalues, options.n_boot, seed)
-        return Solution(found.total, draws, "lowrank", NULLS[null], details)
-    last = n if isinstance(scored, Scored) else scored.source.n
-    weights = options.rows.weights(null, last, options.n_boot, seed)
-    sums = forms(landmarks, scored.rows(), weights, options.engine)
-    factor = weights.factor * (last - 1) / (n - 1)  # rows left out make the sample smaller
-    return Solution(sums.total, factor * sums.forms, "lowrank", options.rows.named(null), details)
-
-
-def find_landmarks(
-    scored: Scored,
-    kernel_x: CovariateKernel | FiniteLocations,
-    kernel_y: ResponseKernel,
-    seed: Seed,
-    *,
-    cap: int,
-    tolerance: float,
-) -> Landmarks:
-    """Choose landmarks among at most `SUBSAMPLE` rows, drawn at random."""
-    rng = seed.stream(Use.LANDMARKS)
-    n = scored.sample.n
-    rows = np.arange(n)
-    if n > SUBSAMPLE:
-        rows = np.sort(rng.choice(n, SUBSAMPLE, replace=False))
-    x, y, scores = scored.x[rows], scored.y[rows], scored.scores[rows]
+) -> tuple[Plan, dict[str, Any]]:
+    """Factor both kernels, each on its own, and return the plan with what a result says of it."""
+    rows, n = scored.subsample, scored.n
+    caps = CAPS if n <= 50_000 else CAPS_ABOVE
+    precision = options.precision or (PRECISION if n <= 50_000 else PRECISION_ABOVE)
+    small = isinstance(kernel_y, CellKernel) and n <= EXACT_ROWS and options.precision is None
     # One BLAS thread: the last bits decide which pivots are drawn, and must not depend on cores.
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
-        operator = SteinOperator.of(x, y, scores, kernel_x, kernel_y)
-        return choose_landmarks(operator, rng, tolerance=tolerance, cap=cap)
+        if isinstance(kernel_x, FiniteLocations):
+            maker: Any = Given(kernel_x.features, len(kernel_x.locations))
+        else:
+            rng = seed.stream(Use.LANDMARKS)
+            target, cap = (EXACT, n) if small else (precision, caps[0])
+            maker = Nystrom.on(kernel_x, rows.x, rng, precision=target, cap=cap)
+        if isinstance(kernel_y, CellKernel):
+            evidence: Any = CellEvidence((kernel_y,))
+        else:
+            rng = seed.stream(Use.LANDMARKS, 2)
+            evidence, _ = SteinEvidence.on(
+                (kernel_y,), rows.y, rows.scores, rng, precision=precision / 10, cap=caps[1]
+            )
+        plan = Plan(Features((maker,)), evidence, (Panel(slice(0, 1), slice(0, 1)),))
+        if plan.features.width * evidence.blocks[-1].columns.stop > WIDEST and not small:
+            plan = _turned(plan, rows)
+        reached = residual(plan, rows, kernel_x, kernel_y)
+    details: dict[str, Any] = {
+        "precision": reached,
+        "landmarks": (plan.features.width, plan.evidence.blocks[-1].columns.stop),
+    }
+    if not small and reached > max(10 * precision, 5e-3):
+        details["notes"] = (
+            f"the kernels were seen through {plan.features.width} functions of x, to a residual "
+            f"of {reached:.1g} (asked: {precision:g}): the level holds, power may be lost",
+        )
+    return plan, details
+
+
+def _turned(plan: Plan, rows: Scored) -> Plan:
+    """Turn both sides to their main directions on some rows, which signs of rows do not change."""
+    (maker,), evidence = plan.features.makers, plan.evidence
+    if isinstance(maker, Nystrom):
+        maker = replace(maker, white=maker.white @ _main(plan.features.of(rows.x)))
+    if isinstance(evidence, SteinEvidence):
+        evidence = replace(evidence, turn=_main(evidence.of(rows.y, rows.scores)))
+    return Plan(Features((maker,)), evidence, plan.panels)
+
+
+def _main(values: FloatArray) -> FloatArray:
+    squares, axes = np.linalg.eigh(values.T @ values)
+    left = np.sqrt(np.cumsum(squares**2) / np.square(squares).sum())
+    return np.ascontiguousarray(axes[:, left > TAIL][:, ::-1])
+
+
+def residual(
+    plan: Plan, rows: Scored, kernel_x: CovariateKernel | FiniteLocations, kernel_y: ResponseKernel
+) -> float:
+    """Estimate ‖H − (FFᵀ)∘(ξξᵀ)‖_F / ‖H‖_F off the diagonal, on some rows."""
+    some = slice(0, min(rows.n, PROBE))
+    x, y, scores = rows.x[some], rows.y[some], rows.scores[some]
+    features, xi = plan.features.of(x), plan.evidence.of(y, scores)
+    h = xi @ xi.T
+    near = (features @ features.T) * h
+    if isinstance(kernel_y, CellKernel):
+        exact = h if isinstance(kernel_x, FiniteLocations) else kernel_x(x, x) * h
+        exact = near if isinstance(kernel_x, FiniteLocations) else exact
+    else:
+        exact = SteinOperator.of(x, y, scores, kernel_x, kernel_y).block(slice(None), slice(None))
+    for matrix in (near, exact):
+        np.fill_diagonal(matrix, 0.0)
+    size = float(np.linalg.norm(exact))
+    return float(np.linalg.norm(near - exact)) / size if size else 0.0
+
+
+def make_result(
+    method: str,
+    scored: Scored | Stream,
+    solution: Solution,
+    *,
+    seed: Seed,
+    kernel_x: CovariateKernel | None,
+    kernel_y: ResponseKernel,
+    locations: FloatArray | None = None,
+    details: dict[str, Any] | None = None,
+    share: float = 1.0,
+    dependence: Dependence = INDEPENDENT,
+) -> GofResult:
+    """Put a result together."""
+    n, rows = scored.n, scored.subsample
+    statistic = share * solution.total / (n - 1)
+    draws = settle_ties(statistic, share * solution.draws, TIE * abs(statistic))
+    details = {**rows.details(), **dependence.details(), **(details or {}), **solution.details}
+    if rows.score_error is not None:
+        details["score_error"] = rows.score_error
+    notes = (*rows.notes(), *dependence.notes, *solution.details.get("notes", ()))
+    if solution.details.get("null") == "model" and not dependence.independent:
+        notes += (MILDER,)
+    return GofResult(
+        statistic=statistic,
+        pvalue=pvalue(statistic, draws),
+        method=method,
+        n=n,
+        null_distribution=draws,
+        null=solution.null,
+        kernel_x=None if kernel_x is None else kernel_x.shown(rows.sample.d_x),
+        kernel_y=getattr(kernel_y, "shown", kernel_y),  # of a discrete y, what a reader knows it by
+        solver=solution.solver,
+        locations=locations,
+        seed=seed.value,
+        details={**details, **({"notes": notes} if notes else {})},
+    )

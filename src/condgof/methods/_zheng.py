@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from condgof._typing import FloatArray
-from condgof.engine import as_engine
+from condgof.engine import Engine, as_engine
 from condgof.errors import NumericalError, ShapeError
 from condgof.kernels import Categorical, CovariateKernel, Gaussian, Gram, OnColumns
 from condgof.laws import Law, as_model, cdf_rows
-from condgof.methods._cdf_sums import CdfSums, cdf_sums
 from condgof.methods._dependence import Asked, given_dependence
-from condgof.methods._stream import read_sample, refuse_source
-from condgof.null import Dependence, check_null, normal_pvalue, pvalue, settle_ties
+from condgof.methods._rows import read_sample, refuse_source
+from condgof.null import check_null, normal_pvalue, pvalue, settle_ties
 from condgof.result import GofResult
 from condgof.sample import RngLike, Sample, Seed
-from condgof.stein import DEFAULT_MEMORY, check_memory, numbered
+from condgof.stein import DEFAULT_MEMORY, Weights, check_memory, numbered
 
 #: Values of the CDF to ask a model for at a time.
 CDF_VALUES = 2**18
+#: Rows of a tile.
+TILE = 256
 
 
 def zheng(
@@ -76,11 +78,8 @@ def zheng(
         Number of draws for ``null="wild"``.
     dependence, groups
         As in `kcsd`, for ``null="wild"`` only (there is no "auto": a CDF has no scores to look at).
-    missing : {"refuse", "drop", "level"}
-        What to do about missing values: refuse them, leave their rows out, or make "missing" a level of
-        the column of x. The result says how many there were.
-    rng : int, numpy.random.Generator or None
-        Where the signs come from; nothing else is random.
+    missing, rng
+        As in `kcsd`; nothing but the signs is random.
     engine : None, int or dask.distributed.Client
         Number of threads; None takes all cores. (The work stays on this machine.)
     memory : int
@@ -118,37 +117,45 @@ def zheng(
     sample = numbered(law, sample)
     if not law.can("cdf"):
         law.lacks("cdf")
-    depend = given_dependence(asked, sample.n, x, int(n_boot), sample)
-    weights = None
-    if null == "wild":
-        weights = depend.weights(null, sample.n, int(n_boot), seed, memory // 8)
-    smoother = Smoother.of(sample)
-    residuals = cdf_residuals(law, sample)
-    sums = cdf_sums(smoother.gram, residuals, weights, engine=threads, memory=memory)
+    n, wild = sample.n, null == "wild"
+    depend = given_dependence(asked, n, x, int(n_boot), sample)
+    weights = depend.weights(null, n, int(n_boot), seed, memory // 8) if wild else None
+    gram, bandwidths = smoother(sample)
+    total, squares, forms = cdf_sums(gram, cdf_residuals(law, sample), weights, threads, memory)
+    A, B = total / (n * (n - 1)), 2.0 * squares / (n * (n - 1))
+    if not B > 0:
+        raise NumericalError(
+            "Zheng's statistic is 0/0: no two rows are near enough in x to be compared (with very many "
+            "columns all of K is 0 in double precision), or the residuals of the CDF are 0. "
+            "Use fewer columns of x, or kcsd."
+        )
+    T = n * A / math.sqrt(B)
+    # T has about unit variance, so that rounding is absolute.
+    draws = settle_ties(T, forms / ((n - 1) * math.sqrt(B)), 1e-11) if wild else None
     notes = (*sample.notes(), *law.notes, *depend.notes)
-    return _result(sample, sums, smoother.bandwidths, null, seed, notes, depend)
+    details: dict[str, Any] = {"A": A, "B": B, "bandwidths": bandwidths, **depend.details()}
+    return GofResult(
+        statistic=T,
+        pvalue=normal_pvalue(T) if draws is None else pvalue(T, draws),
+        method="zheng",
+        n=n,
+        null_distribution=draws,
+        null=null if draws is None else depend.named(null),
+        seed=seed.value,
+        details={**details, **({"notes": notes} if notes else {})},
+    )
 
 
-@dataclass(frozen=True, eq=False)
-class Smoother:
-    """K, with its bandwidths for each column of x (None for those that have none)."""
-
-    gram: Gram
-    bandwidths: tuple[float | None, ...]
-
-    @classmethod
-    def of(cls, sample: Sample) -> Smoother:
-        """Choose the bandwidths: h_c = ŝ_c·n^(−1/(12 d_x)) over the d_x numeric columns that vary."""
-        varying = [i for i, column in enumerate(sample.x_columns) if not column.constant]
-        levels = [i for i in varying if sample.x_columns[i].categorical]
-        numeric = [i for i in varying if i not in levels]
-        stds = sample.scales("std")
-        shrink = sample.n ** (-1.0 / (12 * max(1, len(numeric))))
-        factors = [OnColumns(Gaussian(float(stds[i]) * shrink), (i,)) for i in numeric]
-        if levels:
-            factors.append(OnColumns(Categorical(), tuple(levels)))
-        bandwidths = tuple(float(s) * shrink if i in numeric else None for i, s in enumerate(stds))
-        return cls(Gram.of(CovariateKernel(tuple(factors)), sample.x), bandwidths)
+def smoother(sample: Sample) -> tuple[Gram, tuple[float | None, ...]]:
+    """Return K, and h_c = ŝ_c·n^(−1/(12 d_x)) of the d_x numeric columns that vary; None for others."""
+    varying = [i for i, column in enumerate(sample.x_columns) if not column.constant]
+    levels = tuple(i for i in varying if sample.x_columns[i].categorical)
+    numeric = [i for i in varying if i not in levels]
+    spread = sample.units("std").scales * sample.n ** (-1.0 / (12 * max(1, len(numeric))))
+    factors = [OnColumns(Gaussian(float(spread[i])), (i,)) for i in numeric]
+    factors += [OnColumns(Categorical(), levels)] if levels else []
+    bandwidths = tuple(float(h) if i in numeric else None for i, h in enumerate(spread))
+    return Gram.of(CovariateKernel(tuple(factors)), sample.x), bandwidths
 
 
 def cdf_residuals(law: Law, sample: Sample) -> Callable[[int, int], FloatArray]:
@@ -167,37 +174,78 @@ def cdf_residuals(law: Law, sample: Sample) -> Callable[[int, int], FloatArray]:
     return residuals
 
 
-def _result(
-    sample: Sample,
-    sums: CdfSums,
-    bandwidths: tuple[float | None, ...],
-    null: str,
-    seed: Seed,
-    notes: tuple[str, ...],
-    depend: Dependence,
-) -> GofResult:
-    n = sample.n
-    pairs = n * (n - 1)
-    A, B = sums.total / pairs, 2.0 * sums.squares / pairs
-    if not B > 0:
-        raise NumericalError(
-            "Zheng's statistic is 0/0: no two rows are near enough in x to be compared (with very many "
-            "columns all of K is 0 in double precision), or the residuals of the CDF are 0. "
-            "Use fewer columns of x, or kcsd."
-        )
-    T = n * A / math.sqrt(B)
-    details: dict[str, Any] = {"A": A, "B": B, "bandwidths": bandwidths, **depend.details()}
-    draws = None
-    if null == "wild":
-        # T has about unit variance, so that rounding is absolute.
-        draws = settle_ties(T, sums.forms / ((n - 1) * math.sqrt(B)), 1e-11)
-    return GofResult(
-        statistic=T,
-        pvalue=normal_pvalue(T) if draws is None else pvalue(T, draws),
-        method="zheng",
-        n=n,
-        null_distribution=draws,
-        null=null if draws is None else depend.named(null),
-        seed=seed.value,
-        details={**details, **({"notes": notes} if notes else {})},
-    )
+def cdf_sums(
+    gram: Gram,
+    residuals: Callable[[int, int], FloatArray],
+    weights: Weights | None,
+    engine: Engine,
+    memory: int,
+) -> tuple[float, float, FloatArray]:
+    """Sum K_ij G_ij, its square, and w_i w_j K_ij G_ij for each column w of the weights, over i ≠ j.
+
+    D is n×n. A slab of its rows is held at a time (all where they fit into the budget), with a tile of
+    the rows below it. What a tile gives depends neither on the slabs nor on the threads, and the sums of
+    tiles are added up without rounding: the statistic is the same for any. The model is asked on this
+    thread alone.
+    """
+    n, m = gram.n, 0 if weights is None else weights.m
+    rows = slab_rows(n, memory)
+    threads = max(1, memory // (2 * 8 * (4 * TILE * TILE + 4 * TILE * m)))
+    totals, squares, forms = [], [], np.zeros(m)
+    for top in range(0, n, rows):
+        upper = residuals(top, min(top + rows, n))
+        below = ((left, residuals(left, min(left + TILE, n))) for left in range(top + rows, n, TILE))
+        for left, lower in chain([(top, upper)], below):
+            task = partial(_strip, gram, weights, top, upper, left, lower)
+            for part in engine.local.map(task, range(0, len(upper), TILE), most=threads):
+                totals += part[0]
+                squares += part[1]
+                forms += part[2]
+    return math.fsum(totals), math.fsum(squares), forms
+
+
+def slab_rows(n: int, memory: int) -> int:
+    """Return how many rows of D to hold: whole tiles, with those of one more in half of the budget.
+
+    Examples
+    --------
+    >>> slab_rows(1000, 2**29), slab_rows(10_000, 2**29), slab_rows(10_000, 2**20)
+    (1024, 3072, 256)
+    """
+    if 8 * n * n <= memory // 2:
+        return -(-n // TILE) * TILE
+    return max(1, memory // 2 // (8 * n * TILE) - 1) * TILE
+
+
+def _strip(
+    gram: Gram,
+    weights: Weights | None,
+    top: int,
+    upper: FloatArray,
+    left: int,
+    lower: FloatArray,
+    offset: int,
+) -> tuple[list[float], list[float], FloatArray]:
+    """Sum the tiles right of the diagonal in a strip of rows of D from `top`, with those from `left`."""
+    own = upper[offset : offset + TILE]
+    rows = slice(top + offset, top + offset + len(own))
+    totals, squares = [], []
+    products = np.zeros((len(own), 0 if weights is None else weights.m))
+    for other in range(offset if left == top else 0, len(lower), TILE):
+        part = lower[other : other + TILE]
+        columns = slice(left + other, left + other + len(part))
+        block = own @ part.T
+        block *= 1.0 / gram.n
+        block *= gram.block(rows, columns)
+        mirror = 2.0  # a tile off the diagonal stands for its mirror image too
+        if rows == columns:
+            np.fill_diagonal(block, 0.0)
+            mirror = 1.0
+        totals.append(mirror * float(block.sum()))
+        squares.append(mirror * float(np.square(block).sum()))
+        if weights is not None:
+            block *= mirror
+            products += block @ weights.block(columns.start, columns.stop)
+    if weights is None:
+        return totals, squares, np.zeros(0)
+    return totals, squares, np.einsum("ij,ij->j", weights.block(rows.start, rows.stop), products)

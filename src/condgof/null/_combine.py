@@ -1,24 +1,28 @@
 """Many statistics, one p-value: combined, and calibrated by the same combination of their draws.
 
-Statistics that share their bootstrap weights are drawn together, so that whatever combines them sees in
-the draws the very dependence that the statistics have.
+Statistics and draws are treated alike in every step (centred, scaled and ranked among all of them
+together), so that
+where they are exchangeable so are the combined values, and the level holds with any number of draws.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from condgof._typing import FloatArray
+from condgof._typing import FloatArray, IntArray
+from condgof.null._draws import Drawn
+from condgof.null._pvalue import pvalue
 
-#: A draw as near as this to the statistic, in units of the draws' spread, is the statistic itself: all
-#: signs are equal, and the difference is rounding.
+#: A draw as near as this to the statistic, in units of the spread, is the statistic itself: all signs
+#: are equal.
 TIE = 1e-5
 #: What single precision, in which draws are made, leaves of a tie: a share of what the terms add up to.
 ROUNDING = 1e-6
-#: A draw that is so large a share of the statistics is all of them.
+#: A draw that ties with so large a share of the statistics is all of them.
 MOST = 0.9
 #: Share of the draws from which the slope of the tail beyond the largest is taken.
 TAIL = 0.05
@@ -26,86 +30,111 @@ TAIL = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """Statistics of one kind, in units of the spread of their own draws.
+    """Statistics that are combined first."""
 
-    Parameters
-    ----------
-    values : ndarray of shape (K,)
-        The statistics.
-    draws : ndarray of shape (K, m)
-        Their draws, column by column from the same weights.
+    #: What a result calls it.
+    name: str
+    #: How much it counts; shares are scaled to sum to 1.
+    share: float
+    #: The numbers of its statistics.
+    which: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Combination:
+    """Statistics in units of their spread, combined within families and then over them.
+
+    Examples
+    --------
+    >>> drawn = Drawn(np.array([9.0]), np.array([[0.0, 1.0, 2.0]]), np.ones(1))
+    >>> Combination.of(drawn, [Family("all", 1.0, np.array([0]))]).pvalue
+    0.25
     """
 
-    values: FloatArray
-    draws: FloatArray
+    #: What is combined.
+    families: tuple[Family, ...]
+    #: Draws, and in the last column the statistics of the data, centred and scaled, (K, m + 1).
+    scaled: FloatArray
+    #: By what, (K,).
+    centre: FloatArray
+    spread: FloatArray
 
     @classmethod
-    def of(cls, statistics: FloatArray, draws: FloatArray) -> Family:
-        """Divide by the standard deviation of the draws; what never varies says nothing and is 0."""
-        return cls._scaled(statistics, draws, draws.std(axis=1, keepdims=True))
-
-    @classmethod
-    def redrawn(cls, statistics: FloatArray, draws: FloatArray, sizes: FloatArray) -> Family:
-        """Do the same for draws of y from the model itself.
-
-        A model that is certain of every y has draws that never vary, and any other statistic is then as
-        much evidence as there can be: it is counted from them, in units of what its terms add up to,
-        `sizes` (K,).
-        """
-        spread = draws.std(axis=1, keepdims=True)
-        certain = (spread[:, 0] == 0) & (np.abs(statistics - draws[:, 0]) > TIE * sizes)
-        start = np.where(certain, draws[:, 0], 0.0)
-        spread[certain, 0] = sizes[certain]
-        return cls._scaled(statistics - start, draws - start[:, None], spread)
-
-    @classmethod
-    def dependent(cls, statistics: FloatArray, draws: FloatArray, sizes: FloatArray) -> Family:
-        """Do the same for rows that depend on each other.
-
-        The draws then have a mean, as the statistics have, from pairs of rows that belong together. Both
-        are counted from there, so that it is no evidence. Where only rows of one group are compared, all
-        draws are equal up to rounding, which is told by `sizes` (K,), what the terms add up to.
-        """
-        mean = draws.mean(axis=1, keepdims=True)
-        spread = draws.std(axis=1, keepdims=True)
-        spread[spread <= TIE * sizes[:, None]] = 0.0
-        return cls._scaled(statistics - mean[:, 0], draws - mean, spread, ROUNDING * sizes[:, None])
-
-    @classmethod
-    def _scaled(
-        cls,
-        statistics: FloatArray,
-        draws: FloatArray,
-        spread: FloatArray,
-        rounding: FloatArray | float = 0.0,
-    ) -> Family:
-        vary = spread > 0
-        z = np.divide(statistics[:, None], spread, out=np.zeros((len(draws), 1)), where=vary)
-        scaled = np.divide(draws, spread, out=np.zeros(draws.shape), where=vary)
-        tie = np.maximum(TIE, np.divide(rounding, spread, out=np.zeros(spread.shape), where=vary))
-        near = np.abs(scaled - z) <= tie
-        if np.any(rounding) and vary.any():
+    def of(cls, drawn: Drawn, families: Sequence[Family]) -> Combination:
+        """Scale statistics and draws; what never varies says nothing and is 0."""
+        both = np.column_stack([drawn.draws, drawn.statistics])
+        centre = both.mean(axis=1)
+        moved = both - centre[:, None]
+        spread = np.sqrt(np.square(moved).mean(axis=1))
+        alive = spread > TIE * drawn.sizes
+        scaled = np.divide(moved, spread[:, None], out=np.zeros(both.shape), where=alive[:, None])
+        rounding = np.divide(ROUNDING * drawn.sizes, spread, out=np.zeros(len(spread)), where=alive)
+        near = np.abs(scaled - scaled[:, -1:]) <= np.maximum(TIE, rounding)[:, None]
+        if alive.any():
             # Few groups have few patterns of signs, and many draws are the statistics themselves: all of
             # them at once, also where their spread is next to nothing and rounding shows.
-            near |= near[vary[:, 0]].mean(axis=0) > MOST
-        return cls(z[:, 0], np.where(near, z, scaled))
+            near |= near[alive].mean(axis=0) > MOST
+        np.copyto(scaled, np.broadcast_to(scaled[:, -1:], scaled.shape), where=near)
+        kept = tuple(family for family in families if len(family.which))
+        return cls(kept, scaled, centre, np.where(alive, spread, np.inf))
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """How much each family counts; they sum to 1."""
+        shares = np.array([family.share for family in self.families])
+        return np.asarray(shares / shares.sum())
+
+    @cached_property
+    def parts(self) -> FloatArray:
+        """Each family's soft maximum, of the draws and of the data, (families, m + 1)."""
+        return np.stack([_log_mean_exp(self.scaled[family.which]) for family in self.families])
+
+    @cached_property
+    def _combined(self) -> FloatArray:
+        tails = [log_tail(part, part) for part in self.parts]
+        return np.asarray(np.logaddexp.reduce(np.stack(tails) + np.log(self.shares)[:, None], axis=0))
 
     @property
-    def pvalues(self) -> FloatArray:
+    def statistic(self) -> float:
+        """Log Σ w/p over the families: the weighted harmonic mean of their p-values."""
+        return float(self._combined[-1])
+
+    @property
+    def draws(self) -> FloatArray:
+        """The draws of the combined statistic, (m,)."""
+        return self._combined[:-1]
+
+    @property
+    def pvalue(self) -> float:
+        """Of the combined statistic."""
+        return pvalue(self.statistic, self.draws)
+
+    @cached_property
+    def pvalues(self) -> dict[str, float]:
+        """The p-value of each family by itself."""
+        return {
+            f.name: pvalue(float(p[-1]), p[:-1]) for f, p in zip(self.families, self.parts, strict=True)
+        }
+
+    @cached_property
+    def each(self) -> FloatArray:
         """The p-value of each statistic by itself, (K,)."""
-        above = np.count_nonzero(self.draws >= self.values[:, None], axis=1)
-        values: FloatArray = (1 + above) / (self.draws.shape[1] + 1)
+        above = np.count_nonzero(self.scaled[:, :-1] >= self.scaled[:, -1:], axis=1)
+        values: FloatArray = (1 + above) / self.scaled.shape[1]
         return values
 
-    def some(self, which: slice) -> Family:
-        """Return some of the statistics."""
-        return Family(self.values[which], self.draws[which])
+    def of_others(self, statistics: FloatArray) -> FloatArray:
+        """Combine other statistics (K, m'), against these draws: what a misfit would have given."""
+        scaled = (statistics - self.centre[:, None]) / self.spread[:, None]
+        tails = [
+            log_tail(part[:-1], _log_mean_exp(scaled[family.which]))
+            for family, part in zip(self.families, self.parts, strict=True)
+        ]
+        return np.asarray(np.logaddexp.reduce(np.stack(tails) + np.log(self.shares)[:, None], axis=0))
 
-    def log_mean_exp(self) -> Evidence:
-        """Combine to one statistic: a soft maximum, which also grows where several agree."""
-        # In one array: sums of one column and of many would differ in the last bit, and ties with it.
-        combined = _log_mean_exp(np.column_stack([self.values, self.draws]))
-        return Evidence.of(float(combined[0]), combined[1:])
+    def threshold(self, alpha: float) -> float:
+        """Return what a combined statistic must reach to be significant."""
+        return float(np.quantile(self.draws, 1.0 - alpha, method="higher"))
 
 
 def _log_mean_exp(z: FloatArray) -> FloatArray:
@@ -114,68 +143,23 @@ def _log_mean_exp(z: FloatArray) -> FloatArray:
     return values
 
 
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """A statistic and its draws on the common scale −log(tail probability).
+def log_tail(reference: FloatArray, values: FloatArray) -> FloatArray:
+    """Return −log of the tail probability of values among a reference, which may contain them.
 
-    Parameters
-    ----------
-    value : float
-        Of the statistic.
-    draws : ndarray of shape (m,)
-        Of the draws. Each is among the statistic and all draws; the largest of them goes on along an
-        exponential tail.
-    pvalue : float
-        Of the statistic by itself.
-    """
-
-    value: float
-    draws: FloatArray
-    pvalue: float
-
-    @classmethod
-    def of(cls, statistic: float, draws: FloatArray) -> Evidence:
-        """Turn a statistic and its draws into tail probabilities among all of them.
-
-        Statistic and draws are treated alike, so that any combination of parts keeps its level with
-        any number of draws: where they are exchangeable, so are their values.
-        """
-        m, both = len(draws), np.append(draws, statistic)
-        ordered = np.sort(both)
-        # Ties are told by value: equal draws have equal tails, and count each other.
-        tails = (m + 1 - np.searchsorted(ordered, both, side="left")) / (m + 1)
-        values = -np.log(tails)
-        others = ordered[:-1]
-        top = others[-max(1, round(TAIL * m)) :]
-        slope = float(np.mean(top - top[0])) or 1.0
-        values[both == ordered[-1]] += (ordered[-1] - others[-1]) / slope
-        return cls(float(values[-1]), values[:-1], float(tails[-1]))
-
-
-def combine(parts: Sequence[Evidence], weights: Sequence[float]) -> tuple[float, FloatArray]:
-    """Return log Σ_i w_i/p_i of the statistics and of each draw: the weighted harmonic mean of p-values.
-
-    Parameters
-    ----------
-    parts : sequence of Evidence
-        Made from the same draws.
-    weights : sequence of float
-        How much each part counts; they sum to 1.
-
-    Returns
-    -------
-    statistic : float
-        The combined statistic.
-    draws : ndarray of shape (m,)
-        Its draws.
+    The largest of all goes on along an exponential tail.
 
     Examples
     --------
-    >>> part = Evidence.of(2.0, np.array([0.0, 1.0, 2.0]))
-    >>> round(float(np.exp(-combine([part, part], [0.5, 0.5])[0])), 3)  # the p-value of either
-    0.5
+    >>> np.round(np.exp(-log_tail(np.arange(4.0), np.array([0.0, 2.0]))), 3)
+    array([1. , 0.6])
     """
-    logs = np.log(np.asarray(weights, dtype=np.float64))
-    value = float(np.logaddexp.reduce([part.value + w for part, w in zip(parts, logs, strict=True)]))
-    stacked = np.stack([part.draws + w for part, w in zip(parts, logs, strict=True)])
-    return value, np.asarray(np.logaddexp.reduce(stacked, axis=0))
+    ordered = np.sort(reference)
+    inside = reference is values
+    above = len(ordered) - np.searchsorted(ordered, values, side="left")
+    tails = above / len(ordered) if inside else (1 + above) / (len(ordered) + 1)
+    others = ordered[:-1] if inside else ordered
+    top = others[-max(1, round(TAIL * len(others))) :]
+    slope = float(np.mean(top - top[0])) or 1.0
+    beyond = np.maximum(values - others[-1], 0.0) / slope
+    out: FloatArray = -np.log(tails) + beyond
+    return out

@@ -35,16 +35,6 @@ def stretch_weights(n: int, m: int, seed: Seed, length: float) -> RowWeights:
 
     A stretch may reach over blocks; whoever makes a block looks back for where its first one started.
 
-    Parameters
-    ----------
-    n, m : int
-        Rows and draws.
-    seed : Seed
-        From where.
-    length : float
-        Mean length of a stretch, at least 1. Above 64 new stretches start only at every
-        ⌊length/32⌋-th row, which changes their correlations by less than 1/32.
-
     Examples
     --------
     >>> w = stretch_weights(600, 200, Seed.of(0), 10).block(0, 600)
@@ -117,16 +107,6 @@ def _pick(bits: NDArray[np.uint8], rows: IntArray, draws: IntArray) -> SmallInts
 def group_weights(codes: IntArray, m: int, seed: Seed) -> RowWeights:
     """One sign a group: the wild bootstrap of clustered rows.
 
-    Parameters
-    ----------
-    codes : ndarray of int, shape (n,)
-        The group of each row, from 0. Where each row is a group of its own, in order, these are the
-        signs of `sign_weights`.
-    m : int
-        Number of draws.
-    seed : Seed
-        From where.
-
     Examples
     --------
     >>> w = group_weights(np.array([0, 1, 0, 1, 1]), 3, Seed.of(0)).block(0, 5)
@@ -145,20 +125,13 @@ def group_weights(codes: IntArray, m: int, seed: Seed) -> RowWeights:
 
 @dataclass(frozen=True, eq=False)
 class Parcels:
-    """A cut of the rows into parcels that hardly depend on each other.
+    """A cut of the rows into parcels that hardly depend on each other."""
 
-    Parameters
-    ----------
-    count : int
-        Number of parcels.
-    length : int
-        A parcel is this many rows, one after the other; unused where there are codes.
-    codes : ndarray of int, shape (n,), optional
-        The group of each row; groups whose numbers differ by a multiple of `count` share a parcel.
-    """
-
+    #: Number of parcels.
     count: int
+    #: A parcel is this many rows, one after the other; unused where there are codes.
     length: int = 1
+    #: The group of each row; groups whose numbers differ by a multiple of `count` share a parcel.
     codes: IntArray | None = None
 
     def of(self, start: int, stop: int) -> IntArray:
@@ -172,23 +145,17 @@ class Parcels:
 class Dependence:
     """Which rows depend on each other.
 
-    Parameters
-    ----------
-    length : int, optional
-        Mean length of the stretches of rows that get one sign; 1 for independent rows.
-    codes : ndarray of int, shape (n,), optional
-        The group of each row, numbered from 0 by first appearance.
-    notes : tuple of str
-        What a reader of the result should know.
-
     Examples
     --------
     >>> Dependence().independent, Dependence(length=10).independent
     (True, False)
     """
 
+    #: Mean length of the stretches of rows that get one sign; 1 for independent rows.
     length: int | None = None
+    #: The group of each row, numbered from 0 by first appearance.
     codes: IntArray | None = None
+    #: What a reader of the result should know.
     notes: tuple[str, ...] = ()
 
     @property

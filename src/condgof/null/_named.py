@@ -7,17 +7,27 @@ from collections.abc import Collection
 from typing import Any
 
 from condgof.errors import InputError, InputTypeError
-from condgof.null._weights import RowWeights, multinomial_weights, sign_weights
+from condgof.null._weights import RowWeights, multinomial_weights, normal_weights, sign_weights
 from condgof.sample import Seed
 
-#: Names of the nulls, and what results call them.
+#: Names of the nulls that users may ask for, and what results call them.
 NULLS = {
+    "auto": "wild bootstrap",
+    "model": "model",
     "wild": "wild bootstrap",
     "multinomial": "multinomial bootstrap",
     "spectral": "spectral",
-    "model": "model",
 }
-_MAKERS = {"wild": sign_weights, "multinomial": multinomial_weights}
+#: What results call the limit that stands for redrawing many rows.
+LIMIT = "model, Gaussian limit"
+_MAKERS = {
+    "auto": sign_weights,
+    "wild": sign_weights,
+    "multinomial": multinomial_weights,
+    "spectral": normal_weights,
+}
+#: More draws than this are refused.
+MOST_DRAWS = 1_000_000
 
 
 def check_n_boot(n_boot: Any) -> int:
@@ -28,6 +38,10 @@ def check_n_boot(n_boot: Any) -> int:
         raise InputTypeError(f"n_boot must be an integer, got {n_boot!r}.") from error
     if number < 1:
         raise InputError(f"n_boot must be at least 1, got {number}. 1,000 is a good choice.")
+    if isinstance(n_boot, bool) or number > MOST_DRAWS:
+        raise InputError(
+            f"n_boot must be an integer of at most {MOST_DRAWS:,}, got {n_boot!r}; take 1,000."
+        )
     return number
 
 

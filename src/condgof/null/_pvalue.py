@@ -10,13 +10,6 @@ from condgof._typing import FloatArray
 def pvalue(statistic: float, draws: FloatArray) -> float:
     """(1 + number of draws at least as large as the statistic) / (number of draws + 1); never 0.
 
-    Parameters
-    ----------
-    statistic : float
-        The observed statistic.
-    draws : ndarray of shape (m,)
-        Draws under the null hypothesis.
-
     Examples
     --------
     >>> pvalue(2.0, np.array([0.0, 1.0, 2.0]))
@@ -30,15 +23,6 @@ def settle_ties(statistic: float, draws: FloatArray, within: float) -> FloatArra
 
     Some signs and some permutations reproduce the statistic itself; without this, the last bit would
     decide the p-value of a tiny sample.
-
-    Parameters
-    ----------
-    statistic : float
-        The observed statistic.
-    draws : ndarray of shape (m,)
-        Draws under the null hypothesis.
-    within : float
-        How far apart two equal numbers may be.
 
     Examples
     --------

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from condgof.errors import InputError
+from condgof.null._pvalue import normal_pvalue
 
 ALTERNATIVES = ("two-sided", "greater", "less")
 
@@ -22,15 +23,6 @@ class Difference:
 
     and z is compared with the normal distribution. Swapping the models changes every sign.
 
-    Parameters
-    ----------
-    value : float
-        The difference.
-    error : float
-        Its standard error; 0 where the two statistics are one and the same.
-    cube, cross : float
-        E g³/σ³ and E g g'φ/σ³, over √n, for the projection g and the rest φ of the matrix.
-
     Examples
     --------
     >>> plain = Difference(0.3, 0.1)
@@ -38,8 +30,10 @@ class Difference:
     (3.0, True, True)
     """
 
+    #: The difference and its standard error; 0 where the two statistics are one and the same.
     value: float
     error: float
+    #: E g³/σ³ and E g g'φ/σ³, over √n, for the projection g and the rest φ of the matrix.
     cube: float = 0.0
     cross: float = 0.0
 
@@ -52,14 +46,11 @@ class Difference:
         """What is compared with a standard normal; 0 where there is no difference at all."""
         if self.error == 0:
             return 0.0
-        a, b = self._bend
-        t = self.value / self.error
+        (a, b), t = self._bend, self.value / self.error
         return t + a * t * t + a * a * t**3 / 3.0 + b
 
     def pvalue(self, alternative: str) -> float:
         """P-value of no difference; never 0, and exactly 1 for one and the same statistic."""
-        from condgof.null._pvalue import normal_pvalue
-
         if self.error == 0:
             return 1.0
         if alternative == "two-sided":
@@ -70,19 +61,16 @@ class Difference:
         """Return the interval of all differences that the two-sided test does not reject."""
         from scipy.special import ndtri
 
-        if isinstance(level, bool) or not isinstance(level, (int, float, np.floating)):
+        number = isinstance(level, (int, float, np.floating)) and not isinstance(level, bool)
+        if not number or not 0 < level < 1:
             raise InputError(f"level must be a number between 0 and 1, got {level!r}.")
-        if not 0 < level < 1:
-            raise InputError(f"level must be between 0 and 1, got {level!r}.")
         half = float(ndtri(0.5 + level / 2.0))
         return self.value - self.error * self._t(half), self.value - self.error * self._t(-half)
 
     def _t(self, z: float) -> float:
         """Return the t that has a given z."""
         a, b = self._bend
-        if abs(a) < 1e-8:
-            return z - b
-        return (float(np.cbrt(1.0 + 3.0 * a * (z - b))) - 1.0) / a
+        return z - b if abs(a) < 1e-8 else (float(np.cbrt(1.0 + 3.0 * a * (z - b))) - 1.0) / a
 
 
 def check_alternative(alternative: object) -> str:

@@ -22,28 +22,20 @@ SmallInts: TypeAlias = NDArray[np.int8]
 
 @dataclass(frozen=True, eq=False)
 class RowWeights:
-    """Weights (n, m) of m bootstrap draws, made block by block.
+    """Weights (n, m) of m bootstrap draws, made block by block."""
 
-    Parameters
-    ----------
-    n, m : int
-        Rows and draws.
-    make : callable
-        Makes the weights of a canonical block, (rows of the block, m), from its number.
-    factor : float
-        What Σ_{i≠j} w_i w_j H_ij is multiplied by to give a draw of the statistic.
-    scale, shift : float
-        The weights are scale·v + shift for the small integers v that `make` makes.
-    kept : ndarray of shape (n, m), optional
-        The weights as doubles, or the small integers, where they were made once and for all.
-    """
-
+    #: Rows and draws.
     n: int
     m: int
-    make: Callable[[int], SmallInts]
+    #: Makes the weights of a canonical block, (rows of the block, m), from its number: small integers,
+    #: or doubles.
+    make: Callable[[int], SmallInts | FloatArray]
+    #: What Σ_{i≠j} w_i w_j H_ij is multiplied by to give a draw of the statistic.
     factor: float
+    #: The weights are scale·v + shift for the small integers v that `make` makes.
     scale: float = 1.0
     shift: float = 0.0
+    #: The weights as doubles, or the small integers, where they were made once and for all, (n, m).
     kept: SmallInts | FloatArray | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -106,6 +98,16 @@ def sign_weights(n: int, m: int, seed: Seed) -> RowWeights:
 
     def make(block: int) -> SmallInts:
         return signs_of(sign_bits(block, n, m, seed), m)
+
+    return RowWeights(n, m, make, 1.0 / (n - 1))
+
+
+def normal_weights(n: int, m: int, seed: Seed) -> RowWeights:
+    """Independent N(0, 1) in place of signs: draws of the limit Σ λ_j (χ²_j − 1)."""
+
+    def make(block: int) -> FloatArray:
+        stream = seed.stream(Use.BOOTSTRAP, block, 2)
+        return stream.standard_normal((rows_of(block, n), m))
 
     return RowWeights(n, m, make, 1.0 / (n - 1))
 

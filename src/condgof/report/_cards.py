@@ -7,9 +7,9 @@ import numpy as np
 from condgof.locate import Check, Finding, GroupedChecks
 from condgof.methods import Comparison
 from condgof.report._escape import html, shorten
-from condgof.report._numbers import number, pvalue, size
+from condgof.report._numbers import number, size
 from condgof.report._verdict import headline
-from condgof.result import GofResult
+from condgof.result import GofResult, pvalue_number
 
 # Inline, because a style sheet would reach the rest of the notebook; colours come from the notebook.
 _BOX = "max-width:46em;line-height:1.5"
@@ -27,7 +27,7 @@ def result_card(result: GofResult) -> str:
         else ""
     )
     rows = [
-        ("p-value", f"{pvalue(result.pvalue)}{how}"),
+        ("p-value", f"{pvalue_number(result.pvalue, result.pvalue_floor)}{how}"),
         ("statistic", number(result.statistic, 4)),
         ("rows", f"{result.n:,}"),
     ]
@@ -47,7 +47,7 @@ def check_card(check: Check) -> str:
     """Return a check as a verdict, its numbers and its locations."""
     able, much = check.detectable, check.effect.interval
     rows = [
-        ("p-value", pvalue(check.pvalue)),
+        ("p-value", pvalue_number(check.pvalue, check.details.get("pvalue_floor", 0.0))),
         (
             "effect size",
             f"{size(much.estimate)} ({size(much.low)} to {size(much.high)}) {check.effect.unit}",
@@ -58,7 +58,7 @@ def check_card(check: Check) -> str:
     places = "".join(
         f'<tr><td style="{_LINE}">{"●" if place.named else "○"}&nbsp;{i}</td>'
         f'<td style="{_LINE}">{html(shorten(place.where, 120))}</td>'
-        f'<td style="{_LINE}">{pvalue(place.pvalue)}</td>'
+        f'<td style="{_LINE}">{pvalue_number(place.pvalue)}</td>'
         f'<td style="{_LINE}">{html(_found(place.findings))}</td></tr>'
         for i, place in enumerate(check.locations, 1)
     )
@@ -79,7 +79,7 @@ def groups_card(grouped: GroupedChecks, most: int = 20) -> str:
     ordered = sorted(grouped.checks.items(), key=lambda item: (item[1].pvalue, item[0]))
     lines = "".join(
         f'<tr><td style="{_LINE}">{"✗" if check.rejects else "○"} {html(shorten(name, 60))}</td>'
-        f'<td style="{_LINE}">{pvalue(check.pvalue)}</td>'
+        f'<td style="{_LINE}">{pvalue_number(check.pvalue)}</td>'
         f'<td style="{_LINE}">{size(check.effect.interval.estimate)}</td>'
         f'<td style="{_LINE}">{check.result.n:,}</td></tr>'
         for name, check in ordered[:most]

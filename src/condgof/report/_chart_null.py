@@ -6,10 +6,10 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.locate import Interval
-from condgof.report._numbers import number, pvalue, span
+from condgof.report._numbers import number, span
 from condgof.report._reduce import histogram
 from condgof.report._svg import Frame, picture, text
-from condgof.result import GofResult
+from condgof.result import GofResult, pvalue_number
 
 
 def draws_span(draws: FloatArray, statistic: float) -> tuple[tuple[float, float], bool]:
@@ -48,7 +48,7 @@ def null_chart(result: GofResult, key: str) -> str:
         "from "
         f"{number(float(draws.min()))} to {number(float(draws.max()))}. The observed statistic is "
         f"{number(result.statistic)}; {count:,} of the values are at least as large: p = "
-        f"{pvalue(result.pvalue)}."
+        f"{pvalue_number(result.pvalue)}."
     )
     return picture(frame, parts, key=key, title="Null distribution and observed statistic", desc=desc)
 

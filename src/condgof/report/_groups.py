@@ -8,10 +8,11 @@ from typing import Any
 from condgof.locate import SCHEMA, Check, GroupedChecks
 from condgof.report._escape import html
 from condgof.report._html import Safe, folded, paragraph, table
-from condgof.report._numbers import pvalue, size
+from condgof.report._numbers import size
 from condgof.report._page import page, section
 from condgof.report._run_notes import group_facts, what_was_run
 from condgof.report._verdict import headline, sign
+from condgof.result import pvalue_number
 
 #: Bytes that the sections of groups may fill; a page stays below two million.
 ROOM = 1_600_000
@@ -141,8 +142,8 @@ def _line(check: Check, name: str, key: str) -> tuple[object, ...]:
     return (
         link,
         "✗ evidence against" if check.rejects else "○ no evidence",
-        pvalue(check.result.pvalue),
-        pvalue(check.pvalue),
+        pvalue_number(check.result.pvalue),
+        pvalue_number(check.pvalue),
         f"{size(much.estimate)} ({size(much.low)} to {size(much.high)})",
         f"{check.result.n:,}",
     )

@@ -10,9 +10,10 @@ import numpy as np
 from condgof._typing import FloatArray
 from condgof.locate import Check
 from condgof.report._escape import html
-from condgof.report._numbers import number, pvalue
+from condgof.report._numbers import number
 from condgof.report._reduce import SHADES, spread_apart
 from condgof.report._svg import Frame, text
+from condgof.result import pvalue_number
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def marks(frame: Frame, check: Check, places: Places, key: str, around: Sequence
             way = f"M{true_x[i]:.1f} {true_y[i]:.1f}L{seen_x[i]:.1f} {seen_y[i]:.1f}"
             leader = f'<path class="leader" d="{way}"/>'
         evidence = "evidence" if location.named else "only where to look"
-        words = f"Location {i + 1}: {location.where}; p = {pvalue(location.pvalue)} ({evidence})"
+        words = f"Location {i + 1}: {location.where}; p = {pvalue_number(location.pvalue)} ({evidence})"
         drawn.append(
             f'{leader}<a class="mark{" named" if location.named else ""}" href="#{home}-loc{i + 1}" '
             f'data-loc="{home}-loc{i + 1}" aria-label="{html(words)}"><title>{html(words)}</title>'

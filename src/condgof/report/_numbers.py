@@ -41,24 +41,6 @@ def date(days: float) -> str:
     return Column("", dates=True).text(days)
 
 
-def pvalue(value: float) -> str:
-    """Write a p-value as people do.
-
-    Examples
-    --------
-    >>> pvalue(0.000999), pvalue(0.0312), pvalue(0.4567), pvalue(3e-7)
-    ('0.001', '0.031', '0.46', '3e−7')
-    """
-    if not math.isfinite(value):
-        return "–"
-    if value < 1e-4:
-        mantissa, exponent = f"{value:.1e}".split("e")
-        return f"{_trimmed(mantissa)}e−{-int(exponent)}"
-    return (
-        _trimmed(f"{value:.4f}") if value < 0.01 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
-    )
-
-
 def size(value: float) -> str:
     """Write a size of a misfit: two decimals, more only where that would be nothing.
 

@@ -14,7 +14,7 @@ from condgof.report._chart_how import model_words, normal_density, reference
 from condgof.report._chart_null import draws_span
 from condgof.report._escape import label, shorten, visible
 from condgof.report._figures import ORANGE
-from condgof.report._numbers import number, pvalue
+from condgof.report._numbers import number
 from condgof.report._reduce import (
     are_normal,
     histogram,
@@ -72,7 +72,7 @@ def plot_result(result: GofResult, ax: Any = None) -> Any:
         arrow = ""
     ax.axvline(at, color=ORANGE, lw=2.0, label=f"this model: {number(result.statistic)}{arrow}")
     ax.set_xlabel("test statistic (larger: worse fit)")
-    ax.set_title(f"{result.method}, n = {result.n:,}: p = {pvalue(result.pvalue)}", loc="left")
+    ax.set_title(f"{result.method}, n = {result.n:,}: {result.pvalue_words}", loc="left")
     clean(ax)
     ax.legend(frameon=False, fontsize="small")
     return ax

@@ -11,7 +11,8 @@ from condgof.locate import Check
 from condgof.report._chart_null import effect_chart, null_chart
 from condgof.report._escape import html
 from condgof.report._html import figure, folded, paragraph, table
-from condgof.report._numbers import number, once_in, pvalue, size
+from condgof.report._numbers import number, once_in, size
+from condgof.result import pvalue_number
 
 _CROSS = '<path class="sign" d="M6 6L18 18M18 6L6 18"/>'
 _RING = '<circle class="sign" cx="12" cy="12" r="8"/>'
@@ -56,7 +57,7 @@ def _certainty(check: Check) -> str:
     for_groups = "" if check.corrected_pvalue is None else ", corrected for the groups"
     return _card(
         "How sure?",
-        f"{pvalue(p)}",
+        pvalue_number(p, check.details.get("pvalue_floor", 0.0)),
         f"p-value{for_groups}; at or below {number(alpha)} is evidence",
         paragraph(
             f"If the model were right, data that look at least this wrong would come up {once_in(p)}. "
@@ -151,6 +152,18 @@ def _null_table(check: Check) -> str:
     )
 
 
+#: What the families of the adaptive test look at.
+FAMILIES = {
+    "x": "x as a whole",
+    "columns": "single columns",
+    "level": "mean and spread of all rows",
+    "constant": "all rows together",
+    "locations": "single places in x",
+    "pairs": "pairs of columns",
+    "surprises": "the largest surprises",
+}
+
+
 def _scales(check: Check) -> str:
     """Return the p-value of each pair of bandwidths as a shaded table."""
     details = check.result.details
@@ -168,12 +181,8 @@ def _scales(check: Check) -> str:
         rows.append(f'<tr><th scope="row">{html(y)}</th>{cells}</tr>')
     names = [number(x) if x is not None else "same level" for x in across]
     head = "".join(f'<th scope="col">{html(name)}</th>' for name in names)
-    families = []
-    if "scales_pvalue" in details:
-        families.append(f"all scales together {pvalue(details['scales_pvalue'])}")
-    if "locations_pvalue" in details:
-        families.append(f"single places in x {pvalue(details['locations_pvalue'])}")
-    together = f" Together: {', '.join(families)}." if families else ""
+    families = [f"{FAMILIES[f]} {pvalue_number(p)}" for f, p in details.get("families", {}).items()]
+    together = f" By family: {', '.join(families)}." if families else ""
     return (
         '<h3>Scale by scale</h3><div class="wide"><table class="heat">'
         "<caption>p-value at each pair of scales: ranges of x (across), broad to narrow, and "
@@ -213,4 +222,4 @@ def _shaded(p: float | None, most: bool) -> str:
     if p is None:
         return "<td>–</td>"
     shade = next((name for step, name in _STEPS if p <= step), "h0")
-    return f'<td class="{shade}{" most" if most else ""}">{"▸ " if most else ""}{pvalue(p)}</td>'
+    return f'<td class="{shade}{" most" if most else ""}">{"▸ " if most else ""}{pvalue_number(p)}</td>'

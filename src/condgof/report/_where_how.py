@@ -20,8 +20,9 @@ from condgof.report._chart_where import where_charts
 from condgof.report._escape import html
 from condgof.report._html import Safe, bullets, figure, folded, paragraph, table
 from condgof.report._levels import written
-from condgof.report._numbers import number, pvalue, size
+from condgof.report._numbers import number, size
 from condgof.report._reduce import are_normal, quantiles
+from condgof.result import pvalue_number
 
 KINDS = {
     "shift": "shift",
@@ -121,7 +122,7 @@ def _introduction(check: Check) -> str:
 def _tabs(check: Check, key: str) -> str:
     items = "".join(
         f'<li><a class="tab" href="#{key}-loc{i}" data-loc="{key}-loc{i}">'
-        f"<b>{i}</b> p = {pvalue(location.pvalue)}</a></li>"
+        f"<b>{i}</b> p = {pvalue_number(location.pvalue)}</a></li>"
         for i, location in enumerate(check.locations, 1)
     )
     return f'<ul class="tabs" aria-label="Locations">{items}</ul>' if items else ""
@@ -133,8 +134,8 @@ def _panel(check: Check, i: int, key: str) -> str:
     evidence = "Evidence by itself." if location.named else "Not evidence by itself, only where to look."
     near = number(location.rows, 2 if location.rows < 100 else 3)
     facts = (
-        f"{evidence} p = {pvalue(location.pvalue)}, corrected for the search and for looking at "
-        f"{len(check.locations)} places ({pvalue(location.raw_pvalue)} before the latter); about "
+        f"{evidence} p = {pvalue_number(location.pvalue)}, corrected for the search and for looking at "
+        f"{len(check.locations)} places ({pvalue_number(location.raw_pvalue)} before the latter); about "
         f"{near} rows are near."
     )
     return (

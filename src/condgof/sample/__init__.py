@@ -16,9 +16,11 @@ from condgof.sample._source_paths import format_of as data_format
 from condgof.sample._source_read import arrow
 from condgof.sample._source_read import numbers as column_numbers
 from condgof.sample._source_read import read as read_batches
+from condgof.sample._units import SCALE_X, XUnits
 
 __all__ = [
     "MIN_ROWS",
+    "SCALE_X",
     "ArraySource",
     "Block",
     "Column",
@@ -27,6 +29,7 @@ __all__ = [
     "Seed",
     "Source",
     "Use",
+    "XUnits",
     "arrow",
     "as_numbers",
     "check_rows",

@@ -35,6 +35,7 @@ class Use(IntEnum):
     GROUP = 11
     REPLICATE = 20
     RANKS = 21
+    ROWS = 22
 
 
 @dataclass(frozen=True)

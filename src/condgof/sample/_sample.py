@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import InputError, InputTypeError, NumericalError, ShapeError, check_finite
+from condgof.errors import InputError, InputTypeError, ShapeError, check_finite
 from condgof.sample._column import Column, encode_levels
 from condgof.sample._columns import Table, constant, is_frame, read, read_table, take_rows
 from condgof.sample._dates import as_days
 from condgof.sample._labels import read_labels
 from condgof.sample._missing import ADVICE, as_levels, check_option, check_rows, complete_rows
 from condgof.sample._numbers import as_array, as_numbers, unboxed
+from condgof.sample._units import XUnits
 
 MIN_ROWS = 3
 
@@ -194,19 +195,9 @@ class Sample:
             y_columns=tuple(map(_rename, self.y_columns, y_names)),
         )
 
-    def scales(self, scale_x: str) -> FloatArray:
-        """Return what each column of x is divided by before the kernel sees it, (d_x,)."""
-        if not isinstance(scale_x, str) or scale_x not in ("none", "std"):
-            raise InputError(f"scale_x must be 'none' or 'std', got {scale_x!r}.")
-        scales = np.ones(self.d_x)
-        if scale_x == "std":
-            for i, column in enumerate(self.x_columns):
-                if not column.categorical and not column.constant:
-                    with np.errstate(over="ignore", invalid="ignore"):
-                        scales[i] = self.x[:, i].std(ddof=1)
-            if not (np.isfinite(scales).all() and (scales > 0).all()):
-                raise NumericalError("The standard deviation of a column of x overflows. Rescale x.")
-        return scales
+    def units(self, scale_x: str) -> XUnits:
+        """Return the units in which kernels compare the columns of x."""
+        return XUnits.of(self.x, self.x_columns, scale_x)
 
     def notes(self) -> tuple[str, ...]:
         """What a reader of the result should know about the data."""

@@ -1,9 +1,7 @@
-"""The Stein matrix: a lazy operator, sums over it, the power criterion."""
+"""Evidence of y, features of x, and their sum; the exact Stein matrix by tiles; the power criterion."""
 
-from condgof.stein._centred import CentredKernel, CentredRows, CentredScales
 from condgof.stein._common import (
     Common,
-    CommonCells,
     check_same_y,
     common_cells,
     common_coordinates,
@@ -21,42 +19,55 @@ from condgof.stein._coordinates import (
     scores_of,
 )
 from condgof.stein._criterion import (
-    CentredTerms,
-    Gradient,
     PairwiseTerms,
     criterion_gradient,
     criterion_of_means,
     criterion_slopes,
+    finite_set_gradient,
 )
-from condgof.stein._features import sweep_features
-from condgof.stein._finite_set import finite_set_features, finite_set_gradient
-from condgof.stein._joint_sweep import JointSums, joint_sweep
+from condgof.stein._evidence import (
+    CellEvidence,
+    Evidence,
+    EvidenceBlock,
+    Functions,
+    NormalEvidence,
+    SteinEvidence,
+    legendre,
+    surprise,
+)
+from condgof.stein._features import (
+    FeatureBlock,
+    Features,
+    Given,
+    Levels,
+    Marginals,
+    Nystrom,
+    Ones,
+    Pairs,
+    Ranked,
+    Scales,
+)
 from condgof.stein._kernel import SteinKernel, SteinRows
-from condgof.stein._landmarks import Landmarks, choose_landmarks
-from condgof.stein._local import LocalKernel, local_forms, local_totals
-from condgof.stein._map_pass import map_spread, map_sums
 from condgof.stein._operator import SteinOperator
-from condgof.stein._parcels import ParcelSums, local_parcels, parcel_forms, scale_parcels
-from condgof.stein._pass import Moments, forms, moments
-from condgof.stein._redraw import Redraw, x_features
-from condgof.stein._rows import PIECE, ArrayRows, Piece, Rows, even_cuts
-from condgof.stein._scale_landmarks import (
-    ScaleLandmarks,
-    choose_scale_landmarks,
-    scale_forms,
-    scale_totals,
+from condgof.stein._pivots import choose_pivots, whitening
+from condgof.stein._rows import PIECE, ArrayRows, Piece, Rows, even_cuts, row_uniforms
+from condgof.stein._sum import (
+    Held,
+    Panel,
+    Plan,
+    Sums,
+    Units,
+    gather,
+    gather_units,
+    reduce_over,
 )
-from condgof.stein._scale_sums import ScaleTiles
-from condgof.stein._scale_sweep import ScaleSums, scale_sweep
-from condgof.stein._scales import ScaleKernel, ScaleRows
-from condgof.stein._shared import SharedFeatures, choose_shared
-from condgof.stein._shared_pass import shared_moments, shared_spread, shared_sums, totals_of
 from condgof.stein._sweep import (
     DEFAULT_MEMORY,
     ArrayWeights,
-    Sums,
+    MatrixSums,
     Weights,
     check_memory,
+    check_overflow,
     matmul,
     plan,
     sweep,
@@ -69,40 +80,42 @@ __all__ = [
     "STANDARDIZED_BY",
     "ArrayRows",
     "ArrayWeights",
-    "CentredKernel",
-    "CentredRows",
-    "CentredScales",
-    "CentredTerms",
+    "CellEvidence",
     "Common",
-    "CommonCells",
     "Coordinates",
-    "Gradient",
-    "JointSums",
-    "Landmarks",
-    "LocalKernel",
-    "Moments",
+    "Evidence",
+    "EvidenceBlock",
+    "FeatureBlock",
+    "Features",
+    "Functions",
+    "Given",
+    "Held",
+    "Levels",
+    "Marginals",
+    "MatrixSums",
+    "NormalEvidence",
+    "Nystrom",
+    "Ones",
+    "Pairs",
     "PairwiseTerms",
-    "ParcelSums",
+    "Panel",
     "Piece",
-    "Redraw",
+    "Plan",
+    "Ranked",
     "Rows",
-    "ScaleKernel",
-    "ScaleLandmarks",
-    "ScaleRows",
-    "ScaleSums",
-    "ScaleTiles",
-    "SharedFeatures",
+    "Scales",
+    "SteinEvidence",
     "SteinKernel",
     "SteinOperator",
     "SteinRows",
     "Sums",
+    "Units",
     "Weights",
     "check_memory",
+    "check_overflow",
     "check_same_y",
     "choose_coordinates",
-    "choose_landmarks",
-    "choose_scale_landmarks",
-    "choose_shared",
+    "choose_pivots",
     "common_cells",
     "common_coordinates",
     "coordinates_of",
@@ -110,33 +123,20 @@ __all__ = [
     "criterion_of_means",
     "criterion_slopes",
     "even_cuts",
-    "finite_set_features",
     "finite_set_gradient",
-    "forms",
-    "joint_sweep",
-    "local_forms",
-    "local_parcels",
-    "local_totals",
-    "map_spread",
-    "map_sums",
+    "gather",
+    "gather_units",
+    "legendre",
     "matmul",
-    "moments",
     "numbered",
     "outside_support",
-    "parcel_forms",
     "plan",
-    "scale_forms",
-    "scale_parcels",
-    "scale_sweep",
-    "scale_totals",
+    "reduce_over",
+    "row_uniforms",
     "scores",
     "scores_of",
-    "shared_moments",
-    "shared_spread",
-    "shared_sums",
+    "surprise",
     "sweep",
-    "sweep_features",
-    "totals_of",
+    "whitening",
     "with_probabilities",
-    "x_features",
 ]

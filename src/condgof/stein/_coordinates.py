@@ -49,47 +49,26 @@ BLIND = (
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """A sample in the coordinates that kernels compare.
+    """A sample in the coordinates that kernels compare."""
 
-    Parameters
-    ----------
-    u : ndarray of shape (n, d_y)
-        y, or what it was turned into.
-    scores : ndarray of shape (n, d_y)
-        ∇_u log p(u|x).
-    error : float, optional
-        Largest estimated error of scores that were differentiated numerically.
-    reparametrized : str, optional
-        How y was brought from a bounded support to the whole line.
-    cells : Cells, optional
-        Where y is discrete: `scores` are residuals, and these say what of.
-    notes : tuple of str
-        What a reader should know of the observations.
-    outcomes : Outcomes, optional
-        From which a discrete y can be drawn anew.
-    """
-
+    #: y, or what it was turned into, (n, d_y).
     u: FloatArray
+    #: ∇_u log p(u|x), (n, d_y).
     scores: FloatArray
+    #: Largest estimated error of scores that were differentiated numerically.
     error: float | None = None
+    #: How y was brought from a bounded support to the whole line.
     reparametrized: str | None = None
+    #: Where y is discrete: `scores` are residuals, and these say what of.
     cells: Cells | None = None
+    #: What a reader should know of the observations.
     notes: tuple[str, ...] = ()
+    #: From which a discrete y can be drawn anew.
     outcomes: Outcomes | None = None
 
 
 def choose_coordinates(law: Law, d_y: int, standardize: Any) -> str:
-    """Check what a user asked for, and return the best that the model offers for "auto".
-
-    Parameters
-    ----------
-    law : Law
-        What the model says.
-    d_y : int
-        Number of columns of y.
-    standardize : str
-        One of `STANDARDIZE`.
-    """
+    """Check what a user asked for, and return the best that the model offers for "auto"."""
     if law.discrete and standardize in (PLAIN, FULL):  # chosen before, for other rows
         return str(standardize)
     if not isinstance(standardize, str) or standardize not in STANDARDIZE:
@@ -99,6 +78,8 @@ def choose_coordinates(law: Law, d_y: int, standardize: Any) -> str:
         if standardize not in ("auto", "none"):
             refuse_standardizing(standardize)
         return FULL if standardize == "auto" else PLAIN
+    if standardize == "none" and law.can("score"):
+        return "none"  # before a density is integrated to a CDF that is not asked for
     able = {
         "cdf": law.can("normal_scores") or (law.can("cdf") and d_y == 1),
         "marginals": law.can("marginals") and law.can("score"),

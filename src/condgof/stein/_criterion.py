@@ -1,8 +1,7 @@
-"""The power criterion of FSCD and its gradient (paper, Section 4.2).
+"""The power criterion of the finite-set tests and its gradient (paper, Section 4.2).
 
-With F the features of the locations (n, J), h the y-side of the Stein matrix without its diagonal
-and G = hF, the row means are g_i = Σ_c F_ic G_ic / (J d_y (n−1)); the criterion is their mean over
-twice their standard deviation.
+With F (n, J) the features of the locations and h the y-side of the Stein matrix without its diagonal,
+row means are g_i = Σ_c F_ic (hF)_ic / (J d_y (n−1)); the criterion is their mean over twice their sd.
 """
 
 from __future__ import annotations
@@ -13,26 +12,15 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
-from condgof.kernels import CovariateKernel, Gaussian, Radial, direct_sqdist
+from condgof.kernels import CovariateKernel, Gaussian, Radial, direct_sqdist, sqdist
 from condgof.stein._sweep import check_overflow
 
+#: Rows of a block of pairs.
 ROW_BLOCK = 128
 
 
 def criterion_of_means(means: FloatArray, reg: float = 0.0) -> FloatArray:
-    """T̂_V / (σ̂_V + reg) from row means.
-
-    Parameters
-    ----------
-    means : ndarray of shape (n, m)
-        Row means (1/(n−1)) Σ_{j≠i} H̄_ij for each of m sets of locations.
-    reg : float
-        Added to σ̂_V.
-
-    Returns
-    -------
-    ndarray of shape (m,)
-        The criterion; 0 where σ̂_V + reg is 0 (locations without data near them).
+    """Return T̂_V / (σ̂_V + reg) from row means (n, m) of m sets of locations; 0 where no data are near.
 
     Examples
     --------
@@ -41,8 +29,9 @@ def criterion_of_means(means: FloatArray, reg: float = 0.0) -> FloatArray:
     """
     # In units of the largest mean: squares of very large or small ones would over- or underflow.
     unit = np.abs(means).max(axis=0)
-    means = means / np.where(unit > 0, unit, 1.0)
-    spread = 2.0 * means.std(axis=0, ddof=1) + reg / np.where(unit > 0, unit, 1.0)
+    unit = np.where(unit > 0, unit, 1.0)
+    means = means / unit
+    spread = 2.0 * means.std(axis=0, ddof=1) + reg / unit
     out = np.zeros(means.shape[1])
     values: FloatArray = np.divide(means.mean(axis=0), spread, out=out, where=spread > 0)
     return values
@@ -66,71 +55,70 @@ def criterion_slopes(means: FloatArray, reg: float = 0.0) -> tuple[float, FloatA
 
 @dataclass(frozen=True, eq=False)
 class PairwiseTerms:
-    """What h needs of all pairs of a (small) training sample, whatever the bandwidth of y.
+    """What h needs of all pairs of a (small) training sample, whatever the bandwidth of y."""
 
-    Parameters
-    ----------
-    sqdists : ndarray of shape (n, n)
-        ‖y_i − y_j‖².
-    products : ndarray of shape (n, n)
-        s_i · s_j.
-    crosses : ndarray of shape (n, n)
-        (s_j − s_i)·(y_i − y_j) − d_y.
-    unit : float
-        The unit of y in which all of these are; h comes out in units of 1/unit².
-    """
-
-    sqdists: AnyArray
+    #: s_i · s_j; of a discrete y, whose bandwidth never moves, h itself without its diagonal, (n, n).
     products: AnyArray
-    crosses: AnyArray
+    #: ‖y_i − y_j‖², and (s_j − s_i)·(y_i − y_j) − d_y; None for a discrete y, (n, n).
+    sqdists: AnyArray | None = None
+    crosses: AnyArray | None = None
+    #: The unit of y in which all of these are; h comes out in units of 1/unit².
     unit: float = 1.0
 
     @classmethod
     def of(
         cls, y: FloatArray, scores: FloatArray, *, unit: float = 1.0, single: bool = False
     ) -> PairwiseTerms:
-        """Compute the terms of a sample.
-
-        Parameters
-        ----------
-        y, scores : ndarrays of shape (n, d_y)
-            The sample and its scores.
-        unit : float
-            The unit of y to work in.
-        single : bool
-            Keep the terms, and so compute h, in single precision.
-        """
+        """Compute the terms of y and scores (n, d_y), in a unit of y, perhaps in single precision."""
         y, scores = (y - np.median(y, axis=0)) / unit, scores * unit
         own = (y * scores).sum(axis=1)
         crosses = y @ scores.T
         crosses = crosses + crosses.T
         crosses -= own[:, None]
         crosses -= own + y.shape[1]
-        dtype = np.float32 if single else np.float64
-        return cls(
-            sqdists=direct_sqdist(y, y).astype(dtype, copy=False),
-            products=(scores @ scores.T).astype(dtype, copy=False),
-            crosses=crosses.astype(dtype, copy=False),
-            unit=unit,
-        )
+        terms: tuple[AnyArray, ...] = (scores @ scores.T, direct_sqdist(y, y), crosses)
+        if single:
+            terms = tuple(one.astype(np.float32) for one in terms)
+        return cls(terms[0], terms[1], terms[2], unit)
+
+    @classmethod
+    def of_features(cls, features: FloatArray) -> PairwiseTerms:
+        """Take h = ΦΦᵀ for the features Φ (n, q) of a discrete y."""
+        products = features @ features.T
+        np.fill_diagonal(products, 0.0)
+        return cls(products)
 
     def block(self, kernel: Radial, rows: slice, columns: slice) -> tuple[AnyArray, AnyArray]:
-        """Return a block of h and of its derivative by the log-bandwidth of the kernel."""
+        """Return a block of h = φ·s·s' + (2/σ²)(φ'·c − 2tφ''), and of its derivative by log σ."""
+        assert self.sqdists is not None
+        assert self.crosses is not None
         precision = (self.unit / kernel.sigma) ** 2
         t = self.sqdists[rows, columns] * precision
-        crosses, products = self.crosses[rows, columns], self.products[rows, columns]
-        if type(kernel) is Gaussian:
-            return _gaussian_h(t, crosses, products, precision)
-        return _radial_h(kernel, t, crosses, products, precision)
+        products, c = self.products[rows, columns], self.crosses[rows, columns]
+        if type(kernel) is Gaussian:  # φ = exp(−t/2)
+            phi, near = np.exp(-0.5 * t), c + t
+            h = phi * (products - precision * near)
+            near += t
+            near *= phi
+            near *= 2.0 * precision
+            t *= h
+            near += t
+            return h, near
+        phi, dphi, d2phi = profile = kernel.profile(t)
+        bend = t * d2phi
+        slope = (-2.0 * t) * dphi * products - (4.0 * precision) * (dphi + bend) * c
+        slope += (8.0 * precision) * (2.0 * bend + t * kernel.curvature_slope(t, profile))
+        return phi * products + (2.0 * precision) * (dphi * c - 2.0 * bend), slope
 
-    def h(self, kernel: Radial, features: AnyArray, out: AnyArray) -> AnyArray:
-        """Write h without its diagonal to `out`; return its slope times features, (n, J).
+    def h(self, kernel: Any, features: AnyArray, out: AnyArray) -> AnyArray:
+        """Write h without its diagonal to `out`; return its derivative by log σ times features, (n, J).
 
-        The slope is the derivative by the log-bandwidth. Only the upper half is computed, in row
-        blocks small enough for the cache: whole matrices would spend their time on fresh memory.
+        Only the upper half is computed, in row blocks small enough for the cache.
         """
-        n = len(features)
-        product = np.zeros(features.shape, dtype=features.dtype)
+        n, product = len(features), np.zeros(features.shape, dtype=features.dtype)
+        if self.sqdists is None:
+            out[:] = self.products
+            return product
         for start in range(0, n, ROW_BLOCK):
             stop = min(start + ROW_BLOCK, n)
             rows, right = slice(start, stop), slice(start, n)
@@ -144,116 +132,18 @@ class PairwiseTerms:
         return product
 
 
-@dataclass(frozen=True, eq=False)
-class CentredTerms:
-    """The same for a discrete y: ⟨c_i, c_j⟩ of all pairs, which no bandwidth of y moves.
-
-    Parameters
-    ----------
-    products : ndarray of shape (n, n)
-        ⟨c_i, c_j⟩, 0 on the diagonal.
-    unit : float
-        Always 1.
-    """
-
-    products: AnyArray
-    unit: float = 1.0
-
-    @classmethod
-    def of(cls, features: FloatArray, *, single: bool = False) -> CentredTerms:
-        """Compute the products of the features c (n, m)."""
-        products = features @ features.T
-        np.fill_diagonal(products, 0.0)
-        return cls(products.astype(np.float32 if single else np.float64, copy=False))
-
-    def h(self, kernel: object, features: AnyArray, out: AnyArray) -> AnyArray:
-        """Write h without its diagonal to `out`; return its slope times features, which is 0."""
-        out[:] = self.products
-        return np.zeros(features.shape, dtype=features.dtype)
-
-
-def _radial_h(
-    kernel: Radial, t: AnyArray, crosses: AnyArray, products: AnyArray, precision: float
-) -> tuple[AnyArray, AnyArray]:
-    """Return h = φ·s·s' + (2/σ²)(φ'·c − 2tφ'') with c = (s'−s)·d − d_y, and its slope."""
-    phi, dphi, d2phi = profile = kernel.profile(t)
-    bend = t * d2phi
-    h = phi * products + (2.0 * precision) * (dphi * crosses - 2.0 * bend)
-    slope = (-2.0 * t) * dphi * products - (4.0 * precision) * (dphi + bend) * crosses
-    slope += (8.0 * precision) * (2.0 * bend + t * kernel.curvature_slope(t, profile))
-    return h, slope
-
-
-def _gaussian_h(
-    t: AnyArray, crosses: AnyArray, products: AnyArray, precision: float
-) -> tuple[AnyArray, AnyArray]:
-    """The same for φ = exp(−t/2): h = φ·(s·s' − (c + t)/σ²), slope = t·h + φ·(2c + 4t)/σ²."""
-    phi = np.multiply(t, -0.5)
-    np.exp(phi, out=phi)
-    h = crosses + t
-    slope = t + h
-    h *= -precision
-    h += products
-    h *= phi
-    phi *= 2.0 * precision
-    slope *= phi
-    t *= h
-    slope += t
-    return h, slope
-
-
-@dataclass(frozen=True, eq=False)
-class Gradient:
-    """Value and derivatives of the criterion.
-
-    Parameters
-    ----------
-    value : float
-        The criterion.
-    locations : ndarray of shape (J, d_x)
-        Derivative by the locations; 0 in columns that no radial factor uses.
-    log_bandwidths_x : ndarray of shape (number of factors,)
-        Derivative by the log-bandwidth of each factor of k; 0 for those that have none.
-    log_bandwidth_y : float
-        Derivative by the log-bandwidth of l.
-    """
-
-    value: float
-    locations: FloatArray
-    log_bandwidths_x: FloatArray
-    log_bandwidth_y: float
-
-
 @np.errstate(over="ignore", invalid="ignore")  # overflow is checked for, and said
 def criterion_gradient(
     x: FloatArray,
-    terms: PairwiseTerms | CentredTerms,
+    terms: PairwiseTerms,
     d_y: int,
     locations: FloatArray,
     kernel_x: CovariateKernel,
     kernel_y: Any,
     reg: float = 0.0,
     work: AnyArray | None = None,
-) -> Gradient:
-    """Evaluate the power criterion of one set of locations, with its gradient.
-
-    Parameters
-    ----------
-    x : ndarray of shape (n, d_x)
-        Covariates of the training sample.
-    terms : PairwiseTerms or CentredTerms
-        Its y-side.
-    d_y : int
-        Number of columns of y.
-    locations : ndarray of shape (J, d_x)
-        V.
-    kernel_x, kernel_y : CovariateKernel, Radial
-        k and l.
-    reg : float
-        Added to σ̂_V.
-    work : ndarray of shape (n, n), optional
-        Scratch space, to be used again by the next call.
-    """
+) -> tuple[float, FloatArray, FloatArray, float]:
+    """Evaluate the power criterion of locations (J, d_x), with its gradient."""
     features = kernel_x(x, locations)
     dtype = terms.products.dtype
     h = np.empty(terms.products.shape, dtype=dtype) if work is None else work
@@ -267,9 +157,8 @@ def criterion_gradient(
     size = float(np.abs(slopes).max()) or 1.0
     weighted = (slopes / size)[:, None] * features
     by_features = share * (slopes[:, None] * smoothed + size * (h @ weighted.astype(dtype, copy=False)))
-    by_y = share * size * float((weighted * slope_smoothed).sum())
-    by_v, by_x = _chain_to_k(x, locations, kernel_x, by_features * features)
-    return Gradient(value, by_v, by_x, by_y)
+    by_log_y = share * size * float((weighted * slope_smoothed).sum())
+    return value, *_chain_to_k(x, locations, kernel_x, by_features * features), by_log_y
 
 
 def _chain_to_k(
@@ -279,13 +168,13 @@ def _chain_to_k(
 
     For a radial factor φ(t), t = ‖x − v‖²/σ²: ∂ log φ/∂v = (φ'/φ)·2(v − x)/σ², by log σ: −2t·φ'/φ.
     """
-    by_v = np.zeros(locations.shape)
-    by_x = np.zeros(len(kernel_x.factors))
+    by_v, by_x = np.zeros(locations.shape), np.zeros(len(kernel_x.factors))
     for number, factor in enumerate(kernel_x.factors):
         if not isinstance(factor.kernel, Radial):
             continue
         columns, sigma = factor.indices(), factor.kernel.sigma
-        a, v = x[:, columns], locations[:, columns]
+        centre = np.median(x[:, columns], axis=0)  # products of raw coordinates lose digits
+        a, v = x[:, columns] - centre, locations[:, columns] - centre
         t = factor.kernel.distances(a, v)
         phi, dphi, _ = factor.kernel.profile(t)
         # Where φ has underflowed F is 0 too, and so is every derivative.
@@ -293,3 +182,31 @@ def _chain_to_k(
         by_x[number] = -2.0 * float((pull * t).sum())
         by_v[:, columns] += (2.0 / sigma**2) * (pull.sum(axis=0)[:, None] * v - pull.T @ a)
     return by_v, by_x
+
+
+@np.errstate(over="ignore", invalid="ignore")  # overflow is checked for, and said
+def finite_set_gradient(
+    y: FloatArray, scores: FloatArray, kernel: Radial, locations: FloatArray, reg: float = 0.0
+) -> tuple[float, FloatArray, float]:
+    """Return the power criterion of the test without x, its derivatives by locations and log-bandwidth.
+
+    With τ_i the Stein functions of a row over √(d_y J), a = Σ_i τ_i: row means are τ_i·(a − τ_i)/(n−1).
+    """
+    n, d_y = y.shape
+    size = np.sqrt(locations.size)
+    precision, difference = kernel.sigma**-2, y[:, None, :] - locations
+    t = sqdist(y, locations, kernel.sigma)
+    phi, dphi, d2phi = kernel.profile(t)
+    tau = phi[:, :, None] * scores[:, None, :] + (2.0 * precision) * dphi[:, :, None] * difference
+    tau = tau.reshape(n, -1) / size
+    total = tau.sum(axis=0)
+    value, slopes = criterion_slopes((tau @ total - (tau * tau).sum(axis=1)) / (n - 1), reg)
+    by_tau = slopes[:, None] * (total - 2.0 * tau) + slopes @ tau
+    by_tau = by_tau.reshape(n, -1, d_y) / ((n - 1) * size)
+    on_score = np.einsum("njd,nd->nj", by_tau, scores)
+    on_difference = np.einsum("njd,njd->nj", by_tau, difference)
+    pull = (2.0 * precision) * dphi * on_score + (4.0 * precision**2) * d2phi * on_difference
+    by_locations = -np.einsum("nj,njd->jd", pull, difference)
+    by_locations -= (2.0 * precision) * np.einsum("nj,njd->jd", dphi, by_tau)
+    by_sigma = -2.0 * t * dphi * on_score - (4.0 * precision) * (dphi + t * d2phi) * on_difference
+    return value, by_locations, float(by_sigma.sum())

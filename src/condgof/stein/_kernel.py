@@ -12,7 +12,7 @@ exponential; that is the fast way through a block.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -30,60 +30,24 @@ from condgof.kernels import (
 Rows: TypeAlias = slice | IntArray
 
 
-class Prepared(Protocol):
-    """Rows of a sample, prepared for comparison by a `PairKernel`."""
-
-    def take(self, rows: Rows) -> Prepared:
-        """Return some of the rows."""
-        ...
-
-    def __len__(self) -> int: ...
-
-
-class PairKernel(Protocol):
-    """How rows are compared: a `SteinKernel`, or a `CentredKernel` where y is discrete."""
-
-    def rows(self, x: FloatArray, y: FloatArray, scores: FloatArray) -> Prepared:
-        """Prepare rows."""
-        ...
-
-    def diag(self, a: Any) -> FloatArray:
-        """Return H(z, z) for each row, (n,)."""
-        ...
-
-    def block(self, a: Any, b: Any) -> FloatArray:
-        """Return H between two sets of rows, (len(a), len(b))."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class SteinRows:
-    """Rows of a sample, prepared for comparison by a `SteinKernel`.
+    """Rows of a sample, prepared for comparison by a `SteinKernel`."""
 
-    Parameters
-    ----------
-    x : ndarray of shape (n, d_x)
-        Covariates.
-    y, scores : ndarrays of shape (n, d_y)
-        Responses, centred, and scores, both in units of the bandwidth of y.
-    features : ndarray of shape (n, J)
-        F with k(x_i, x_j) = F_i · F_j, for finite locations; J = 0 otherwise.
-    compared : ndarray of shape (n, d)
-        The coordinates in the exponent, in bandwidths.
-    exponent, bracket : ndarrays of shape (n, ·)
-        Thin matrices; the left factors of the two products. The right factors are the same columns
-        in another order.
-    norms, y_norms : ndarrays of shape (n,)
-        Squared norms of what is compared and of y; they decide whether products are exact enough.
-    """
-
+    #: Covariates, (n, d_x).
     x: FloatArray
+    #: Responses, centred, and scores, both in units of the bandwidth of y, (n, d_y).
     y: FloatArray
     scores: FloatArray
+    #: F with k(x_i, x_j) = F_i · F_j, for finite locations; J = 0 otherwise, (n, J).
     features: FloatArray
+    #: The coordinates in the exponent, in bandwidths, (n, d).
     compared: FloatArray
+    #: Thin matrices; the left factors of the two products. The right factors are the same columns in
+    #: another order, (n, ·).
     exponent: FloatArray
     bracket: FloatArray
+    #: Squared norms of what is compared and of y; they decide whether products are exact enough, (n,).
     norms: FloatArray
     y_norms: FloatArray
 
@@ -97,20 +61,14 @@ class SteinRows:
 
 @dataclass(frozen=True, eq=False)
 class SteinKernel:
-    """How rows are compared: the kernels, and the centre that coordinates are taken from.
+    """How rows are compared: the kernels, and the centre that coordinates are taken from."""
 
-    Parameters
-    ----------
-    kernel_x : CovariateKernel or FiniteLocations
-        k; its finite-location form gives the matrix of FSCD without the factor 1/d_y.
-    kernel_y : Radial
-        l.
-    centre_x, centre_y : ndarrays of shape (d_x,), (d_y,)
-        A point amid the data: products of raw coordinates (longitudes, years) lose digits.
-    """
-
+    #: k; its finite-location form gives the matrix of FSCD without the factor 1/d_y.
     kernel_x: CovariateKernel | FiniteLocations
+    #: l.
     kernel_y: Radial
+    #: A point amid the data: products of raw coordinates (longitudes, years) lose digits, (d_x,),
+    #: (d_y,).
     centre_x: FloatArray
     centre_y: FloatArray
 

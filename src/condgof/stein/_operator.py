@@ -5,25 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from condgof._typing import FloatArray, IntArray
-from condgof.kernels import CellKernel, CovariateKernel, FiniteLocations, ResponseKernel
-from condgof.stein._centred import CentredKernel
-from condgof.stein._kernel import PairKernel, Prepared, Rows, SteinKernel
+from condgof.kernels import CovariateKernel, FiniteLocations, Radial
+from condgof.stein._kernel import Rows, SteinKernel, SteinRows
 
 
 @dataclass(frozen=True, eq=False)
 class SteinOperator:
-    """The Stein matrix of a sample as a lazy operator: symmetric and positive semi-definite.
+    """The Stein matrix of a sample as a lazy operator: symmetric and positive semi-definite."""
 
-    Parameters
-    ----------
-    kernel : SteinKernel or CentredKernel
-        How rows are compared.
-    sample : SteinRows or CentredRows
-        All rows, prepared.
-    """
-
-    kernel: PairKernel
-    sample: Prepared
+    #: How rows are compared.
+    kernel: SteinKernel
+    #: All rows, prepared.
+    sample: SteinRows
 
     @classmethod
     def of(
@@ -32,16 +25,10 @@ class SteinOperator:
         y: FloatArray,
         scores: FloatArray,
         kernel_x: CovariateKernel | FiniteLocations,
-        kernel_y: ResponseKernel,
+        kernel_y: Radial,
     ) -> SteinOperator:
-        """Prepare the rows x (n, d_x), y and scores (n, d_y) for kernels that are ready.
-
-        With a kernel of a discrete y the scores are residuals (n, cells).
-        """
-        if isinstance(kernel_y, CellKernel):
-            kernel: PairKernel = CentredKernel(kernel_x, kernel_y)
-        else:
-            kernel = SteinKernel.amid(x, y, kernel_x, kernel_y)
+        """Prepare the rows x (n, d_x), y and scores (n, d_y) for kernels that are ready."""
+        kernel = SteinKernel.amid(x, y, kernel_x, kernel_y)
         return cls(kernel, kernel.rows(x, y, scores))
 
     @property

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condgof._typing import FloatArray
+from condgof.laws import Outcomes
+from condgof.sample import Seed, Use
 
 #: Rows of a piece. A fixed number: results must not depend on the machine or the budget.
 PIECE = 4096
@@ -19,23 +21,18 @@ MAX_SENT = 8 * 10**6
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Consecutive rows of a sample with their scores.
+    """Consecutive rows of a sample with their scores."""
 
-    Parameters
-    ----------
-    start : int
-        Global number of the first row.
-    x, y, scores : ndarrays of shape (b, d_x), (b, d_y), (b, d_y)
-        The rows, x as the kernel sees it.
-    keep : ndarray of bool, shape (b,), optional
-        Which rows count; all of them if None.
-    """
-
+    #: Global number of the first row.
     start: int
+    #: The rows, x as the kernel sees it, (b, d_x), (b, d_y), (b, d_y).
     x: FloatArray
     y: FloatArray
     scores: FloatArray
+    #: Which rows count; all of them if None.
     keep: NDArray[np.bool_] | None = None
+    #: From which a discrete y can be drawn anew.
+    outcomes: Outcomes | None = None
 
     @property
     def stop(self) -> int:
@@ -71,17 +68,14 @@ class Rows(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ArrayRows:
-    """Rows in memory; a worker gets those of its span and no others.
+    """Rows in memory; a worker gets those of its span and no others."""
 
-    Parameters
-    ----------
-    x, y, scores : ndarrays of shape (n, d_x), (n, d_y), (n, d_y)
-        The rows, x as the kernel sees it.
-    """
-
+    #: The rows, x as the kernel sees it, (n, d_x), (n, d_y), (n, d_y).
     x: FloatArray
     y: FloatArray
     scores: FloatArray
+    #: From which a discrete y can be drawn anew.
+    outcomes: Outcomes | None = None
 
     @property
     def total(self) -> int:
@@ -100,12 +94,23 @@ class ArrayRows:
     def part(self, start: int, stop: int) -> Piece:
         """Return the rows from `start` to `stop` as one piece."""
         rows = slice(start, stop)
-        return Piece(start, self.x[rows], self.y[rows], self.scores[rows])
+        own = None if self.outcomes is None else self.outcomes.take(np.arange(start, stop))
+        return Piece(start, self.x[rows], self.y[rows], self.scores[rows], None, own)
 
     @property
     def reader(self) -> Callable[[Piece], Iterator[Piece]]:
         """Cut what was sent."""
         return cut
+
+
+def row_uniforms(seed: Seed, start: int, stop: int, *key: int) -> FloatArray:
+    """Draw one uniform number for each row from `start` to `stop`, by global number: (stop − start,).
+
+    They belong to canonical blocks of `PIECE` rows, however rows are cut into pieces.
+    """
+    blocks = range(start // PIECE, (stop - 1) // PIECE + 1)
+    made = np.concatenate([seed.stream(Use.ROWS, *key, block).random(PIECE) for block in blocks])
+    return made[start - blocks[0] * PIECE : stop - blocks[0] * PIECE]
 
 
 def even_cuts(total: int, size: int) -> Sequence[int]:
@@ -123,4 +128,7 @@ def cut(rows: Piece) -> Iterator[Piece]:
     """Cut a large piece into pieces of `PIECE` rows."""
     for start in range(0, len(rows.y), PIECE):
         part = slice(start, start + PIECE)
-        yield Piece(rows.start + start, rows.x[part], rows.y[part], rows.scores[part])
+        own = rows.outcomes
+        if own is not None:
+            own = own.take(np.arange(start, min(start + PIECE, len(rows.y))))
+        yield Piece(rows.start + start, rows.x[part], rows.y[part], rows.scores[part], None, own)

@@ -1,23 +1,314 @@
-"""Sums over all rows, in one order whatever the engine: pieces into spans, spans into the whole."""
+"""The sum G = Fᵀξ over all rows, wherever they are, and its squares in blocks.
+
+With features F of x and evidence ξ of y, Σ_{i≠j} (F_i·F_j)(ξ_i·ξ_j) = ‖Fᵀξ‖² − Σ_i ‖F_i‖²‖ξ_i‖²: the
+off-diagonal
+sum of a Stein matrix whose two sides are factored each on its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice, pairwise
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from condgof._typing import FloatArray
+from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.engine import Engine, with_progress
-from condgof.stein._rows import PIECE, Piece, Rows
+from condgof.sample import Seed
+from condgof.stein._evidence import Evidence, EvidenceBlock
+from condgof.stein._features import FeatureBlock, Features
+from condgof.stein._rows import PIECE, Piece, Rows, row_uniforms
+from condgof.stein._sweep import check_overflow
 
-Arrays: TypeAlias = tuple[FloatArray, ...]
-Prepared = TypeVar("Prepared")
-Prepared_co = TypeVar("Prepared_co", covariant=True)
-
+T = TypeVar("T")
 #: A span is at most this many pieces (262,144 rows): what a worker has to do again when one dies.
 MAX_SPAN = 64
+#: FᵀF of more rows than this comes from so many, drawn at random.
+GRAM_ROWS = 2**15
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Which blocks of features meet which blocks of evidence, both without gaps."""
+
+    features: slice
+    evidence: slice
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What is summed: features of x, evidence of y, and which of them meet.
+
+    Each pair of a block of features and a block of evidence in a panel is a statistic, by panel, then by
+    features, then by evidence.
+    """
+
+    features: Features
+    evidence: Evidence
+    panels: tuple[Panel, ...]
+    #: Whether the excess of surprises is one more statistic, where normal scores are known.
+    surprises: bool = False
+
+    @cached_property
+    def cuts(self) -> tuple[Cut, ...]:
+        """Where the panels are, in columns."""
+        return tuple(
+            Cut.of(self.features.blocks[p.features], self.evidence.blocks[p.evidence])
+            for p in self.panels
+        )
+
+    @cached_property
+    def statistics(self) -> tuple[tuple[FeatureBlock, EvidenceBlock], ...]:
+        """The two blocks of each statistic."""
+        return tuple(
+            (f, e)
+            for p in self.panels
+            for f in self.features.blocks[p.features]
+            for e in self.evidence.blocks[p.evidence]
+        )
+
+    def which(self, *families: str, kinds: tuple[str, ...] = ()) -> IntArray:
+        """Return the numbers of the statistics of some families of features and kinds of evidence."""
+        return np.array(
+            [
+                k
+                for k, (f, e) in enumerate(self.statistics)
+                if f.family in families and (not kinds or e.kind in kinds)
+            ],
+            dtype=np.int64,
+        )
+
+    def squares(self, sums: list[AnyArray]) -> FloatArray:
+        """Return ‖·‖² within each statistic, (m, K), of sums (m, R_p, q_p) for each panel p."""
+        parts = []
+        for cut, one in zip(self.cuts, sums, strict=True):
+            by_y = np.square(one) @ cut.of_y.astype(one.dtype)
+            by_x = cut.of_x.T.astype(one.dtype) @ by_y
+            parts.append(by_x.reshape(len(one), -1))
+        return np.concatenate(parts, axis=1, dtype=np.float64)
+
+    def own(self, sizes: AnyArray, evidence: AnyArray) -> FloatArray:
+        """Return Σ_i ‖F_i‖²‖ξ_i‖² of each statistic, from squares of all rows."""
+        many = evidence.reshape(len(evidence), -1, evidence.shape[-1])
+        products = (sizes.T @ many.reshape(len(many), -1)).reshape(sizes.shape[1], *many.shape[1:])
+        parts = [products[p.features][:, :, p.evidence].transpose(1, 0, 2) for p in self.panels]
+        found = np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1, dtype=np.float64)
+        return found if evidence.ndim == 3 else np.asarray(found[0])
+
+    def sizes(self, features: AnyArray) -> AnyArray:
+        """Return ‖F_i‖² within each block of features, (n, blocks)."""
+        found: AnyArray = np.square(features) @ _indicator(self.features.blocks).astype(features.dtype)
+        return found
+
+    def evidence_squares(self, xi: AnyArray) -> AnyArray:
+        """Return ‖ξ_i‖² within each block of evidence, (..., blocks), of evidence (..., q)."""
+        found: AnyArray = np.square(xi) @ self._of_evidence.astype(xi.dtype)
+        return found
+
+    @cached_property
+    def _of_evidence(self) -> FloatArray:
+        return _indicator(self.evidence.blocks)
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A panel in columns: which of F and ξ, where blocks begin, and which columns are whose."""
+
+    x: slice
+    y: slice
+    x_starts: IntArray
+    y_starts: IntArray
+    of_x: FloatArray
+    of_y: FloatArray
+
+    @classmethod
+    def of(cls, x: tuple[FeatureBlock, ...], y: tuple[EvidenceBlock, ...]) -> Cut:
+        """Read it off the blocks."""
+        starts = [np.array([block.columns.start for block in blocks]) for blocks in (x, y)]
+        return cls(
+            slice(x[0].columns.start, x[-1].columns.stop),
+            slice(y[0].columns.start, y[-1].columns.stop),
+            starts[0] - starts[0][0],
+            starts[1] - starts[1][0],
+            _indicator(x),
+            _indicator(y),
+        )
+
+
+def _indicator(blocks: Sequence[FeatureBlock | EvidenceBlock]) -> FloatArray:
+    """Return which columns belong to which block, (columns, blocks), as 1 and 0."""
+    first = blocks[0].columns.start
+    found = np.zeros((blocks[-1].columns.stop - first, len(blocks)))
+    for b, block in enumerate(blocks):
+        found[block.columns.start - first : block.columns.stop - first, b] = 1.0
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Rows in memory as the sum sees them: F (n, R) and ξ (n, q)."""
+
+    features: AnyArray
+    evidence: AnyArray
+
+    @classmethod
+    def of(cls, plan: Plan, rows: Rows) -> Held:
+        """Compute both, piece by piece; rows that do not count are 0."""
+        made = [_made(plan, piece) for piece in rows.pieces()]
+        return cls(*(np.concatenate(parts) for parts in zip(*made, strict=True)))
+
+
+def _made(plan: Plan, piece: Piece) -> tuple[AnyArray, AnyArray]:
+    features, xi = plan.features.of(piece.x), plan.evidence.of(piece.y, piece.scores)
+    return features, xi if piece.keep is None else xi * piece.keep[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """What one pass over the rows gives."""
+
+    #: Fᵀξ of each panel, (R_p, q_p).
+    totals: list[FloatArray]
+    #: FᵀF, of all rows or scaled up from some, (R, R).
+    gram: FloatArray
+    #: What was asked for of the largest values of y, in decreasing order.
+    top: FloatArray
+
+
+def gather(
+    plan: Plan,
+    rows: Rows,
+    n: int,
+    largest: Callable[[AnyArray], FloatArray],
+    most: int,
+    seed: Seed,
+    engine: Engine,
+) -> Sums:
+    """Sum over all rows; raw columns are turned into features once, at the end."""
+    share = min(1.0, GRAM_ROWS / n)
+
+    def task(piece: Piece) -> tuple[list[FloatArray], FloatArray]:
+        raw, xi = plan.features.raw(piece.x), plan.evidence.of(piece.y, piece.scores)
+        if piece.keep is not None:
+            xi = xi * piece.keep[:, None]
+        some = raw
+        if share < 1.0:
+            some = raw[row_uniforms(seed, piece.start, piece.stop, 0) < share]
+        # In double precision: how rows are cut must not show in its root, from which draws are made.
+        some = some.astype(np.float64)
+        counted = np.array(float(len(some)))
+        y = piece.y if piece.keep is None else piece.y[piece.keep]
+        return [*_products(plan, raw, xi), some.T @ some, counted], largest(y)
+
+    def merge(
+        values: Iterable[tuple[list[FloatArray], FloatArray]],
+    ) -> tuple[list[FloatArray], FloatArray]:
+        each = iter(values)
+        first, top = next(each)
+        sums = [np.array(value) for value in first]
+        for others, more in each:
+            for one, other in zip(sums, others, strict=True):
+                np.add(one, other, out=one)
+            top = np.sort(np.concatenate([top, more]))[::-1][:most]
+        return sums, top
+
+    parts, top = reduce_over(rows, engine, task, merge)
+    check_overflow(*parts)
+    *products, gram, counted = parts
+    turned = [plan.features.turn(one.T).T for one in products]
+    totals = [one[cut.x] for one, cut in zip(turned, plan.cuts, strict=True)]
+    full = plan.features.turn(plan.features.turn(gram).T)
+    return Sums(totals, full * (n / float(counted)), top)
+
+
+def _products(plan: Plan, raw: AnyArray, xi: AnyArray) -> list[FloatArray]:
+    """Return rawᵀξ for each panel: only the raw columns that it needs, the others 0."""
+    starts = np.cumsum([0, *(chunk.size for chunk in plan.features.chunks)])
+    ends = np.cumsum([0, *(sum(chunk.blocks) for chunk in plan.features.chunks)])
+    products = []
+    for cut in plan.cuts:
+        first = int(np.searchsorted(ends, cut.x.start, side="right")) - 1
+        last = int(np.searchsorted(ends, cut.x.stop, side="left"))
+        out = np.zeros((raw.shape[1], cut.y.stop - cut.y.start))
+        some = slice(starts[first], starts[last])
+        out[some] = raw[:, some].T @ xi[:, cut.y]
+        products.append(out)
+    return products
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Sums over units of rows (blocks, groups, draws of a stratum) that the null takes apart."""
+
+    #: V_b = Σ_{i∈b} ε_i F_i⊗ξ_i for each panel, in single precision, (B, R_p, q_p).
+    sums: list[AnyArray]
+    #: Σ_{i∈b} ‖F_i‖²‖ξ_i‖² of each statistic, (B, K).
+    own: FloatArray
+    #: Fᵀξ without signs, (R_p, q_p).
+    totals: list[FloatArray]
+    #: Number of rows of each unit, (B,).
+    counts: FloatArray
+
+
+#: From a piece to (numbers of the units that its rows belong to, evidence that goes into them with
+#: signs).
+UnitsOf = Callable[[Piece, AnyArray], Iterator[tuple[int, slice | IntArray, AnyArray]]]
+
+
+def gather_units(plan: Plan, rows: Rows, count: int, units_of: UnitsOf, engine: Engine) -> Units:
+    """Sum over all rows within each of `count` units."""
+
+    def task(piece: Piece) -> _Some:
+        features, xi = _made(plan, piece)
+        sizes = plan.sizes(features)
+        found: dict[int, tuple[Any, ...]] = {}
+        for unit, some, own_xi in units_of(piece, xi):
+            part = features[some]
+            sums = [part[:, cut.x].T @ own_xi[:, cut.y] for cut in plan.cuts]
+            own = plan.own(sizes[some], plan.evidence_squares(own_xi))
+            counted = len(part) if piece.keep is None else int(piece.keep[some].sum())
+            found[unit] = _plus(found.get(unit), (sums, own, float(counted)))
+        totals = [(features[:, cut.x].T @ xi[:, cut.y]).astype(np.float64) for cut in plan.cuts]
+        return _Some(found, totals)
+
+    some = reduce_over(rows, engine, task, _merge)
+    shapes = [one.shape for one in some.totals]
+    sums: list[AnyArray] = [np.zeros((count, *shape), dtype=np.float32) for shape in shapes]
+    own, counts = np.zeros((count, len(plan.statistics))), np.zeros(count)
+    largest = max((float(np.abs(v).max()) for one in some.found.values() for v in one[0]), default=0.0)
+    if largest > np.finfo(np.float32).max / 2**20:
+        sums = [one.astype(np.float64) for one in sums]
+    for unit, (values, squares, counted) in some.found.items():
+        for target, value in zip(sums, values, strict=True):
+            target[unit] = value
+        own[unit], counts[unit] = squares, counted
+    check_overflow(own, *some.totals)
+    return Units(sums, own, some.totals, counts)
+
+
+@dataclass
+class _Some:
+    found: dict[int, tuple[Any, ...]]
+    totals: list[FloatArray]
+
+
+def _plus(one: tuple[Any, ...] | None, other: tuple[Any, ...]) -> tuple[Any, ...]:
+    if one is None:
+        return other
+    return [a + b for a, b in zip(one[0], other[0], strict=True)], one[1] + other[1], one[2] + other[2]
+
+
+def _merge(parts: Iterable[_Some]) -> _Some:
+    each = iter(parts)
+    whole = next(each)
+    for part in each:
+        for unit, value in part.found.items():
+            whole.found[unit] = _plus(whole.found.get(unit), value)
+        whole.totals = [a + b for a, b in zip(whole.totals, part.totals, strict=True)]
+    return whole
 
 
 def span_of(total: int) -> int:
@@ -34,61 +325,28 @@ def span_of(total: int) -> int:
     return min(MAX_SPAN, max(1, total // (64 * PIECE)))
 
 
-class Prepares(Protocol[Prepared_co]):
-    """What prepares rows for comparison: a `SteinKernel` or a `ScaleKernel`."""
-
-    def rows(self, x: FloatArray, y: FloatArray, scores: FloatArray) -> Prepared_co:
-        """Prepare rows x (n, d_x), y and scores (n, d_y)."""
-        ...
-
-
-def sum_over(
-    kernel: Prepares[Prepared],
-    rows: Rows,
-    engine: Engine,
-    task: Callable[[Piece, Prepared], Arrays],
-) -> Arrays:
-    """Apply a task to every piece of the rows and add up what it returns.
+def reduce_over(
+    rows: Rows, engine: Engine, task: Callable[[Piece], T], merge: Callable[[Iterable[T]], T]
+) -> T:
+    """Apply a task to every piece of the rows and merge what it returns, in one fixed order.
 
     On threads, pieces are read by the caller while others are computed on. A cluster gets whole
-    spans, which a worker reads, computes on and adds up by itself: only sums travel back.
-
-    Parameters
-    ----------
-    kernel : SteinKernel or ScaleKernel
-        Prepares the rows.
-    rows : Rows
-        The rows.
-    engine : Engine
-        Where the work runs.
-    task : callable
-        From a piece and its prepared rows to a tuple of arrays. It is sent to workers: it should
-        hold what it needs and no more.
+    spans, which a worker reads, computes on and merges by itself: only sums travel back.
     """
 
-    def of_piece(piece: Piece) -> Arrays:
+    def of_piece(piece: Piece) -> T:
         with np.errstate(over="ignore", invalid="ignore"):  # sums are checked at the end
-            return task(piece, kernel.rows(piece.x, piece.y, piece.scores))
+            return task(piece)
 
     count = span_of(rows.total)
     if not engine.remote:
         values = engine.map(of_piece, rows.pieces())
-        spans = range(0, rows.total, count * PIECE)
-        return _add_up(_add_up(islice(values, count)) for _ in spans)
+        return merge(merge(islice(values, count)) for _ in range(0, rows.total, count * PIECE))
     read = rows.reader
 
-    def of_span(part: Any) -> Arrays:
-        return _add_up(map(of_piece, read(part)))
+    def of_span(part: Any) -> T:
+        return merge(map(of_piece, read(part)))
 
     cuts = rows.cuts(count * PIECE)
     parts = (rows.part(start, stop) for start, stop in pairwise(cuts))
-    return _add_up(engine.map(of_span, with_progress(parts, len(cuts) - 1, "condgof")))
-
-
-def _add_up(values: Iterable[Arrays]) -> Arrays:
-    each: Iterator[Arrays] = iter(values)
-    sums = tuple(np.array(value) for value in next(each))
-    for value in each:
-        for one, other in zip(sums, value, strict=True):
-            np.add(one, other, out=one)
-    return sums
+    return merge(engine.map(of_span, with_progress(parts, len(cuts) - 1, "condgof")))

@@ -77,13 +77,6 @@ def plan(n: int, m: int, memory: int) -> Plan:
     The number of threads never enters into the choice of the tiles, only the other way round, so that
     results do not depend on it.
 
-    Parameters
-    ----------
-    n, m : int
-        Rows of the matrix and columns of the weights.
-    memory : int
-        Bytes that the tiles and weights of all threads together may take.
-
     Examples
     --------
     >>> plan(n=5000, m=500, memory=512 * 2**20)
@@ -111,18 +104,12 @@ def check_memory(memory: object) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
-    """What a sweep gives.
+class MatrixSums:
+    """What a sweep gives."""
 
-    Parameters
-    ----------
-    total : float
-        Σ_{i≠j} H_ij.
-    forms : ndarray of shape (m,)
-        Σ_{i≠j} w_i w_j H_ij for each column w of the weights.
-    """
-
+    #: Σ_{i≠j} H_ij.
     total: float
+    #: Σ_{i≠j} w_i w_j H_ij for each column w of the weights, (m,).
     forms: FloatArray
 
 
@@ -133,22 +120,8 @@ def sweep(
     engine: Engine,
     memory: int = DEFAULT_MEMORY,
     tile: int | None = None,
-) -> Sums:
-    """Sum an off-diagonal Stein (or other) matrix, plainly and under m sets of weights, in one sweep.
-
-    Parameters
-    ----------
-    operator : PairMatrix
-        The matrix, (n, n); a `SteinOperator`, or a `Gram`.
-    weights : Weights
-        The weights, (n, m).
-    engine : Engine
-        Where the work runs.
-    memory : int
-        Budget in bytes; draws are done in groups where all of them do not fit.
-    tile : int, optional
-        Rows of a tile; chosen by `plan` unless given.
-    """
+) -> MatrixSums:
+    """Sum an off-diagonal Stein (or other) matrix, plainly and under m sets of weights, in one sweep."""
     group = max(1, (memory // 8 - 5 * MIN_TILE**2) // (4 * MIN_TILE))
     if weights.m > group:
         parts = [
@@ -161,7 +134,7 @@ def sweep(
             )
             for a in range(0, weights.m, group)
         ]
-        return Sums(parts[0].total, np.concatenate([part.forms for part in parts]))
+        return MatrixSums(parts[0].total, np.concatenate([part.forms for part in parts]))
     cut = plan(operator.n, weights.m, memory)
     size = tile or cut.tile
     strip = _strip(operator, weights, size)
@@ -171,7 +144,7 @@ def sweep(
         total += part.total
         forms += part.forms
     check_overflow(np.array(total), forms)
-    return Sums(total, forms)
+    return MatrixSums(total, forms)
 
 
 def check_overflow(*arrays: FloatArray) -> None:
@@ -183,11 +156,11 @@ def check_overflow(*arrays: FloatArray) -> None:
         )
 
 
-def _strip(operator: PairMatrix, weights: Weights, size: int) -> Callable[[int], Sums]:
+def _strip(operator: PairMatrix, weights: Weights, size: int) -> Callable[[int], MatrixSums]:
     """Return the task that sums the tiles right of the diagonal in a strip of rows."""
     n = operator.n
 
-    def task(start: int) -> Sums:
+    def task(start: int) -> MatrixSums:
         stop = min(start + size, n)
         own = weights.block(start, stop)
         total, products, product = 0.0, np.zeros(own.shape), np.empty(own.shape)
@@ -201,7 +174,7 @@ def _strip(operator: PairMatrix, weights: Weights, size: int) -> Callable[[int],
                     block *= 2.0  # stands for its mirror image too
                 total += float(block.sum())
                 products += np.matmul(block, weights.block(left, right), out=product)
-            return Sums(total, np.einsum("ij,ij->j", own, products))
+            return MatrixSums(total, np.einsum("ij,ij->j", own, products))
 
     return task
 

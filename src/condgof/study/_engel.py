@@ -10,8 +10,7 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.laws import Normal
-from condgof.locate import power_criterion
-from condgof.methods import kcsd
+from condgof.methods import kcsd, power_criterion
 from condgof.result import GofResult
 
 

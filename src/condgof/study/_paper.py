@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from condgof._typing import FloatArray
-from condgof.locate import power_criterion
+from condgof.methods import power_criterion
 from condgof.study._problems import problem
 from condgof.study._trial import draw_trial
 

@@ -140,7 +140,8 @@ def examine_trips(
 def effect_of(x: FloatArray, u: FloatArray, kernels: Kernels) -> Effect:
     """Return D̂ of normal scores u (n, d), from all pairs, with its interval."""
     scored, n = Scored.of(from_scores(-u), Sample.of(x, u)), len(u)
-    operator = scored.operator(*scored.kernels(Gaussian(kernels.x), Gaussian(kernels.u), Seed.of(0)))
+    on_x, _ = scored.kernels(Gaussian(kernels.x), Gaussian(kernels.u), Seed.of(0))
+    operator = scored.operator(on_x, Gaussian(kernels.u))
     sums = matmul(operator, np.ones((n, 1)), engine=as_engine(None), memory=DEFAULT_MEMORY)
     means = sums[:, 0] / (n - 1)
     value, half = float(means.mean()), float(1.96 * 2.0 * means.std(ddof=1) / np.sqrt(n))

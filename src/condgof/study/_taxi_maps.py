@@ -12,9 +12,8 @@ from condgof._typing import FloatArray
 from condgof.engine import as_engine
 from condgof.kernels import CovariateKernel, Gaussian
 from condgof.laws import ModelLike, from_scores
-from condgof.locate import power_criterion
-from condgof.methods import Scored
-from condgof.sample import Sample, Seed
+from condgof.methods import Scored, power_criterion
+from condgof.sample import Sample
 from condgof.stein import DEFAULT_MEMORY, matmul
 from condgof.study._taxi import Kernels, Occasion
 from condgof.study._trips import EAST, NORTH, SOUTH, WEST, Trips
@@ -101,9 +100,8 @@ def local_effects(occasion: Occasion, at: FloatArray, kernels: Kernels, most: in
     rows = np.random.default_rng(0).permutation(len(occasion.u))[:most]
     x, u = occasion.trips.pickup[rows], occasion.u[rows]
     scored = Scored.of(from_scores(-u), Sample.of(x, u))
-    _, on_u = scored.kernels(Gaussian(LOCAL), Gaussian(kernels.u), Seed.of(0))
     near = np.ascontiguousarray(_near(at, x).T)
-    operator = scored.operator(CovariateKernel(()), on_u)
+    operator = scored.operator(CovariateKernel(()), Gaussian(kernels.u))
     sums = matmul(operator, near, engine=as_engine(None), memory=DEFAULT_MEMORY)
     pairs = near.sum(axis=0) ** 2 - (near**2).sum(axis=0)
     values: FloatArray = (near * sums).sum(axis=0) / pairs

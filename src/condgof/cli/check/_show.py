@@ -13,6 +13,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from condgof.report import terminal
+from condgof.result import pvalue_words
 
 if TYPE_CHECKING:
     from condgof.locate import Check, GroupedChecks, Location
@@ -66,7 +67,7 @@ def headline(check: Check) -> str:
     """The verdict in a few words."""
     found = "Evidence" if check.rejects else "No evidence"
     level = f"{100 * check.alpha:g}%"
-    return f"{found} against the model at the {level} level ({_chance(check.pvalue)})."
+    return f"{found} against the model at the {level} level ({_chance(check)})."
 
 
 def show_groups(grouped: GroupedChecks, facts: Mapping[str, str]) -> RenderableType:
@@ -149,7 +150,8 @@ def _places(check: Check, group: str = "") -> Iterator[RenderableType]:
 
 def _place(location: Location) -> RenderableType:
     text = Text(terminal(location.where), style="bold")
-    text.append(f"  ({_chance(location.pvalue)}, {location.rows:,.0f} rows near)", style="not bold dim")
+    chance = pvalue_words(location.pvalue)
+    text.append(f"  ({chance}, {location.rows:,.0f} rows near)", style="not bold dim")
     lines = Grid.grid(padding=(0, 1, 0, 0))
     lines.add_column(width=1)
     lines.add_column(overflow="fold")
@@ -170,8 +172,8 @@ def _what(location: Location) -> list[str]:
     return [f"In no simple way; the most telling difference: {location.findings[0].words}."]
 
 
-def _chance(pvalue: float) -> str:
-    return f"p = {pvalue:.2g}"
+def _chance(check: Check) -> str:
+    return pvalue_words(check.pvalue, check.details.get("pvalue_floor", 0.0))
 
 
 def _sentence(words: str) -> str:

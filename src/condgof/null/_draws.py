@@ -1,0 +1,408 @@
+"""Draws of the sum under the null hypothesis: redrawn, from a limit, or by weights on rows.
+
+- *Redraw*: where y can be drawn given x, so can the evidence; the statistics of data and draws are the
+same
+  function, and any of them has an exact null distribution at any n.
+- *Limit*: normal scores are independent of x, so that vec(Fᵀξ) → N(0, (FᵀF)⊗C) with C known.
+- *Weights*: where only scores are known, rows (or blocks or groups of them) get random signs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.engine import Engine, single_threaded_blas
+from condgof.laws import Outcomes
+from condgof.null._dependent import Parcels
+from condgof.null._weights import RowWeights
+from condgof.sample import Seed, Use
+from condgof.stein import (
+    CellEvidence,
+    Held,
+    NormalEvidence,
+    Piece,
+    Plan,
+    Rows,
+    Units,
+    check_overflow,
+    gather,
+    gather_units,
+    row_uniforms,
+    surprise,
+)
+
+#: Multiplications of a chunk of draws, and the largest number of draws in one.
+CHUNK_WORK, CHUNK = 2e8, 32
+#: Less work than this is done in one thread.
+SHORT = 3e9
+#: Directions of FᵀF below this share of the largest are left out of the limit.
+SMALLEST = 1e-7
+#: Evidence of all cells of all rows of a discrete y is held up to this many numbers.
+TABLE = 2**24
+#: What single precision leaves of a difference, as a share of its terms; up to so many rows double is
+#: used.
+ROUNDING, FEW = 1e-7, 32
+#: At most so many of the largest surprises are looked at.
+MOST_SURPRISES = 512
+#: Numbers that are held at a time when single rows are weighted.
+HELD = 2**23
+#: A discrete y of many rows is redrawn so many times in each of so many strata, which are then
+#: recombined.
+STRATA, REDRAWS = 64, 48
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Statistics of the data and their draws under the null hypothesis."""
+
+    #: Σ_{i≠j} of each, (K,).
+    statistics: FloatArray
+    #: Column by column drawn together, (K, m).
+    draws: FloatArray
+    #: What the terms of each add up to: the unit of its rounding, (K,).
+    sizes: FloatArray
+
+
+#: Returns the evidence (n, m, q) of m samples drawn anew, and the `excess` (m,) of each, 0 where there
+#: is none.
+Redraw = Callable[[np.random.Generator, int], tuple[AnyArray, FloatArray]]
+
+
+def redraw_normal(evidence: NormalEvidence, n: int) -> Redraw:
+    """Return what draws normal scores of n rows."""
+
+    def draw(rng: np.random.Generator, m: int) -> tuple[AnyArray, FloatArray]:
+        z = evidence.draw(rng, n * m)
+        xi = evidence.of(z)
+        each = np.abs(z).reshape(n, m, -1).transpose(1, 0, 2).reshape(m, -1)
+        return xi.reshape(n, m, -1), excess(top_surprises(each), each.shape[1])
+
+    return draw
+
+
+def top_surprises(z: AnyArray, most: int | None = None) -> FloatArray:
+    """Return the largest surprises −log P(|Z| ≥ |z|) of normal scores (m, n), in decreasing order.
+
+    A quarter of them, and at most 512, unless another number is given.
+    """
+    n = z.shape[1]
+    count = most_surprises(n) if most is None else min(most, n)
+    largest = np.partition(np.abs(z), n - count, axis=1)[:, n - count :]
+    return surprise(np.sort(largest, axis=1)[:, ::-1])
+
+
+def most_surprises(n: int) -> int:
+    """Return how many of n surprises are looked at."""
+    return int(min(MOST_SURPRISES, max(1, n // 4)))
+
+
+def excess(top: FloatArray, n: int) -> FloatArray:
+    """Return max_k Σ_{i≤k} (s_i − log(n/(i − ½)))/√k: whether the largest surprises are too large.
+
+    Examples
+    --------
+    >>> np.round(excess(np.log([[20.0, 20 / 3]]), 10), 6)
+    array([0.])
+    """
+    i = np.arange(1, top.shape[1] + 1)
+    sums = np.cumsum(top - np.log(n / (i - 0.5)), axis=1)
+    return np.asarray((sums / np.sqrt(i)).max(axis=1))
+
+
+def redrawn(
+    plan: Plan, held: Held, redraw: Redraw, largest: float, m: int, seed: Seed, engine: Engine
+) -> Drawn:
+    """Draw y anew m times and compute all statistics again; the last is the excess of surprises."""
+    features = held.features
+    sizes = plan.sizes(features)
+    left = [np.ascontiguousarray(features[:, cut.x].T) for cut in plan.cuts]
+    work = sum(one.size * (cut.y.stop - cut.y.start) for one, cut in zip(left, plan.cuts, strict=True))
+    held_at_once = HELD // max(held.evidence.size, 1)
+    chunk = int(min(CHUNK, max(1, min(CHUNK_WORK // max(work, 1), held_at_once))))
+    rounding = 1e-13 if held.evidence.dtype == features.dtype == np.float64 else ROUNDING
+
+    def statistics(xi: AnyArray) -> FloatArray:
+        """Return the statistics (K, m) of evidence (n, m, q)."""
+        sums = []
+        for one, cut in zip(left, plan.cuts, strict=True):
+            product = one @ xi[:, :, cut.y].reshape(len(xi), -1)
+            sums.append(product.reshape(len(one), xi.shape[1], -1).transpose(1, 0, 2))
+        whole, own = plan.squares(sums), plan.own(sizes, plan.evidence_squares(xi))
+        return settle(whole - own, whole + own, rounding).T
+
+    def task(start: int) -> FloatArray:
+        rng = seed.stream(Use.MODEL_SAMPLE, 1, start)
+        xi, top = redraw(rng, min(chunk, m - start))
+        return np.vstack([statistics(xi), top])
+
+    with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
+        observed = np.append(statistics(held.evidence[:, None])[:, 0], largest)
+        own = plan.own(sizes, plan.evidence_squares(held.evidence))
+    # A short task is done sooner than it is handed to several threads.
+    most = 1 if work * m < SHORT else None
+    draws = np.concatenate(list(engine.local.map(task, range(0, m, chunk), most=most)), axis=1)
+    check_overflow(observed[:-1], draws[:-1])
+    return Drawn(observed, draws, np.append(own, 0.0))
+
+
+def settle(difference: FloatArray, size: FloatArray, rounding: float = ROUNDING) -> FloatArray:
+    """Make a difference 0 where it is nothing but the rounding of terms of some size.
+
+    Otherwise the sign of the last bit would decide whether a draw is above a statistic that is 0.
+    """
+    return np.where(np.abs(difference) <= rounding * np.asarray(size), 0.0, difference)
+
+
+def limit(plan: Plan, rows: Rows, n: int, m: int, seed: Seed, engine: Engine) -> Drawn:
+    """Compare Fᵀξ of many rows with N(0, (FᵀF)⊗C), perhaps with the excess of surprises as the last.
+
+    The diagonal of the sum is replaced by its mean, which makes no difference at this size.
+    """
+    assert isinstance(plan.evidence, NormalEvidence)
+    size = n * plan.evidence.d_y
+    most = most_surprises(size)
+    sums = gather(plan, rows, n, partial(_top_of_rows, most), most, seed, engine)
+    root_x = _root(sums.gram).astype(np.float32)
+    root_y = _root(plan.evidence.second).astype(np.float32)
+    rank, q = root_x.shape[1], root_y.shape[1]
+    left = [np.ascontiguousarray(root_x[cut.x]) for cut in plan.cuts]
+    right = [np.ascontiguousarray(root_y[cut.y].T) for cut in plan.cuts]
+    chunk = 16
+
+    def task(start: int) -> FloatArray:
+        rng, count = seed.stream(Use.MODEL_SAMPLE, 2, start), min(chunk, m - start)
+        normal = rng.standard_normal((count, rank, q), dtype=np.float32)
+        drawn: list[AnyArray] = []
+        for a, b in zip(left, right, strict=True):
+            part = (normal.reshape(-1, q) @ b).reshape(count, rank, -1)
+            drawn.append(a @ part)
+        return plan.squares(drawn).T
+
+    mean = plan_trace(plan, sums.gram, plan.evidence.second)
+    draws = np.concatenate(list(engine.local.map(task, range(0, m, chunk))), axis=1)
+    observed = plan.squares([one[None] for one in sums.totals])[0]
+    check_overflow(observed, draws)
+    found = Drawn(observed - mean, draws - mean[:, None], mean)
+    if not plan.surprises:
+        return found
+    tops = drawn_surprises(size, m, seed.stream(Use.MODEL_SAMPLE, 3))
+    return Drawn(
+        np.append(found.statistics, excess(sums.top[None], size)),
+        np.vstack([found.draws, excess(tops, size)]),
+        np.append(mean, 0.0),
+    )
+
+
+def _top_of_rows(most: int, z: AnyArray) -> FloatArray:
+    return np.asarray(top_surprises(z.reshape(1, -1), most)[0])
+
+
+def plan_trace(plan: Plan, gram: FloatArray, second: FloatArray) -> FloatArray:
+    """Return tr(A_f)·tr(C_e) of each statistic, (K,)."""
+    traces = [np.diag(matrix) for matrix in (gram, second)]
+    return np.array(
+        [traces[0][f.columns].sum() * traces[1][e.columns].sum() for f, e in plan.statistics]
+    )
+
+
+def _root(matrix: FloatArray) -> FloatArray:
+    """Return the symmetric root, which does not depend on the signs and turns of eigenvectors."""
+    values, axes = np.linalg.eigh((matrix + matrix.T) / 2.0)
+    kept = values > SMALLEST * values[-1]
+    root: FloatArray = (axes[:, kept] * np.sqrt(values[kept])) @ axes[:, kept].T
+    return root
+
+
+def drawn_surprises(n: int, m: int, rng: np.random.Generator) -> FloatArray:
+    """Draw the largest of n surprises m times, (m, count), without drawing them all.
+
+    They are exponential: given the smallest of the largest, the others are exponential above it.
+    """
+    count = most_surprises(n)
+    least = -np.log(rng.beta(count, n - count + 1, m))
+    above = np.sort(rng.standard_exponential((m, count - 1)), axis=1)[:, ::-1]
+    return np.column_stack([least[:, None] + above, least])
+
+
+def weighted_rows(plan: Plan, held: Held, weights: RowWeights, engine: Engine) -> Drawn:
+    """Draw by weights on single rows."""
+    features, xi = held.features, held.evidence
+    n, unit = len(xi), np.abs(xi).max() or 1.0  # so that single precision does not overflow
+    check_overflow(xi)
+    w = weights.block(0, n)
+    # A few rows have few patterns of signs, and ties must be told.
+    dtype = np.float64 if n <= FEW else np.float32
+    parts: list[AnyArray] = [np.asarray(a, dtype=dtype) for a in (w.T, features, xi / unit)]
+    left, thin, scaled = parts
+
+    def task(item: tuple[int, slice]) -> FloatArray:
+        cut, columns = plan.cuts[item[0]], item[1]
+        part, own = thin[:, columns], scaled[:, cut.y]
+        products = left @ (part[:, :, None] * own[:, None, :]).reshape(n, -1)
+        square = np.square(products, dtype=np.float64).reshape(len(left), part.shape[1], -1)
+        sums: FloatArray = np.add.reduceat(square.sum(axis=1), cut.y_starts, axis=1).T
+        return np.asarray(sums * np.square(unit, dtype=float))
+
+    with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
+        totals = [(features[:, cut.x].T @ xi[:, cut.y])[None] for cut in plan.cuts]
+        sizes, squares = plan.sizes(features), plan.evidence_squares(xi)
+        whole, own = plan.squares(totals)[0], plan.own(sizes, squares)
+        each = plan_own_draws(plan, sizes, squares, np.square(w))
+    forms = _by_block(plan, task, engine, n)
+    check_overflow(whole, forms)
+    double = xi.dtype == np.float64 and features.dtype == np.float64
+    statistics = settle(whole - own, whole + own, 1e-13 if double else ROUNDING)
+    rounding = 1e-13 if dtype is np.float64 and double else ROUNDING
+    return Drawn(statistics, settle(forms - each, forms + each, rounding), own)
+
+
+def _by_block(
+    plan: Plan, task: Callable[[tuple[int, slice]], FloatArray], engine: Engine, rows: int
+) -> FloatArray:
+    """Run a task on columns of features, some at a time, and add up within blocks, (K, m)."""
+    items, owner = [], []
+    for p, cut in enumerate(plan.cuts):
+        stops = np.append(cut.x_starts[1:], cut.x.stop - cut.x.start)
+        most = max(1, HELD // (rows * (cut.y.stop - cut.y.start)))
+        for b, (first, last) in enumerate(zip(cut.x_starts, stops, strict=True)):
+            for start in range(int(first), int(last), most):
+                items.append((p, slice(cut.x.start + start, cut.x.start + min(start + most, int(last)))))
+                owner.append((p, b))
+    found: dict[tuple[int, int], FloatArray] = {}
+    for key, value in zip(owner, engine.local.map(task, items), strict=True):
+        found[key] = found[key] + value if key in found else value
+    return np.concatenate(list(found.values()))
+
+
+def plan_own_draws(plan: Plan, sizes: FloatArray, squares: FloatArray, w2: FloatArray) -> FloatArray:
+    """Return Σ_i w_i²‖F_i‖²‖ξ_i‖² of each statistic and draw, (K, m)."""
+    if (w2 == 1.0).all():
+        return np.repeat(plan.own(sizes, squares)[:, None], w2.shape[1], axis=1)
+    parts = []
+    for panel in plan.panels:
+        some = sizes[:, panel.features, None] * squares[:, None, panel.evidence]
+        parts.append(some.reshape(len(sizes), -1).T @ w2)
+    return np.concatenate(parts)
+
+
+def weighted_units(
+    plan: Plan, units: Units, weights: FloatArray, engine: Engine
+) -> tuple[FloatArray, FloatArray]:
+    """Return ‖Σ_b w_b V_b‖² of each statistic and draw, (K, m), and Σ_b ‖V_b‖², (K,)."""
+    left = np.ascontiguousarray(weights.T.astype(units.sums[0].dtype))
+
+    def task(item: tuple[int, slice]) -> FloatArray:
+        cut = plan.cuts[item[0]]
+        columns = slice(item[1].start - cut.x.start, item[1].stop - cut.x.start)
+        part = np.ascontiguousarray(units.sums[item[0]][:, columns])
+        products = left @ part.reshape(len(part), -1)
+        square = np.square(products, dtype=np.float64).reshape(len(left), part.shape[1], -1)
+        return np.add.reduceat(square.sum(axis=1), cut.y_starts, axis=1).T
+
+    forms = _by_block(plan, task, engine, len(units.own))
+    check_overflow(forms)
+    return forms, plan.squares(units.sums).sum(axis=0)
+
+
+def block_length(n: int, most: int) -> int:
+    """Return the length of at most `most` blocks of rows: a power of 2, so that they fit into pieces."""
+    return 1 << max(0, int(np.ceil(np.log2(n / most))))
+
+
+def signed_blocks(plan: Plan, rows: Rows, most: int, seed: Seed, engine: Engine) -> Units:
+    """Sum over blocks of rows in their order; within a block rows have signs that are drawn once."""
+    length = block_length(rows.total, most)
+
+    def units_of(piece: Piece, xi: AnyArray) -> Iterator[tuple[int, slice | IntArray, AnyArray]]:
+        signs = np.where(row_uniforms(seed, piece.start, piece.stop, 1) < 0.5, -1, 1)
+        signed = xi * signs[:, None].astype(xi.dtype)
+        first = piece.start
+        while first < piece.stop:
+            last = min((first // length + 1) * length, piece.stop)
+            some = slice(first - piece.start, last - piece.start)
+            yield first // length, some, signed[some]
+            first = last
+
+    return gather_units(plan, rows, -(-rows.total // length), units_of, engine)
+
+
+def parcelled(plan: Plan, rows: Rows, parcels: Parcels, engine: Engine) -> Units:
+    """Sum over parcels of rows that hardly depend on each other."""
+
+    def units_of(piece: Piece, xi: AnyArray) -> Iterator[tuple[int, slice | IntArray, AnyArray]]:
+        of = parcels.of(piece.start, piece.stop)
+        for unit in np.unique(of):
+            some = np.flatnonzero(of == unit)
+            yield int(unit), some, xi[some]
+
+    return gather_units(plan, rows, parcels.count, units_of, engine)
+
+
+def recombined(
+    plan: Plan,
+    rows: Rows,
+    redraw: Callable[[Piece, FloatArray], AnyArray],
+    m: int,
+    seed: Seed,
+    engine: Engine,
+) -> Drawn:
+    """Draw y of many rows anew: some times in each stratum of rows, of which draws take one each.
+
+    Sums over a stratum are exact draws of it, rare events included, and so is every sum of one of each.
+    """
+    pieces = -(-rows.total // 4096)
+    strata = min(STRATA, max(1, pieces)) if rows.total > 4096 * 8 else 8
+    length = -(-rows.total // strata)
+
+    def units_of(piece: Piece, xi: AnyArray) -> Iterator[tuple[int, slice | IntArray, AnyArray]]:
+        of = np.arange(piece.start, piece.stop) // length
+        for number in range(REDRAWS):
+            drawn = redraw(piece, row_uniforms(seed, piece.start, piece.stop, 2, number))
+            for stratum in np.unique(of):
+                some = np.flatnonzero(of == stratum)
+                yield int(stratum) * REDRAWS + number, some, drawn[some]
+        yield strata * REDRAWS, slice(None), xi  # the data themselves, for the diagonal
+
+    units = gather_units(plan, rows, strata * REDRAWS + 1, units_of, engine)
+    observed = plan.squares([one[None] for one in units.totals])[0] - units.own[-1]
+    rng = seed.stream(Use.MODEL_SAMPLE, 5)
+    taken = rng.integers(0, REDRAWS, (strata, m)) + REDRAWS * np.arange(strata)[:, None]
+    chosen = np.zeros((strata * REDRAWS, m))
+    np.put_along_axis(chosen, taken, 1.0, axis=0)
+    kept = Units([one[:-1] for one in units.sums], units.own[:-1], units.totals, units.counts[:-1])
+    forms, _ = weighted_units(plan, kept, chosen, engine)
+    own = kept.own.T @ chosen
+    return Drawn(observed, forms - own, units.own[-1])
+
+
+def redraw_cells(evidence: CellEvidence, outcomes: Outcomes) -> Callable[[FloatArray], AnyArray]:
+    """Return what turns uniform numbers (n,) into the evidence (n, q) of a discrete y of the law."""
+    p = np.array(outcomes.probabilities, dtype=np.float64)
+    p /= p.sum(axis=1, keepdims=True)
+    sums = np.cumsum(p, axis=1)
+    sums[:, -1] = 2.0  # rounding must not leave a gap at the end
+    of = _by_cell(evidence, outcomes, p)
+    return lambda uniform: of((uniform[:, None] >= sums).sum(axis=1))
+
+
+def _by_cell(
+    evidence: CellEvidence, outcomes: Outcomes, p: FloatArray
+) -> Callable[[IntArray], AnyArray]:
+    """Return the function from cells (n,) to their evidence (n, q)."""
+    n, count = p.shape
+    rows, q = np.arange(n), evidence.blocks[-1].columns.stop
+    if all(block.stop <= outcomes.plain for kernel in evidence.kernels for block, _ in kernel.parts):
+        whole = evidence.of(p, np.eye(count, outcomes.plain))
+        mean = p @ whole
+        return lambda codes: whole[codes] - mean
+    if n * count * q > TABLE:
+        return lambda codes: evidence.of(p, np.asarray(outcomes.of(codes)))
+    table = np.stack(
+        [evidence.of(p, np.asarray(outcomes.of(np.full(n, k)))) for k in range(count)], axis=1
+    )
+    return lambda codes: table[rows, codes]

@@ -1,0 +1,371 @@
+"""Evidence ξ: test functions of y, row by row, each with mean 0 given x if the law is true.
+
+Three kinds. Normal scores z of the law are N(0, I) whatever x is, so that their evidence is a fixed
+table.
+Where only scores ∇ log p are known, the Stein operator makes test functions of any function of y. A
+discrete y
+has the centred indicators of its cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Protocol
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray, SingleArray
+from condgof.kernels import CellKernel, Gaussian, Radial, sqdist
+from condgof.stein._pivots import choose_pivots, whitening
+from condgof.stein._sweep import check_overflow
+
+#: Normal scores are clipped to ± this, and looked up on a grid of so many steps.
+END, STEPS = 6.5, 4096
+#: Eigen-directions of a Stein kernel of N(0, 1) below this share of the largest are left out.
+SMALLEST = 1e-2
+#: Nodes, evenly spaced, of the quadrature over N(0, 1) that finds them.
+NODES = 157
+#: Single functions of z beside the Stein functions; see `simple`.
+SIMPLE = ("z", "surprise", "shift", "spread", "skew", "tails")
+#: Several columns of y: landmarks of the kernel on all of them, draws for its second moment, most
+#: directions.
+LANDMARKS, DRAWS, TOGETHER = 64, 2**15, 48
+
+
+@dataclass(frozen=True)
+class EvidenceBlock:
+    """Some columns of the evidence."""
+
+    #: What a result calls them.
+    name: str
+    #: Which.
+    columns: slice
+    #: Of the kernel on y, where there is one.
+    bandwidth: float | None = None
+    #: Where they come from.
+    kind: str = "stein"
+
+
+class Evidence(Protocol):
+    """A way from rows of y to their evidence."""
+
+    @property
+    def blocks(self) -> tuple[EvidenceBlock, ...]:
+        """Which columns belong together, in order and without gaps."""
+        ...
+
+    def of(self, u: AnyArray, scores: AnyArray) -> AnyArray:
+        """Return ξ (n, q) of rows in the coordinates u (n, d_y) with scores (n, d_y), or residuals."""
+        ...
+
+
+def width(evidence: Evidence) -> int:
+    """Return the number of columns q."""
+    return int(evidence.blocks[-1].columns.stop)
+
+
+@dataclass(frozen=True, eq=False)
+class NormalEvidence:
+    """Evidence of normal scores, N(0, I) under the law whatever x is."""
+
+    #: Number of columns.
+    d_y: int
+    #: Evidence of one column on a grid, (STEPS + 1, q₁).
+    table: SingleArray
+    #: Blocks of the table.
+    own: tuple[EvidenceBlock, ...]
+    #: Test functions of all columns together, for d_y > 1.
+    joint: SteinEvidence | None
+    #: C = E[ξξᵀ], (q, q).
+    second: FloatArray
+
+    @classmethod
+    def at(cls, bandwidths: Sequence[float], d_y: int) -> NormalEvidence:
+        """Return evidence at some bandwidths, and the simple functions, of d_y columns; made once."""
+        return _normal_evidence(tuple(map(float, bandwidths)), int(d_y))
+
+    @cached_property
+    def blocks(self) -> tuple[EvidenceBlock, ...]:
+        """Of the table, all columns of y side by side; of pairs of columns, and of all together."""
+        sizes = [(block, self.d_y * (block.columns.stop - block.columns.start)) for block in self.own]
+        if self.joint is not None:
+            after = 1 + [block.name for block in self.own].index("surprise")
+            pairs = EvidenceBlock("correlation", slice(0, 0), None, "simple")
+            sizes.insert(after, (pairs, self.d_y * (self.d_y - 1) // 2))
+            sizes.append((EvidenceBlock("all columns together", slice(0, 0)), width(self.joint)))
+        stops = np.cumsum([0, *(size for _, size in sizes)])
+        return tuple(
+            replace(block, columns=slice(int(start), int(start) + size))
+            for (block, size), start in zip(sizes, stops[:-1], strict=True)
+        )
+
+    def of(self, u: AnyArray, scores: AnyArray | None = None) -> SingleArray:
+        """Look the evidence of normal scores u (n, d_y) up, (n, q)."""
+        step = np.clip(u, -END, END)
+        step += END
+        step *= STEPS / (2.0 * END)
+        index = np.rint(step, out=step).astype(np.int32)
+        if self.joint is None:
+            return np.asarray(self.table[index[:, 0]])
+        clipped = np.clip(u, -END, END).astype(np.float64)
+        each = [self.table[index[:, c]] for c in range(self.d_y)]
+        first, second = np.triu_indices(self.d_y, 1)
+        made: dict[str, list[AnyArray]] = {
+            block.name: [one[:, block.columns] for one in each] for block in self.own
+        }
+        made["correlation"] = [clipped[:, first] * clipped[:, second]]
+        made["all columns together"] = [self.joint.of(clipped, -clipped)]
+        found = [part for block in self.blocks for part in made[block.name]]
+        return np.concatenate(found, axis=1, dtype=np.float32)
+
+    def draw(self, rng: np.random.Generator, n: int) -> SingleArray:
+        """Draw normal scores of n rows under the law, (n, d_y)."""
+        return rng.standard_normal((n, self.d_y), dtype=np.float32)
+
+
+@lru_cache(maxsize=16)
+def _normal_evidence(bandwidths: tuple[float, ...], d_y: int) -> NormalEvidence:
+    grid = np.linspace(-END, END, STEPS + 1)
+    columns, blocks, start = [], [], 0
+    for sigma in bandwidths:
+        columns.append(_stein_functions(sigma, grid))
+        stop = start + columns[-1].shape[1]
+        blocks.append(EvidenceBlock(f"bandwidth {sigma:g}", slice(start, stop), sigma))
+        start = stop
+    columns.append(simple(grid))
+    blocks += [
+        EvidenceBlock(name, slice(start + k, start + k + 1), None, "simple")
+        for k, name in enumerate(SIMPLE)
+    ]
+    table = np.concatenate(columns, axis=1)
+    weight = np.exp(-0.5 * grid**2)
+    weight /= weight.sum()
+    table -= weight @ table  # what clipping and the grid leave of a mean
+    second = (table * weight[:, None]).T @ table
+    single = table.astype(np.float32)
+    if d_y == 1:
+        return NormalEvidence(1, single, tuple(blocks), None, second)
+    made = NormalEvidence(d_y, single, tuple(blocks), _together(bandwidths, d_y), second)
+    return replace(made, second=_second(made, second))
+
+
+def _second(evidence: NormalEvidence, own: FloatArray) -> FloatArray:
+    """Return C of several columns of z: they are independent, but for what sees all of them."""
+    z, weight = _nodes(evidence.d_y)
+    xi = evidence.of(z).astype(np.float64)
+    second = (xi * weight[:, None]).T @ xi
+    single = {block.name: np.arange(block.columns.start, block.columns.stop) for block in evidence.own}
+    alone = [block for block in evidence.blocks if block.name in single]
+    place = np.concatenate([np.arange(b.columns.start, b.columns.stop) for b in alone])
+    column = np.concatenate([np.tile(single[b.name], evidence.d_y) for b in alone])
+    of_y = np.concatenate([np.repeat(np.arange(evidence.d_y), len(single[b.name])) for b in alone])
+    same = of_y[:, None] == of_y
+    second[np.ix_(place, place)] = np.where(same, own[np.ix_(column, column)], 0.0)
+    return second
+
+
+def _nodes(d_y: int) -> tuple[FloatArray, FloatArray]:
+    """Return points and weights for means over N(0, I): a grid, or a fixed set of draws."""
+    if d_y > 3:
+        rng = np.random.default_rng(d_y)  # a fixed one: this is a table, not a draw of the user's
+        half = rng.standard_normal((DRAWS, d_y))
+        return np.concatenate([half, -half]), np.full(2 * DRAWS, 0.5 / DRAWS)
+    axis = np.linspace(-6.0, 6.0, 61 if d_y == 2 else 25)
+    z = np.stack(np.meshgrid(*[axis] * d_y, indexing="ij"), axis=-1).reshape(-1, d_y)
+    weight = np.exp(-0.5 * np.square(z).sum(axis=1))
+    return z, weight / weight.sum()
+
+
+def _stein_functions(sigma: float, at: FloatArray) -> FloatArray:
+    """Return the eigen-features of the Stein kernel of N(0, 1) at a bandwidth, (len(at), r).
+
+    They are √λ_k e_k(t) for h = Σ_k λ_k e_k e_k, E[e_k] = 0 and E[e_k e_l] = δ_kl under N(0, 1).
+    """
+    node = np.linspace(-END, END, NODES)
+    root = np.exp(-0.25 * node**2)
+    root /= np.linalg.norm(root)
+    values, axes = np.linalg.eigh(root[:, None] * _normal_h(node, node, sigma) * root)
+    kept = values > SMALLEST * values[-1]
+    features: FloatArray = _normal_h(at, node, sigma) @ (
+        root[:, None] * axes[:, kept] / np.sqrt(values[kept])
+    )
+    return features[:, ::-1]
+
+
+def _normal_h(a: FloatArray, b: FloatArray, sigma: float) -> FloatArray:
+    """Return the Stein kernel of N(0, 1), whose score is −t, with a Gaussian l."""
+    square = np.square(a[:, None] - b)
+    bracket = np.multiply.outer(a, b) + sigma**-2 - square * (sigma**-2 + sigma**-4)
+    values: FloatArray = np.exp(-0.5 * square / sigma**2) * bracket
+    return values
+
+
+def legendre(z: AnyArray) -> FloatArray:
+    """Return ψ_1 to ψ_4, orthonormal Legendre polynomials of the PIT Φ(z), (n, 4).
+
+    Examples
+    --------
+    >>> np.round(legendre(np.array([0.0])), 3) + 0.0
+    array([[ 0.   , -1.118,  0.   ,  1.125]])
+    """
+    from scipy.special import ndtr
+
+    v = 2.0 * ndtr(np.asarray(z, dtype=np.float64)) - 1.0
+    square = v * v
+    polynomials = (
+        v,
+        1.5 * square - 0.5,
+        v * (2.5 * square - 1.5),
+        (4.375 * square - 3.75) * square + 0.375,
+    )
+    return np.stack([np.sqrt(2.0 * k + 3.0) * p for k, p in enumerate(polynomials)], axis=1)
+
+
+def simple(z: AnyArray) -> FloatArray:
+    """Return single functions of z with mean 0 and variance 1 under N(0, 1), (n, 6).
+
+    z itself; the surprise −log P(|Z| ≥ |z|) less 1, which is exponential and sees spread and tails; and
+    the
+    Legendre functions, bounded: shift, spread, skew and tails.
+
+    Examples
+    --------
+    >>> np.round(simple(np.array([0.0])), 3) + 0.0
+    array([[ 0.   , -1.   ,  0.   , -1.118,  0.   ,  1.125]])
+    """
+    z = np.asarray(z, dtype=np.float64)
+    return np.column_stack([z, surprise(z) - 1.0, legendre(z)])
+
+
+def surprise(z: AnyArray) -> FloatArray:
+    """Return −log P(|Z| ≥ |z|) of a standard normal Z, which is exponential under N(0, 1)."""
+    from scipy.special import log_ndtr
+
+    values: FloatArray = -np.log(2.0) - log_ndtr(-np.abs(np.asarray(z, dtype=np.float64)))
+    return values
+
+
+def _together(bandwidths: tuple[float, ...], d_y: int) -> SteinEvidence:
+    """Return test functions of all columns of normal scores, at the middle bandwidth times √d_y."""
+    rng = np.random.default_rng(d_y)
+    sigma = sorted(bandwidths)[len(bandwidths) // 2] * np.sqrt(d_y)
+    v = rng.standard_normal((LANDMARKS, d_y))
+    kernel = Gaussian(float(sigma))
+    full = SteinEvidence(d_y, (Functions(kernel, v, whitening(kernel(v, v), SMALLEST)),))
+    z, weight = _nodes(d_y)
+    xi = full.of(z, -z)
+    values, axes = np.linalg.eigh((xi * weight[:, None]).T @ xi)
+    kept = axes[:, values > SMALLEST * values[-1]][:, ::-1][:, :TOGETHER]
+    return SteinEvidence(d_y, full.parts, kept)
+
+
+@dataclass(frozen=True, eq=False)
+class Functions:
+    """Functions l(·, v_j) of y, whitened: l ≈ (l(·, v) W)(l(·, v) W)ᵀ."""
+
+    #: l.
+    kernel: Radial
+    #: The landmarks v, (r, d_y).
+    points: FloatArray
+    #: W, (r, r').
+    white: FloatArray
+
+    def of(self, u: FloatArray, scores: FloatArray) -> FloatArray:
+        """Return s_c l(u, v) + ∂_c l(u, v) for each coordinate c, whitened, (n, d_y·r')."""
+        sigma, rank = self.kernel.sigma, self.white.shape[1]
+        near = sqdist(u, self.points, sigma)
+        if type(self.kernel) is Gaussian:
+            value = np.exp(-0.5 * near)
+            slope = value
+        else:
+            value, slope, _ = self.kernel.profile(near)
+            slope = -2.0 * slope
+        # ∂_c l = −slope·(u_c − v_c)/σ²: the part with u_c is a multiple of rows, that with v_c of
+        # columns.
+        plain, bent = value @ self.white, slope @ self.white
+        out = np.empty((len(u), u.shape[1], rank))
+        centre = self.points.mean(axis=0)
+        for c in range(u.shape[1]):
+            out[:, c] = scores[:, c, None] * plain - ((u[:, c] - centre[c]) / sigma**2)[:, None] * bent
+            out[:, c] += slope @ (((self.points[:, c] - centre[c]) / sigma**2)[:, None] * self.white)
+        return out.reshape(len(u), -1)
+
+
+@dataclass(frozen=True, eq=False)
+class SteinEvidence:
+    """Evidence from scores: the Stein operator on landmark functions, one block a kernel on y."""
+
+    #: Number of columns of y.
+    d_y: int
+    #: One for each kernel.
+    parts: tuple[Functions, ...]
+    #: A rotation to directions that matter, where there is one part, (q, q').
+    turn: FloatArray | None = None
+
+    @classmethod
+    def on(
+        cls,
+        kernels: Sequence[Radial],
+        u: FloatArray,
+        scores: FloatArray,
+        rng: np.random.Generator,
+        *,
+        precision: float,
+        cap: int,
+    ) -> tuple[SteinEvidence, float]:
+        """Choose landmarks among rows u, scores (n, d_y); also return the residual reached."""
+        parts, worst = [], 0.0
+        size = np.square(scores).sum(axis=1)
+        check_overflow(size)
+        unit = float(np.median(size)) or 1.0
+        for kernel in kernels:
+            # What is left of l counts as much as the Stein operator makes of it.
+            weight = size / unit + u.shape[1] / (kernel.sigma**2 * unit)
+            chosen = choose_pivots(kernel, u, rng, tolerance=precision, cap=cap, weight=weight)
+            points = u[chosen.index]
+            parts.append(Functions(kernel, points, whitening(kernel(points, points))))
+            worst = max(worst, chosen.residual)
+        return cls(u.shape[1], tuple(parts)), worst
+
+    @property
+    def blocks(self) -> tuple[EvidenceBlock, ...]:
+        """One for each kernel."""
+        if self.turn is not None:
+            return (EvidenceBlock("all", slice(0, self.turn.shape[1])),)
+        blocks, start = [], 0
+        for part in self.parts:
+            stop = start + self.d_y * part.white.shape[1]
+            sigma = part.kernel.sigma
+            blocks.append(EvidenceBlock(f"bandwidth {sigma:.3g}", slice(start, stop), sigma))
+            start = stop
+        return tuple(blocks)
+
+    def of(self, u: AnyArray, scores: AnyArray) -> FloatArray:
+        """Apply the Stein operator, (n, q)."""
+        found = np.concatenate([part.of(u, scores) for part in self.parts], axis=1)
+        return found if self.turn is None else np.asarray(found @ self.turn)
+
+
+@dataclass(frozen=True, eq=False)
+class CellEvidence:
+    """Evidence of a discrete y: what kernels on its cells make of the residuals e_y − p."""
+
+    #: One block each.
+    kernels: tuple[CellKernel, ...]
+
+    @property
+    def blocks(self) -> tuple[EvidenceBlock, ...]:
+        """One for each kernel."""
+        blocks, start = [], 0
+        for kernel in self.kernels:
+            sigma = getattr(kernel.shown, "bandwidth", None)
+            blocks.append(EvidenceBlock(kernel.name, slice(start, start + kernel.size), sigma, "cells"))
+            start += kernel.size
+        return tuple(blocks)
+
+    def of(self, u: AnyArray, scores: AnyArray) -> FloatArray:
+        """Return the centred features of residuals `scores` (n, cells); u plays no part."""
+        residuals = np.asarray(scores)
+        return np.concatenate([kernel.features(residuals) for kernel in self.kernels], axis=1)

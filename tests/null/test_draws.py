@@ -1,0 +1,215 @@
+"""Draws of the sum: against loops, against each other, and their distribution."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom, ks_2samp
+
+import oracle
+from condgof.engine import as_engine
+from condgof.kernels import Block, Cells, Gaussian, cell_scales
+from condgof.null import (
+    Combination,
+    Family,
+    bootstrap_weights,
+    drawn_surprises,
+    excess,
+    limit,
+    recombined,
+    redraw_cells,
+    redraw_normal,
+    redrawn,
+    sign_weights,
+    signed_blocks,
+    top_surprises,
+    weighted_rows,
+    weighted_units,
+)
+from condgof.null._draws import block_length
+from condgof.sample import Seed
+from condgof.stein import (
+    ArrayRows,
+    CellEvidence,
+    Features,
+    Given,
+    Held,
+    NormalEvidence,
+    Ones,
+    Panel,
+    Plan,
+    SteinEvidence,
+    surprise,
+)
+
+ENGINE = as_engine(1)
+
+
+def normal_plan(scales=(2.0, 1.0)):
+    features = Features((Given(lambda x: x, 2), Ones()))
+    evidence = NormalEvidence.at(scales, 1)
+    return Plan(features, evidence, (Panel(slice(0, 2), slice(0, len(evidence.blocks))),), True)
+
+
+def normal_rows(n, seed=0):
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(n, 1))
+    return ArrayRows(rng.normal(size=(n, 2)), z, -z)
+
+
+@pytest.mark.parametrize("name", ["wild", "multinomial", "spectral"])
+@pytest.mark.parametrize("n", [9, 60])
+def test_weights_on_rows_against_loops(name, n):
+    rng = np.random.default_rng(0)
+    x, y, s = (rng.normal(size=(n, 1)) for _ in range(3))
+    kernels = (Gaussian(1.0), Gaussian(0.5))
+    grid = np.linspace(-4, 4, 200)[:, None]
+    evidence, _ = SteinEvidence.on(kernels, grid, np.ones_like(grid), rng, precision=1e-12, cap=200)
+    plan = Plan(
+        Features((Given(lambda x: np.hstack([x, x**2]), 2),)),
+        evidence,
+        (Panel(slice(0, 1), slice(0, 2)),),
+    )
+    held = Held.of(plan, ArrayRows(x, y, s))
+    weights = bootstrap_weights(name, n, 12, Seed.of(1))
+    found = weighted_rows(plan, held, weights, ENGINE)
+    f = np.hstack([x, x**2])
+    for k, sigma in enumerate((1.0, 0.5)):
+        matrix = (f @ f.T) * oracle.stein_h(y, s, oracle.gaussian, sigma)
+        wanted = oracle.off_diagonal_forms(matrix, weights.block(0, n))
+        size = np.abs(matrix).sum()
+        np.testing.assert_allclose(found.draws[k], wanted, atol=2e-5 * size)
+        assert found.statistics[k] == pytest.approx(matrix.sum() - np.trace(matrix), abs=1e-5 * size)
+
+
+def test_redraws_treat_the_data_as_they_treat_draws():
+    """A redraw that gives the data back gives the very same statistics."""
+    plan, rows = normal_plan(), normal_rows(40)
+    held = Held.of(plan, rows)
+    top = float(excess(top_surprises(rows.y.reshape(1, -1)), 40)[0])
+    same = redrawn(plan, held, lambda rng, m: (np.repeat(held.evidence[:, None], m, axis=1), np.full(m,
+    top)), top, 3,
+                   Seed.of(0), ENGINE)  # fmt: skip
+    np.testing.assert_allclose(
+        same.draws, np.repeat(same.statistics[:, None], 3, axis=1), rtol=1e-4, atol=1e-4
+    )
+
+
+def test_redraws_do_not_depend_on_threads():
+    plan, held = normal_plan(), Held.of(normal_plan(), normal_rows(200))
+    draw = redraw_normal(plan.evidence, 200)
+    made = [redrawn(plan, held, draw, 0.0, 70, Seed.of(0), as_engine(k)).draws for k in (1, 3)]
+    np.testing.assert_array_equal(*made)
+
+
+def test_the_limit_is_that_of_redraws():
+    """Up to what heavy tails of the evidence leave at this n: quantiles, in units of the spread."""
+    n, m = 2000, 6000
+    plan, rows = normal_plan(), normal_rows(n)
+    near = redrawn(
+        plan, Held.of(plan, rows), redraw_normal(plan.evidence, n), 0.0, m, Seed.of(0), ENGINE
+    )
+    far = limit(plan, rows, n, m, Seed.of(0), ENGINE)
+    spread = near.draws.std(axis=1)
+    for level, within in ((0.5, 0.12), (0.95, 0.3)):
+        apart = (np.quantile(near.draws, level, axis=1) - np.quantile(far.draws, level, axis=1)) / spread
+        assert np.abs(apart).max() < within
+    np.testing.assert_allclose(far.draws[:-1].mean(axis=1) / far.draws[:-1].std(axis=1), 0.0, atol=0.15)
+
+
+def test_surprises_are_drawn_without_drawing_all():
+    rng = np.random.default_rng(0)
+    n, m = 80, 2000
+    direct = np.sort(surprise(rng.normal(size=(m, n))), axis=1)[:, ::-1][:, : n // 4]
+    drawn = drawn_surprises(n, m, rng)
+    assert drawn.shape == direct.shape
+    for k in (0, 5, 19):
+        assert ks_2samp(direct[:, k], drawn[:, k]).pvalue > 1e-4
+    assert ks_2samp(excess(direct, n), excess(drawn, n)).pvalue > 1e-4
+
+
+def test_excess_against_a_loop():
+    z = np.random.default_rng(1).normal(size=30)
+    s = sorted(
+        (-np.log(2 * (1 - float(__import__("scipy.stats").stats.norm.cdf(abs(v))))) for v in z),
+        reverse=True,
+    )
+    best = max(
+        sum(s[i] - np.log(30 / (i + 0.5)) for i in range(k)) / np.sqrt(k) for k in range(1, 30 // 4 + 1)
+    )
+    assert excess(top_surprises(z[None]), 30)[0] == pytest.approx(best, rel=1e-9)
+
+
+@pytest.mark.parametrize("n", [3000, 100_000])
+def test_blocks_are_few_and_fit_into_pieces(n):
+    length = block_length(n, 2048)
+    assert 4096 % length == 0 or length % 4096 == 0
+    assert n / length <= 2048
+
+
+def test_signs_of_blocks_have_the_spread_of_signs_of_rows():
+    plan, rows = normal_plan(), normal_rows(3000)
+    held = Held.of(plan, rows)
+    by_row = weighted_rows(plan, held, sign_weights(3000, 800, Seed.of(0)), ENGINE)
+    units = signed_blocks(plan, rows, 512, Seed.of(0), ENGINE)
+    weights = sign_weights(len(units.counts), 800, Seed.of(0)).block(0, len(units.counts))
+    forms, own = weighted_units(plan, units, weights, ENGINE)
+    # The spread of a statistic of one term is that of a sum over the blocks.
+    ratio = (forms - own[:, None]).std(axis=1) / by_row.draws.std(axis=1)
+    assert np.abs(np.log(ratio)).max() < 5 * np.sqrt(2 / len(units.counts) + 2 / 800)
+
+
+class Rare:
+    """Outcomes of two cells, the second one rare."""
+
+    def __init__(self, p, observed):
+        self.probabilities, self.observed = p, observed
+        self.linear, self.plain = True, p.shape[1]
+
+    def take(self, rows):
+        return Rare(self.probabilities[rows], self.observed[rows])
+
+    def of(self, codes):
+        return np.eye(self.plain)[codes] - self.probabilities
+
+
+@pytest.mark.parametrize("rare", [0.3, 2e-3])
+def test_strata_recombined_are_draws_of_all_rows(rare):
+    rng = np.random.default_rng(0)
+    n = 6000
+    p = np.column_stack([np.full(n, 1 - rare), np.full(n, rare)])
+    codes = (rng.random(n) < rare).astype(int)
+    outcomes, x = Rare(p, codes), rng.normal(size=(n, 2))
+    evidence = CellEvidence(cell_scales(Cells((Block("labels", 0, 2),), "labels"), (1.0,)))
+    plan = Plan(Features((Given(lambda x: x, 2), Ones())), evidence, (Panel(slice(0, 2), slice(0, 1)),))
+    rows = ArrayRows(x, codes[:, None].astype(float), outcomes.of(codes), outcomes)
+    cells = redraw_cells(evidence, outcomes)
+
+    def redraw(rng, m):
+        return np.stack([cells(rng.random(n)) for _ in range(m)], axis=1), np.zeros(m)
+
+    exact = redrawn(plan, Held.of(plan, rows), redraw, 0.0, 600, Seed.of(0), ENGINE)
+    many = recombined(
+        plan,
+        rows,
+        lambda piece, u: redraw_cells(evidence, piece.outcomes)(u),
+        600,
+        Seed.of(0),
+        ENGINE,
+    )
+    np.testing.assert_allclose(
+        many.statistics, exact.statistics[:-1], rtol=1e-3, atol=1e-3 * exact.sizes[:-1].max()
+    )
+    for a, b in zip(exact.draws[:-1], many.draws, strict=True):
+        assert ks_2samp(a, b).statistic < 0.12
+
+
+@pytest.mark.parametrize("n", [10, 40])
+def test_the_level_of_redraws_is_exact(n):
+    plan, trials, found = normal_plan(), 300, 0
+    families = [Family("all", 1.0, np.arange(len(plan.statistics) + 1))]
+    draw = redraw_normal(plan.evidence, n)
+    for t in range(trials):
+        rows = normal_rows(n, 1000 + t)
+        top = float(excess(top_surprises(rows.y.reshape(1, -1)), n)[0])
+        drawn = redrawn(plan, Held.of(plan, rows), draw, top, 39, Seed.of(t), ENGINE)
+        found += Combination.of(drawn, families).pvalue <= 0.1
+    assert binom.ppf(1e-4, trials, 0.1) <= found <= binom.isf(1e-4, trials, 0.1)

@@ -1,0 +1,123 @@
+"""The one sum: against loops, over pieces, on threads, with rows left out."""
+
+import numpy as np
+import pytest
+
+from condgof.engine import as_engine
+from condgof.sample import Seed
+from condgof.stein import (
+    PIECE,
+    ArrayRows,
+    Features,
+    Given,
+    Held,
+    NormalEvidence,
+    Ones,
+    Panel,
+    Piece,
+    Plan,
+    gather,
+    gather_units,
+)
+
+
+def make_plan():
+    features = Features((Given(lambda x: x, 2), Ones(), Given(lambda x: x**2, 2, "single", single=True)))
+    evidence = NormalEvidence.at((4.0, 1.0), 1)
+    return Plan(features, evidence, (Panel(slice(0, 2), slice(0, 3)), Panel(slice(1, 4), slice(1, 8))))
+
+
+def sample(n, seed=0):
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(n, 1))
+    return ArrayRows(rng.normal(size=(n, 2)), z, -z)
+
+
+def dense(plan, rows):
+    """Σ_i F_i ξ_i squared, and its diagonal, of each statistic, by its blocks."""
+    f, xi = plan.features.of(rows.x).astype(float), plan.evidence.of(rows.y).astype(float)
+    whole = [np.square(f[:, a.columns].T @ xi[:, b.columns]).sum() for a, b in plan.statistics]
+    own = [
+        sum(np.square(f[i, a.columns]).sum() * np.square(xi[i, b.columns]).sum() for i in range(len(f)))
+        for a, b in plan.statistics
+    ]
+    return np.array(whole), np.array(own)
+
+
+def test_squares_and_the_diagonal():
+    plan, rows = make_plan(), sample(50)
+    whole, own = dense(plan, rows)
+    held = Held.of(plan, rows)
+    sums = [(held.features[:, cut.x].T @ held.evidence[:, cut.y])[None] for cut in plan.cuts]
+    np.testing.assert_allclose(plan.squares(sums)[0], whole, rtol=1e-4)
+    squares = plan.evidence_squares(held.evidence)
+    np.testing.assert_allclose(plan.own(plan.sizes(held.features), squares), own, rtol=1e-4)
+    twice = np.stack([squares, squares], axis=1)
+    np.testing.assert_allclose(plan.own(plan.sizes(held.features), twice), [own, own], rtol=1e-4)
+
+
+@pytest.mark.parametrize("n", [10, PIECE + 3, 3 * PIECE])
+def test_a_pass_over_pieces(n):
+    plan, rows = make_plan(), sample(n)
+    found = gather(
+        plan, rows, n, lambda z: np.sort(np.abs(z[:, 0]))[::-1][:5], 5, Seed.of(0), as_engine(2)
+    )
+    f, xi = plan.features.of(rows.x).astype(float), plan.evidence.of(rows.y).astype(float)
+    for total, cut in zip(found.totals, plan.cuts, strict=True):
+        wanted = f[:, cut.x].T @ xi[:, cut.y]
+        np.testing.assert_allclose(
+            total, wanted, atol=1e-5 * np.sqrt(n) * (1 + np.abs(wanted).max() / np.sqrt(n))
+        )
+    np.testing.assert_allclose(found.gram, f.T @ f, rtol=1e-4, atol=1e-3 * np.sqrt(n))
+    np.testing.assert_array_equal(found.top, np.sort(np.abs(rows.y[:, 0]))[::-1][:5])
+
+
+def test_single_precision_keeps_a_millionth_of_a_null_standard_deviation():
+    plan, rows, n = make_plan(), sample(50_000), 50_000
+    found = gather(plan, rows, n, lambda z: z[:1, 0], 1, Seed.of(0), as_engine(1))
+    f, xi = plan.features.of(rows.x).astype(float), plan.evidence.of(rows.y).astype(float)
+    for total, cut in zip(found.totals, plan.cuts, strict=True):
+        wanted = f[:, cut.x].T @ xi[:, cut.y]
+        deviation = np.sqrt(
+            np.square(f[:, cut.x]).sum(axis=0)[:, None] * np.square(xi[:, cut.y]).mean(axis=0)
+        )
+        assert np.abs((total - wanted) / deviation).max() < 2e-6
+
+
+def test_the_same_bits_on_any_number_of_threads():
+    plan, rows = make_plan(), sample(5 * PIECE)
+    made = [
+        gather(plan, rows, rows.total, lambda z: z[:1, 0], 1, Seed.of(0), as_engine(k)) for k in (1, 3)
+    ]
+    for one, other in zip(made[0].totals, made[1].totals, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+class LeftOut(ArrayRows):
+    """Rows of which every third counts for nothing."""
+
+    def pieces(self):
+        for piece in super().pieces():
+            keep = np.arange(piece.start, piece.stop) % 3 != 0
+            yield Piece(piece.start, piece.x, piece.y, piece.scores, keep)
+
+
+def test_units_add_up_and_rows_left_out_count_for_nothing():
+    plan, rows = make_plan(), sample(PIECE + 500)
+
+    def units_of(piece, xi):
+        of = np.arange(piece.start, piece.stop) % 7
+        for unit in range(7):
+            yield unit, np.flatnonzero(of == unit), xi[of == unit]
+
+    units = gather_units(plan, rows, 7, units_of, as_engine(1))
+    for sums, total in zip(units.sums, units.totals, strict=True):
+        np.testing.assert_allclose(sums.sum(axis=0), total, rtol=1e-3, atol=1e-2)
+    own = dense(plan, sample(PIECE + 500))[1]
+    np.testing.assert_allclose(units.own.sum(axis=0), own, rtol=1e-3)
+    assert units.counts.sum() == rows.total
+    some = gather_units(plan, LeftOut(rows.x, rows.y, rows.scores), 7, units_of, as_engine(1))
+    kept = np.arange(rows.total) % 3 != 0
+    few = ArrayRows(rows.x[kept], rows.y[kept], rows.scores[kept])
+    np.testing.assert_allclose(some.own.sum(axis=0), dense(plan, few)[1], rtol=1e-3)
+    assert some.counts.sum() == kept.sum()
