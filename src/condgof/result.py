@@ -164,6 +164,8 @@ class GofResult:
             lines.append(f"  rows       in order, blocks of {self.details['block_length']:,}")
         if "standardized_by" in self.details:
             lines.append(f"  y seen as  {self.details['standardized_by']}")
+        if "x_seen_as" in self.details:
+            lines.append(f"  x seen as  {self.details['x_seen_as']}")
         if "strongest_location" in self.details:
             place = self.details["strongest_location"]
             point = _named(place["label"]) if "label" in place else _point(place["x"])

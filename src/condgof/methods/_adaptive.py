@@ -14,7 +14,7 @@ from condgof.kernels import Gaussian, Kernel, Radial
 from condgof.methods._design import LOCATIONS, SCALES_X, SCALES_Y, Design, make_design, narrowed
 from condgof.methods._draw import MILDER, Ran, draw, milder
 from condgof.methods._options import Options, check_count, prepare
-from condgof.methods._rows import Scored, Stream, Units
+from condgof.methods._rows import Scored, Stream, Units, prediction_name
 from condgof.null import Combination, Dependence
 from condgof.result import GofResult
 from condgof.sample import RngLike, Seed
@@ -296,7 +296,9 @@ def _column(rows: Scored, design: Design, combination: Combination) -> dict[str,
     on_x, on_y = design.plan.statistics[best]
     column = on_x.label[0] if isinstance(on_x.label, tuple) else on_x.label
     own = rows.sample.x_columns
-    name = own[column].name if column < len(own) else f"prediction {column - len(own) + 1}"
+    extra = rows.x.shape[1] - len(own)
+    predicted = prediction_name(column - len(own), extra, rows.sample.d_y)
+    name = own[column].name if column < len(own) else predicted
     found: dict[str, Any] = {"column": name, "y": on_y.name, "pvalue": float(combination.each[best])}
     if isinstance(on_x.label, tuple) and column < len(own) and own[column].categorical:
         found["level"] = own[column].text(on_x.label[1])

@@ -14,7 +14,7 @@ from condgof.laws import Law, Probabilities, as_model, law_of
 from condgof.laws._draws import RowDraws
 from condgof.methods._adaptive import adaptive
 from condgof.methods._kcsd import kcsd
-from condgof.methods._rows import MOST_PREDICTIONS, refuse_source
+from condgof.methods._rows import refuse_source
 from condgof.result import GofResult
 from condgof.sample import RngLike, Sample, names_of
 from condgof.stein import DEFAULT_MEMORY
@@ -118,11 +118,10 @@ def calibration(
         details["strongest_location"] = {**place, "label": label}
     if "strongest_column" in details:
         # `adaptive` adds what the model predicts to its columns, here for the second time.
-        own = names if len(names) <= MOST_PREDICTIONS else ("largest probability",)
-        known = dict(zip(names_of("x", len(names)), names, strict=True))
-        known |= {f"prediction {i + 1}": name for i, name in enumerate(own)}
+        own = names_of("x", len(names))
         place = details["strongest_column"]
-        details["strongest_column"] = {**place, "column": known[place["column"]]}
+        column = dict(zip(own, names, strict=True)).get(place["column"], place["column"])
+        details["strongest_column"] = {**place, "column": column}
     return replace(result, method="calibration", details=details)
 
 

@@ -194,11 +194,16 @@ class Scored:
     def details(self) -> dict[str, Any]:
         """What a result says of the coordinates of y, where they are not y itself."""
         if self.cells is not None:
-            return {"standardized_by": self.cells.words}
+            return {"standardized_by": self.cells.words, **self._by_ranks()}
         details = {} if self.by == "none" else {"standardized_by": STANDARDIZED_BY[self.by]}
         if self.reparametrized is not None:
             details["reparametrized"] = self.reparametrized
-        return details
+        return {**details, **self._by_ranks()}
+
+    def _by_ranks(self) -> dict[str, Any]:
+        """Say so where bandwidths on x are in normal scores of ranks."""
+        ranked = any(knot is not None for knot in self.own_units.knots)
+        return {"x_seen_as": "normal scores of the ranks of numeric columns"} if ranked else {}
 
     def notes(self) -> tuple[str, ...]:
         """What a reader of the result should know about the data and how they were compared."""
@@ -259,6 +264,14 @@ def predictions(law: Law) -> FloatArray | None:
         scale = np.sqrt(np.square(scale).sum(axis=2))
     both = np.concatenate([location, np.broadcast_to(scale, location.shape)], axis=1)
     return np.asarray(np.nan_to_num(both, posinf=1e300, neginf=-1e300))
+
+
+def prediction_name(number: int, count: int, d_y: int) -> str:
+    """Return what to call one of so many columns of predictions."""
+    if count != 2 * d_y:
+        return f"predicted probability {number + 1}" if count > 1 else "predicted probability"
+    what = "location" if number < d_y else "scale"
+    return f"predicted {what}" if d_y == 1 else f"predicted {what} of y{number % d_y + 1}"
 
 
 def sampled_rows(n: int, seed: Seed) -> IntArray | None:

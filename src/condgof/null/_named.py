@@ -19,7 +19,7 @@ NULLS = {
     "spectral": "spectral",
 }
 #: What results call the limit that stands for redrawing many rows.
-LIMIT = "model, Gaussian limit"
+LIMIT = "Gaussian limit"
 _MAKERS = {
     "auto": sign_weights,
     "wild": sign_weights,
