@@ -11,7 +11,7 @@ ONLY ?=
 .PHONY: demo test check calibrate bench docs clean help
 
 help:
-	@echo "make demo        check two models on the bundled data: verdicts, and a report of each"
+	@echo "make demo        a model of the bundled data is rejected, and mended: text, reports, a figure"
 	@echo "make test        all tests, under five minutes on two cores"
 	@echo "make check       ruff, mypy, import-linter"
 	@echo "make calibrate   level and power over thousands of trials, resumable; ONLY=name picks cells"

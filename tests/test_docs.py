@@ -77,7 +77,7 @@ def test_make_targets_in_the_readme_exist():
     "page", [p.name for p in ROOT.glob("*.md")] + [f"docs/{p.name}" for p in ROOT.glob("docs/*.md")]
 )
 def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text()):
+    for target in re.findall(r"(?:\]\(|src=\")([^)#\"]+)", (ROOT / page).read_text()):
         if "://" not in target:
             assert (ROOT / page).parent.joinpath(target).exists(), target
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from condgof import errors
 from condgof import laws as models
+from condgof.check import Check, DifferenceMap, Slice, check, compare_map
 from condgof.kernels import IMQ, Categorical, Gaussian, Kernel, Laplace, Matern52, Ordinal, Radial
 from condgof.laws import (
     Law,
@@ -29,14 +30,6 @@ from condgof.laws import (
     from_torch,
     normal,
     probabilities,
-)
-from condgof.locate import (
-    Check,
-    DifferenceMap,
-    GroupedChecks,
-    check,
-    check_groups,
-    compare_map,
 )
 from condgof.methods import (
     Comparison,
@@ -73,7 +66,6 @@ __all__ = [
     "DifferenceMap",
     "Gaussian",
     "GofResult",
-    "GroupedChecks",
     "Kernel",
     "Laplace",
     "Law",
@@ -81,12 +73,12 @@ __all__ = [
     "Ordinal",
     "Radial",
     "Ranking",
+    "Slice",
     "Source",
     "adaptive",
     "as_model",
     "calibration",
     "check",
-    "check_groups",
     "columns",
     "compare",
     "compare_map",

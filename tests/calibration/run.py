@@ -21,6 +21,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one process a core is para
 sys.path.insert(0, str(Path(__file__).parent))
 from directions import DIRECTION_CHECKS
 from evidence import EVIDENCE_CHECKS
+from sizes import SIZE_CHECKS
 
 from cells import Cell, all_cells
 from checks import CHECKS
@@ -86,7 +87,13 @@ def main() -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     cells = [cell for cell in all_cells() if options.only in cell.name]
     claims = {name: claim for name, claim in {**CLAIMS, **COMPOSITE}.items() if options.only in name}
-    every = {**CHECKS, **KIND_CHECKS, **EVIDENCE_CHECKS, **DIRECTION_CHECKS}
+    every = {
+        **CHECKS,
+        **SIZE_CHECKS,
+        **KIND_CHECKS,
+        **EVIDENCE_CHECKS,
+        **DIRECTION_CHECKS,
+    }
     checks = {name: claim for name, claim in every.items() if options.only in name}
     if not cells and not claims and not checks:
         print(f"nothing is named like {options.only!r}; there are:")

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from made_checks import make_check
+from condgof.check import check as real_check
 
 
 @pytest.fixture
@@ -47,14 +47,22 @@ def table(columns, tmp_path, monkeypatch):
     return write
 
 
+@pytest.fixture(scope="session")
+def ready():
+    """Two checks: of a model that is too narrow where x is positive, and of one that is right."""
+    x, noise = np.random.default_rng(1).standard_normal((2, 200))
+    widths = {True: np.where(x > 0, 0.4, 1.0), False: np.ones(200)}
+    return {bad: real_check((x, width), x, x + noise, rng=0) for bad, width in widths.items()}
+
+
 @pytest.fixture
-def quick(monkeypatch):
-    """Have checks give a made one at once; returns what they were called with."""
+def quick(monkeypatch, ready):
+    """Have checks give a ready one at once; returns what they were called with."""
     calls = []
 
     def check(model, x, y=None, **options):
         calls.append({"model": model, "x": x, "y": y, **options})
-        return make_check(bad=quick.bad)
+        return ready[quick.bad]
 
     quick.bad, quick.calls = True, calls
     monkeypatch.setattr("condgof.cli.check._run.check", check)

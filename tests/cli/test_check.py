@@ -4,6 +4,7 @@ import io
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -56,18 +57,14 @@ def test_a_folder_and_a_pattern(table, columns, quick, capsys):
 
 
 def test_defaults_and_numbers_are_passed_on(table, quick):
+    names = ("alpha", "rng", "engine", "tolerance", "slices", "by")
     assert run(table(), *ROLES) == 0
-    assert {k: quick.calls[0][k] for k in ("alpha", "rng", "engine")} == {
-        "alpha": 0.05,
-        "rng": 0,
-        "engine": None,
-    }
-    assert run(table(), *ROLES, "--alpha", "0.01", "--seed", "7", "--threads", "2") == 0
-    assert {k: quick.calls[1][k] for k in ("alpha", "rng", "engine")} == {
-        "alpha": 0.01,
-        "rng": 7,
-        "engine": 2,
-    }
+    assert [quick.calls[0][k] for k in names] == [0.05, 0, None, None, (), None]
+    words = ["--alpha", "0.01", "--seed", "7", "--threads", "2", "--tolerance", "0.2"]
+    assert run(table(), *ROLES, *words, "--slice", "income < 1", "--slice", "income > 3") == 0
+    assert [quick.calls[1][k] for k in names] == [
+        0.01, 7, 2, 0.2, ("income < 1", "income > 3"), None,
+    ]  # fmt: skip
 
 
 def test_several_columns_of_y(table, columns, quick):
@@ -116,8 +113,9 @@ def test_nulls(name, table, columns, quick, capsys):
         "leaves those rows out.\n"
     )
     assert run(*words, "--drop-nulls") == 0
-    assert "3 rows (income 1, town 1, food 2) with missing values left out" in " ".join(
-        capsys.readouterr().out.split()
+    assert (
+        "3 rows (income 1, town 1, food 2) with missing values left out, not counted in row numbers"
+        in " ".join(capsys.readouterr().out.split())
     )
     call = asked(quick)
     keep = np.setdiff1d(np.arange(90), [3, 5, 80])
@@ -146,7 +144,7 @@ def test_quiet_is_one_line(table, quick, capsys):
     printed = capsys.readouterr()
     assert printed.err == ""
     assert len(printed.out.splitlines()) == 1
-    assert "does not fit" in printed.out
+    assert printed.out.startswith("Evidence against the model (p ≤ 0.001). The ")
     assert run(table(), *ROLES, "-q") == 0
     assert capsys.readouterr().out == printed.out
 
@@ -158,6 +156,84 @@ def test_fail_on_reject(table, quick, capsys):
     quick.bad = True
     assert run(table(), *ROLES) == 0
     assert run("missing.csv", *ROLES, "--fail-on-reject") == 2
+
+
+def test_tolerance(table, columns, capsys):
+    """What counts is whether it is worse than allowed, whether it is rejected or not."""
+    food = columns["food"] + 1.0
+    words = [table(food=food), *ROLES, "--fail-on-reject", "--tolerance"]
+    assert run(*words, "0.3", "--quiet") == 1
+    assert capsys.readouterr().out.startswith("Evidence against the model (p ≤ 0.001). ")
+    assert run(*words, "3", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["rejected"] is True
+    assert found["tolerance"]["allowed"] == 3
+    assert found["tolerance"]["verdict"] == "good enough"
+    assert run(*words, "1") == 0
+    assert "  allowed  " in capsys.readouterr().out
+
+
+def test_slices_that_are_named_beforehand(table, columns, capsys):
+    food = columns["food"] + 3.0 * (columns["income"] > 3)
+    words = [table(food=food), *ROLES, "--x", "town", "--slice", "income > 3"]
+    assert run(*words, "--slice", "town == 'Oslo'", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    first, second = found["groups"]
+    assert first["query"] == "income > 3"
+    assert first["n"] == (columns["income"] > 3).sum()
+    assert first["pvalue"] < 1e-6
+    assert second["n"] == (columns["town"] == "Oslo").sum()
+    assert run(*words) == 0
+    assert "  groups   income > 3" in capsys.readouterr().out
+
+
+def test_slices_need_pandas(table, capsys, monkeypatch):
+    name = table()
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert run(name, *ROLES, "--slice", "income < 2") == 2
+    assert "pip install 'condgof[frames]'" in capsys.readouterr().err
+
+
+def test_a_group_that_is_rejected_is_enough_to_fail(table, quick, ready, capsys):
+    some = replace(ready[True].slices[0], pvalue=0.01)
+    ready[2] = replace(ready[False], groups=(some,))
+    quick.bad = 2
+    assert run(table(), *ROLES, "--fail-on-reject") == 1
+    ready[2] = replace(ready[False], groups=(replace(some, pvalue=0.2),))
+    assert run(table(), *ROLES, "--fail-on-reject") == 0
+
+
+@pytest.mark.parametrize("order", ["certain", "severity"])
+def test_the_order_of_slices(order, table, quick, ready, capsys):
+    (first, *_) = ready[True].slices
+    worse = replace(first, words="the worse ones", severity=first.severity + 1)
+    ready[3] = replace(ready[True], slices=(first, worse))
+    quick.bad = 3
+    assert run(table(), *ROLES, "--order", order, "--json") == 0
+    listed = [one["words"] for one in json.loads(capsys.readouterr().out)["slices"]]
+    assert listed == [first.words, worse.words][:: 1 if order == "certain" else -1]
+    assert run(table(), *ROLES, "--order", order) == 0
+    shown = capsys.readouterr().out.partition("  where ")[2]
+    assert (shown.index(first.words) < shown.index(worse.words)) is (order == "certain")
+
+
+def test_progress_on_a_terminal(table, monkeypatch, capsys):
+    """Stages are on standard error where that is a terminal, and not when it is to be quiet."""
+    from condgof.engine import _progress
+
+    monkeypatch.setattr(_progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(_progress, "EVERY", 0.01)
+    assert run(table(), *ROLES) == 0
+    plain = capsys.readouterr()
+    assert plain.err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert run(table(), *ROLES, "--report", "r.html") == 0
+    shown = capsys.readouterr()
+    assert "[verdict]" in shown.err
+    assert shown.err.endswith(" \r")
+    assert shown.out == plain.out + "\nReport: r.html\n"
+    assert run(table(), *ROLES, "--quiet") == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_the_report(table, quick, capsys):

@@ -48,17 +48,18 @@ def test_probabilities_of_classes_by_their_columns(name, table, classes, capsys)
     found = as_json(capsys, *words)
     assert found["columns"]["prob"] == ["p_cat", "p_dog"]
     assert found["rejected"] is True
-    assert found["check"]["effect"]["unit"] == "probability on the wrong class"
-    assert found["check"]["detectable"]["shift"] is None
-    assert found["check"]["detectable"]["probability"] > 0
-    kinds = {f["kind"] for place in found["check"]["locations"] for f in place["findings"]}
-    assert kinds <= {"class", "confidence"}
-    labels = {f["label"] for place in found["check"]["locations"] for f in place["findings"]}
-    assert labels <= {"dog", ""}
+    assert "probability" in found["effect"]["unit"]
+    assert found["power"]["size"] > 0
+    said = [*found["overall"], *(f for one in found["slices"] for f in one["findings"])]
+    assert {f["kind"] for f in said} <= {"class", "confidence"}
+    assert {f["label"] for f in said} <= {"cat", "dog", ""}
+    right = np.where(classes["p_dog"] > 0.5, "dog", "cat") == classes["animal"]
+    (confidence,) = (f for f in found["overall"] if f["kind"] == "confidence")
+    assert confidence["estimate"] == pytest.approx(right.mean())
     shown = run(capsys, *words, "--report", "r.html").out
     assert "classes, probabilities = p_cat, p_dog" in " ".join(shown.split())
-    assert "on the wrong class at every x" in " ".join(shown.split())
-    assert "observed against predicted shares" in Path("r.html").read_text(encoding="utf-8")
+    assert confidence["words"] in " ".join(shown.split())
+    assert found["words"].partition(":")[0] in Path("r.html").read_text(encoding="utf-8")
 
 
 def test_classes_by_name_and_one_column_for_two(table, classes, capsys):
@@ -68,11 +69,11 @@ def test_classes_by_name_and_one_column_for_two(table, classes, capsys):
         capsys, "t.csv", "--x", "income", "--y", "animal", "--prob", "p_dog", "--classes", "cat,dog"
     )
     coded = as_json(capsys, "t.csv", "--x", "income", "--y", "code", "--prob", "p_dog")
-    assert one["check"]["pvalue"] == both["check"]["pvalue"] == coded["check"]["pvalue"]
+    assert one["result"]["pvalue"] == both["result"]["pvalue"] == coded["result"]["pvalue"]
     named = as_json(
         capsys, "t.csv", "--x", "income", "--y", "code", "--prob", "p_cat,p_dog", "--classes", "0,1"
     )
-    assert named["check"]["pvalue"] == both["check"]["pvalue"]
+    assert named["result"]["pvalue"] == both["result"]["pvalue"]
 
 
 def test_ordered_classes(table, classes, capsys):
@@ -82,9 +83,7 @@ def test_ordered_classes(table, classes, capsys):
     words = ("t.csv", "--x", "income", "--y", "grade", "--prob", "g1,g2,g3")
     plain = as_json(capsys, *words)
     ordered = as_json(capsys, *words, "--ordered")
-    kinds = {f["kind"] for place in ordered["check"]["locations"] for f in place["findings"]}
-    assert "shift" in kinds
-    assert "shift" not in {f["kind"] for p in plain["check"]["locations"] for f in p["findings"]}
+    assert ordered["result"]["details"] != plain["result"]["details"]
 
 
 def test_counts(table, classes, capsys):
@@ -92,7 +91,7 @@ def test_counts(table, classes, capsys):
     found = as_json(capsys, "t.csv", "--x", "income", "--y", "visits", "--count-mean", "expected")
     assert found["rejected"] is False
     assert found["columns"]["count_mean"] == ["expected"]
-    assert found["check"]["effect"]["unit"] == "model standard deviations"
+    assert found["effect"]["unit"] == "model standard deviations"
 
 
 def test_rows_that_depend_on_each_other(table, classes, capsys):
@@ -100,13 +99,17 @@ def test_rows_that_depend_on_each_other(table, classes, capsys):
     words = ("t.csv", "--x", "income", "--y", "food", "--mean", "mu", "--std", "sd")
     found = as_json(capsys, *words, "--groups", "who")
     assert found["columns"]["groups"] == "who"
-    assert found["check"]["result"]["details"]["groups"] == 30
+    assert found["result"]["details"]["groups"] == 30
     found = as_json(capsys, *words, "--dependence", "4")
-    assert found["check"]["result"]["details"]["block_length"] == 4
+    assert found["result"]["details"]["block_length"] == 4
     found = as_json(capsys, *words, "--dependence", "auto")
-    assert found["check"]["result"]["details"]["block_length"] >= 1
+    assert found["result"]["details"]["block_length"] >= 1
     found = as_json(capsys, *words, "--groups", "who", "--by", "town")
-    assert all("groups" in c["result"]["details"] for c in found["groups"]["checks"])
+    assert found["result"]["details"]["groups"] == 30
+    assert {one["words"] for one in found["groups"]} == {"town = Bergen", "town = Oslo"}
+    whole = as_json(capsys, *words[:2], "income,who", *words[3:], "--groups", "who")
+    assert whole["columns"]["x"] == ["income", "who"]  # numbers stay numbers
+    assert whole["result"]["details"]["groups"] == 30
 
 
 def test_a_classifier_to_import(table, classes, capsys, tmp_path):
@@ -127,13 +130,13 @@ def test_a_classifier_to_import(table, classes, capsys, tmp_path):
     words = ("t.csv", "--x", "income", "--y", "animal")
     imported = as_json(capsys, *words, "--model", "mine_discrete.py:sure")
     columns = as_json(capsys, *words, "--prob", "p_cat,p_dog")
-    assert imported["check"]["pvalue"] == columns["check"]["pvalue"]
-    assert imported["check"]["locations"] == columns["check"]["locations"]
+    assert imported["result"]["pvalue"] == columns["result"]["pvalue"]
+    assert imported["slices"] == columns["slices"]
     counts = as_json(
         capsys, "t.csv", "--x", "income", "--y", "visits", "--model", "mine_discrete.py:counts"
     )
     other = as_json(capsys, "t.csv", "--x", "income", "--y", "visits", "--count-mean", "expected")
-    assert counts["check"]["pvalue"] == other["check"]["pvalue"]
+    assert counts["result"]["pvalue"] == other["result"]["pvalue"]
 
 
 PROB = ("--x", "income", "--y", "animal", "--prob", "p_cat,p_dog")

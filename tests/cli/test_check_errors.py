@@ -1,5 +1,8 @@
 """What goes wrong says so in one line on standard error, and exits with 2."""
 
+import errno
+import io
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +94,16 @@ USES = {
     "wrong group": ([*ROLES, "--by", "twon"], "Did you mean 'town'"),
     "alpha": ([*ROLES, "--alpha", "5"], "--alpha must be between 0 and 1"),
     "alpha nan": ([*ROLES, "--alpha", "nan"], "--alpha must be between 0 and 1"),
+    "tolerance": ([*ROLES, "--tolerance", "0"], "--tolerance must be a positive number"),
+    "tolerance nan": ([*ROLES, "--tolerance", "nan"], "--tolerance must be a positive number"),
+    "order": ([*ROLES, "--order", "worst"], "--order must be one of certain, severity, got 'worst'"),
+    "slice": (
+        [*ROLES, "--slice", "income <"],
+        "The slice 'income <' is no query that pandas can answer",
+    ),
+    "slice's column": ([*ROLES, "--slice", "age < 3"], "whose columns are income, food, predicted"),
+    "no row": ([*ROLES, "--slice", "income < -9"], "No row is in the slice 'income < -9'"),
+    "group of y": ([*ROLES, "--by", "food"], "Column 'food' is in --y and in --by"),
     "form": ([*ROLES, "--model-x", "list"], "--model-x must be one of auto, frame, array"),
     "folder": ([*ROLES, "--report", "none/r.html"], "there is no folder none"),
     "text y": (["--x", "income", "--y", "town", *ROLES[4:]], "Column 'town' of t.csv holds"),
@@ -132,6 +145,33 @@ def test_parts_with_other_columns_or_formats(table, tmp_path, capsys):
 
     parquet.write_table(pa.table({"income": [1.0]}), "parts/b.parquet")
     assert "b.parquet has no column 'food', unlike" in refused(capsys, "parts", *ROLES)
+
+
+def test_a_name_that_is_not_utf_8(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    try:
+        Path(b"caf\xe9.csv".decode(errors="surrogateescape")).write_text(HEAD + ROWS)
+    except OSError:
+        pytest.skip("names are UTF-8 here")
+    for data in (b"caf\xe9.csv".decode(errors="surrogateescape"), "*.csv", "."):
+        assert "is not in UTF-8: rename the file first" in refused(capsys, data, *ROLES)
+
+
+class Full(io.StringIO):
+    def write(self, text):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_disk_names_what_was_being_written(table, quick, capsys, monkeypatch):
+    for words in ([], ["--json"], ["--quiet"]):
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", Full())
+            assert main(["check", table(), *ROLES, *words]) == 2
+        assert "No space left on device: 'standard output'" in capsys.readouterr().err
+    monkeypatch.setattr("condgof.cli._files.os.fdopen", lambda *_, **__: Full())
+    line = refused(capsys, "t.csv", *ROLES, "--report", "r.html")
+    assert "No space left on device: '" in line
+    assert "r.html'" in line
 
 
 @pytest.mark.parametrize(

@@ -29,10 +29,10 @@ def test_streamed_is_as_read_whole(name, table, capsys, monkeypatch):
     monkeypatch.setattr("condgof.cli.check._load.STREAM_BYTES", 0)
     streamed = result(capsys, name, *ROLES)
     assert (whole["data"]["streamed"], streamed["data"]["streamed"]) == (False, True)
-    assert streamed["check"]["result"]["pvalue"] == whole["check"]["result"]["pvalue"]
-    np.testing.assert_allclose(
-        streamed["check"]["result"]["statistic"], whole["check"]["result"]["statistic"], rtol=1e-8
-    )
+    assert streamed["result"]["pvalue"] == whole["result"]["pvalue"]
+    np.testing.assert_allclose(streamed["result"]["statistic"], whole["result"]["statistic"], rtol=1e-8)
+    assert streamed["words"] == whole["words"]
+    assert streamed["overall"] == whole["overall"]
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.feather"])
@@ -62,9 +62,9 @@ def test_nulls_in_a_stream(name, table, columns, small, quick, capsys):
     assert isinstance(source, Source)
     np.testing.assert_allclose(block.y[:, 0], columns["food"][keep])
     np.testing.assert_allclose(block.extra["mu"], columns["mu"][keep])
-    assert "88 rows; 2 rows (income 1, sd 1) with missing values left out; streamed" in " ".join(
-        capsys.readouterr().out.split()
-    )
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "88 rows; 2 rows (income 1, sd 1) with missing values left out, not counted" in shown
+    assert "in row numbers; streamed" in shown
     assert not any("condgof-" in path and _exists(path) for path in source.paths), "temporary file"
 
 

@@ -142,7 +142,6 @@ def test_x_may_be_the_prediction():
         ({"mean": ["y"]}, "Column 'y' is in --y and in --mean"),
         ({"std": ["mu"]}, "Column 'mu' is in --mean and in --std"),
         ({"by": "y"}, "Column 'y' is in --y and in --by"),
-        ({"by": "age"}, "Column 'age' is in --by and in --x"),
         ({"by": "feat_*"}, "--by takes one column"),
         ({"mean": ["mu", "feat_1"]}, "--mean names 2 columns and --y 1"),
         ({"y": ["y", "feat_1"]}, "--mean names 1 column and --y 2"),

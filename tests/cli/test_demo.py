@@ -7,13 +7,19 @@ import sys
 
 import matplotlib.image
 import numpy as np
+import pytest
 
+from condgof.check import check
 from condgof.cli import main
+from condgof.cli._demo import NEXT
+from condgof.cli.check import Series
 from condgof.study import engel_study
+from read_page import Page
 
 
-def test_it_prints_verdicts_and_writes_reports(tmp_path):
-    out = tmp_path / "new" / "folder"
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    out = tmp_path_factory.mktemp("demo") / "new" / "folder"
     run = subprocess.run(
         [sys.executable, "-m", "condgof", "demo", "--out", str(out)],
         capture_output=True,
@@ -22,31 +28,65 @@ def test_it_prints_verdicts_and_writes_reports(tmp_path):
     )
     assert run.returncode == 0, run.stderr
     assert run.stderr == ""
-    for name in ("constant spread", "growing spread"):
-        part = run.stdout.split(f"{name.capitalize()}: ")[1]
-        assert re.match(r".*?vidence against the model at the 5% level", part, re.DOTALL)
+    return out, run.stdout
+
+
+@pytest.fixture(scope="module")
+def checks():
+    study, found = engel_study(), {}
+    for name, model in study.models.items():
+        mean, std = (column[:, 0] for column in model(study.income).mean_std())
+        sample = Series("income", study.income), Series("food", study.food)
+        found[name] = check((mean, std), *sample, rng=0)
+    return found
+
+
+def flat(text):
+    return " ".join(text.split())
+
+
+def test_text_and_pages_say_what_the_checks_say(ran, checks):
+    out, text = ran
+    parts = text.split(NEXT)
+    for (name, one), part in zip(checks.items(), parts, strict=True):
+        assert f"{name.capitalize()}: food lies on a line" in part
+        assert flat(str(one)) in flat(part)
         report = out / f"{name.replace(' ', '-')}.html"
-        assert str(report) in run.stdout
-        page = report.read_text(encoding="utf-8")
-        assert page.startswith("<!doctype html>")
-        assert f"condgof check {report.with_suffix('.csv')}" in page
-    assert "As large as a constant shift of" in run.stdout
-    assert re.search("income (below|between)", run.stdout)
-    image = matplotlib.image.imread(out / "engel.png")
+        assert str(report) in text
+        raw = report.read_text(encoding="utf-8")
+        page = flat(Page(raw).text)
+        assert one.words in page
+        assert f"{one.effect.interval.estimate:.2f}" in (page if one.rejected else text)
+        assert f"condgof check {report.with_suffix('.csv')}" in raw
+    assert max(map(len, text.split("Reports, to open")[0].splitlines())) <= 100
+
+
+def test_the_loop(checks):
+    """What the text says between the checks is true: the spread is wrong, and then it is not."""
+    first, second = checks.values()
+    assert first.rejected
+    assert (first.slices[0].kind, first.slices[0].direction) == ("spread", "too wide")
+    assert re.match(r"income < [\d,]+$", first.slices[0].words)
+    assert not second.rejected
+    assert second.effect.interval.estimate < 0.7 * first.effect.interval.estimate
+
+
+def test_the_figure(ran):
+    image = matplotlib.image.imread(ran[0] / "engel.png")
     assert image.shape[0] > 600
     assert image.shape[1] > 900
     assert np.ptp(image[..., :3]) > 0.5
 
 
-def test_the_command_that_it_shows_gives_the_same(tmp_path, capsys):
-    assert main(["demo", "--out", str(tmp_path)]) == 0
-    shown = capsys.readouterr().out
-    command = shlex.split(shown.splitlines()[-1])
+def test_the_command_that_it_shows_gives_the_same(ran, capsys):
+    shown = ran[1]
+    command = shlex.split(shown.splitlines()[-1].partition(":")[2])
     assert command[:2] == ["condgof", "check"]
     assert main(command[1:]) == 0
     again = capsys.readouterr().out
-    verdict = next(line for line in again.splitlines() if "against the model" in line)
-    assert verdict in shown.partition("Growing")[0]
+    for word in ("verdict", "message", "size"):
+        line = next(line for line in again.splitlines() if line.startswith(f"  {word}"))
+        assert line.strip() in shown.partition(NEXT)[0]
 
 
 def test_the_heteroscedastic_model_does_clearly_better():
@@ -69,7 +109,7 @@ def test_a_folder_that_cannot_be_made_exits_2_without_a_traceback(tmp_path, caps
 def test_without_matplotlib_the_reports_are_there(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert main(["demo", "--out", str(tmp_path)]) == 0
-    assert "Figure" not in capsys.readouterr().out
+    assert "figure" not in capsys.readouterr().out
     assert (tmp_path / "growing-spread.html").exists()
 
 

@@ -1,6 +1,7 @@
-"""`condgof check --by`: within groups, corrected."""
+"""`condgof check --by`: every group tested and described, corrected for their number."""
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,51 +18,68 @@ def wrong_in_oslo(table, columns):
     """A table whose model is wrong in Oslo."""
 
     def write(name="t.csv", **changes):
-        food = columns["food"] + 4.0 * (columns["town"] == "Oslo")
-        return table(name, food=food, **changes)
+        food = columns["food"] + 2.0 * (columns["town"] == "Oslo")
+        return table(name, **{"food": food, **changes})
 
     return write
 
 
-def test_a_line_for_each_group(wrong_in_oslo, capsys):
-    assert main(["check", wrong_in_oslo(), *ROLES, "--report", "r.html", "--fail-on-reject"]) == 1
+def as_json(capsys, *words):
+    assert main(["check", *words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert problems(found, SCHEMA) == []
+    return found
+
+
+def test_a_paragraph_for_each_group(wrong_in_oslo, columns, capsys):
+    words = [wrong_in_oslo(), *ROLES, "--report", "r.html", "--fail-on-reject"]
+    assert main(["check", *words]) == 1
     text = capsys.readouterr().out
-    assert "Evidence against the model in 1 of 2 groups: Oslo." in text
-    assert "by town" in text
-    assert "corrected" in text
-    bergen = next(line for line in text.splitlines() if line.strip().startswith("Bergen"))
-    oslo = next(line for line in text.splitlines() if line.strip().startswith("Oslo"))
-    assert "*" in oslo
-    assert "*" not in bergen
-    assert "town = Oslo" in text
+    groups = text.partition("\n  groups   ")[2]
+    oslo = (columns["town"] == "Oslo").sum()
+    assert groups.startswith(f"town = Oslo ({oslo} rows): "), "the one with the most evidence first"
+    assert f"town = Bergen ({90 - oslo} rows): " in groups
     assert max(map(len, text.splitlines())) <= 80
+    assert main(["check", *words[:-3], "--quiet"]) == 0
+    line = capsys.readouterr().out
+    assert line.endswith(" Evidence in 1 of 2 groups (town = Oslo).\n")
+    assert line.count("\n") == 1
     page = Path("r.html").read_text(encoding="utf-8")
     assert "town = Oslo" in page
     assert "--by town" in page
 
 
-def test_json(wrong_in_oslo, capsys):
-    assert main(["check", wrong_in_oslo("t.parquet"), *ROLES, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert problems(found, SCHEMA) == []
-    assert found["check"] is None
-    assert found["rejected"] is True
+def test_json(wrong_in_oslo, columns, capsys):
+    found = as_json(capsys, wrong_in_oslo("t.parquet"), *ROLES)
     assert found["columns"]["by"] == "town"
-    groups = found["groups"]
-    assert groups["rejected"] == ["Oslo"]
-    assert [check["group"] for check in groups["checks"]] == ["Bergen", "Oslo"]
-    assert all(c["pvalue"] >= c["result"]["pvalue"] for c in groups["checks"])
+    first, second = found["groups"]
+    assert [first["words"], second["words"]] == ["town = Oslo", "town = Bergen"]
+    assert first["n"] == (columns["town"] == "Oslo").sum()
+    assert first["pvalue"] < 1e-6 < 0.05 < second["pvalue"]
+    z = (columns["food"] + 2.0 - columns["mu"])[columns["town"] == "Oslo"]
+    said = {finding["kind"]: finding["estimate"] for finding in first["findings"]}
+    assert said["shift"] == pytest.approx(z.mean(), abs=1e-6)
 
 
-def test_quiet_and_groups_that_are_too_small(wrong_in_oslo, columns, capsys):
+def test_many_small_groups_can_be_rejected(table, columns, capsys):
+    town = np.arange(90) // 3
+    food = columns["food"] + 9.0 * (town == 7)
+    found = as_json(capsys, table(town=town, food=food), *ROLES)
+    assert len(found["groups"]) == 30
+    assert found["groups"][0]["words"] == "town = 7"
+    assert found["groups"][0]["pvalue"] < 0.05 < found["groups"][1]["pvalue"]
+    assert main(["check", "t.csv", *ROLES]) == 0
+    assert "and 18 more" in capsys.readouterr().out
+
+
+def test_names_of_groups_cannot_steer_the_terminal(wrong_in_oslo, columns, capsys):
     town = columns["town"].copy().astype(object)
     town[:5] = "Ås [/] \x1b[31m"
-    wrong_in_oslo(town=town)
-    assert main(["check", "t.csv", *ROLES, "--quiet"]) == 0
-    assert capsys.readouterr().out == "Evidence against the model in 1 of 2 groups: Oslo. 1 left out.\n"
-    assert main(["check", "t.csv", *ROLES]) == 0
-    text = " ".join(capsys.readouterr().out.split())
-    assert "left out Ås [/] \\x1b[31m: 5 rows, and min_rows is 30" in text
+    wrong_in_oslo("t.parquet", town=town)
+    assert main(["check", "t.parquet", *ROLES]) == 0
+    text = capsys.readouterr().out
+    assert "town = Ås [/] \\x1b[31m (5 rows)" in " ".join(text.split())
+    assert "\x1b" not in text
 
 
 def test_numbers_as_groups_and_nulls_in_them(wrong_in_oslo, capsys):
@@ -69,18 +87,40 @@ def test_numbers_as_groups_and_nulls_in_them(wrong_in_oslo, capsys):
     wrong_in_oslo("t.parquet", town=code)
     assert main(["check", "t.parquet", *ROLES]) == 2
     assert "missing values in 1 row (town 1) of 90" in capsys.readouterr().err
-    assert main(["check", "t.parquet", *ROLES, "--drop-nulls", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [check["group"] for check in found["groups"]["checks"]] == ["0", "1"]
-    assert sum(check["result"]["n"] for check in found["groups"]["checks"]) == 89
+    found = as_json(capsys, "t.parquet", *ROLES, "--drop-nulls")
+    assert {one["words"] for one in found["groups"]} == {"town = 0", "town = 1"}
+    assert sum(one["n"] for one in found["groups"]) == 89
 
 
-def test_no_group_is_large_enough(table, capsys):
-    table(town=[f"place {i}" for i in range(90)])
+@pytest.mark.parametrize(
+    ("town", "message"),
+    [
+        ([f"place {i}" for i in range(90)], "by is different in each of the 90 rows"),
+        (["here"] * 90, "by is the same in all 90 rows"),
+    ],
+)
+def test_what_is_no_group(town, message, table, capsys):
+    table(town=town)
     assert main(["check", "t.csv", *ROLES]) == 2
     error = capsys.readouterr().err
-    assert "No group of 'town' can be checked. The first: 'place 0', 1 rows" in error
+    assert message in error
     assert error.count("\n") == 1
+
+
+def test_a_column_of_x(wrong_in_oslo, capsys, monkeypatch):
+    """It stays what it is in x, text or numbers, and has a query."""
+    words = [wrong_in_oslo("t.parquet", code=np.arange(90) % 3), *ROLES[:-1]]
+    found = as_json(capsys, *words, "town", "--x", "town")
+    assert found["columns"]["x"] == ["income", "town"]
+    assert {one["words"] for one in found["groups"]} == {"town = Oslo", "town = Bergen"}
+    whole = as_json(capsys, *words, "code", "--x", "code")
+    assert [one["n"] for one in whole["groups"]] == [30, 30, 30]
+    monkeypatch.setattr("condgof.cli.check._load.STREAM_BYTES", 0)
+    streamed = as_json(capsys, *words, "code", "--x", "code")
+    assert streamed["data"]["streamed"] is True
+    assert streamed["groups"] == whole["groups"]
+    assert main(["check", *words, "income"]) == 2
+    assert "too many for a group each" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.feather"])
@@ -89,27 +129,25 @@ def test_streamed_groups_are_as_read_whole(name, wrong_in_oslo, columns, capsys,
     income = columns["income"].tolist()
     town[11] = income[12] = None
     wrong_in_oslo(name, town=town, income=income)
-    words = ["check", name, *ROLES, "--drop-nulls", "--json"]
-    assert main(words) == 0
-    whole = json.loads(capsys.readouterr().out)
+    words = [name, *ROLES, "--drop-nulls"]
+    whole = as_json(capsys, *words)
     monkeypatch.setattr("condgof.cli.check._load.STREAM_BYTES", 0)
-    assert main(words) == 0
-    streamed = json.loads(capsys.readouterr().out)
+    streamed = as_json(capsys, *words)
     assert (whole["data"]["streamed"], streamed["data"]["streamed"]) == (False, True)
     assert streamed["data"]["dropped_by_column"] == {"income": 1, "town": 1}
     assert streamed["data"]["dropped_by_column"] == whole["data"]["dropped_by_column"]
-    ours, theirs = (found["groups"]["checks"] for found in (streamed, whole))
-    assert [c["group"] for c in ours] == [c["group"] for c in theirs] == ["Bergen", "Oslo"]
-    np.testing.assert_allclose([c["pvalue"] for c in ours], [c["pvalue"] for c in theirs])
+    assert [one["words"] for one in streamed["groups"]] == ["town = Oslo", "town = Bergen"]
+    assert [one["n"] for one in streamed["groups"]] == [one["n"] for one in whole["groups"]]
+    np.testing.assert_allclose(*([g["pvalue"] for g in f["groups"]] for f in (streamed, whole)))
 
 
-def test_a_model_by_groups(table, columns, tmp_path, capsys, monkeypatch):
-    import sys
-
+def test_a_model_by_groups(table, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(sys, "path", sys.path[:])
     (tmp_path / "mine_by_group.py").write_text(
         "import condgof as cg\nline = cg.models.Normal(mean=lambda x: 2.0 * x['income'], std=1.0)\n"
     )
     words = [table(), "--x", "income", "--y", "food", "--by", "town", "--model", "mine_by_group:line"]
-    assert main(["check", *words, "-q"]) == 0
-    assert "No evidence against the model in any of 2 groups" in capsys.readouterr().out
+    assert {one["words"] for one in as_json(capsys, *words)["groups"]} == {
+        "town = Bergen",
+        "town = Oslo",
+    }

@@ -9,10 +9,11 @@ import pytest
 
 from condgof.cli import main
 from json_document import SCHEMA, problems
-from made_checks import hard_checks
+from report.made import made
 
 ROLES = ["--x", "income", "--y", "food", "--mean", "mu", "--std", "sd"]
 ROOT = Path(__file__).parent.parent.parent
+MADE = made()
 
 
 def document(capsys, *words):
@@ -27,19 +28,30 @@ def document(capsys, *words):
 
 def test_a_real_check(table, columns, capsys):
     table(food=np.where(columns["income"] > 2, 4.0, 1.0) * columns["food"])
-    found = document(capsys, "t.csv", *ROLES, "--x", "town", "--alpha", "0.01", "--seed", "3")
-    assert found["schema"] == 1
+    words = ["t.csv", *ROLES, "--x", "town", "--alpha", "0.01", "--seed", "3", "--tolerance", "0.1"]
+    found = document(capsys, *words)
+    assert found["schema"] == 2
     assert found["rejected"] is True
-    assert found["check"]["rejected"] is True
-    assert found["check"]["result"]["seed"] == found["seed"] == 3
-    assert found["alpha"] == found["check"]["detectable"]["alpha"] == 0.01
-    assert found["columns"]["x"] == ["income", "town"]
-    assert found["groups"] is None
+    assert found["result"]["seed"] == found["seed"] == 3
+    assert found["alpha"] == found["power"]["alpha"] == 0.01
+    assert found["columns"]["x"] == found["x_columns"] == ["income", "town"]
+    assert found["groups"] == []
     assert found["report"] is None
-    assert found["verdict"] == found["check"]["words"]
-    assert found["command"].endswith("--x town --alpha 0.01 --seed 3 --json")
-    assert found["check"]["locations"]
-    assert "null_distribution" not in found["check"]["result"]
+    assert found["verdict"].startswith("Evidence against the model (p")
+    assert found["command"].endswith("--x town --alpha 0.01 --seed 3 --tolerance 0.1 --json")
+    assert found["tolerance"]["allowed"] == 0.1
+    assert found["slices"]
+    assert "null_distribution" not in found["result"]
+
+
+def test_it_is_the_checks_own_dictionary(table, quick, ready, capsys):
+    found = document(capsys, table(), *ROLES)
+    own = json.loads(json.dumps(ready[True].to_dict()))
+    del own["result"]["null_distribution"]
+    assert {name: found[name] for name in own} == own
+    assert set(found) - set(own) == {
+        "condgof", "command", "data", "columns", "model", "seed", "report", "verdict",
+    }  # fmt: skip
 
 
 def test_scores_and_several_columns(table, capsys):
@@ -48,15 +60,15 @@ def test_scores_and_several_columns(table, capsys):
     document(capsys, "t.csv", "--x", "income", "--y", "food,drink", "--score", "s1,s2")
 
 
-@pytest.mark.parametrize("case", hard_checks())
-def test_made_checks(case, table, quick, capsys, monkeypatch):
-    monkeypatch.setattr("condgof.cli.check._run.check", lambda *_, **__: hard_checks()[case])
+@pytest.mark.parametrize("case", MADE)
+def test_made_checks(case, table, capsys, monkeypatch):
+    monkeypatch.setattr("condgof.cli.check._run.check", lambda *_, **__: MADE[case])
     found = document(capsys, table(), *ROLES, "--report", "r.html")
     assert found["report"] == "r.html"
 
 
 def test_a_wrong_document_is_noticed():
-    assert problems({"schema": 2}, SCHEMA)
+    assert problems({"schema": 1}, SCHEMA)
     assert problems({"kind": "x"}, SCHEMA["$defs"]["finding"])
     assert problems(True, {"type": "number"})
     assert problems(1.0, {"type": "integer"})

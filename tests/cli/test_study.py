@@ -149,6 +149,36 @@ def test_code_that_would_end_the_program(option, here, capsys):
     assert printed.out == ""
 
 
+ODD = """
+class Odd:
+    def __getattr__(self, name):
+        raise RuntimeError("no " + name)
+odd = Odd()
+"""
+
+
+@pytest.mark.parametrize(
+    "words", [["--problem", "odd.py:odd"], ["--model", "odd.py:odd", "--data", "x.csv"]]
+)
+def test_an_object_that_raises_is_the_users_matter(words, here, capsys):
+    Path("odd.py").write_text(ODD)
+    Path("x.csv").write_text("x\n" + "".join(f"{i}\n" for i in range(50)))
+    assert run(*words, "--n", "20", "--trials", "1") == 2
+    error = capsys.readouterr().err
+    assert "of yours failed (odd.py, line 4): RuntimeError: no " in error
+    assert error.count("\n") == 1
+
+
+def test_a_folder_and_an_address_that_make_no_sense(here, capsys):
+    words = ("--problem", "qgm", "--n", "20", "--trials", "1")
+    Path("deep").mkdir()
+    Path("deep/study.json").write_text("[" * 100_000 + "]" * 100_000)
+    assert run(*words, "--out", "deep") == 2
+    assert "is not the study.json of a study" in capsys.readouterr().err
+    assert main(["study", *words, "--scheduler", "garbage"]) == 2
+    assert "--scheduler must be the address of a Dask scheduler" in capsys.readouterr().err
+
+
 def test_without_matplotlib_the_study_ends_well(here, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert run("--problem", "qgm", "--method", "kcsd", "--n", "20", "--trials", "2") == 0

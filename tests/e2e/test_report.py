@@ -1,163 +1,189 @@
 """The report in a real browser, from disk, with the network off."""
 
-import numpy as np
+import re
+
 import pytest
 
-import condgof as cg
-from made_checks import ENDING, HOSTILE, hard_checks, make_grouped
+from condgof.report._cards import check_card, result_card
+from condgof.report._page import check_page
+from report.made import EVIL, made
 
-CHECKS = hard_checks()
-PAGES = {name: check.to_html() for name, check in CHECKS.items()}
+ENDING = "</script><script>alert('2')</script>\"'"
+CHECKS = made()
+PAGES = {name: check_page(check) for name, check in CHECKS.items()}
 BACK = "getComputedStyle(document.documentElement).backgroundColor"
+LIGHT, DARK = "rgb(255, 255, 255)", "rgb(20, 24, 27)"
 PHONE = {"viewport": {"width": 390, "height": 844}}
+#: A4 less its margins, in pixels.
+PAPER = {"viewport": {"width": 703, "height": 1033}}
 
 
-def test_a_real_check_opens_without_complaint(visit):
-    rng = np.random.default_rng(0)
-    x = rng.uniform(0, 4, 150)
-    y = x + np.where(x > 2.5, 3.0, 1.0) * rng.standard_normal(150)
-    check = cg.check((x, np.ones(150)), x, y, rng=0, engine=1)
-    seen = visit(check.to_html(title="A real one"))
-    assert seen.page.title().endswith("A real one")
-    assert seen.page.locator("main h2").first.inner_text() == "Evidence against the model"
-    assert seen.page.locator("#numbers").count() == 1
-    assert seen.page.evaluate("JSON.parse(document.getElementById('numbers').textContent).schema") == 1
-
-
-@pytest.mark.parametrize("name", ["curve", "map", "five", "city"])
-def test_pointing_at_a_location_shows_its_panel(visit, name):
-    seen = visit(PAGES[name])
-    assert seen.shown() == ["c0-loc1"]
-    mark = seen.page.locator(".maps svg").first.locator(".mark")
-    assert mark.count() == len(CHECKS[name].locations)
-    for i in (2, 3, 1):
-        mark.nth(i - 1).hover()
-        assert seen.shown() == [f"c0-loc{i}"]
-        assert "on" in mark.nth(i - 1).get_attribute("class").split()
-
-
-def test_clicking_and_tabs(visit):
-    seen = visit(PAGES["map"])
-    seen.page.locator(".mark").nth(1).click()
-    assert seen.shown() == ["c0-loc2"]
-    seen.page.mouse.move(2, 2)
-    assert seen.shown() == ["c0-loc2"]
-    seen.page.get_by_role("tab").nth(2).click()
-    assert seen.shown() == ["c0-loc3"]
-    assert seen.page.get_by_role("tab", selected=True).inner_text().startswith("3")
-
-
-def test_the_keyboard_reaches_everything(visit):
-    seen = visit(PAGES["five"])
-    focused = "document.activeElement.dataset.loc || document.activeElement.id"
-    keys = seen.page.keyboard
-    for _ in range(20):
-        keys.press("Tab")
-        if seen.page.evaluate("document.activeElement.classList.contains('mark')"):
-            break
-    assert seen.page.evaluate(focused) == "c0-loc1"
-    ring = "getComputedStyle(document.activeElement.querySelector('circle')).strokeWidth"
-    assert seen.page.evaluate(ring) == "6px"  # where the focus is can be seen
-    keys.press("Tab")
-    assert seen.shown() == ["c0-loc2"]
-    keys.press("ArrowRight")
-    assert seen.shown() == ["c0-loc3"]
-    assert seen.page.evaluate(focused) == "c0-loc3"
-    keys.press("Home")
-    keys.press("ArrowLeft")  # round the corner
-    assert seen.shown() == ["c0-loc5"]
-    keys.press("Enter")
-    assert seen.page.evaluate("document.activeElement.className") == "panel"
-    assert seen.page.evaluate("document.activeElement.id") == "c0-loc5"
-
-
-def test_without_a_script_all_panels_are_there(visit):
-    seen = visit(PAGES["curve"], java_script_enabled=False)
-    assert seen.page.locator(".panel:visible").count() == 3
-    seen.page.locator(".mark").nth(1).click()
-    assert seen.page.url.endswith("#c0-loc2")
-
-
-def test_on_paper_all_panels_are_there_and_all_is_light(visit):
-    seen = visit(PAGES["curve"], color_scheme="dark")
-    seen.page.emulate_media(media="print")
-    assert len(seen.shown()) == 3
-    assert (
-        seen.page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
-        == "rgb(255, 255, 255)"
+def shown(seen):
+    """The ids of the cards that can be seen."""
+    return seen.page.eval_on_selector_all(
+        ".card", "all => all.filter(c => c.checkVisibility()).map(c => c.id)"
     )
-    assert not seen.page.locator(".theme").is_visible()
 
 
-OUTSIDE = """() => [...document.querySelectorAll('main svg, main p, main h2, main h3, main .card')]
+def order(seen):
+    """The slices as they are listed."""
+    return seen.page.locator("#where .open").all_inner_texts()
+
+
+def test_it_opens_without_complaint_and_says_the_message(visit):
+    for name, check in CHECKS.items():
+        seen = visit(PAGES[name])
+        assert seen.page.locator(".words").inner_text() == check.words
+        assert (
+            seen.page.evaluate("JSON.parse(document.getElementById('numbers').textContent).schema") == 2
+        )
+        assert shown(seen) == []
+
+
+def test_a_click_on_a_row_opens_and_closes_its_card(visit):
+    seen = visit(PAGES["continuous"])
+    row = seen.page.locator("#where .slice")
+    row.nth(1).click()
+    assert shown(seen) == ["s2"]
+    row.nth(0).locator("td").nth(1).click()
+    assert shown(seen) == ["s1", "s2"]
+    row.nth(1).locator(".open").click()
+    assert shown(seen) == ["s1"]
+    assert seen.page.locator("#s1 svg.chart").count() == 3
+
+
+def test_the_keyboard_opens_cards(visit):
+    seen = visit(PAGES["continuous"])
+    keys, focused = seen.page.keyboard, "document.activeElement.getAttribute('aria-controls')"
+    for _ in range(30):
+        keys.press("Tab")
+        if seen.page.evaluate(focused):
+            break
+    assert seen.page.evaluate(focused) == "s1"
+    assert "solid" in seen.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    keys.press("Enter")
+    assert shown(seen) == ["s1"]
+    assert seen.page.evaluate("document.activeElement.ariaExpanded") == "true"
+    keys.press("ArrowDown")
+    assert seen.page.evaluate(focused) == "s2"
+    keys.press("Space")
+    assert shown(seen) == ["s1", "s2"]
+    keys.press("ArrowUp")
+    keys.press("ArrowUp")  # round the corner
+    assert seen.page.evaluate(focused) == f"s{len(CHECKS['continuous'].slices)}"
+
+
+def test_the_order_can_be_chosen(visit):
+    check, seen = CHECKS["continuous"], visit(PAGES["continuous"])
+    assert order(seen) == [part.words for part in check.slices]
+    worst = seen.page.get_by_role("button", name="worst", exact=True)
+    worst.click()
+    assert order(seen) == [part.words for part in check.slices_by("severity")]
+    assert worst.get_attribute("aria-pressed") == "true"
+    seen.page.locator("#where .open").first.click()
+    first = check.slices.index(check.slices_by("severity")[0]) + 1
+    assert shown(seen) == [f"s{first}"]  # its own card, wherever it went
+    seen.page.get_by_role("button", name="most certain").click()
+    assert order(seen) == [part.words for part in check.slices]
+
+
+def test_many_groups_begin_with_the_most_certain(visit):
+    seen = visit(PAGES["groups"])
+    rows = seen.page.locator("#groups .slice:visible")
+    assert rows.count() == 20
+    seen.page.get_by_role("button", name="All 200 rows").click()
+    assert rows.count() == 200
+
+
+def test_the_query_can_be_copied(visit):
+    seen = visit(PAGES["continuous"])
+    seen.page.locator("#where .open").first.click()
+    copy = seen.page.locator("#s1 .copy")
+    copy.click()
+    seen.page.wait_for_function("document.querySelector('#s1 .copy').textContent !== 'Copy'")
+    assert str(seen.page.evaluate("String(getSelection())")).startswith("report.frame().query(")
+
+
+def test_a_link_to_a_card_opens_it(visit):
+    seen = visit(PAGES["continuous"])
+    seen.page.evaluate("location.hash = 's3'")
+    seen.page.wait_for_function("document.getElementById('s3').checkVisibility()")
+    assert shown(seen) == ["s3"]
+
+
+def test_without_a_script_all_cards_are_there(visit):
+    seen = visit(PAGES["continuous"], java_script_enabled=False)
+    assert seen.page.locator(".card:visible").count() == 4
+    assert seen.page.locator(".theme:visible, .sort:visible, .copy:visible").count() == 0
+
+
+def test_paper_has_three_cards_is_light_and_takes_three_pages(visit):
+    for name in ("continuous", "classes", "counts", "good", "quantiles"):
+        seen = visit(PAGES[name], color_scheme="dark", **PAPER)
+        pages = len(re.findall(rb"/Type\s*/Page\b", seen.page.pdf(prefer_css_page_size=True)))
+        assert pages <= 3, name
+        seen.page.emulate_media(media="print")
+        assert shown(seen) == [f"s{i + 1}" for i in range(min(len(CHECKS[name].slices), 3))]
+        assert seen.page.evaluate(BACK) == LIGHT
+        assert seen.page.locator(".theme:visible, .behind:visible").count() == 0
+        assert seen.overflow() <= 0
+
+
+OUTSIDE = """() => [...document.querySelectorAll('main :is(svg, p, h2, li, .card, button)')]
     .filter(e => e.checkVisibility() && !e.closest('.wide'))
     .filter(e => e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))"""
 
 
 def test_nothing_sticks_out_on_a_phone(visit):
-    seen = visit(make_grouped(6, hostile=True).to_html(), **PHONE)
-    for name, text in {"groups": None, **PAGES}.items():
+    seen = visit(PAGES["good"], **PHONE)
+    for name, text in PAGES.items():
+        seen.go(text)
+        for first in seen.page.locator(".open").all()[:3]:
+            first.click()
         for scheme in ("light", "dark"):
             seen.page.emulate_media(color_scheme=scheme)
-            if text is not None and scheme == "light":
-                seen.go(text)
             assert seen.overflow() <= 0, (name, scheme)
             assert seen.page.evaluate(OUTSIDE) == [], (name, scheme)
+        seen.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        assert seen.overflow() <= 0, name
 
 
 def test_dark_follows_the_system_and_the_button(visit):
-    for scheme, first, second in (("dark", "rgb(20, 24, 27)", "rgb(255, 255, 255)"),
-                                  ("light", "rgb(255, 255, 255)", "rgb(20, 24, 27)")):  # fmt: skip
-        seen = visit(PAGES["curve"], color_scheme=scheme)
+    for scheme, first, second in (("dark", DARK, LIGHT), ("light", LIGHT, DARK)):
+        seen = visit(PAGES["continuous"], color_scheme=scheme)
         assert seen.page.evaluate(BACK) == first
         seen.page.get_by_role("button", name="Switch between light and dark").click()
         assert seen.page.evaluate(BACK) == second
 
 
-def test_text_stays_within_its_picture(visit):
-    """No tick or name leaves the drawing, in any form of the map."""
-    out = """() => [...document.querySelectorAll('svg[role] text')].filter(t => {
+@pytest.mark.parametrize("name", CHECKS)
+def test_text_stays_within_its_picture(visit, name):
+    """No tick or name leaves its drawing, in any form of any picture."""
+    out = """() => [...document.querySelectorAll('svg.chart text')].filter(t => {
         const a = t.getBoundingClientRect(), b = t.ownerSVGElement.getBoundingClientRect();
-        return b.width > 0 && a.width > 0 && (a.left < b.left - 1 || a.right > b.right + 1
-            || a.top < b.top - 1 || a.bottom > b.bottom + 1);
+        return b.width > 0 && a.width > 0 && (a.left < b.left - 2 || a.right > b.right + 2
+            || a.top < b.top - 2 || a.bottom > b.bottom + 2);
     }).map(t => t.textContent)"""
-    seen = visit(PAGES["curve"])
-    for name in ("curve", "map", "five", "mixed", "levels", "city", "pair"):
-        seen.go(PAGES[name])
-        assert seen.page.evaluate(out) == [], name
+    seen = visit(PAGES[name], java_script_enabled=True)
+    seen.page.evaluate("document.querySelectorAll('.more').forEach(row => row.hidden = false)")
+    seen.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    assert seen.page.evaluate(out) == []
 
 
 def test_hostile_names_do_nothing(visit):
-    grouped = make_grouped(3, hostile=True)
-    for text in (
-        PAGES["hostile"],
-        grouped.to_html(title=HOSTILE, command=ENDING, notes=[ENDING, HOSTILE]),
-    ):
-        seen = visit(text)
+    for name in ("evil", "evil classes"):
+        seen = visit(check_page(CHECKS[name], title=EVIL, command=ENDING, notes=[ENDING, EVIL]))
         assert seen.page.locator("img").count() == 0
         assert seen.page.locator("script").count() == 2
         assert seen.page.locator("[onerror]").count() == 0
-        seen.page.locator(".mark").first.hover()
-        assert HOSTILE in seen.page.locator("body").inner_text()
-
-
-def test_a_page_of_groups_leads_to_each(visit):
-    seen = visit(make_grouped(6).to_html())
-    assert seen.page.locator(".mark:visible").count() == 0  # six groups are folded away
-    seen.page.get_by_role("link", name="group 3").click()
-    seen.page.locator("#g1 .mark, #g0 .mark").first.wait_for(state="visible")
-    opened = seen.page.locator(".group > details[open]")
-    assert opened.count() == 1
-    opened.locator(".mark").nth(1).hover()
-    assert len(seen.shown()) == 1
+        seen.page.locator(".open").first.click()
+        assert EVIL in seen.page.locator("body").inner_text()
 
 
 def test_a_card_in_a_notebook_is_safe(visit):
-    check = CHECKS["hostile"]
     cards = "".join(
-        (check._repr_html_(), check.result._repr_html_(), make_grouped(3, hostile=True)._repr_html_())
+        (check_card(CHECKS["evil"]), check_card(CHECKS["groups"]), result_card(CHECKS["evil"].result))
     )
-    assert "<style" not in cards
     seen = visit(f"<!doctype html><meta charset=utf-8><title>notebook</title>{cards}")
-    assert seen.page.locator("img, script").count() == 0
-    assert HOSTILE in seen.page.locator("body").inner_text()
+    assert seen.page.locator("img, script, style").count() == 0
+    assert CHECKS["evil"].words in seen.page.locator("body").inner_text()

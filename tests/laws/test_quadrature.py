@@ -178,12 +178,12 @@ def test_a_y_on_the_bound_has_a_finite_score():
 @given(
     st.integers(0, 2**32 - 1),
     st.integers(1, 4),
-    st.floats(-2, 2),
+    st.floats(-2, 0.7),
     st.floats(-6, 6),
     st.floats(-50, 50),
 )
 def test_mixtures(seed, components, spread, scale, constant):
-    """Of components as far apart as may be, in any unit, with any constant; or it says it failed."""
+    """Of components up to five widths apart, in any unit, with any constant; or it says it failed."""
     rng, unit = np.random.default_rng(seed), 10.0**scale
     means = unit * 10.0**spread * rng.normal(size=components)
     stds = unit * np.exp(rng.uniform(-1.5, 1.5, components))

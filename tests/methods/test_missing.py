@@ -82,7 +82,7 @@ TESTS = {
     "composite-mmd": lambda m, x, y, **k: cg.composite(
         fit, x, y, statistic="mmd", n_boot=9, rng=3, engine=1, **k
     ),
-    "check": lambda m, x, y, **k: cg.check(m[0], x, y, n_locations=2, **SHORT, **k).result,
+    "check": lambda m, x, y, **k: cg.check(m[0], x, y, **SHORT, **k).result,
 }
 #: Those that take groups of rows.
 GROUPED = ("adaptive", "kcsd", "kcsd-lowrank", "fscd-optimize", "fscd-random", "zheng", "check")
@@ -317,7 +317,7 @@ def assert_same_but_notes(result, by_hand):
 
 
 def test_all_that_check_says():
-    how = {"n_locations": 3, "groups": GROUPS, **SHORT}
+    how = {"groups": GROUPS, **SHORT}
     result = cg.check(MODELS["tuple"][0], X, Y_LOST, missing="drop", **how)
     how["groups"] = GROUPS[KEPT]
     by_hand = cg.check(some(MODELS["tuple"], KEPT)[0], X_KEPT, Y_KEPT, **how)

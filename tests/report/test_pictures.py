@@ -1,20 +1,24 @@
-"""Pictures with matplotlib show what the records hold, on the Axes that they are given."""
+"""Pictures show what plain computations give, both pens draw all of them, and nothing goes missing."""
 
 import re
-import sys
+import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
-import condgof as cg
-from condgof.errors import InputError, InputTypeError, MissingPackageError
-from condgof.report import label
-from condgof.study import Outcome, Study, Trial
-from condgof.study._study import Topic
-from made_checks import hard_checks, make_check, make_grouped
+from condgof.check._axes import Axis
+from condgof.errors import InputError
+from condgof.report import _chart as c
+from condgof.report import _pictures as pictures
+from condgof.report._binned import bins_of, part_rows, quantile_ends, share_ends
+from condgof.report._panels import column_panel, map_of, panel_keys, panels
+from condgof.report._pen_svg import chart_style, colours, legend, svg
+from report.made import EVIL, continuous, made
 
+CHECKS = made()
 plt = pytest.importorskip("matplotlib.pyplot")
-CHECKS = hard_checks()
 
 
 @pytest.fixture(autouse=True)
@@ -23,177 +27,351 @@ def close():
     plt.close("all")
 
 
-def texts(ax):
-    return [t.get_text() for t in ax.texts]
+def all_charts(check):
+    """Every picture of a check, by name."""
+    looked = check.looked
+    found = {
+        "reliability": pictures.reliability(check),
+        "classes": pictures.classes(check),
+        "rootogram": pictures.rootogram(check),
+        "coverage": pictures.coverage(check),
+        "slices": pictures.forest(check.slices),
+        "groups": pictures.forest(check.groups),
+        "null": pictures.null_picture(check.result),
+    }
+    for y in range(len(looked.y_columns)):
+        found[f"fit {y}"], found[f"pit {y}"] = pictures.fit(check, y=y), pictures.pit(check, y=y)
+    for i, axis in enumerate(looked.axes):
+        part = next((s for s in check.slices if axis.name in [one.column for one in s.conditions]), None)
+        found[f"column {i}"] = column_panel(check, axis, part, wide=True)
+        found[f"fit along {i}"] = pictures.fit(check, axis.name, part) if looked.z is not None else None
+        found[f"map {i}"] = map_of(check, axis, looked.axes[0], part=part)
+    for i, part in enumerate(check.slices):
+        found[f"slice {i}"] = pictures.slice_residuals(check, part)
+        found[f"qq {i}"] = pictures.slice_qq(check, part)
+    found |= {f"panel {i}": chart for i, (_, chart) in enumerate(panels(check))}
+    return {name: chart for name, chart in found.items() if chart is not None}
 
 
-def make_study(names=("a", "b")):
-    rng = np.random.default_rng(0)
-    cells = [
-        Trial(p, n, m, t) for p in names for n in (10, 20) for m in ("kcsd", "mine") for t in range(8)
-    ]
-    outcomes = {at: Outcome(at, float(rng.random()) * 0.1, 1.0, 0.1) for at in cells}
-    topics = tuple(Topic(name, f"Problem {name}", name == "a") for name in names)
-    return Study(topics, dict.fromkeys(names, (10, 20)), ("kcsd", "mine"), 8, 0.05, 0, outcomes)
+def marks(chart, kind):
+    return [mark for mark in chart.marks if isinstance(mark, kind)]
 
 
-def test_a_result_draws_its_draws_and_its_statistic():
-    result = CHECKS["curve"].result
-    ax = result.plot()
-    assert sum(patch.get_height() for patch in ax.patches) == len(result.null_distribution)
-    (line,) = ax.lines
-    assert line.get_xdata()[0] == result.statistic
-    assert ax.get_title(loc="left") == "adaptive, n = 235: p = 0.004"
-    _, given = plt.subplots()
-    assert result.plot(given) is given
+@pytest.mark.parametrize("name", list(CHECKS))
+def test_both_pens_draw_every_picture(name):
+    known, (_, ax) = set(colours()), plt.subplots()
+    for what, chart in all_charts(CHECKS[name]).items():
+        page = svg(chart, "k1")
+        assert EVIL not in page, what
+        root = ET.fromstring(f"<div>{page}</div>")
+        picture = root.find("svg")
+        assert picture.attrib["aria-label"] == chart.title.replace("\x1b", r"\x1b"), what
+        assert picture.find("desc").text, what
+        assert "nan" not in page.lower().replace("finan", ""), what
+        assert {
+            k for cls in re.findall(r'class="([^"]+)"', page) for k in re.findall(r"k-([\w-]+)", cls)
+        } <= known
+        header, rows = chart.table
+        assert rows, what
+        assert all(len(row) == len(header) for row in rows), what
+        ax.clear()
+        assert pictures.draw(chart, ax).get_xlim() == pytest.approx(chart.x.ends), what
+        assert ax.get_title(loc="left"), what
 
 
-def test_a_statistic_far_out_stays_on_the_picture():
-    draws = np.linspace(0, 1, 200)
-    ax = cg.GofResult(500.0, 1 / 201, "kcsd", 10, null_distribution=draws, null="wild").plot()
-    assert ax.get_xlim()[1] < 2
-    assert ax.lines[0].get_xdata()[0] < 2
-    assert "500 →" in ax.get_legend().get_texts()[-1].get_text()
+def test_there_is_a_picture_of_each_kind():
+    def there(name, *pattern):
+        found = set(all_charts(CHECKS[name]))
+        return all(one in found for one in pattern)
+
+    assert there("continuous", "fit 0", "pit 0", "slices", "slice 0", "qq 0", "map 0", "panel 0", "null")
+    assert there("several", "fit 1", "pit 1", "panel 0", "slice 0")
+    assert there("classes", "reliability", "classes", "panel 0", "slice 0", "map 1")
+    assert there("counts", "fit 0", "rootogram", "panel 0", "slice 0")
+    assert there("quantiles", "coverage", "panel 0", "slice 0", "map 1")
+    assert there("intervals", "coverage", "panel 0", "slice 0")
+    assert set(all_charts(CHECKS["scores"])) == {"null"}
+    assert panels(CHECKS["scores"]) == []
 
 
-def test_a_limit_is_drawn_as_a_curve_and_nothing_is_an_error():
-    ax = cg.GofResult(2.1, 0.02, "zheng", 50, null="normal").plot()
-    assert ax.get_ylabel() == "density"
-    with pytest.raises(InputError, match="no null distribution"):
-        cg.GofResult(2.1, 0.02, "kcsd", 50).plot()
-
-
-@pytest.mark.parametrize("name", CHECKS)
-def test_where_numbers_the_locations_and_names_the_columns(name):
-    check = CHECKS[name]
-    ax = check.plot_where()
-    ax.figure.canvas.draw()
-    assert texts(ax) == [str(i + 1) for i in range(len(check.locations))]
-    named = {label(column)[:12] for column in check.x_columns}
-    labels = {ax.get_xlabel()[:12], ax.get_ylabel()[:12]}
-    assert labels & named
-    _, given = plt.subplots()
-    assert check.plot_where(given) is given
-
-
-def test_where_draws_the_criterion():
-    check = CHECKS["curve"]
-    ax = check.plot_where()
-    curve = max(ax.lines, key=lambda line: len(line.get_xdata()) == 201)
-    np.testing.assert_array_equal(curve.get_ydata(), check.landscape.grid_values)
-    cells = CHECKS["map"].plot_where().collections[0].get_array()
-    np.testing.assert_allclose(
-        np.ma.filled(cells, np.nan).ravel(),
-        CHECKS["map"].landscape.grid_values.reshape(41, 41).T.ravel(),
+def test_every_kind_has_a_light_and_a_dark_colour():
+    light, *dark = (
+        set(re.findall(r"--k-([\w-]+): #", part)) for part in chart_style().split("@media")[:3]
     )
+    assert set(c.KINDS) <= light
+    assert dark == [light, light]
 
 
-def test_where_takes_other_columns():
-    check = CHECKS["five"]
-    ax = check.plot_where(columns=["d", "c"])
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("d", "c")
-    assert check.plot_where(columns="e").get_xlabel() == "e"
-    with pytest.raises(InputError, match="one or two of the columns of x"):
-        check.plot_where(columns=["a", "nothing"])
-    with pytest.raises(InputError, match="one or two"):
-        check.plot_where(columns=["a", "b", "c"])
+def test_the_most_extreme_rows_are_in_the_picture():
+    check = continuous(n=5000, seed=3)
+    z, chart = check.looked.z[:, 0], pictures.fit(check)
+    points = marks(chart, c.Points)
+    told = [tip for mark in points for tip in mark.tips]
+    for row in np.argsort(-np.abs(z))[:10]:
+        assert any(tip.startswith(f"row {row}:") for tip in told)
+    shown = {float(x) for mark in points if mark.kind in ("high", "low") for x in mark.x}
+    assert {float(x) for x in check.looked.location[np.abs(z) > pictures.FAR, 0]} <= shown
+    drawn = sum(len(mark.x) for mark in points if mark.kind == "data" and mark.shape == "dot")
+    assert drawn == pictures.MOST_ROWS
+    beyond = [key for key in chart.legend if key.mark in ("up", "down")]
+    up = int((check.looked.y[:, 0] > chart.y.ends[1]).sum())
+    assert up
+    assert beyond[0].words.startswith(f"{up} beyond the axis, to {check.looked.y.max():,.0f}")
+    far = sum(len(mark.x) for mark in points if mark.kind in ("high", "low") and mark.shape == "dot")
+    off = sum(len(mark.x) for mark in points if mark.shape in ("up", "down"))
+    assert far + off >= (np.abs(z) > pictures.FAR).sum()
+    again = pictures.fit(check)
+    np.testing.assert_array_equal(marks(again, c.Points)[0].x, points[0].x)
 
 
-@pytest.mark.parametrize("name", [n for n in CHECKS if CHECKS[n].locations])
-def test_how_draws_the_rows_near_a_location(name):
+def test_title_of_the_fit_is_a_plain_share():
+    check = CHECKS["continuous"]
+    out = (np.abs(check.looked.z[:, 0]) > stats.norm.ppf(0.95)).mean()
+    assert f"in {100 * out:.2g}% of the rows" in pictures.fit(check).title
+    axis = check.looked.axes[1]
+    inside = axis.values == 4
+    share = (np.abs(check.looked.z[inside, 0]) > stats.norm.ppf(0.95)).mean()
+    title = pictures.fit(check, "education").title
+    assert title.startswith(f"{100 * share:.2g}% of the rows with education Advanced degree")
+
+
+def test_no_band_is_claimed_where_only_moments_are_known():
+    check = CHECKS["moments"]
+    chart = pictures.fit(check)
+    share = (np.abs(check.looked.z[:, 0]) > 2).mean()
+    assert chart.title.endswith(
+        f"two standard deviations around the prediction in {100 * share:.2g}% of the rows"
+    )
+    assert not any("%" in key.words for key in chart.legend)
+
+
+def test_bands_of_one_column_are_exact():
+    check = CHECKS["one column"]
+    chart = pictures.fit(check)
+    looked = check.looked
+    assert chart.x.name == "x"
+    order = {float(v): i for i, v in enumerate(looked.axes[0].values)}
+    for x, low, high in zip(
+        *(getattr(marks(chart, c.Band)[0], n) for n in ("x", "low", "high")), strict=True
+    ):
+        assert (low, high) == tuple(looked.bands[order[float(x)]][[0, 4]])
+
+
+def test_bands_at_levels_are_means_of_their_rows():
+    check = CHECKS["continuous"]
+    band = marks(pictures.fit(check, "education"), c.Band)[0]
+    codes, bands = check.looked.axes[1].values, check.looked.bands
+    for level in range(5):
+        mean = np.nanmean(bands[codes == level], axis=0)
+        assert band.x[3 * level] == level - 0.4
+        assert (band.low[3 * level], band.high[3 * level]) == pytest.approx((mean[0], mean[4]))
+
+
+def test_panels_show_quantiles_of_the_rows_of_each_bin():
+    check = CHECKS["continuous"]
+    for axis in check.looked.axes:
+        chart, bins = column_panel(check, axis), bins_of(axis)
+        ten, median, ninety = marks(chart, c.Intervals)
+        for b, rows in enumerate(bins.rows):
+            z = check.looked.z[rows, 0]
+            expected = np.quantile(z, [0.1, 0.5, 0.9])
+            assert [m.estimate[b] for m in (ten, median, ninety)] == pytest.approx(expected)
+            assert (median.low[b], median.high[b]) == quantile_ends(z, 0.5, 0.05)
+            assert chart.table[1][b][:2] == (bins.names[b], f"{len(rows):,}")
+    charts = [chart for _, chart in panels(check)]
+    assert len({chart.y.ends for chart in charts}) == 1
+    assert charts[0].x.name in ("education", "predicted")
+
+
+def test_order_statistics_cover_the_quantile():
+    rng = np.random.default_rng(0)
+    for p in (0.1, 0.5):
+        ends = np.array([quantile_ends(rng.standard_normal(60), p, 0.05) for _ in range(2000)])
+        true = stats.norm.ppf(p)
+        assert ((ends[:, 0] <= true) & (true <= ends[:, 1])).mean() >= 0.94
+
+
+def test_shares_have_clopper_and_pearsons_interval():
+    for k, n in ((0, 10), (3, 10), (10, 10)):
+        low, high = share_ends(np.array(k), np.array(n), 0.05)
+        exact = stats.binomtest(k, n).proportion_ci(0.95)
+        assert (float(low), float(high)) == pytest.approx((exact.low, exact.high))
+
+
+def test_pit_histogram_counts_all_rows_and_its_band_holds():
+    check = CHECKS["good"]
+    chart = pictures.pit(check)
+    bars, band = marks(chart, c.Boxes)
+    k = len(bars.high)
+    np.testing.assert_allclose(bars.high * 900 / k, np.histogram(check.looked.pit[:, 0], k, (0, 1))[0])
+    rng, held = np.random.default_rng(0), 0
+    for _ in range(300):
+        heights = np.histogram(rng.random(900), k, (0, 1))[0] * k / 900
+        held += bool(((heights >= band.low) & (heights <= band.high)).all())
+    assert held / 300 > 0.92
+    assert "as it should" in chart.title
+    assert "too wide" in pictures.pit(continuous(seed=4, wild=False)).title
+
+
+def test_reliability_and_classes_are_plain_shares():
+    check = CHECKS["classes"]
+    looked = check.looked
+    right = looked.probabilities.argmax(axis=1) == looked.codes
+    sure = looked.probabilities.max(axis=1)
+    (dots,) = marks(pictures.reliability(check), c.Intervals)
+    cut = np.searchsorted(np.quantile(sure, np.arange(1, 10) / 10), sure, side="right")
+    for b in range(10):
+        rows = cut == b
+        assert (dots.at[b], dots.estimate[b]) == pytest.approx((sure[rows].mean(), right[rows].mean()))
+    part = check.slices[0]
+    inside = part_rows(looked, part)
+    (dots,) = marks(pictures.classes(check, part), c.Intervals)
+    shares = [(looked.codes[inside] == k).mean() for k in range(3)]
+    assert dots.estimate.tolist() == pytest.approx(shares)
+    assert f"{sure[inside].mean():.2f}" in pictures.slice_residuals(check, part).title
+
+
+def test_rootogram_hangs_what_was_seen_from_what_is_expected():
+    check = CHECKS["counts"]
+    y, p = check.looked.y[:, 0], check.looked.count_probabilities
+    bars = marks(pictures.rootogram(check), c.Boxes)[0]
+    seen = [(y == k).sum() for k in range(len(p) - 1)] + [(y >= len(p) - 1).sum()]
+    np.testing.assert_allclose(bars.high**2, p * len(y))
+    np.testing.assert_allclose((bars.high - bars.low) ** 2, seen)
+
+
+@pytest.mark.parametrize("name", ["quantiles", "intervals"])
+def test_coverage_is_what_the_findings_say(name):
     check = CHECKS[name]
-    for i, location in enumerate(check.locations[:2]):
-        ax = check.plot_how(i)
-        ax.figure.canvas.draw()
-        assert ax.get_title(loc="left").startswith(f"{i + 1}. ")
-        if location.panel.kind == "classes":  # a bar of each, the last for all others
-            heights = [bar.get_height() for bar in ax.patches]
-            np.testing.assert_allclose(heights, location.panel.observed)
-        else:
-            (bars,) = (p for p in ax.patches if p.get_fill())
-            heights, edges, _ = bars.get_data()
-            assert 0.9 < np.sum(heights * np.diff(edges)) <= 1.0 + 1e-9
-        assert check.plot_how(location, column=check.y_columns[-1]) is not ax
-        plt.close("all")
+    (dots,) = marks(pictures.coverage(check), c.Intervals)
+    found = {f.label: f.estimate for f in check.overall}
+    for level, share in zip(dots.at, dots.estimate, strict=True):
+        assert share == pytest.approx(found[f"{level:g}" if name == "quantiles" else f"{level:.0%}"])
 
 
-def test_how_draws_what_the_model_says():
-    check = CHECKS["curve"]
-    panel = check.locations[0].panel
-    line = next(line for line in check.plot_how(0).lines if "density" in line.get_label())
-    inside = np.isin(panel.grid[:, 0], line.get_xdata())
-    np.testing.assert_array_equal(line.get_ydata(), panel.density[inside, 0])
-    assert "draws from the model" in str([p.get_label() for p in CHECKS["city"].plot_how(0).patches])
-    assert "0, their mean" in str([p.get_label() for p in CHECKS["scores"].plot_how(0).lines])
+def test_a_slice_is_its_rows():
+    check = CHECKS["continuous"]
+    for part in check.slices:
+        z = check.looked.z[part_rows(check.looked, part), 0]
+        chart = pictures.slice_residuals(check, part)
+        assert f"mean {z.mean():.2f}".replace("-", "−") in chart.title
+        assert f"sd {z.std(ddof=1):.2f}" in chart.title
+        beyond = sum(len(mark.x) for mark in marks(chart, c.Points))
+        assert sum(int(row[1].replace(",", "")) for row in chart.table[1]) + beyond == part.n
+        ordered = pictures.slice_qq(check, part)
+        assert sum(len(mark.x) for mark in marks(ordered, c.Points)) >= min(part.n, 490)
 
 
-def test_how_says_what_is_wrong_with_its_arguments():
-    check = CHECKS["curve"]
-    with pytest.raises(InputError, match="there are 3"):
-        check.plot_how(7)
-    with pytest.raises(InputError, match="location must be one of"):
-        check.plot_how("Oslo")
-    with pytest.raises(InputError, match="no column 'drink'"):
-        check.plot_how(0, column="drink")
-    assert check.plot_how(-1).get_title(loc="left").startswith("3. ")
+def test_maps_show_means_and_spreads_of_cells():
+    check = CHECKS["continuous"]
+    a, b = check.looked.axes[1], check.looked.axes[4]
+    (boxes,) = marks(map_of(check, a, b, "shift"), c.Boxes)
+    z = check.looked.z[:, 0]
+    for x, y, tip in zip(boxes.left + 0.5, boxes.low + 0.5, boxes.tips, strict=True):
+        inside = (a.values == x) & (b.values == y)
+        assert f": {z[inside].mean():.2f} sd, {inside.sum()} rows".replace("-", "−") in tip.replace(
+            "-", "−"
+        )
+    spread = map_of(check, a, b, "spread", check.slices[1])
+    assert "times" in spread.legend[0].words
+    assert marks(spread, c.Line)[0].x.tolist() == [3.5, 4.5, 4.5, 3.5, 3.5]
+    few = continuous(n=150, seed=2)
+    (boxes,) = marks(map_of(few, few.looked.axes[1], few.looked.axes[2], "shift"), c.Boxes)
+    assert boxes.faint.any()
+    assert "struck" in svg(map_of(few, few.looked.axes[1], few.looked.axes[2]), "k")
 
 
-def test_power_takes_a_study_its_table_and_its_dictionary():
-    study = make_study()
-    both = cg.plot_power(study)
-    assert [ax.get_title(loc="left") for ax in both] == ["Problem a (H0)", "Problem b (H1)"]
-    for thing in (study, study.to_dict(), study.table()):
-        ax = cg.plot_power(thing, problem="b")
-        lines = {line.get_label(): line for line in ax.lines}
-        rates = [row.rate for row in study.table() if (row.problem, row.method) == ("b", "kcsd")]
-        np.testing.assert_allclose(lines["KCSD"].get_ydata(), rates, atol=1e-6)
-        assert ax.get_ylabel() == "rejection rate"
-    _, given = plt.subplots()
-    assert cg.plot_power(study, given, problem="a") is given
-    _, row = plt.subplots(1, 2)
-    assert list(cg.plot_power(study, row)) == list(row)
+def test_a_forest_has_one_axis_and_many_groups_are_a_caterpillar():
+    check = CHECKS["continuous"]
+    chart = pictures.forest(check.slices, "coverage")
+    (dots,) = marks(chart, c.Intervals)
+    label = chart.x.name.split("the ")[1].split()[0]
+    wanted = [
+        f.estimate for s in check.slices for f in s.findings if (f.kind, f.label) == ("coverage", label)
+    ]
+    assert dots.estimate.tolist()[::-1] == wanted
+    many = pictures.forest(CHECKS["groups"].groups)
+    (dots,) = marks(many, c.Intervals)
+    assert len(dots.at) == len(CHECKS["groups"].groups)
+    assert (np.diff(dots.estimate) >= 0).all()
+    assert "town = T003" in [text.words for text in marks(many, c.Text)]
+    assert pictures.forest(()) is None
+    assert pictures.forest(check.slices, "zeros") is None
 
 
-def test_power_says_what_is_wrong_with_its_arguments():
-    study = make_study()
-    with pytest.raises(InputError, match="no problem 'c'"):
-        cg.plot_power(study, problem="c")
-    with pytest.raises(InputError, match="2 problems and 1 Axes"):
-        cg.plot_power(study, plt.subplots()[1])
-    with pytest.raises(InputTypeError, match="study must be"):
-        cg.plot_power(3)
-    with pytest.raises(InputTypeError, match="does not read as one"):
-        cg.plot_power({"table": [{"x": 1}]})
-    with pytest.raises(InputError, match="empty"):
-        cg.plot_power([])
+def test_the_same_way_off_has_the_same_colour():
+    narrow = CHECKS["intervals"].slices[0]
+    assert narrow.direction == "too narrow"
+    (dots,) = marks(pictures.forest([narrow]), c.Intervals)
+    assert dots.kinds == ("high",)
+    wide = CHECKS["continuous"].slices[0]
+    assert wide.direction == "too wide"
+    (dots,) = marks(pictures.forest([wide]), c.Intervals)
+    assert dots.kinds == ("low",)
 
 
-def test_without_matplotlib_the_message_has_the_line_to_type(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    check = CHECKS["curve"]
-    for draw in (check.result.plot, check.plot_where, lambda: check.plot_how(0)):
-        with pytest.raises(MissingPackageError, match=r"pip install 'condgof\[plot\]'"):
-            draw()
-    assert check.to_html()
-    assert check._repr_html_()
+def test_axes_are_written_as_people_write_them():
+    check = CHECKS["continuous"]
+    scales = {axis.name: pictures.fit(check, axis.name).x for axis in check.looked.axes}
+    assert "2004" in scales["year"].texts
+    assert "2020" in scales["hired"].texts
+    assert scales["age"].texts == ("20", "30", "40", "50", "60", "70", "80")
+    years = next(chart.x for _, chart in panels(check) if chart.x.name == "year")
+    assert years.texts[0] == "2003"
+    assert all(len(text) <= c.LONGEST for text in scales["region"].texts)
+    assert len(set(scales["region"].texts)) == len(scales["region"].texts)
 
 
-def test_cards_say_the_verdict_and_leak_no_style():
-    for name, check in CHECKS.items():
-        card = check._repr_html_()
-        assert ("No evidence" in card) != check.rejects, name
-        assert len(re.findall("[●○]&nbsp;[0-9]", card)) == len(check.locations)
-        assert "<style" not in card
-        assert "<script" not in card
-        assert " id=" not in card
-    card = cg.GofResult(2.0, 0.5, "kcsd", 10, details={"notes": ("<b>",)})._repr_html_()
-    assert "no evidence" in card
-    assert "&lt;b&gt;" in card
-    assert "group 1" in make_grouped(3)._repr_html_()
-    assert "and 5 more groups" in make_grouped(25)._repr_html_()
+def test_no_axis_is_padded_by_the_size_of_its_numbers():
+    assert c.ends_of(np.array([2003.0, 2009.0]), 0.0) == (2003.0, 2009.0)
+    assert c.ends_of(np.full(3, 2006.0)) == (2005.5, 2006.5)
+    low, high = c.robust_ends(np.linspace(2003, 2009, 100))
+    assert 2002 < low < 2003
+    assert 2009 < high < 2010
+    assert c.robust_ends(np.append(np.linspace(-2, 2, 500), [1e6]))[1] < 4
+    assert c.robust_ends(np.full(50, 7.0)) == (6.5, 7.5)
 
 
-def test_drawing_changes_no_global_state():
-    before = dict(plt.rcParams)
-    make_check().plot_where()
-    assert dict(plt.rcParams) == before
+def test_a_column_of_one_value_and_one_of_wild_values_can_be_drawn():
+    check = continuous(n=200, seed=1)
+    wild = np.append(np.zeros(190), 10.0 ** np.arange(10))
+    axes = (Axis("wild", "numbers", wild, None, False, "wild"), *check.looked.axes[1:])
+    odd = replace(check, looked=replace(check.looked, axes=axes))
+    for what in (pictures.fit(odd, "wild"), column_panel(odd, axes[0]), map_of(odd, axes[0], axes[1])):
+        ET.fromstring(f"<div>{svg(what, 'k')}</div>")
+    assert any(key.mark == "right" for key in pictures.fit(odd, "wild").legend)
+
+
+def test_only_what_occurs_is_in_the_legend():
+    check = CHECKS["good"]
+    assert {key.kind for key in pictures.pit(check).entries} == {"bar", "band90"}
+    assert legend(()) == ""
+    assert legend(panel_keys(check)).count("<li>") == 6
+
+
+def test_plot_check_draws_on_the_axes_that_it_is_given():
+    check = CHECKS["continuous"]
+    _, ax = plt.subplots()
+    assert pictures.plot_check(check, "fit", ax, column="age") is ax
+    assert ax.get_xlabel() == "age"
+    for what, which in {
+        "pit": {}, "slices": {"kind": "shift"}, "column": {"column": "year"}, "slice": {"number": 1},
+        "qq": {"number": 2}, "map": {"columns": ("age", "education")}, "null": {},
+    }.items():  # fmt: skip
+        assert pictures.plot_check(check, what, **which).get_title(loc="left")
+    assert pictures.plot_check(CHECKS["groups"], "groups").get_xlabel() == "200 groups, by estimate"
+
+
+@pytest.mark.parametrize(
+    ("what", "which", "words"),
+    [
+        ("nothing", {}, "'fit', 'pit', 'slices'"),
+        ("fit", {"column": "height"}, "There are: 'age', 'education'"),
+        ("slice", {"number": 9}, "There are 4 slices, counted from 1"),
+        ("rootogram", {}, "continuous has no picture"),
+        ("column", {}, "cannot be drawn so"),
+    ],
+)
+def test_plot_check_says_what_there_is(what, which, words):
+    with pytest.raises(InputError, match=re.escape(words)):
+        pictures.plot_check(CHECKS["continuous"], what, **which)

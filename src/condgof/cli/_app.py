@@ -59,7 +59,7 @@ app.command(help=_compare.HELP, epilog=_compare.EXAMPLES)(_compare.compare)
 
 @app.command(epilog="Example: condgof demo --out demo-output")
 def demo(out: Out = Path("demo-output")) -> None:
-    """Check two models on the bundled data: verdicts as text, and a report of each."""
+    """Reject a model of the bundled data, see why, and check the next: text, reports, a figure."""
     from condgof.cli._demo import run_demo
 
     run_demo(out)

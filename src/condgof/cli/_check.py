@@ -11,11 +11,11 @@ import typer
 from condgof.laws import FAMILIES
 
 DATA, PREDICTIONS, MODEL = "Data", "Predictions in columns of DATA: one kind", "Or a model to import"
-ROWS, TEST, OUTPUT = "Groups, and rows that depend on each other", "Test", "Output"
+ROWS, TEST, OUTPUT = "Groups, and rows that depend on each other", "Check", "Output"
 Many: TypeAlias = list[str] | None
 
 HELP = (
-    "Check whether a model fits: the verdict, where it fails, how, and how badly.\n\n"
+    "Check whether a model fits: the verdict, how and where it does not fit, and how much.\n\n"
     "The model is columns of the table with one kind of prediction (--mean and --std, --family, "
     "--draws, --quantiles, --interval, --pit or --score; of classes --prob, of counts --count-mean), or "
     "an object to import (--model). Rows must not be those that the model was fitted on, and "
@@ -23,8 +23,9 @@ HELP = (
     "A COLUMN is its name; or names with commas between; or a pattern such as 'feat_*', which leaves "
     "out columns that have another role; or a position, #0 being the first. A column of that very name "
     "goes before all else. Options with a COLUMN may be repeated.\n\n"
-    "Exit code 0: it ran. 1: --fail-on-reject, and the model is rejected. 2: bad input or usage, with a "
-    "message. 3: an internal error."
+    "Exit code 0: it ran. 1: --fail-on-reject, and the model is rejected, or is in a group; with "
+    "--tolerance, and it is worse than allowed. 2: bad input or usage, with a message. 3: an internal "
+    "error."
 )
 EXAMPLES = (
     "Examples:\n\n"
@@ -33,7 +34,8 @@ EXAMPLES = (
     "condgof check 'part-*.parquet' --x 'feat_*' --y y --draws 'y_*' --by region --json\n\n"
     "condgof check loads.csv --x hour --y load --quantiles q05=0.05,q50=0.5,q95=0.95\n\n"
     "condgof check loads.csv --x hour --y load --interval lo,hi --coverage 0.9\n\n"
-    "condgof check pets.csv --x weight,age --y animal --prob p_cat,p_dog --report out.html\n\n"
+    "condgof check pets.csv --x weight,age --y animal --prob p_cat,p_dog --slice 'age < 2'\n\n"
+    "condgof check big.parquet --x 'feat_*' --y y --mean m --std s --tolerance 0.1 --fail-on-reject\n\n"
     "condgof check houses.csv --x rooms,town --y price --model mymodels.py:fitted"
 )
 
@@ -187,7 +189,9 @@ def check(
     by: Annotated[
         str | None,
         _option(
-            "Check within each group; p-values are corrected for the number of groups.", "COLUMN", ROWS
+            "Test and describe each group too; p-values are corrected for the number of groups.",
+            "COLUMN",
+            ROWS,
         ),
     ] = None,
     groups: Annotated[
@@ -207,6 +211,25 @@ def check(
             ROWS,
         ),
     ] = None,
+    slices: Annotated[
+        Many,
+        _option(
+            "Rows to test and describe too, as a query of pandas, such as 'age < 30 and married == 1'. "
+            "Columns are those of x and y, and predicted; may be repeated.",
+            "QUERY",
+            TEST,
+            "--slice",
+        ),
+    ] = None,
+    tolerance: Annotated[
+        float | None,
+        _option(
+            "The largest misfit that you allow, in the unit of the size that is printed (standard "
+            "deviations of the model; of classes a probability): is it worse, or good enough?",
+            "SIZE",
+            TEST,
+        ),
+    ] = None,
     alpha: Annotated[
         float, _option("Level of the test, and of all that is named.", "LEVEL", TEST)
     ] = 0.05,
@@ -215,6 +238,9 @@ def check(
         int | None,
         _option("One a core unless given; the result does not depend on it.", "N", TEST, min=1),
     ] = None,
+    order: Annotated[
+        str, _option("Which slices come first: certain, or severity, the worst.", "ORDER", OUTPUT)
+    ] = "certain",
     report: Annotated[
         Path | None,
         _option(
@@ -232,7 +258,11 @@ def check(
     quiet: Annotated[bool, _flag("Print the verdict only, one line.", OUTPUT, "--quiet", "-q")] = False,
     fail_on_reject: Annotated[
         bool,
-        _flag("Exit with 1 when the model is rejected, for pipelines.", OUTPUT, "--fail-on-reject"),
+        _flag(
+            "Exit with 1 when the model is rejected, or worse than --tolerance allows; for pipelines.",
+            OUTPUT,
+            "--fail-on-reject",
+        ),
     ] = False,
 ) -> None:
     """Check whether a model fits."""
@@ -264,6 +294,9 @@ def check(
             asked,
             model=model,
             model_x=model_x,
+            slices=tuple(slices or ()),
+            tolerance=tolerance,
+            order=order,
             alpha=alpha,
             seed=seed,
             threads=threads,

@@ -1,4 +1,4 @@
-"""The demonstration: two models of household food expenditure, checked on other households."""
+"""The demonstration: a model is rejected, the check says why, and the next model does not have it."""
 
 from __future__ import annotations
 
@@ -6,19 +6,28 @@ import csv
 import io
 import shlex
 from pathlib import Path
+from typing import Any
 
+from condgof.check import Check, check
+from condgof.check._text import verdict_words
 from condgof.cli._files import write_whole
 from condgof.cli.check import Series, console, show_check
-from condgof.errors import MissingPackageError
+from condgof.errors import MissingPackageError, require
 from condgof.laws import Normal
-from condgof.locate import Check, check
-from condgof.report import draw_findings, terminal
-from condgof.study import EngelStudy, engel_study, examine
+from condgof.report import terminal
+from condgof.study import EngelStudy, engel_study
 
+#: What each model says.
 ABOUT = {
-    "constant spread": "food lies on a line, with the same spread at every income",
-    "growing spread": "food lies on a line, with a spread in proportion to income",
+    "constant spread": "food lies on a line, and the spread is the same at every income",
+    "growing spread": "food lies on a line, and the spread is in proportion to income",
 }
+#: What follows from the first check; and what it is worth.
+NEXT = (
+    "So the spread is not the same at every income: poorer households lie closer to the line.\n"
+    "The model that follows from it, fitted on the same households as the first:"
+)
+LAST = "The households that were checked led to the second model, so that a final verdict needs others."
 
 
 def run_demo(out: Path) -> None:
@@ -31,32 +40,43 @@ def run_demo(out: Path) -> None:
     """
     study = engel_study()
     out.mkdir(parents=True, exist_ok=True)
-    print("Engel's data: food expenditure given income, 235 Belgian households (1857), in francs.")
-    count = len(study.income)
-    print(f"Two models were fitted on every other household, and are checked on the other {count}.")
-    reports = [_one(name, model, study, out) for name, model in study.models.items()]
-    _figure(study, out / "engel.png")
-    print("\nReports, to be opened in a browser:")
-    for path in reports:
-        print(f"  {terminal(path)}")
-    print("The same with a table of your own, such as:")
-    print(f"  {terminal(_command(reports[0]))}")
+    print("Engel's data: what 235 Belgian households spent on food, given their income (1857, francs).")
+    print(f"Models are fitted on every other household, and checked on the {len(study.income)} others.")
+    checks: dict[str, Check] = {}
+    for number, (name, model) in enumerate(study.models.items(), 1):
+        if checks:
+            print(f"\n{NEXT}")
+        print(f"\n{number}. {name.capitalize()}: {ABOUT[name]}.\n")
+        checks[name] = _checked(name, model, study, out)
+        show_check(console(), checks[name])
+    print(f"\n{_before_and_after(*checks.values())}\n{LAST}\n")
+    reports = [_report(name, out) for name in checks]
+    print(f"Reports, to open in a browser:  {terminal(reports[0])}")
+    print(f"                                {terminal(reports[1])}")
+    _figure(checks, out / "engel.png")
+    print(f"The first of them once more:    {terminal(_command(reports[0]))}")
 
 
-def _one(name: str, model: Normal, study: EngelStudy, out: Path) -> Path:
+def _checked(name: str, model: Normal, study: EngelStudy, out: Path) -> Check:
     """Check one model; leave its predictions as a table, and the report."""
     mean, std = (column[:, 0] for column in model(study.income).mean_std())
     found = check((mean, std), Series("income", study.income), Series("food", study.food), rng=0)
-    path = out / f"{name.replace(' ', '-')}.html"
+    path = _report(name, out)
     _write_table(path.with_suffix(".csv"), zip(study.income, study.food, mean, std, strict=True))
     write_whole(path, found.to_html(title=f"{name.capitalize()}: {ABOUT[name]}", command=_command(path)))
-    _show(name, found)
-    return path
+    return found
 
 
-def _show(name: str, found: Check) -> None:
-    print(f"\n{name.capitalize()}: {ABOUT[name]}.")
-    console().print(show_check(found, {}))
+def _before_and_after(first: Check, second: Check) -> str:
+    sizes = [
+        f"{size.estimate:.2f} ({size.low:.2f} to {size.high:.2f})"
+        for size in (first.effect.interval, second.effect.interval)
+    ]
+    return f"Size of the misfit in {first.effect.unit}: {sizes[0]}, then {sizes[1]}."
+
+
+def _report(name: str, out: Path) -> Path:
+    return out / f"{name.replace(' ', '-')}.html"
 
 
 def _command(report: Path) -> str:
@@ -73,11 +93,20 @@ def _write_table(path: Path, rows: zip[tuple[float, ...]]) -> None:
     write_whole(path, text.getvalue())
 
 
-def _figure(study: EngelStudy, path: Path) -> None:
-    """Draw data, models and where a misfit shows; without matplotlib the reports must do."""
-    findings = [examine(name, model, study) for name, model in study.models.items()]
+def _figure(checks: dict[str, Check], path: Path) -> None:
+    """Draw the first picture of each report, side by side; without matplotlib the reports must do."""
     try:
-        draw_findings(findings, study).savefig(path, dpi=150)
+        require("matplotlib", "plot", "Drawing a figure")
     except MissingPackageError:
         return
-    print(f"\nFigure: {terminal(path)}")
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11.0, 5.0), layout="constrained")
+    parts: Any = figure.subfigures(1, len(checks))
+    for (name, found), part in zip(checks.items(), parts, strict=True):
+        part.suptitle(f"{name.capitalize()}. {verdict_words(found)}")
+        ax = found.plot("fit", part.subplots(), column="income")
+        ax.set(ylim=(0, 2000), yticks=range(0, 2001, 500))  # the same for both
+        ax.yaxis.set_major_formatter("{x:,.0f}")
+    figure.savefig(path, dpi=150)
+    print(f"Both as a figure:               {terminal(path)}")

@@ -13,7 +13,7 @@ import typer
 
 from condgof.cli._data import read_x
 from condgof.cli._progress import progress_bar
-from condgof.errors import InputError, MissingPackageError, require
+from condgof.errors import CondgofError, InputError, MissingPackageError, require
 from condgof.report import draw_power
 from condgof.study import MISFITS, Reference, Study, misfit_of, run_study
 
@@ -112,7 +112,9 @@ def read_problems(
 
 @contextmanager
 def _staying() -> Iterator[None]:
-    """Let users' models and tests not end the program: its exit codes say something else."""
+    """Have what users' models and tests raise be theirs, and not end the program."""
+    from condgof.cli.check import users_line
+
     try:
         yield
     except SystemExit as stop:
@@ -120,6 +122,15 @@ def _staying() -> Iterator[None]:
             f"A model, problem or test of yours tried to end the program: SystemExit: {stop}. It has to "
             "return, or to raise another error."
         ) from stop
+    except (CondgofError, OSError):
+        raise
+    except Exception as error:
+        where = users_line(error)
+        if not where:
+            raise
+        raise InputError(
+            f"A model, problem or test of yours failed{where}: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _misfit(text: str) -> tuple[str, float]:
@@ -142,5 +153,12 @@ def _engine(workers: int | None, scheduler: str | None) -> Iterator[Any]:
     if workers is not None:
         raise InputError("Give --workers (processes here) or --scheduler (a cluster), not both.")
     distributed = require("distributed", "dask", "--scheduler")
-    with distributed.Client(scheduler, timeout=20) as client:
+    try:
+        client = distributed.Client(scheduler, timeout=20)
+    except (ValueError, TypeError) as error:
+        raise InputError(
+            f"--scheduler must be the address of a Dask scheduler, such as tcp://host:8786, got "
+            f"{scheduler!r}: {error}."
+        ) from error
+    with client:
         yield client

@@ -1,24 +1,131 @@
-"""A progress bar on a terminal, nothing otherwise."""
+"""How far a computation is: on a terminal, from two seconds on; nothing otherwise."""
 
 from __future__ import annotations
 
+import shutil
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from multiprocessing import parent_process
 from typing import TypeVar
 
 Item = TypeVar("Item")
+
+#: Seconds before stages are shown, and between two looks at the clock.
+PATIENCE, EVERY = 2.0, 0.2
+#: Letters of the bar.
+BAR = 12
 
 
 def with_progress(
     items: Iterable[Item], total: int, what: str, note: Callable[[], str] | None = None
 ) -> Iterator[Item]:
-    """Yield the items; where standard error is a terminal and tqdm is there, show how far it is.
+    """Yield the items; where standard error is a terminal, show how far it is.
 
-    What `note` returns is shown behind the bar, anew after every item.
+    Within `stages`, as a share of the stage; else by tqdm, if that is there, and what `note` returns is
+    shown behind its bar, anew after every item.
     """
-    if not sys.stderr.isatty():
-        yield from items
+    line = _LINE.get()
+    if line is not None:
+        return line.counted(items, total)
+    return _by_tqdm(items, total, what, note) if sys.stderr.isatty() else iter(items)
+
+
+@contextmanager
+def stages(*names: str, show: bool = True) -> Iterator[Callable[[str], None]]:
+    """Give a function that is told which stage begins; from two seconds on, all of them are shown.
+
+    Within other stages the line that is there goes on, with its own names, and silently if it does.
+
+    Examples
+    --------
+    >>> with stages("reading", "verdict") as begin:
+    ...     begin("reading")
+    ...     begin("verdict")
+    """
+    outer = _LINE.get()
+    if outer is not None:
+        yield outer.begin
         return
+    line = _Line(names)
+    token = _LINE.set(line)
+    main = threading.current_thread() is threading.main_thread() and parent_process() is None
+    clock = threading.Thread(target=line.run, daemon=True)
+    if show and main and sys.stderr.isatty():
+        clock.start()
+    try:
+        yield line.begin
+    finally:
+        _LINE.reset(token)
+        line.over.set()
+        if clock.ident is not None:
+            clock.join()
+
+
+class _Line:
+    """The last line of a terminal: there is one, whoever writes to it."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+        self.over = threading.Event()
+        self._start = time.monotonic()
+        self._now, self._share = "", ""
+
+    def begin(self, name: str) -> None:
+        """Go on to a stage."""
+        self._now, self._share = name, ""
+
+    def counted(self, items: Iterable[Item], total: int) -> Iterator[Item]:
+        """Yield the items, and say which share of them was there."""
+        for done, item in enumerate(items):
+            self._share = f" {100 * done // max(total, 1)}%"
+            yield item
+        self._share = ""
+
+    def run(self) -> None:
+        """Show the stages until they are over."""
+        if self.over.wait(PATIENCE):
+            return
+        while True:
+            wide = max(shutil.get_terminal_size().columns - 1, 1)
+            self._write(self.text(wide).ljust(wide))
+            if self.over.wait(EVERY):
+                self._write(" " * wide)
+                return
+
+    def text(self, wide: int) -> str:
+        """Write bar, stages and seconds in at most so many letters."""
+        now = f"{self._now}{self._share}"
+        at = self.names.index(self._now) if self._now in self.names else 0
+        full = BAR * at // max(len(self.names), 1)
+        bar = f"{'█' * full}{'░' * (BAR - full)}"
+        listed = " · ".join(f"[{now}]" if name == self._now else name for name in self.names)
+        seconds = f"{time.monotonic() - self._start:.0f} s"
+        brief = f"{now} ({at + 1} of {len(self.names)})  {seconds}"
+        ways = (f"{bar}  {listed}  {seconds}", f"{listed}  {seconds}", brief)
+        text = next((way for way in ways if len(way) <= wide), brief[:wide])
+        try:
+            text.encode(sys.stderr.encoding or "ascii")
+        except UnicodeEncodeError:
+            text = text.replace("█", "#").replace("░", "-").replace("·", "|")
+        return text
+
+    @staticmethod
+    def _write(text: str) -> None:
+        with suppress(OSError, ValueError):  # nobody looks any more
+            sys.stderr.write(f"\r{text}\r")
+            sys.stderr.flush()
+
+
+_LINE: ContextVar[_Line | None] = ContextVar("condgof_line", default=None)
+
+
+def _by_tqdm(
+    items: Iterable[Item], total: int, what: str, note: Callable[[], str] | None
+) -> Iterator[Item]:
     try:
         from tqdm import tqdm
     except ImportError:

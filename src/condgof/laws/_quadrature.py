@@ -11,6 +11,9 @@ not small are halved. The rest is arithmetic: exp of the polynomials is integrat
 
 All rows are done at once, one call of the log-density for each node, and each row by itself (but where
 the y of other rows lie in a mode that was overlooked): parts of a sample get what the whole gets.
+
+A mode that is much narrower than it is far away can be overlooked, and nothing tells: of mixtures
+of two to four components none in 1,350 at distances up to 5 mean widths, 1 in 180 at 10, 24 at 100.
 """
 
 from __future__ import annotations

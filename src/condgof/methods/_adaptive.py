@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from condgof._typing import FloatArray
 from condgof.engine import single_threaded_blas
 from condgof.errors import InputError
 from condgof.kernels import Gaussian, Kernel, Radial
@@ -15,7 +16,7 @@ from condgof.methods._design import LOCATIONS, SCALES_X, SCALES_Y, Design, make_
 from condgof.methods._draw import MILDER, Ran, draw, milder
 from condgof.methods._options import Options, check_count, prepare
 from condgof.methods._rows import Scored, Stream, Units, prediction_name
-from condgof.null import Combination, Dependence
+from condgof.null import Combination, Dependence, Drawn, Family
 from condgof.result import GofResult
 from condgof.sample import RngLike, Seed
 from condgof.stein import BLIND, DEFAULT_MEMORY, STANDARDIZED_BY, CellEvidence, EvidenceBlock
@@ -168,6 +169,26 @@ def adaptive(
 
 
 @dataclass(frozen=True, eq=False)
+class Beside:
+    """A statistic with its own draws that is combined with the others, as a family of its own."""
+
+    family: Family
+    statistic: float
+    draws: FloatArray
+
+    def joined(self, drawn: Drawn, families: Sequence[Family]) -> tuple[Drawn, list[Family]]:
+        """Return statistics and families with this one; its draws are repeated if they are fewer."""
+        m = drawn.draws.shape[1]
+        own = np.resize(self.draws, m)
+        both = Drawn(
+            np.append(drawn.statistics, self.statistic),
+            np.vstack([drawn.draws, own]),
+            np.append(drawn.sizes, 0.0),
+        )
+        return both, [*families, replace(self.family, which=np.array([len(drawn.statistics)]))]
+
+
+@dataclass(frozen=True, eq=False)
 class Adapted:
     """The result of the adaptive test with what it was made of."""
 
@@ -189,14 +210,18 @@ def run_adaptive(
     x_scales: tuple[float, ...] = SCALES_X,
     y_scales: tuple[float, ...] = SCALES_Y,
     count: int = LOCATIONS,
+    beside: Beside | None = None,
 ) -> Adapted:
-    """Run the adaptive test on a sample that is scored already."""
+    """Run the adaptive test on a sample that is scored already, perhaps with one more family."""
     design = make_design(scored.subsample, seed, x_scales, y_scales, count, options.precision)
 
     def test(how: Options) -> Adapted:
         ran = draw(design.plan, scored, how, seed)
-        families = design.families if ran.excess else design.families[:-1]
-        combination = Combination.of(ran.drawn, families)
+        families: Sequence[Family] = design.families if ran.excess else design.families[:-1]
+        drawn = ran.drawn
+        if beside is not None:
+            drawn, families = beside.joined(drawn, families)
+        combination = Combination.of(drawn, families)
         milder = how.rows.independent and not options.rows.independent
         result = _result(scored, design, ran, combination, seed, options.rows, milder)
         return Adapted(result, design, ran, combination)

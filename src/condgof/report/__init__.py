@@ -1,15 +1,13 @@
 """Figures and the report: they read results only."""
 
-from condgof.report._cards import check_card, groups_card, result_card
+from condgof.report._cards import check_card, result_card
 from condgof.report._criterion import draw_criterion
-from condgof.report._engel import draw_findings
 from condgof.report._escape import csv_cell, csv_text, html, label, script_json, terminal, visible
-from condgof.report._figures import draw_fit, draw_where, new_figure, use_log_ticks
-from condgof.report._groups import groups_page
+from condgof.report._figures import new_figure
 from condgof.report._page import check_page
+from condgof.report._pictures import plot_check
 from condgof.report._plot_power import plot_power
-from condgof.report._plot_where import plot_where
-from condgof.report._plots import plot_how, plot_result
+from condgof.report._plots import plot_result
 from condgof.report._power import draw_power
 from condgof.report._taxi import draw_change, draw_gallery, draw_maps, draw_pair
 
@@ -20,25 +18,18 @@ __all__ = [
     "csv_text",
     "draw_change",
     "draw_criterion",
-    "draw_findings",
-    "draw_fit",
     "draw_gallery",
     "draw_maps",
     "draw_pair",
     "draw_power",
-    "draw_where",
-    "groups_card",
-    "groups_page",
     "html",
     "label",
     "new_figure",
-    "plot_how",
+    "plot_check",
     "plot_power",
     "plot_result",
-    "plot_where",
     "result_card",
     "script_json",
     "terminal",
-    "use_log_ticks",
     "visible",
 ]

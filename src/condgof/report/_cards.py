@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from condgof.locate import Check, Finding, GroupedChecks
+from condgof.check._record import Check, Slice
 from condgof.methods import Comparison
 from condgof.report._escape import html, shorten
-from condgof.report._numbers import number, size
-from condgof.report._verdict import headline
-from condgof.result import GofResult, pvalue_number
+from condgof.report._message import chips, headline
+from condgof.report._numbers import number
+from condgof.result import GofResult, pvalue_number, pvalue_words
 
 # Inline, because a style sheet would reach the rest of the notebook; colours come from the notebook.
-_BOX = "max-width:46em;line-height:1.5"
+_BOX = "max-width:52em;line-height:1.5"
 _LINE = "text-align:left;padding:2px 12px 2px 0;vertical-align:top"
+#: Rows of a table.
+MOST = 12
 
 
 def result_card(result: GofResult) -> str:
@@ -39,62 +41,45 @@ def result_card(result: GofResult) -> str:
     said = f"{word} against the model at the 5% level"
     if isinstance(result, Comparison):
         said = result.words()
-    head = f"{result.method}: {said}"
-    return _box(head, _spark(result) + _table(rows), result.reject())
+    return _box(f"{result.method}: {said}", _spark(result) + _table(rows), result.reject())
 
 
 def check_card(check: Check) -> str:
-    """Return a check as a verdict, its numbers and its locations."""
-    able, much = check.detectable, check.effect.interval
+    """Return a check as its message, the three numbers, and its slices or groups."""
     rows = [
-        ("p-value", pvalue_number(check.pvalue, check.details.get("pvalue_floor", 0.0))),
-        (
-            "effect size",
-            f"{size(much.estimate)} ({size(much.low)} to {size(much.high)}) {check.effect.unit}",
-        ),
-        ("could have seen", able.words),
-        ("rows", f"{check.result.n:,}"),
+        (name, f"{value} {meaning}" if i == 1 else value)
+        for i, (name, value, meaning) in enumerate(chips(check))
     ]
-    places = "".join(
-        f'<tr><td style="{_LINE}">{"●" if place.named else "○"}&nbsp;{i}</td>'
-        f'<td style="{_LINE}">{html(shorten(place.where, 120))}</td>'
-        f'<td style="{_LINE}">{pvalue_number(place.pvalue)}</td>'
-        f'<td style="{_LINE}">{html(_found(place.findings))}</td></tr>'
-        for i, place in enumerate(check.locations, 1)
-    )
-    listed = ""
-    if places:
-        heads = "".join(f'<th style="{_LINE}">{name}</th>' for name in ("", "where", "p", "how"))
-        listed = (
-            f"<table><thead><tr>{heads}</tr></thead><tbody>{places}</tbody></table>"
-            "<div>● evidence by itself, ○ only where to look; <code>to_html()</code> has the whole "
-            "report.</div>"
-        )
+    rows.append(("Rows", f"{check.result.n:,}"))
+    listed = _slices(check.slices, "where") + _slices(check.groups, "group")
     body = f"<div>{html(check.words)}</div>{_table(rows)}{listed}"
-    return _box(headline(check), body, check.rejects)
+    return _box(
+        headline(check), f"{body}<div><code>to_html()</code> has the whole report.</div>", check.rejected
+    )
 
 
-def groups_card(grouped: GroupedChecks, most: int = 20) -> str:
-    """Return checks by group as a table, smallest p-value first."""
-    ordered = sorted(grouped.checks.items(), key=lambda item: (item[1].pvalue, item[0]))
+def _slices(parts: tuple[Slice, ...], name: str) -> str:
+    if not parts:
+        return ""
     lines = "".join(
-        f'<tr><td style="{_LINE}">{"✗" if check.rejects else "○"} {html(shorten(name, 60))}</td>'
-        f'<td style="{_LINE}">{pvalue_number(check.pvalue)}</td>'
-        f'<td style="{_LINE}">{size(check.effect.interval.estimate)}</td>'
-        f'<td style="{_LINE}">{check.result.n:,}</td></tr>'
-        for name, check in ordered[:most]
+        "<tr>"
+        + "".join(
+            f'<td style="{_LINE}">{html(cell)}</td>'
+            for cell in (
+                shorten(part.words, 120),
+                f"{part.n:,}",
+                shorten(part.message, 200),
+                pvalue_words(part.pvalue, part.pvalue_floor),
+            )
+        )
+        + "</tr>"
+        for part in parts[:MOST]
     )
     heads = "".join(
-        f'<th style="{_LINE}">{html(n)}</th>'
-        for n in (grouped.by, "p, corrected", "effect size", "rows")
+        f'<th style="{_LINE}">{head}</th>' for head in (name, "rows", "the model is", "how certain")
     )
-    more = f"<div>and {len(ordered) - most:,} more groups</div>" if len(ordered) > most else ""
-    body = f"<table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>{more}"
-    return _box(grouped.words, body, bool(grouped.rejected))
-
-
-def _found(findings: tuple[Finding, ...]) -> str:
-    return "; ".join(finding.words for finding in findings if finding.named) or "–"
+    more = f"<div>and {len(parts) - MOST:,} more</div>" if len(parts) > MOST else ""
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>{more}"
 
 
 def _box(head: str, body: str, bad: bool) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from condgof.errors import InputError, InputTypeError
 from condgof.report._escape import label
-from condgof.report._plots import axes_for
+from condgof.report._pen_pyplot import axes_for
 from condgof.report._power import draw_rates, styles_of
 from condgof.study import Row, Study
 

@@ -27,6 +27,8 @@ class Column:
         Whether the numbers are days since 1970-01-01 UTC.
     ordered : bool
         Whether the levels have an order of their own, in which they are listed.
+    boolean : bool
+        Whether the numbers are 1 for true and 0 for false.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Column:
     constant: bool = False
     dates: bool = False
     ordered: bool = False
+    boolean: bool = False
 
     @property
     def categorical(self) -> bool:

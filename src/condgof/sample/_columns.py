@@ -199,7 +199,9 @@ def _read_array(data: Any, what: str, text: bool) -> Table:
     one = values.shape[1] == 1
     names = [what] if one else [f"{what}{i + 1}" for i in range(values.shape[1])]
     columns = tuple(
-        Column(name, None, constant(values[:, i]), dates=days is not None)
+        Column(
+            name, None, constant(values[:, i]), dates=days is not None, boolean=given.dtype.kind == "b"
+        )
         for i, name in enumerate(names)
     )
     return Table(what, given, values, columns)
@@ -235,7 +237,9 @@ def _frame_column(frame: Any, i: int, name: str, what: str, text: bool) -> tuple
         if not text:
             raise _dates_refused(label, series.dtype)
         return days, Column(name, None, constant(days), dates=True)
+    boolean = raw.dtype.kind == "b"
     if raw.dtype.kind == "O":
+        boolean = all(isinstance(value, (bool, np.bool_)) for value in raw[~missing])
         raw = boxed_numbers(series, raw, label)
     if raw.dtype.kind not in "biuf":
         raise InputTypeError(
@@ -244,7 +248,7 @@ def _frame_column(frame: Any, i: int, name: str, what: str, text: bool) -> tuple
         )
     values = np.asarray(raw, dtype=np.float64)
     known = tuple(map(str, np.unique(raw[~missing]))) if labels else None
-    return values, Column(name, known, constant(values))
+    return values, Column(name, known, constant(values), boolean=boolean)
 
 
 def _dates_refused(label: str, dtype: Any) -> InputTypeError:

@@ -17,7 +17,9 @@ from condgof.sample._source import Source
 BLOCK = 2**18
 
 
-def read_groups(groups: Any, data: Any, n: int, kept: IntArray | None = None) -> IntArray:
+def read_groups(
+    groups: Any, data: Any, n: int, kept: IntArray | None = None, what: str = "groups"
+) -> IntArray:
     """Number the groups of rows by first appearance, so that only which rows are together matters.
 
     Parameters
@@ -30,6 +32,8 @@ def read_groups(groups: Any, data: Any, n: int, kept: IntArray | None = None) ->
         Number of rows.
     kept : ndarray of int, optional
         The rows of which the groups are wanted; None for all.
+    what : str
+        The name of the argument, for messages.
 
     Returns
     -------
@@ -40,7 +44,6 @@ def read_groups(groups: Any, data: Any, n: int, kept: IntArray | None = None) ->
     >>> read_groups(["b", "a", "b"], None, 3)
     array([0, 1, 0])
     """
-    what = "groups"
     if isinstance(groups, str):
         groups, what = _column(groups, data), f"The column {groups!r} (groups=)"
     try:

@@ -283,14 +283,19 @@ class Functions:
             value, slope, _ = self.kernel.profile(near)
             slope = -2.0 * slope
         # ∂_c l = −slope·(u_c − v_c)/σ²: the part with u_c is a multiple of rows, that with v_c of
-        # columns.
-        plain, bent = value @ self.white, slope @ self.white
-        out = np.empty((len(u), u.shape[1], rank))
-        centre = self.points.mean(axis=0)
+        # columns, so that one product has them all.
+        apart = (u - self.points.mean(axis=0)) / sigma**2
+        columns = (self.points - self.points.mean(axis=0)) / sigma**2
+        whites = [self.white, *(c[:, None] * self.white for c in columns.T)]
+        turned = slope @ np.concatenate(whites, axis=1)
+        bent = turned[:, :rank]
+        out = turned[:, rank:].reshape(len(u), u.shape[1], rank)
         for c in range(u.shape[1]):
-            out[:, c] = scores[:, c, None] * plain - ((u[:, c] - centre[c]) / sigma**2)[:, None] * bent
-            out[:, c] += slope @ (((self.points[:, c] - centre[c]) / sigma**2)[:, None] * self.white)
-        return out.reshape(len(u), -1)
+            if slope is value:
+                out[:, c] += (scores[:, c] - apart[:, c])[:, None] * bent
+            else:
+                out[:, c] += scores[:, c, None] * (value @ self.white) - apart[:, c, None] * bent
+        return np.asarray(out.reshape(len(u), -1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -258,16 +258,23 @@ class Units:
 UnitsOf = Callable[[Piece, AnyArray], Iterator[tuple[int, slice | IntArray, AnyArray]]]
 
 
+#: Beyond this many rows sums over units are made in single precision, where no value is above.
+MANY, SINGLE = 50_000, 1e12
+
+
 def gather_units(plan: Plan, rows: Rows, count: int, units_of: UnitsOf, engine: Engine) -> Units:
     """Sum over all rows within each of `count` units."""
 
     def task(piece: Piece) -> _Some:
         features, xi = _made(plan, piece)
         sizes = plan.sizes(features)
+        # Sums over a unit are kept in single precision; they may be made in it, if it can hold them.
+        single = rows.total > MANY and float(np.abs(xi).max(initial=0.0)) < SINGLE
+        thin = features.astype(np.float32) if single else features
         found: dict[int, tuple[Any, ...]] = {}
         for unit, some, own_xi in units_of(piece, xi):
             part = features[some]
-            sums = [part[:, cut.x].T @ own_xi[:, cut.y] for cut in plan.cuts]
+            sums = [thin[some][:, cut.x].T @ own_xi[:, cut.y].astype(thin.dtype) for cut in plan.cuts]
             own = plan.own(sizes[some], plan.evidence_squares(own_xi))
             counted = len(part) if piece.keep is None else int(piece.keep[some].sum())
             found[unit] = _plus(found.get(unit), (sums, own, float(counted)))

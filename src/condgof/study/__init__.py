@@ -1,7 +1,7 @@
 """The paper's problems and the bundled data; studies of level and power."""
 
 from condgof.study._csv import csv_cell
-from condgof.study._engel import EngelStudy, Finding, engel_study, examine, load_engel
+from condgof.study._engel import EngelStudy, engel_study, load_engel
 from condgof.study._lock import InUseError
 from condgof.study._methods import METHODS, TITLES
 from condgof.study._misfit import MISFITS, MisfitProblem, misfit_of
@@ -64,7 +64,6 @@ __all__ = [
     "WEST",
     "Effect",
     "EngelStudy",
-    "Finding",
     "Illustration",
     "InUseError",
     "Kernels",
@@ -86,7 +85,6 @@ __all__ = [
     "draw_trial",
     "effect_of",
     "engel_study",
-    "examine",
     "examine_trips",
     "examine_zones",
     "find_spots",

@@ -10,8 +10,6 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.laws import Normal
-from condgof.methods import kcsd, power_criterion
-from condgof.result import GofResult
 
 
 def load_engel() -> tuple[FloatArray, FloatArray]:
@@ -49,50 +47,6 @@ class EngelStudy:
     income: FloatArray
     food: FloatArray
     models: dict[str, Normal]
-
-
-@dataclass(frozen=True, eq=False)
-class Finding:
-    """What the test says of one model, and the power criterion along income.
-
-    Parameters
-    ----------
-    name : str
-        Name of the model.
-    model : Normal
-        The model.
-    result : GofResult
-        KCSD on the held-out households.
-    grid, criterion : ndarrays of shape (m,)
-        Incomes, and the power criterion there.
-    """
-
-    name: str
-    model: Normal
-    result: GofResult
-    grid: FloatArray
-    criterion: FloatArray
-
-    @property
-    def top(self) -> float:
-        """The income at which the criterion is highest."""
-        return float(self.grid[np.argmax(self.criterion)])
-
-    @property
-    def where(self) -> str:
-        """That income in words; an end of the grid is not a peak, but a direction."""
-        at = int(np.argmax(self.criterion))
-        ends = {0: "at the low end, ", len(self.grid) - 1: "at the high end, "}
-        return f"{ends.get(at, '')}near {self.top:,.0f}"
-
-
-def examine(name: str, model: Normal, study: EngelStudy, seed: int = 0) -> Finding:
-    """Test one model and look where it fails, over the middle 96% of incomes."""
-    result = kcsd(model, study.income, study.food, rng=seed)
-    low, high = np.quantile(study.income, [0.02, 0.98])
-    grid = np.linspace(low, high, 200)
-    values = power_criterion(model, study.income, study.food, at=grid, rng=seed)
-    return Finding(name, model, result, grid, values)
 
 
 def engel_study() -> EngelStudy:

@@ -166,7 +166,7 @@ def _read(path: Path) -> dict[str, Any]:
             isinstance(known[key], kind)
             for key, kind in (("seed", int), ("condgof", str), ("problems", dict), ("methods", dict))
         )
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         fine = False
     if not fine:
         raise StudyError(

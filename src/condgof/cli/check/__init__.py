@@ -2,7 +2,7 @@
 
 from condgof.cli.check._columns import Asked, Roles
 from condgof.cli.check._frame import Frame, Series
-from condgof.cli.check._given import FORMS, load_model, running
+from condgof.cli.check._given import FORMS, load_model, running, users_line
 from condgof.cli.check._load import STREAM_BYTES, in_columns, y_of
 from condgof.cli.check._run import Options, run_check, silence, tell
 from condgof.cli.check._show import console, show_check
@@ -31,5 +31,6 @@ __all__ = [
     "silence",
     "streamed",
     "tell",
+    "users_line",
     "y_of",
 ]

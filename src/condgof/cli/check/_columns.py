@@ -50,8 +50,8 @@ class Roles:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The columns that are read as text whatever they hold: which rows are together."""
-        return tuple(name for name in (self.by, self.groups) if name is not None)
+        """The columns that are read as text whatever they hold: which rows are together, unless in x."""
+        return tuple(n for n in (self.by, self.groups) if n is not None and n not in self.x)
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -124,5 +124,5 @@ def _check_roles(roles: Roles) -> None:
             seen[name] = flag
     # x may hold predictions: p(y|x) with x the predicted mean is a sound question.
     for name in roles.x:
-        if seen.get(name) in ("--y", "--by"):
-            raise InputError(f"Column {name!r} is in {seen[name]} and in --x. Give it one of the two.")
+        if name in roles.y:
+            raise InputError(f"Column {name!r} is in --y and in --x. Give it one of the two.")

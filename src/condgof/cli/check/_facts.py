@@ -29,8 +29,6 @@ class Facts:
         Rows that were not.
     streamed : bool
         Whether the table was too large to be read whole.
-    command : str
-        The command to do it again.
     """
 
     data: str
@@ -39,17 +37,11 @@ class Facts:
     rows: int
     dropped: Dropped
     streamed: bool
-    command: str
 
     @classmethod
-    def of(cls, data: str, roles: Roles, model: str | None, sample: Loaded, command: str) -> Facts:
+    def of(cls, data: str, roles: Roles, model: str | None, sample: Loaded) -> Facts:
         """Gather them."""
-        return cls(data, roles, model, sample.rows, sample.dropped, sample.streamed, command)
-
-    @property
-    def title(self) -> str:
-        """As in "food given income"."""
-        return f"{', '.join(self.roles.y)} given {', '.join(self.roles.x)}"
+        return cls(data, roles, model, sample.rows, sample.dropped, sample.streamed)
 
     @property
     def model_words(self) -> str:
@@ -60,19 +52,17 @@ class Facts:
         """Return labels and text for the terminal."""
         rows = f"{self.rows:,} rows"
         if self.dropped.rows:
-            rows += f"; {self.dropped.words} with missing values left out"
+            rows += f"; {self.dropped.words} with missing values left out, not counted in row numbers"
         if self.streamed:
             rows += "; streamed"
-        lines = {"data": f"{self.data}: {rows}", "question": self.title, "model": self.model_words}
-        if self.roles.by is not None:
-            lines["groups"] = f"by {self.roles.by}"
-        return lines
+        return {"data": f"{self.data}: {rows}", "model": self.model_words}
 
     def notes(self) -> list[str]:
         """Return what a reader of the report should know of the data."""
         notes = [f"data: {self.data}", f"model: {self.model_words}"]
         if self.dropped.rows:
-            notes.append(f"rows with missing values that were left out: {self.dropped.words}")
+            left = f"rows with missing values that were left out: {self.dropped.words}"
+            notes.append(f"{left}; they are not counted in row numbers")
         if self.streamed:
             notes.append("the table was streamed, not read whole")
         return notes

@@ -193,17 +193,22 @@ def running(*addresses: str | None) -> Iterator[None]:
         raise blamed from error
 
 
-def _blamed(error: BaseException, address: str) -> InputError | None:
-    """Return the error of a user's model that failed, or None where the model had no part in it."""
+def users_line(error: BaseException) -> str:
+    """Say where in users' code an error passed, as in " (mine.py, line 3)"; "" where it did not."""
     files = (getattr(sys.modules.get(name), "__file__", None) for name in OURS)
     ours = {Path(file).parent for file in files if file}
-    library, where = Path(os.__file__).parent, ""
+    library = Path(os.__file__).parent
     for frame in traceback.extract_tb(error.__traceback__):
         path = Path(frame.filename)
         standard = library in path.parents and not {"site-packages", "dist-packages"} & set(path.parts)
         if path.exists() and not standard and not ours & set(path.parents):
-            where = f" ({path.name}, line {frame.lineno})"
-            break
+            return f" ({path.name}, line {frame.lineno})"
+    return ""
+
+
+def _blamed(error: BaseException, address: str) -> InputError | None:
+    """Return the error of a user's model that failed, or None where the model had no part in it."""
+    where = users_line(error)
     if isinstance(error, SystemExit):
         return InputError(
             f"The model {address!r} tried to end the program{where}: SystemExit: {error}. A model has "

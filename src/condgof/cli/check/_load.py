@@ -34,23 +34,23 @@ class Loaded:
         The model.
     x, y : Frame and Frame or Series, or Source and None
         The sample.
-    groups : Series or str, optional
-        The group (``--by``) of each row, or the column that has it.
+    by : Series or str, optional
+        The group (``--by``) of each row, or the column of x that has it.
     rows : int
         Rows that are tested.
     dropped : Dropped
         Rows that are not.
-    together : Series, optional
+    groups : Series, optional
         Which rows depend on each other (``--groups``).
     """
 
     model: Any
     x: Any
     y: Any
-    groups: Series | str | None
+    by: Series | str | None
     rows: int
     dropped: Dropped
-    together: Series | None = None
+    groups: Series | None = None
 
     @property
     def streamed(self) -> bool:
@@ -93,8 +93,9 @@ def loaded(
                 except CannotStreamError as why:
                     reason = str(why)
                 else:
-                    (own,), source, rows, dropped = found
-                    yield Loaded(own, source, None, roles.by, rows, dropped)
+                    (own,), source, rows, dropped, labels = found
+                    by = roles.by if labels is None else Series(str(roles.by), labels)
+                    yield Loaded(own, source, None, by, rows, dropped)
                     return
         say(f"reading {len(roles.all)} columns into memory, because {reason} cannot be streamed.")
     yield _whole(table, roles, model, drop_nulls, classes)
@@ -121,8 +122,8 @@ def _whole(
         data = {name: values[complete] for name, values in data.items()}
     x = Frame({name: data[name] for name in roles.x})
     y = y_of(data, roles)
-    groups = None if roles.by is None else Series(roles.by, data[roles.by])
-    together = None if roles.groups is None else Series(roles.groups, data[roles.groups])
+    by = Series(roles.by, data[roles.by]) if roles.by in roles.labels else roles.by
+    groups = None if roles.groups is None else Series(roles.groups, data[roles.groups])
     found: ModelLike
     if model is not None:
         kept = np.flatnonzero(complete)
@@ -131,7 +132,7 @@ def _whole(
         found = classes.model(data, roles.predicted, roles.y[0], table.label)
     else:
         found = in_columns(roles.predictions[0], data)
-    return Loaded(found, x, y, groups, len(x), dropped, together)
+    return Loaded(found, x, y, by, len(x), dropped, groups)
 
 
 def y_of(data: dict[str, AnyArray], roles: Roles) -> Frame | Series:

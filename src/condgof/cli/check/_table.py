@@ -59,6 +59,9 @@ class Table:
                 names = tuple(schema.names)
             return cls(STDIN_LABEL, (), "CSV", dict(zip(names, schema.types, strict=True)), names, text)
         paths = tuple(data_paths(data))
+        odd = [path for path in paths if path.encode(errors="ignore").decode() != path]
+        if odd:
+            raise InputError(f"The name of the file {odd[0]} is not in UTF-8: rename the file first.")
         kinds = {data_format(path) for path in paths}
         if len(kinds) > 1:
             raise InputError(

@@ -8,10 +8,10 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 
+from condgof.check import DifferenceMap, compare_map
 from condgof.cli.check import FORMS, Table, running, silence, tell
 from condgof.cli.compare._sides import Both, Side, both_loaded, common_roles
 from condgof.errors import InputError
-from condgof.locate import DifferenceMap, compare_map
 from condgof.methods import Comparison, compare
 from condgof.null import check_alternative
 from condgof.report import terminal

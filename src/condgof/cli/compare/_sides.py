@@ -141,7 +141,7 @@ def both_loaded(
     if table.paths and table.bytes_of(together.all) > STREAM_BYTES:
         text = [*first.categorical, *(name for name in first.x if table.is_text(name))]
         if not text:
-            with streamed(table, together, models, drop_nulls) as ((a, b), source, rows, dropped):
+            with streamed(table, together, models, drop_nulls) as ((a, b), source, rows, dropped, _):
                 yield Both((a, b), source, None, rows, dropped, True)
             return
         say(

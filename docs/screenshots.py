@@ -1,0 +1,109 @@
+"""Pictures of reports: python docs/screenshots.py writes docs/images/report-*.png.
+
+Three reports on simulated data (a continuous y, classes, counts), light and dark, on a wide screen and
+on a phone. Needs chromium, playwright, pandas and pillow.
+"""
+
+import io
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+import condgof as cg
+
+IMAGES = Path(__file__).parent / "images"
+#: Width and height of the screen, and how much of a report is shown.
+SCREENS = {1280: 2300, 390: 2300}
+
+
+def people(n, rng):
+    """Return columns of each kind."""
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 81, n),
+            "education": pd.Categorical.from_codes(
+                rng.choice(4, n, p=[0.2, 0.4, 0.25, 0.15]),
+                ["school", "college", "degree", "doctorate"],
+                ordered=True,
+            ),
+            "year": rng.integers(2015, 2025, n),
+            "distance": rng.lognormal(1.5, 0.8, n).round(1),
+            "married": rng.random(n) < 0.5,
+            "region": rng.choice(["north", "south", "east", "west"], n),
+        }
+    )
+
+
+def continuous(rng):
+    """Wages: noisier for doctorates, and higher in the middle of life than a straight line says."""
+    x = people(2000, rng)
+    school = x["education"].cat.codes
+    line = 60 + 12 * school + 0.4 * (x["age"] - 18)
+    middle = x["age"].between(34, 49) & x["married"]
+    noise = 14 * np.where(school == 3, 1.7, 0.8) * rng.standard_normal(len(x))
+    return (line, np.full(len(x), 14.0)), x, pd.Series(line + 9 * middle + noise, name="wage")
+
+
+def classes(rng):
+    """A classifier that is too sure of old people."""
+    x = people(2000, rng)
+    logits = np.column_stack([0.03 * (x["age"] - 50), np.log(x["distance"]) - 1.5, 0.5 * x["married"]])
+    logits += rng.standard_normal(logits.shape)
+    sure = logits * np.where(x["age"] > 60, 2.5, 1.0)[:, None]
+    truth, said = (np.exp(v) / np.exp(v).sum(axis=1, keepdims=True) for v in (logits, sure))
+    names = np.array(["bus", "car", "train"])
+    y = names[np.minimum((truth.cumsum(axis=1) < rng.random((len(x), 1))).sum(axis=1), 2)]
+    return cg.probabilities(said, classes=names.tolist()), x, pd.Series(y, name="travels by")
+
+
+def counts(rng):
+    """Visits: more zeros in the west, and longer tails than Poisson's."""
+    x = people(2000, rng)
+    mean = np.exp(0.6 + 0.012 * (x["age"] - 40)).to_numpy()
+    y = rng.poisson(mean * rng.gamma(3.0, 1 / 3.0, len(x)))
+    y[(x["region"] == "west") & (rng.random(len(x)) < 0.35)] = 0
+    return cg.models.Poisson(mean=mean), x, pd.Series(y, name="visits")
+
+
+def small(picture):
+    """Return a PNG of few colours."""
+    out = io.BytesIO()
+    Image.open(io.BytesIO(picture)).convert("RGB").quantize(128).save(out, "PNG", optimize=True)
+    return out.getvalue()
+
+
+def main():
+    """Write all pictures."""
+    IMAGES.mkdir(exist_ok=True)
+    browser_path = shutil.which("chromium") or shutil.which("google-chrome")
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
+        browser = playwright.chromium.launch(executable_path=browser_path)
+        for make in (continuous, classes, counts):
+            model, x, y = make(np.random.default_rng(0))
+            page = Path(folder) / f"{make.__name__}.html"
+            page.write_text(cg.check(model, x, y, rng=0).to_html(), encoding="utf-8")
+            for theme in ("light", "dark"):
+                for width, height in SCREENS.items():
+                    tab = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=theme)
+                    tab.goto(page.as_uri())
+                    if width > 1000:
+                        tab.locator(".open").first.click()
+                        tab.mouse.move(2, 2)
+                    whole = tab.evaluate("document.documentElement.scrollHeight")
+                    clip = {"x": 0, "y": 0, "width": width, "height": min(height, whole)}
+                    picture = small(tab.screenshot(clip=clip, full_page=True))
+                    path = IMAGES / f"report-{make.__name__}-{theme}-{width}.png"
+                    path.write_bytes(picture)
+                    sys.stdout.write(f"{path} {len(picture) // 1000} kB\n")
+                    tab.close()
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,396 @@
+"""Columns as slices can name them: ranges of numbers and dates, levels, and the words for them.
+
+What a condition says in words, what it says to `DataFrame.query` and the rows that it holds for are the
+same thing three times. Bounds lie between observed values, so that nothing depends on rounding.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+import tokenize
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from token import tok_name
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.check._record import Condition
+from condgof.sample import Column
+
+#: A column of more levels than this offers its largest ones.
+LEVELS = 60
+#: Values that take more characters than this are not named one by one.
+SHORT = 8
+#: Whole numbers from here on are not all numbers of their own.
+WHOLE = 2.0**53
+#: Predictions that differ by no more than this share of themselves are the same, but for rounding.
+SAME = 1e-9
+#: Bounds may be off by one part in so many of a bin to be round numbers.
+ROUND = 4
+#: So many columns of 0 and 1 of one name are a category.
+DUMMIES = 3
+#: Microseconds of a day, a minute, a second, and one.
+UNITS = (86_400_000_000, 60_000_000, 1_000_000, 1)
+#: Names that mean something else to `DataFrame.query`, or to numexpr behind it.
+RESERVED = re.compile(
+    "inf|Inf|sum|prod|min|max|abs|exp|expm1|log|log10|log1p|sqrt|floor|ceil|where|"
+    "(?:arc)?(?:sin|cos|tan)h?|arctan2"
+)
+#: What can stand between backticks: words and numbers with marks between them, some in brackets.
+PART = r"(?:[^\W\d]\w*+|(?:0|[1-9]\d*+|(?<=\.)\d++)(?![.\w])|[ +*/%&,:;=<>.?$-])"
+QUOTABLE = re.compile(rf"(?:{PART}|\({PART}*+\)|\[{PART}*+\])+")
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A column in bins; a slice is a range of them."""
+
+    #: The bin of each row, (n,), and the number of bins.
+    codes: IntArray
+    count: int
+    #: The ranges that a slice may be, (A, 2): first and last bin.
+    ranges: IntArray
+    #: The smallest and the largest value of each bin: numbers, microseconds, or positions of levels.
+    low: AnyArray
+    high: AnyArray
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """A column that slices can name."""
+
+    #: As `Check.frame` names it; of columns of 0 and 1 that are one category, what they have in common.
+    name: str
+    #: "numbers", "integers", "dates", "levels", "ordered" or "two".
+    kind: str
+    #: Numbers (n,): levels by position, dates as days since 1970.
+    values: FloatArray
+    #: Of "levels", "ordered" and "two".
+    levels: tuple[str, ...] | None = None
+    #: Whether it is what the model predicts, not a column of x.
+    predicted: bool = False
+    #: The user's name.
+    label: str = ""
+    #: The query of each level.
+    queries: tuple[str, ...] = ()
+
+    def text(self, value: float) -> str:
+        """Write a value as a person does."""
+        if self.levels is not None:
+            return self.levels[int(value)]
+        if self.kind == "dates":
+            return Column("", dates=True).text(value)
+        if value == round(value) and abs(value) < 1e15:
+            return commas(str(int(value)))
+        return commas(digits(float(f"{value:.4g}")))
+
+    def cut(self, bins: int) -> Cut:
+        """Cut it at quantiles into at most so many bins, or into its levels."""
+        if self.kind in ("levels", "two"):
+            return self._cut_levels()
+        values = self.numbers(self.values)
+        ordered = np.sort(values)
+        starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+        if len(starts) >= bins:  # more values than bins: the nearest place where values change
+            wanted = len(values) * np.arange(1, bins) / bins
+            after = np.searchsorted(starts, wanted).clip(1, len(starts) - 1)
+            nearer = wanted - starts[after - 1] < starts[after] - wanted
+            places = starts[after - nearer]
+            if self.kind == "numbers" and len(starts) >= ROUND * bins:
+                near = len(values) / (ROUND * bins)
+                places = np.array([_rounder(ordered, place, near) for place in places])
+            starts = np.unique(places)
+        codes = np.searchsorted(ordered[starts], values, side="right").astype(np.int64)
+        count = len(starts) + 1
+        first, last = np.triu_indices(count)
+        ranges = np.column_stack((first, last))[(first > 0) | (last < count - 1)]
+        low = ordered[np.concatenate(([0], starts))]
+        return Cut(codes, count, ranges, low, ordered[np.concatenate((starts, [0])) - 1])
+
+    def _cut_levels(self) -> Cut:
+        """One bin a level, the largest ones, and one of all others if there are any."""
+        places = self.values.astype(np.int64)
+        sizes = np.bincount(places, minlength=len(self.levels or ()))
+        named = np.sort(np.argsort(-sizes, kind="stable")[: min(LEVELS, np.count_nonzero(sizes))])
+        bins = np.full(len(sizes), len(named))
+        bins[named] = np.arange(len(named))
+        codes = bins[places]
+        count = int(codes.max()) + 1
+        ranges = np.repeat(np.arange(len(named))[:, None], 2, axis=1)
+        return Cut(codes, count, ranges, named, named)
+
+    def condition(self, cut: Cut, first: int, last: int) -> Condition:
+        """Say which rows are in the bins from `first` to `last`."""
+        low, high = cut.low[first], cut.high[last]
+        if self.levels is not None:
+            return self.span(int(low), int(high))
+        if low == high and (self.kind != "numbers" or len(digits(low)) <= SHORT):
+            return self.equals([low])
+        # Whole numbers include both ends; other bounds lie between the values of neighbouring bins.
+        whole, lower, upper = self.kind == "integers", "", ""
+        if first > 0:
+            lower = digits(low) if whole else self._between(cut.high[first - 1], low)
+        if last < cut.count - 1:
+            upper = digits(high) if whole else self._between(high, cut.low[last + 1])
+        return self.within(lower, upper, "<=" if whole else "<")
+
+    def equals(self, values: Sequence[Any]) -> Condition:
+        """Say which rows have one of some values: numbers, microseconds, or positions of levels."""
+        if self.levels is not None:
+            words, queries = [shown(self.levels[i]) for i in values], [self.queries[i] for i in values]
+        else:
+            name, texts = quoted(self.name), [self.written(value) for value in values]
+            words = [self._said(text) for text in texts]
+            queries = [f"{name} == {text}" for text in texts]
+            if self.kind == "dates":  # a date equals no text, it is only compared with one
+                queries = [self.within(text, text).query for text in texts]
+        query = queries[0] if len(queries) == 1 else f"({' or '.join(queries)})"
+        return Condition(self.name, f"{self.label} = {' or '.join(words)}", query)
+
+    def span(self, low: int, high: int) -> Condition:
+        """Say which rows have levels between two positions, both included."""
+        levels = self.levels or ()
+        if low == high:
+            return self.equals([low])
+        listed = ", ".join(map(literal, levels[low : high + 1]))
+        words = f"{self.label} from {shown(levels[low])} to {shown(levels[high])}"
+        return Condition(self.name, words, f"{quoted(self.name)} in [{listed}]")
+
+    def within(self, lower: str, upper: str, below: str = "<=") -> Condition:
+        """Say which rows are between two bounds, of which one may be empty; the lower is included."""
+        name, less = quoted(self.name), below.replace("<=", "≤")
+        words = f"{self._said(lower)} ≤ {self.label} {less} {self._said(upper)}"
+        if not lower:
+            words = f"{self.label} {less} {self._said(upper)}"
+        elif not upper:
+            words = f"{self.label} ≥ {self._said(lower)}"
+        asked = [
+            f"{name} {sign} {self._asked(end)}" for sign, end in ((">=", lower), (below, upper)) if end
+        ]
+        return Condition(self.name, words, " and ".join(asked))
+
+    def numbers(self, values: FloatArray) -> AnyArray:
+        """Return values as they are compared: dates as microseconds."""
+        return moments(values) if self.kind == "dates" else values
+
+    def written(self, value: Any) -> str:
+        """Write a number, or microseconds, with all digits."""
+        return moment(int(value)) if self.kind == "dates" else digits(float(value))
+
+    def _said(self, bound: str) -> str:
+        return bound if self.kind == "dates" else commas(bound)
+
+    def _asked(self, bound: str) -> str:
+        return literal(bound) if self.kind == "dates" else bound
+
+    def _between(self, below: Any, above: Any) -> str:
+        """Write the shortest bound b with below < b ≤ above."""
+        if self.kind == "dates":
+            ticks = (int(above) // unit * unit for unit in UNITS)
+            return moment(next(tick for tick in ticks if tick > below))
+        middle = below / 2 + above / 2
+        for places in range(1, 18):
+            for value in (middle, above):
+                bound = float(f"{value:.{places}g}")
+                if below < bound <= above:
+                    return digits(bound)
+        return digits(above)
+
+
+def _rounder(ordered: AnyArray, place: int, near: float) -> int:
+    """Return a place near one among ordered values at which the bound is a rounder number."""
+    below, above = (ordered[int(np.clip(place + step, 0, len(ordered) - 1))] for step in (-near, near))
+    for places in range(1, 18):
+        bound = float(f"{ordered[place]:.{places}g}")
+        if below < bound <= above:
+            return int(np.searchsorted(ordered, bound))
+    return place
+
+
+def axes_of(
+    columns: Sequence[Column],
+    x: FloatArray,
+    predictions: Sequence[tuple[str, FloatArray, tuple[str, ...] | None]] = (),
+) -> tuple[Axis, ...]:
+    """Return what slices can name: the columns of x (n, d_x) that vary, and predictions.
+
+    A prediction is its name, its values (n,), and its levels if it has any. Columns of 0 and 1 that
+    belong together are one category.
+    """
+    names = unique_names([column.name for column in columns], ())
+    axes = [axis_of(column, x[:, i], names[i]) for i, column in enumerate(columns)]
+    taken = set(names)
+    for prefix, members in _categories(columns, x):
+        axes[members[0]] = _category(prefix, members, columns, x, names, taken)
+        for i in members[1:]:
+            axes[i] = None
+    others = unique_names([name for name, _, _ in predictions], taken)
+    for name, (_, values, levels) in zip(others, predictions, strict=True):
+        axes.append(axis_of(Column(name, levels), values, name, predicted=True))
+    return tuple(axis for axis in axes if axis is not None)
+
+
+def axis_of(column: Column, values: FloatArray, name: str, predicted: bool = False) -> Axis | None:
+    """Return the axis of one column, which is `name` in `Check.frame`; None if it is constant."""
+    low, high = values.min(), values.max()
+    if high / 2 - low / 2 <= (SAME * max(abs(low), abs(high)) if predicted else 0.0):
+        return None
+    if column.levels is not None:
+        queries = tuple(f"{quoted(name)} == {literal(level)}" for level in column.levels)
+        kind = "ordered" if column.ordered else "levels"
+        return Axis(name, kind, values, column.levels, predicted, column.name, queries)
+    if column.dates:
+        return Axis(name, "dates", values, None, predicted, column.name)
+    texts = ("False", "True") if column.boolean else (digits(low), digits(high))
+    short = max(map(len, texts)) <= SHORT and not predicted
+    if short and np.all((values == low) | (values == high)):
+        queries = tuple(f"{quoted(name)} == {text}" for text in texts)
+        places = (values == high).astype(np.float64)
+        return Axis(name, "two", places, tuple(map(commas, texts)), predicted, column.name, queries)
+    whole = max(-low, high) < WHOLE and bool(np.all(values == np.floor(values)))
+    return Axis(name, "integers" if whole else "numbers", values, None, predicted, column.name)
+
+
+def _categories(columns: Sequence[Column], x: FloatArray) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Find columns of 0 and 1 whose names begin alike and of which at most one is 1 in any row."""
+    dummies = {
+        i: column.name
+        for i, column in enumerate(columns)
+        if column.kind == "numbers" and not np.any((x[:, i] != 0) & (x[:, i] != 1)) and np.ptp(x[:, i])
+    }
+    prefixes = {name[: at.start()] for name in dummies.values() for at in re.finditer(r"[_=.[]+", name)}
+    # Of the same columns the longest prefix, and most columns first.
+    found: dict[tuple[int, ...], str] = {}
+    for prefix in sorted((prefix for prefix in prefixes if "[" not in prefix), key=len):
+        found[tuple(i for i, name in dummies.items() if _suffix(name, prefix))] = prefix
+    for members, prefix in sorted(found.items(), key=lambda pair: -len(pair[0])):
+        distinct = len({_suffix(dummies.get(i, ""), prefix) for i in members}) == len(members)
+        if len(members) >= DUMMIES and distinct and x[:, members].sum(axis=1).max() <= 1:
+            yield prefix, members
+            for i in members:
+                del dummies[i]
+
+
+def _suffix(name: str, prefix: str) -> str:
+    """Return the level in the name of a column of 0 and 1; "" if it does not belong to the prefix."""
+    found = re.fullmatch(re.escape(prefix) + r"(?:\[(?:T\.)?(.+)\]|[_=.[]+(.+))", name, re.DOTALL)
+    return (found[1] or found[2]) if found else ""
+
+
+def _category(
+    prefix: str,
+    members: tuple[int, ...],
+    columns: Sequence[Column],
+    x: FloatArray,
+    names: Sequence[str],
+    taken: set[str],
+) -> Axis:
+    """Return columns of 0 and 1 as one category; `taken` names are used already."""
+    levels = [_suffix(columns[i].name, prefix) for i in members]
+    values = x[:, members] @ np.arange(1.0, len(members) + 1) - 1
+    on, off = (
+        [f"{quoted(names[i])} == {bit if columns[i].boolean else int(bit)}" for i in members]
+        for bit in (True, False)
+    )
+    if values.min() < 0:
+        values[values < 0] = len(members)
+        levels.append("none of " + ", ".join(levels[:3] + ["…"] * (len(levels) > 3)))
+        on.append(" and ".join(off))
+    (name,) = unique_names([prefix], taken)
+    taken.add(name)
+    return Axis(name, "levels", values, tuple(levels), False, prefix, tuple(on))
+
+
+def unique_names(wanted: Iterable[str], taken: Iterable[str]) -> tuple[str, ...]:
+    """Return names that `DataFrame.query` can tell apart from each other and from those taken.
+
+    Examples
+    --------
+    >>> unique_names(["age", "income (USD)", "a`b", "floor", "age"], ["predicted"])
+    ('age', 'income (USD)', 'a_b', 'floor_', 'age_2')
+    """
+    known, names = set(map(_seen, taken)), []
+    for name in map(_safe, wanted):
+        number, free = 2, name
+        while _seen(free) in known:
+            free, number = f"{name}_{number}", number + 1
+        known.add(_seen(free))
+        names.append(free)
+    return tuple(names)
+
+
+def _safe(name: str) -> str:
+    """Return the name, changed only if it cannot be used in a query, even between backticks."""
+    name = unicodedata.normalize("NFKC", name)
+    if RESERVED.fullmatch(name):
+        return f"{name}_"
+    dunder = name.startswith("__") or name.endswith("__")
+    if not dunder and QUOTABLE.fullmatch(name) and _seen(name).isidentifier():
+        return name
+    # Marks that are put on letters are no part of a word to pandas, though they are to Python.
+    kept = (re.match(r"\w", mark) and f"a{mark}".isidentifier() for mark in name)
+    plain = "".join(mark if keep else "_" for mark, keep in zip(name, kept, strict=True))
+    plain = re.sub("_+", "_", plain).strip("_")
+    plain = plain if plain.isidentifier() else f"column_{plain}".strip("_")
+    return _safe(plain)
+
+
+def _seen(name: str) -> str:
+    """Return a name as `DataFrame.query` sees it."""
+    if name.isidentifier() and not keyword.iskeyword(name):
+        return name
+    marks = {mark: f"_{tok_name[kind]}_" for mark, kind in tokenize.EXACT_TOKEN_TYPES.items()}
+    marks |= {" ": "_", "?": "_QUESTIONMARK_", "$": "_DOLLARSIGN_"}
+    return "BACKTICK_QUOTED_STRING_" + "".join(marks.get(mark, mark) for mark in name)
+
+
+def quoted(name: str) -> str:
+    """Return a name of `Check.frame` as a query has it, between backticks where it needs them."""
+    return name if name.isidentifier() and not keyword.iskeyword(name) else f"`{name}`"
+
+
+def literal(text: str) -> str:
+    r"""Return a text as a query has it.
+
+    Examples
+    --------
+    >>> print(literal('5" \\ é'), literal("it's\n"))
+    "5\" \\ é" "it's\n"
+    """
+    return '"' + repr(text + '"')[1:-2].replace("\\'", "'").replace('"', '\\"') + '"'
+
+
+def moments(days: FloatArray) -> IntArray:
+    """Return days since 1970 as microseconds."""
+    return np.rint(days * UNITS[0]).astype(np.int64)
+
+
+def moment(ticks: int) -> str:
+    """Write microseconds since 1970 as a date, with as much of the time as there is."""
+    day, time = str(np.datetime64(ticks, "us")).split("T")
+    time = time.removesuffix(".000000").removesuffix(":00")
+    return day if time == "00:00" else f"{day} {time}"
+
+
+def shown(level: str) -> str:
+    """Write a level, between quotes where it would not be seen as one."""
+    clear = level.strip() == level and level.isprintable() and level and " and " not in level
+    return level if clear else literal(level)
+
+
+def digits(value: float) -> str:
+    """Write a number with all the digits that it has."""
+    value = float(value) + 0.0  # no negative zero
+    if value and not 1e-5 <= abs(value) < 1e16:
+        return repr(value)
+    return np.format_float_positional(value, trim="-")
+
+
+def commas(text: str) -> str:
+    """Write the digits of a number as words do: with commas from ten thousand on."""
+    whole, dot, rest = text.partition(".")
+    return f"{int(whole):,}{dot}{rest}" if re.fullmatch(r"-?\d{5,}", whole) else text

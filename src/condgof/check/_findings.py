@@ -1,0 +1,452 @@
+"""The numbers that are said of some rows: each is a plain computation on just these rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.check._looked import COUNT_LEVELS, Looked, column_pairs
+from condgof.check._record import Finding
+from condgof.check._signals import MOST_CLASSES, MOST_EVENTS, Signal
+from condgof.laws import normalised
+
+#: Half the central intervals of N(0, 1), by what they are called.
+CENTRAL = {"50%": 0.6744897501960817, "90%": 1.6448536269514722}
+BEYOND = {"99%": (2.5758293035489004, 0.01), "99.9%": (3.2905267314919255, 0.001)}
+#: Half the middle half of N(0, 1).
+QUARTILE = CENTRAL["50%"]
+#: A row is wild if one as far out as it is, among all rows, has less than this probability.
+WILD = 1e-3
+#: At most so many of them are named.
+NAMED = 5
+#: So many counts should not be the most probable ones, for a spread to tell anything.
+EVENTS = 10
+SD = "model standard deviations"
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """Reads numbers off rows.
+
+    Intervals reach `reach` standard errors to either side: of a slice as many as the whole search
+    needs, so that they hold for what was found. Rows that depend on each other belong to `units`.
+    """
+
+    looked: Looked
+    reach: float
+    units: IntArray | None = None
+
+    def stretch(self, inside: AnyArray, values: FloatArray) -> float:
+        """Return the reach, longer where the values of rows of one unit go together."""
+        if self.units is None:
+            return self.reach
+        centred, of = values - values.mean(), self.units[inside]
+        own = float(np.square(centred).sum())
+        together = float(np.square(np.bincount(of, centred)).sum())
+        return student(self.reach, len(np.unique(of))) * math.sqrt(max(together / (own or 1.0), 1.0))
+
+    def mean(
+        self, inside: AnyArray, values: FloatArray, least: float = 0.0
+    ) -> tuple[float, tuple[float, float]]:
+        """Return the mean of values (m,) and its interval: by Student's law, or an sd of at least 1.
+
+        Their own sd counts as `least` if it is less: rare events may not have come.
+        """
+        n, estimate = len(values), float(values.mean())
+        sd = max(float(values.std(ddof=1)) if n > 1 else 0.0, least)
+        half = self.reach * max(sd, 1.0)
+        if sd > 0 and self.units is None:
+            half = min(half, student(self.reach, n) * sd)
+        elif self.units is not None:
+            half = self.stretch(inside, values) * (sd or 1.0)
+        half /= math.sqrt(n)
+        return estimate, (estimate - half, estimate + half)
+
+    def spread(self, inside: AnyArray, values: FloatArray) -> tuple[float, tuple[float, float]]:
+        """Return the standard deviation and Bonett's interval, which allows for heavy tails."""
+        n = len(values)
+        estimate = float(values.std(ddof=1)) if n > 1 else math.nan
+        if n < 5 or not estimate > 0:
+            return estimate, (0.0, math.inf)
+        ordered = np.sort(values)
+        cut = min(int(n / (2.0 * math.sqrt(n - 4))), (n - 1) // 2)
+        middle = float(ordered[cut : n - cut].mean())
+        squares = np.square(values - middle)
+        kurtosis = n * float(np.square(squares).sum()) / float(squares.sum()) ** 2
+        error = 0.5 * math.sqrt(max(kurtosis - (n - 3) / n, 0.0) / (n - 1))
+        stretch = self.stretch(inside, np.square(values - values.mean()))
+        half = max(stretch, student(self.reach, n)) * error if error > 0 else 0.0
+        # Where tails are heavy, what is far out has mostly not come: the upper end is further away.
+        above = half * min(1.0 + max(kurtosis - 3.0, 0.0) / 10.0, 2.0)
+        # Bonett's small-sample factor; the exponent keeps a huge interval finite.
+        factor = n / max(n - self.reach, 1.0) if n > 2 * self.reach else 2.0
+        low, high = (estimate * math.sqrt(factor) * math.exp(min(end, 300.0)) for end in (-half, above))
+        return estimate, (min(low, estimate), high)
+
+    def share(
+        self, inside: AnyArray, happened: AnyArray, says: AnyArray | float = 0.0
+    ) -> tuple[float, tuple[float, float]]:
+        """Return how often something happened, with the interval of Clopper and Pearson.
+
+        `says` is its probability in each row: where that tells rows apart, the interval is shorter, by
+        as much as residuals vary less than what happened does.
+        """
+        from scipy.special import betaincinv, ndtr
+
+        n, k = len(happened), int(np.count_nonzero(happened))
+        p, rest = np.broadcast_to(np.asarray(says, dtype=np.float64), n), happened - says
+        own = 1.0 + max(float(np.square(rest).sum()), float((p * (1.0 - p)).sum()))  # one more event
+        shorter = math.sqrt(min(own * n / max(k * (n - k), 1), 1.0)) if np.ndim(says) else 1.0
+        tail = float(ndtr(-shorter * self.stretch(inside, rest)))
+        low = 0.0 if k == 0 else float(betaincinv(k, n - k + 1, tail))
+        high = 1.0 if k == n else float(betaincinv(k + 1, n - k, 1.0 - tail))
+        return k / n, (low, high)
+
+    def findings(self, inside: AnyArray) -> tuple[Finding, ...]:
+        """Return all numbers of some rows (positions, or a mask)."""
+        rows = np.flatnonzero(inside) if inside.dtype == bool else inside
+        return tuple(READERS[self.looked.kind](self, rows))
+
+
+def student(reach: float, n: int) -> float:
+    """Return how many standard errors reach as far where these come from n values, by Student's law."""
+    from scipy.special import ndtr, stdtrit
+
+    return -float(stdtrit(n - 1, ndtr(-reach))) if n > 1 else math.inf
+
+
+def said(value: float) -> str:
+    """Write a number of a finding: two decimals, and up to four near 0 and just below 1.
+
+    Examples
+    --------
+    >>> said(0.294), said(-1.5), said(0.0042), said(1234.6), said(3e12), said(0.9964), said(1e-7)
+    ('0.29', '-1.50', '0.0042', '1,235', '3e+12', '0.996', '0.00')
+    """
+    size = abs(value)
+    if not math.isfinite(value) or size >= 1e9:
+        return f"{value:.2g}".replace("inf", "∞")
+    if size >= 100:
+        return f"{value:,.0f}"
+    for places in (2, 3, 4):
+        text = f"{value:.{places}f}"
+        near_0, near_1 = size < 0.01 and places < 4, 0.99 <= size < 1.0
+        if float(text) != 0 and abs(float(text)) != 1.0 and not (near_0 and size * 10**places < 9.5):
+            return text
+        if not (near_0 or near_1 or size < 0.01):
+            return text
+    return f"{value + 0.0:.2f}".replace("-0.00", "0.00")
+
+
+def between(interval: tuple[float, float], draws: int = 0) -> str:
+    """Write an interval behind a number; of draws, that it comes from ranks."""
+    by = f"; by ranks among {draws:,} draws" if draws else ""
+    return f"({said(interval[0])} to {said(interval[1])}{by})"
+
+
+def _continuous(reader: Reader, rows: IntArray) -> Iterator[Finding]:
+    looked = reader.looked
+    assert looked.z is not None
+    several = len(looked.y_columns) > 1
+    for j, column in enumerate(looked.y_columns):
+        z, of = looked.z[rows, j], f" of {column.name}" if several else ""
+        yield from _shift_spread(reader, rows, z, column.name, of)
+        if looked.pit is None:
+            continue
+        yield from shares(reader, rows, z, column.name, "99%", of)
+    if several:
+        yield from _correlations(reader, rows)
+
+
+def shares(
+    reader: Reader, rows: IntArray, z: FloatArray, column: str, outer: str, of: str
+) -> Iterator[Finding]:
+    """How many rows lie inside the central intervals, and beyond them, as far as the law tells."""
+    for label, end in CENTRAL.items():
+        if reader.looked.tells(0.5 - 0.5 * float(label[:-1]) / 100):
+            yield _coverage(*reader.share(rows, np.abs(z) <= end), column, label, of)
+    if reader.looked.tells(0.05):
+        yield _skew(reader, rows, z, column, of)
+    end, expected = BEYOND[outer]
+    if reader.looked.tells(0.5 * expected):
+        yield _tails(*reader.share(rows, np.abs(z) > end), column, outer, of)
+
+
+def _shift_spread(
+    reader: Reader, rows: IntArray, z: FloatArray, column: str, of: str = "", least: float = 0.0
+) -> Iterator[Finding]:
+    """Mean and standard deviation of residuals."""
+    shift, ends = reader.mean(rows, z, least)
+    where = f"{said(abs(shift))} {SD} {'above' if shift > 0 else 'below'} what the model says"
+    sized = ends if shift > 0 else (-ends[1], -ends[0])
+    words = f"the data{of} lie on average {where} {between(sized, reader.looked.draws)}"
+    yield Finding("shift", column, shift, ends, 0.0, words)
+    if len(z) < 2:
+        return
+    spread, ends = reader.spread(rows, z)
+    within = between(ends, reader.looked.draws)
+    words = f"the data{of} spread {said(spread)} times as much as the model says {within}"
+    yield Finding("spread", column, spread, ends, 1.0, words)
+
+
+def _coverage(
+    share: float,
+    ends: tuple[float, float],
+    column: str,
+    label: str,
+    of: str = "",
+    level: float | None = None,
+) -> Finding:
+    words = f"the model's {label} interval{of} holds {said(share)} of the rows {between(ends)}"
+    expected = float(label.rstrip("%")) / 100 if level is None else level
+    return Finding("coverage", column, share, ends, expected, words, label)
+
+
+def _tails(share: float, ends: tuple[float, float], column: str, label: str, of: str = "") -> Finding:
+    expected = BEYOND[label][1]
+    words = f"{_percent(share)} of the rows lie outside the model's {label} interval{of}"
+    if share:
+        words += f", {_times(share / expected)} times what it says"
+    return Finding("tails", column, share, ends, expected, words, label)
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.2g}"
+
+
+def _percent(share: float) -> str:
+    text = f"{100 * share:.2g}" if share < 0.1 else f"{100 * share:.3g}"
+    return f"{text}%"
+
+
+def _skew(reader: Reader, rows: IntArray, z: FloatArray, column: str, of: str = "") -> Finding:
+    end = CENTRAL["90%"]
+    above, below = float(np.mean(z > end)), float(np.mean(z < -end))
+    estimate, ends = reader.mean(rows, (z > end) * 1.0 - (z < -end) * 1.0)
+    if above == below == 0.0:
+        ends = (-(reader.reach**2) / len(z), reader.reach**2 / len(z))
+    words = (
+        f"{_percent(above)} of the rows lie above the model's 95% quantile{of} and {_percent(below)} "
+        "below its 5% quantile"
+    )
+    return Finding("skew", column, estimate, (max(ends[0], -1.0), min(ends[1], 1.0)), 0.0, words)
+
+
+def _correlations(reader: Reader, rows: IntArray) -> Iterator[Finding]:
+    looked = reader.looked
+    assert looked.z is not None
+    if looked.together is None:  # columns may go together, and the law does not say how
+        return
+    names = [column.name for column in looked.y_columns]
+    for k, (a, b) in enumerate(zip(*column_pairs(len(names)), strict=True)):
+        first, second = looked.z[rows, a], looked.z[rows, b]
+        alive = len(rows) > 3 and first.std() > 0 and second.std() > 0
+        r = float(np.corrcoef(first, second)[0, 1]) if alive else 0.0
+        half = reader.stretch(rows, first * second) / math.sqrt(max(len(rows) - 3, 1))
+        at = math.atanh(max(min(r, 1 - 1e-12), -1 + 1e-12))
+        ends = (math.tanh(at - half), math.tanh(at + half))
+        expected = float(looked.together[rows, k].mean())
+        words = (
+            f"the residuals of {names[a]} and {names[b]} have the correlation {said(r)} {between(ends)}"
+            f", and the model says {said(expected) if expected else 0}"
+        )
+        yield Finding("correlation", f"{names[a]} and {names[b]}", r, ends, expected, words)
+
+
+def _classes(reader: Reader, rows: IntArray, most: int = MOST_CLASSES) -> Iterator[Finding]:
+    looked = reader.looked
+    assert looked.probabilities is not None
+    assert looked.codes is not None
+    p, codes, name = normalised(looked.probabilities[rows]), looked.codes[rows], looked.y_columns[0].name
+    top = np.argmax(p, axis=1)
+    share, ends = reader.share(rows, codes == top, p[np.arange(len(p)), top])
+    mean = float(p[np.arange(len(p)), top].mean())
+    words = (
+        f"the most probable class is right in {said(share)} of the rows {between(ends)}, and the model "
+        f"says {said(mean)}"
+    )
+    yield Finding("confidence", name, share, ends, mean, words)
+    for k in _largest(np.asarray(looked.probabilities, dtype=np.float64).mean(axis=0), most):
+        share, ends = reader.share(rows, codes == k, p[:, k])
+        label = looked.class_names[k]
+        often = f"class {label} came in {said(share)} of the rows {between(ends)}"
+        words = f"{often}, and the model says {said(float(p[:, k].mean()))}"
+        yield Finding("class", name, share, ends, float(p[:, k].mean()), words, label)
+
+
+def _largest(shares: FloatArray, most: int) -> IntArray:
+    if len(shares) == 2:
+        return np.array([1])
+    return np.sort(np.argsort(-shares, kind="stable")[:most])
+
+
+def _counts(reader: Reader, rows: IntArray) -> Iterator[Finding]:
+    looked = reader.looked
+    name = looked.y_columns[0].name
+    if looked.z is not None and looked.surest is not None:
+        found = _shift_spread(reader, rows, looked.z[rows, 0], name, least=1.0)
+        yield next(found)
+        if (1.0 - looked.surest[rows]).sum() >= EVENTS:
+            yield from found
+    levels = np.zeros((looked.n, 2, 0)) if looked.below is None else looked.below
+    for level, (happened, says) in zip(COUNT_LEVELS, levels[rows].T, strict=False):
+        share, ends = reader.share(rows, happened, says)
+        mean = float(says.mean())
+        words = f"{said(share)} of the rows are at most the {level:g} quantile {between(ends)}"
+        words += f", and the model says {said(mean)}"
+        yield Finding("quantile", name, share, ends, mean, words, f"{level:g}")
+    if looked.zeros is not None and looked.has_zeros:
+        share, ends = reader.share(rows, looked.y[rows, 0] == 0, looked.zeros[rows])
+        mean = float(looked.zeros[rows].mean())
+        words = f"{said(share)} of the rows are 0 {between(ends)}, and the model says {said(mean)}"
+        yield Finding("zeros", name, share, ends, mean, words)
+
+
+def _events(reader: Reader, rows: IntArray) -> Iterator[Finding]:
+    looked = reader.looked
+    assert looked.codes is not None
+    name = looked.y_columns[0].name
+    chosen = np.linspace(0, len(looked.events) - 1, min(len(looked.events), MOST_EVENTS)).astype(int)
+    for event in (looked.events[k] for k in chosen):
+        happened = event.happened(looked.codes[rows])
+        if event.kind == "quantile":
+            share, ends = reader.share(rows, ~happened)
+            words = f"{said(share)} of the rows lie below the {event.level:g} quantile {between(ends)}"
+            yield Finding("quantile", name, share, ends, event.level, words, f"{event.level:g}")
+        else:
+            label = f"{100 * event.level:g}%"
+            yield _coverage(*reader.share(rows, happened), name, label, level=event.expected)
+
+
+def _scores(reader: Reader, rows: IntArray) -> Iterator[Finding]:
+    """Of scores alone: by E[s] = 0 and E[s(y − c)] = −1; see `condgof.check._signals`."""
+    looked = reader.looked
+    assert looked.scores is not None
+    assert looked.scored_y is not None
+    several = len(looked.y_columns) > 1
+    for j, column in enumerate(looked.y_columns):
+        s, y = looked.scores[rows, j], looked.scored_y[rows, j]
+        of = f" of {column.name}" if several else ""
+        size = float(looked.scores[:, j].std()) or 1.0
+        shift, ends = reader.mean(rows, -s / size)
+        number = f"{said(-shift)} of its standard deviation {between((-ends[1], -ends[0]))}"
+        words = f"the mean score{of} is {number}, and should be 0"
+        yield Finding("shift", column.name, shift, ends, 0.0, words)
+        centre = float(looked.scored_y[:, j].mean())
+        square, ends = reader.mean(rows, -s * (y - centre))
+        low, high = (math.sqrt(max(end, 0.0)) for end in ends)
+        spread = math.sqrt(max(square, 0.0))
+        words = (
+            f"the data{of} spread {said(spread)} times as much as the scores say {between((low, high))}"
+        )
+        yield Finding("spread", column.name, spread, (low, high), 1.0, words)
+
+
+READERS: dict[str, Callable[[Reader, IntArray], Iterator[Finding]]] = {
+    "continuous": _continuous,
+    "several": _continuous,
+    "moments": _continuous,
+    "classes": _classes,
+    "counts": _counts,
+    "quantiles": _events,
+    "intervals": _events,
+    "scores": _scores,
+}
+
+#: What may lead where a signal is strongest, in the order of preference.
+LEADERS = {
+    "spread": ("spread", "coverage", "tails"),
+    "tails": ("tails", "coverage", "spread", "skew"),
+    "skew": ("skew", "shift", "coverage", "spread"),
+    "shift": ("shift", "skew", "coverage"),
+}
+
+
+def led(findings: tuple[Finding, ...], signal: Signal, sign: float) -> tuple[Finding, ...]:
+    """Put the finding first that says what the signal saw; then others, the most telling first."""
+    ranked = sorted(findings, key=lambda one: -distance(one))
+    exact = [
+        f for f in findings if (f.kind, f.column, f.label) == (signal.kind, signal.column, signal.label)
+    ]
+    if signal.kind not in LEADERS:
+        lead = next((f for f in exact if f.telling), ranked[0])
+    else:
+        own = [f for f in ranked if f.column == signal.column] or ranked
+        kind = "spread" if signal.kind == "tails" and _rescaled(own) else signal.kind
+        kind = "shift" if _moved(own) else kind
+        groups = [[f for f in own if f.kind == kind] for kind in LEADERS[kind]]
+        fits = [f for group in groups for f in group if f.telling and _agrees(f, signal, sign)]
+        fits = fits if kind == signal.kind else []
+        if sign > 0 and signal.kind in ("spread", "tails") and _one_sided(own):
+            fits = [f for f in own if f.kind == "shift"]
+        lead = (fits or [f for group in groups for f in group if f.telling] or own)[0]
+    return (lead, *(f for f in ranked if f is not lead))
+
+
+def _moved(findings: Sequence[Finding]) -> bool:
+    """Whether the data lie so far off that PITs are 0 or 1, and signals tell nothing else."""
+    found = {f.kind: f for f in findings if f.kind in ("shift", "spread")}
+    if len(found) < 2 or not found["shift"].telling:
+        return False
+    return abs(found["shift"].estimate) >= 1.0 and distance(found["shift"]) > distance(found["spread"])
+
+
+def _rescaled(findings: Sequence[Finding]) -> bool:
+    """Whether the data are wider, or narrower, in the middle as well as far out: no matter of tails."""
+    spread = next((f for f in findings if f.kind == "spread"), None)
+    inside = [f for f in findings if f.kind == "coverage"]
+    if spread is None or not spread.telling or not inside:
+        return False
+    return all((f.estimate < f.expected) == (spread.estimate > 1.0) for f in inside)
+
+
+def _one_sided(findings: Sequence[Finding]) -> bool:
+    """Whether the data lie far out because they are shifted, and spread no more than they should."""
+    shift, spread = (next((f for f in findings if f.kind == kind), None) for kind in ("shift", "spread"))
+    return bool(shift and spread and shift.telling and spread.estimate < spread.expected)
+
+
+def _agrees(finding: Finding, signal: Signal, sign: float) -> bool:
+    """Whether a finding points the way that the signal does."""
+    if finding.kind == signal.kind or {finding.kind, signal.kind} <= {"shift", "skew"}:
+        return (finding.estimate > finding.expected) == (sign > 0)
+    if signal.kind in ("spread", "tails") and finding.kind == "coverage":
+        return (finding.estimate < finding.expected) == (sign > 0)
+    return True
+
+
+def distance(finding: Finding) -> float:
+    """Return how far a finding is from what the model says, in half-widths of its interval."""
+    low, high = finding.interval
+    away = finding.estimate - finding.expected
+    half = finding.estimate - low if away > 0 else high - finding.estimate
+    return abs(away) / half if half > 0 else (math.inf if away else 0.0)
+
+
+def severity(finding: Finding) -> float:
+    """Return how bad it is: in standard deviations, in the logarithm of a ratio, or in probability."""
+    if finding.kind == "spread":
+        return abs(math.log(max(finding.estimate, 1e-12)))
+    return abs(finding.estimate - finding.expected)
+
+
+def direction(finding: Finding) -> str:
+    """Say in a word or two what the model is."""
+    more = finding.estimate > finding.expected
+    label = finding.label
+    return {
+        "shift": ("too low", "too high"),
+        "spread": ("too narrow", "too wide"),
+        "coverage": ("too wide", "too narrow"),
+        "tails": ("tails too light", "tails too heavy"),
+        "skew": ("more above than below", "more below than above"),
+        "correlation": ("too little correlation", "too much correlation"),
+        "confidence": ("under-confident", "over-confident"),
+        "class": (f"class {label} too rarely", f"class {label} too often"),
+        "zeros": ("too few zeros", "too many zeros"),
+        "quantile": (f"{label} quantile too high", f"{label} quantile too low"),
+    }[finding.kind][0 if more else 1]

@@ -1,0 +1,337 @@
+"""The rows that a check looks at: what numbers, slices and pictures are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.check._axes import Axis, axes_of
+from condgof.engine import Engine
+from condgof.errors import CondgofError
+from condgof.laws import CellsOfY, Law, ModelLike
+from condgof.laws._cells import Event
+from condgof.laws._draws import RankOutcomes, RowDraws
+from condgof.laws._law import Joined, grid_of
+from condgof.laws._ratio import RatioOutcomes
+from condgof.methods._rows import Scored, Stream
+from condgof.sample import Column, Seed, Use
+
+#: Of a stream so many rows are looked at; of so many the model's quantiles are asked for.
+STREAMED, BAND_COUNT = 20_000, 600
+#: The largest count that is drawn by itself, rows of counts that are looked at together.
+MOST_COUNTS, PIECE = 60, 4096
+#: Rows that tell at once that a prediction is no function of one column.
+FEW = 64
+#: At most so many columns of y are looked at in pairs.
+MOST_TOGETHER = 5
+#: The smallest standard deviation that counts are measured in.
+LEAST_SCALE = 1e-6
+#: Uses of random numbers in a check; see `condgof.check._scan`.
+BAND_ROWS, LOOK_ROWS = 25, 26
+#: Quantiles by which counts without a variance are told.
+COUNT_LEVELS = (0.5, 0.9)
+#: Levels of the model's quantiles of y that pictures draw.
+BANDS = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+@dataclass(frozen=True, eq=False)
+class Looked:
+    """Rows in memory, in the order of the data, with what the model says of them."""
+
+    #: "continuous", "several" (columns of y), "classes", "counts", "quantiles", "intervals", or "scores"
+    #: where scores are all that is known.
+    kind: str
+    #: The number of each row in the data, (n,).
+    rows: IntArray
+    #: The columns of x and their values (n, d_x); and as slices can name them, then the predictions.
+    x_columns: tuple[Column, ...]
+    x: FloatArray
+    axes: tuple[Axis, ...]
+    #: y as numbers (n, d_y); of classes, the labels are `class_names[codes]`.
+    y: FloatArray
+    y_columns: tuple[Column, ...]
+    #: Standard normal under the model, (n, d_y); of counts (y − mean)/sd; of scores alone None.
+    z: FloatArray | None = None
+    #: How many draws of each row the law is known by; 0 if it is known otherwise.
+    draws: int = 0
+    #: Of several columns: what the model says of the product of z of each pair, (n, pairs), if it does.
+    together: FloatArray | None = None
+    #: What the model predicts: location and scale of y, (n, d_y) each.
+    location: FloatArray | None = None
+    scale: FloatArray | None = None
+    #: Some of the rows, and the model's quantiles of y there at the levels `BANDS`, (m, 5).
+    band_rows: IntArray | None = None
+    band_values: FloatArray | None = None
+    #: Of scores alone, ∇ log p(y|x), and y in the coordinates that they are of, (n, d_y).
+    scores: FloatArray | None = None
+    scored_y: FloatArray | None = None
+    #: Of classes, probabilities (n, K); of a discrete y, the observed class or cell, (n,).
+    probabilities: AnyArray | None = None
+    codes: IntArray | None = None
+    class_names: tuple[str, ...] = ()
+    #: Of quantiles and intervals, what the law says of y.
+    events: tuple[Event, ...] = ()
+    #: Of counts: the mean over all rows of the model's probabilities of 0, 1, …, and of all above, (m,).
+    count_probabilities: FloatArray | None = None
+    #: Of counts: the model's probability of 0 in each row, (n,).
+    zeros: FloatArray | None = None
+    #: Of counts: the probability of the most probable one, (n,).
+    surest: FloatArray | None = None
+    #: Of counts without a variance: whether y is at most the quantiles of `COUNT_LEVELS`, and the
+    #: model's probability of that, (n, 2, 2).
+    below: FloatArray | None = None
+    #: Of counts: the model's probability of such a count or a larger one, (n,).
+    upper: FloatArray | None = None
+    #: Number of rows of the data.
+    whole: int = 0
+
+    @property
+    def n(self) -> int:
+        """Number of rows that were looked at."""
+        return len(self.rows)
+
+    @property
+    def bands(self) -> FloatArray | None:
+        """The model's quantiles of y at the levels `BANDS`, (n, 5), NaN where they are not known."""
+        if self.band_rows is None or self.band_values is None:
+            return None
+        found = np.full((self.n, len(BANDS)), np.nan)
+        found[self.band_rows] = self.band_values
+        return found
+
+    @property
+    def pit(self) -> FloatArray | None:
+        """Φ(z), uniform under the model, (n, d_y); None where there is none."""
+        from scipy.special import ndtr
+
+        if self.z is None or self.kind not in ("continuous", "several"):
+            return None
+        return np.asarray(ndtr(self.z))
+
+    def tells(self, tail: float) -> bool:
+        """Whether the law tells what it gives this probability, at either end: a few draws do not."""
+        return not self.draws or tail * (self.draws + 1) >= 1.0
+
+    @property
+    def has_zeros(self) -> bool:
+        """Whether a count was 0, or one should have been."""
+        return self.zeros is not None and bool((self.y == 0).any() or self.zeros.sum() >= 1)
+
+    @property
+    def all_rows(self) -> bool:
+        """Whether these are all rows of the data."""
+        return self.n == self.whole
+
+
+def look(
+    model: ModelLike, scored: Scored | Stream, seed: Seed, engine: Engine
+) -> tuple[Looked, Law, Scored]:
+    """Take the rows to look at: all that are in memory, of a stream some at random."""
+    numbers = np.arange(scored.n)
+    if isinstance(scored, Stream):
+        if scored.n > STREAMED:
+            rng = seed.stream(Use.CHECK, LOOK_ROWS)
+            numbers = np.sort(rng.choice(scored.n, STREAMED, replace=False))
+        rows, law = scored.with_model(numbers, engine)
+    else:
+        assert isinstance(model, Law)
+        rows, law = scored, model
+        numbers = numbers if rows.sample.kept is None else rows.sample.kept
+    sample, kind = rows.sample, _kind(law, rows)
+    given = _location_scale(law)
+    fields: dict[str, Any] = {}
+    if kind in ("continuous", "several", "moments"):
+        first = law.first if isinstance(law, Joined) else law
+        draws = first.values.shape[1] if isinstance(first, RowDraws) else 0
+        fields |= {"z": rows.y, "together": _together(rows), "draws": draws}
+    elif kind == "scores":
+        # Of counts, the difference operator applied to the constant: about a score of the counts in `y`.
+        s = rows.scores if rows.cells is None else np.asarray(rows.scores).sum(axis=1, keepdims=True)
+        fields |= {"scores": s, "scored_y": rows.y}
+    elif kind == "counts":
+        given = _count_moments(law, rows)
+        fields |= _of_counts(law, rows, given)
+    if kind in ("classes", "quantiles", "intervals"):
+        assert rows.outcomes is not None
+        fields["codes"] = rows.outcomes.observed
+        fields["class_names"] = tuple(map(str, getattr(law, "class_names", None) or ()))
+    if kind == "classes":
+        assert rows.outcomes is not None
+        fields["probabilities"] = rows.outcomes.probabilities
+    if isinstance(law, CellsOfY):
+        fields["events"] = law.events
+    if given is not None and kind != "classes":
+        fields |= {"location": given[0], "scale": given[1]}
+    if kind in ("continuous", "counts"):
+        fields |= _bands(law, len(numbers), seed)
+    said = _predictions(law, kind, fields, sample.y_columns) if law.of_x else []
+    looked = Looked(
+        kind=kind,
+        rows=numbers,
+        x_columns=sample.x_columns,
+        x=sample.x,
+        axes=_told_apart(axes_of(sample.x_columns, sample.x, said)),
+        y=sample.y,
+        y_columns=sample.y_columns,
+        whole=scored.n,
+        **fields,
+    )
+    return looked, law, rows
+
+
+def _together(rows: Scored) -> FloatArray | None:
+    """Return what the law says of products of z of two columns: 0 where it makes them independent."""
+    from scipy.special import ndtri
+
+    first, second = column_pairs(rows.sample.d_y)
+    if rows.by == "cdf":
+        return np.zeros((rows.n, len(first)))
+    if not isinstance(rows.outcomes, RankOutcomes):
+        return None
+    ranks = rows.outcomes.ranks[:, 1:, : rows.sample.d_y]
+    found, half = np.empty((rows.n, len(first))), 0.5 / (ranks.shape[1] + 1)
+    for start in range(0, rows.n, PIECE):
+        u = np.asarray(ranks[start : start + PIECE], dtype=np.float64)
+        ends = [np.exp(-0.5 * np.square(ndtri(np.clip(u + move, 0.0, 1.0)))) for move in (-half, half)]
+        # The mean of z between two ranks; within them it is random, in each column for itself.
+        mean = (ends[0] - ends[1]) / (2.0 * half * np.sqrt(2.0 * np.pi))
+        found[start : start + PIECE] = (mean[..., first] * mean[..., second]).mean(axis=1)
+    return found
+
+
+def column_pairs(d_y: int) -> tuple[IntArray, IntArray]:
+    """Return which columns of y are looked at together."""
+    first, second = np.triu_indices(min(d_y, MOST_TOGETHER), 1)
+    return first, second
+
+
+def _told_apart(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
+    """Leave out predictions that a single column of x tells: a slice of that column says it better."""
+    columns = [axis for axis in axes if not axis.predicted and axis.levels is None]
+
+    def same(axis: Axis) -> bool:
+        return any(_monotone(axis.values, column.values) for column in columns)
+
+    return tuple(axis for axis in axes if not (axis.predicted and axis.levels is None and same(axis)))
+
+
+def _monotone(a: FloatArray, b: FloatArray) -> bool:
+    """Whether a is an increasing or decreasing function of b."""
+    few = np.linspace(0, len(a) - 1, min(len(a), FEW)).astype(np.int64)
+    for some in (few, np.arange(len(a))):
+        order = np.lexsort((a[some], b[some]))
+        steps, ties = np.diff(a[some][order]), np.diff(b[some][order]) == 0
+        if not ((steps >= 0).all() or (steps <= 0).all()) or (steps[ties] != 0).any():
+            return False
+    return True
+
+
+def _kind(law: Law, rows: Scored) -> str:
+    if rows.cells is None:
+        if rows.by in ("cdf", "marginals"):
+            return "continuous" if rows.sample.d_y == 1 else "several"
+        return "moments" if rows.by == "mean_std" else "scores"
+    first = rows.cells.blocks[0]
+    if first.name.startswith("ranks,"):
+        return "several"
+    if isinstance(law, CellsOfY):
+        return law.SEEN[0]
+    if not first.distances:
+        return "classes"
+    return "counts" if rows.outcomes is not None else "scores"  # very many counts, and ratios alone
+
+
+def _location_scale(law: Law) -> tuple[FloatArray, FloatArray] | None:
+    """Return what the law predicts, (n, d_y) each, where it has both."""
+    if not (law.can("location_scale") or law.can("mean_std")):
+        return None
+    try:
+        location, scale = (np.asarray(part, dtype=np.float64) for part in law.location_scale())
+    except CondgofError:  # a library's law that has no moments says so when it is asked
+        return None
+    if scale.ndim == 3:
+        scale = np.sqrt(np.square(scale).sum(axis=2))
+    scale = np.broadcast_to(scale, location.shape)
+    return (location, scale) if np.isfinite(location).all() and np.isfinite(scale).all() else None
+
+
+def _count_moments(law: Law, rows: Scored) -> tuple[FloatArray, FloatArray] | None:
+    """Return mean and standard deviation of counts, (n, 1) each, where there are any."""
+    if isinstance(rows.outcomes, RatioOutcomes):
+        p, start = rows.outcomes.probabilities, rows.outcomes.start[:, None]
+        at = np.arange(float(p.shape[1]))
+        mean = (p @ at)[:, None]
+        return start + mean, np.sqrt((p * np.square(at - mean)).sum(axis=1, keepdims=True))
+    try:
+        mean, sd = law.mean_std()
+    except CondgofError:
+        return None
+    return (mean, sd) if np.isfinite(mean).all() and np.isfinite(sd).all() else None
+
+
+def _of_counts(law: Law, rows: Scored, given: tuple[FloatArray, FloatArray] | None) -> dict[str, Any]:
+    """Return (y − mean)/sd, and how often each count is expected."""
+    y = rows.sample.y
+    found: dict[str, Any] = {}
+    if given is not None:
+        found["z"] = (y - given[0]) / np.maximum(given[1], LEAST_SCALE)
+    else:
+        at = law.quantile(COUNT_LEVELS)
+        below = [(y[:, 0] <= q, law.cdf(q)) for q in at.T]
+        found["below"] = np.stack([np.column_stack(pair) for pair in below], axis=2)
+    assert rows.outcomes is not None
+    pieces = np.split(np.arange(rows.n), np.arange(PIECE, rows.n, PIECE))
+    found["surest"] = np.concatenate([rows.outcomes.take(p).probabilities.max(axis=1) for p in pieces])
+    most = int(min(max(np.quantile(y, 0.99) + 2, 5), MOST_COUNTS))
+    if isinstance(rows.outcomes, RatioOutcomes):
+        p, each = rows.outcomes.probabilities, np.arange(rows.n)
+        zero = -rows.outcomes.start.astype(np.int64)
+        found["zeros"] = np.where(zero == 0, p[:, 0], 0.0)
+        found["upper"] = np.cumsum(p[:, ::-1], axis=1)[:, ::-1][each, rows.outcomes.observed]
+    elif law.can("cdf"):
+        total, zeros = np.zeros(most + 1), []
+        found["upper"] = 1.0 - law.cdf(y - 1.0)
+        for start in range(0, rows.n, PIECE):
+            some = grid_of(
+                law.take(np.arange(start, min(start + PIECE, rows.n))), np.arange(-1.0, most + 1)
+            )
+            total += some[:, 1:].sum(axis=0)
+            zeros.append(some[:, 1] - some[:, 0])
+        found["count_probabilities"] = np.diff(total / rows.n, prepend=0.0, append=1.0)
+        found["zeros"] = np.concatenate(zeros)
+    return found
+
+
+def _bands(law: Law, n: int, seed: Seed) -> dict[str, Any]:
+    """Return the model's quantiles of y in some rows."""
+    rows = np.arange(n)
+    if n > BAND_COUNT:
+        rows = np.sort(seed.stream(Use.CHECK, BAND_ROWS).choice(n, BAND_COUNT, replace=False))
+    try:
+        values = law.take(rows).quantile(BANDS)
+    except CondgofError:
+        return {}
+    return {"band_rows": rows, "band_values": values} if np.isfinite(values).all() else {}
+
+
+def _predictions(
+    law: Law, kind: str, fields: dict[str, Any], columns: tuple[Column, ...]
+) -> list[tuple[str, FloatArray, tuple[str, ...] | None]]:
+    """Return what slices can say of the predictions: name, values, levels."""
+    if kind == "classes":
+        p, names = np.asarray(fields["probabilities"], dtype=np.float64), fields["class_names"]
+        if p.shape[1] == 2:
+            return [(f"probability_{names[1]}", p[:, 1], None)]
+        return [("predicted", np.argmax(p, axis=1) * 1.0, names), ("confidence", p.max(axis=1), None)]
+    if "location" not in fields:
+        return []
+    second = "predicted_width" if kind in ("quantiles", "intervals") else "predicted_sd"
+    ends = [""] if len(columns) == 1 else [f"_{column.name}" for column in columns]
+    return [
+        (f"{what}{end}", fields[field][:, i], None)
+        for what, field in (("predicted", "location"), (second, "scale"))
+        for i, end in enumerate(ends)
+    ]

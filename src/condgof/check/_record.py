@@ -1,0 +1,359 @@
+"""What a check gives back: verdict, how, where and how much. Plain, frozen, picklable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from condgof._typing import IntArray
+from condgof.errors import InputError
+from condgof.result import GofResult, _plain
+
+if TYPE_CHECKING:
+    from condgof.check._looked import Looked
+
+#: Version of the dictionary that `Check.to_dict` gives, and of ``condgof check --json``.
+SCHEMA = 2
+#: In which orders slices can be listed.
+ORDERS = ("certain", "severity")
+
+
+class Record:
+    """A frozen record: its arrays are read-only, its mappings too, and it pickles."""
+
+    def __post_init__(self) -> None:
+        for name, value in self.__dict__.items():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+            elif isinstance(value, Mapping) and not isinstance(value, MappingProxyType):
+                object.__setattr__(self, name, MappingProxyType(dict(value)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            name: dict(value) if isinstance(value, Mapping) else value
+            for name, value in self.__dict__.items()
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain Python objects, ready for JSON."""
+        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Interval(Record):
+    """An estimate with its confidence interval."""
+
+    #: The estimate, and the ends of the interval.
+    estimate: float
+    low: float
+    high: float
+    #: Its confidence level.
+    level: float = 0.95
+
+
+@dataclass(frozen=True)
+class Finding(Record):
+    """One number that is said of some rows, beside what the model says."""
+
+    #: Of a continuous y, with z the normal scores of the model's CDF: ``"shift"``, the mean of z (of
+    #: all rows its median); ``"spread"``, its standard deviation (of all rows the width of the middle
+    #: half, over that of the model); ``"skew"``, the share of rows above the model's 95% quantile less
+    #: that below its 5% quantile; ``"tails"``, the share outside the central interval `label`;
+    #: ``"coverage"``, the share inside it; ``"correlation"``, of z of two columns; ``"wild"``, of all
+    #: rows, how many lie further out than any should. Of classes: ``"confidence"``, how often the most
+    #: probable class was right; ``"class"``, how often the class `label` came. Of counts: ``"shift"``
+    #: and ``"spread"``, mean and standard deviation of (y − mean)/sd, ``"zeros"``, how often y was 0,
+    #: and ``"tails"``, of all rows, how often such a count or a larger one had a probability below 0.01.
+    #: ``"quantile"``: how often y was not above the quantile `label`.
+    kind: str
+    #: The column of y.
+    column: str
+    estimate: float
+    #: Its interval: of a slice simultaneous over the whole search, so that it holds for what was found.
+    interval: tuple[float, float]
+    #: What the model says.
+    expected: float
+    #: As a sentence without its subject: "the data spread 1.8 times as much as the model says (1.5 to
+    #: 2.2)".
+    words: str
+    #: The class, the interval or the quantile that it is about.
+    label: str = ""
+
+    @property
+    def telling(self) -> bool:
+        """Whether the interval excludes what the model says."""
+        return not self.interval[0] <= self.expected <= self.interval[1]
+
+
+@dataclass(frozen=True)
+class Condition(Record):
+    """What the rows of a slice have in common in one column."""
+
+    #: The column, as `Check.frame` names it.
+    column: str
+    #: "30 ≤ age ≤ 47", "education = Advanced".
+    words: str
+    #: The same for `DataFrame.query`.
+    query: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Slice(Record):
+    """Rows that a sentence names, and what is wrong there.
+
+    Examples
+    --------
+    >>> import numpy as np, condgof as cg
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(0, 4, 800)
+    >>> y = x + np.where(x > 3, 2.0, 1.0) * rng.standard_normal(800)
+    >>> report = cg.check((x, np.ones(800)), x, y, rng=1)
+    >>> first = report.slices[0]
+    >>> bool((report.frame().query(first.query).index == first.rows).all())
+    True
+    """
+
+    #: One or two; none for all rows.
+    conditions: tuple[Condition, ...]
+    #: "30 ≤ age ≤ 47 and married = 1".
+    words: str
+    #: For ``report.frame().query(...)``; "" where a user named the rows by a mask.
+    query: str
+    #: Numbers of its rows in the data, counted from 0; of a stream, of the rows that were looked at.
+    rows: IntArray
+    #: Their share of the rows that were looked at.
+    share: float
+    #: Corrected for the whole search, or for all slices that were named beforehand.
+    pvalue: float
+    #: The least that it could have been.
+    pvalue_floor: float
+    #: What is said of its rows, the leading one first.
+    findings: tuple[Finding, ...]
+    #: How bad: of the leading finding, in standard deviations of y, or in probability; at least 0.
+    severity: float
+    #: "too narrow", "too high" (the model), …
+    direction: str
+
+    @property
+    def n(self) -> int:
+        """Number of its rows."""
+        return len(self.rows)
+
+    @property
+    def kind(self) -> str:
+        """What is wrong above all: the kind of the leading finding."""
+        return self.findings[0].kind
+
+    @property
+    def message(self) -> str:
+        """What is wrong, in words: "too narrow: the data spread 1.5 times as much …"."""
+        return f"{self.direction}: {self.findings[0].words}"
+
+    def __repr__(self) -> str:
+        return f"Slice({self.words!r}, n={self.n}, {self.direction}, pvalue={self.pvalue:.4g})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the row numbers as plain Python objects, ready for JSON."""
+        plain = super().to_dict()
+        del plain["rows"]
+        return {**plain, "n": self.n, "kind": self.kind, "message": self.message}
+
+
+@dataclass(frozen=True)
+class Effect(Record):
+    """How much: the size of the misfit, which does not grow with n."""
+
+    #: The size of a misfit that is the same at every x and has the discrepancy of the data: a shift in
+    #: the model's standard deviations, or of a discrete y a probability; `unit` says which.
+    interval: Interval
+    unit: str
+    #: "as large as a constant shift of 0.21 model standard deviations (0.17 to 0.25)".
+    words: str
+    #: The discrepancy D itself.
+    discrepancy: Interval
+
+
+@dataclass(frozen=True)
+class Power(Record):
+    """What could have been found: the smallest misfit that is found with probability `power`."""
+
+    #: In the unit of `Effect`; None where it is not known.
+    size: float | None
+    #: Data that spread this many times (above 1) as much as the model says; None where it is not known.
+    spread: float | None
+    #: With what probability, at which level.
+    power: float
+    alpha: float
+    #: A sentence.
+    words: str
+
+
+@dataclass(frozen=True)
+class Tolerance(Record):
+    """Whether the misfit is larger than a user allows."""
+
+    #: The largest size that is allowed, in the unit of `Effect`.
+    allowed: float
+    #: "worse than you allow", "good enough" or "undecided".
+    verdict: str
+    #: One-sided confidence bounds of the size, each at level 1 − alpha.
+    low: float
+    high: float
+    #: A sentence.
+    words: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Check(Record):
+    """A check of a model, from `check`: whether it fits, how and where it does not, and how much.
+
+    Examples
+    --------
+    >>> import numpy as np, condgof as cg
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(-2, 2, 300)
+    >>> report = cg.check((x, np.ones(300)), x, x + rng.standard_normal(300), rng=0)
+    >>> report.rejected, report.to_dict()["schema"]
+    (False, 2)
+    """
+
+    #: The verdict: that of `adaptive`, with the search for slices as one more family.
+    result: GofResult
+    #: The message in a sentence or two.
+    words: str
+    #: What is said of all rows.
+    overall: tuple[Finding, ...]
+    #: Where, most certain first; none unless the model is rejected.
+    slices: tuple[Slice, ...]
+    #: All groups, with ``by=``, and slices that the user named; worst evidence first.
+    groups: tuple[Slice, ...]
+    #: How much.
+    effect: Effect
+    #: What could have been found.
+    power: Power
+    #: Whether that is too much, where the user said how much is allowed.
+    tolerance: Tolerance | None
+    #: The level of all of it.
+    alpha: float
+    #: The rows that were looked at.
+    looked: Looked
+    #: How many slices were searched, versions, notes.
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def pvalue(self) -> float:
+        """The p-value of the verdict."""
+        return self.result.pvalue
+
+    def reject(self, alpha: float | None = None) -> bool:
+        """Whether the verdict rejects the model, at the level of the check unless another is given."""
+        return self.result.reject(self.alpha if alpha is None else alpha)
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the model is rejected at the level of the check."""
+        return self.reject()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know, a sentence each."""
+        return tuple(self.details.get("notes", ()))
+
+    @property
+    def x_columns(self) -> tuple[str, ...]:
+        """The user's names of the columns of x."""
+        return tuple(column.name for column in self.looked.x_columns)
+
+    @property
+    def y_columns(self) -> tuple[str, ...]:
+        """The user's names of the columns of y."""
+        return tuple(column.name for column in self.looked.y_columns)
+
+    def slices_by(self, order: str = "certain") -> tuple[Slice, ...]:
+        """Return the slices, most certain first or worst first (``order="severity"``)."""
+        if order not in ORDERS:
+            raise InputError(f"order must be one of {', '.join(map(repr, ORDERS))}, got {order!r}.")
+        return (
+            self.slices if order == "certain" else tuple(sorted(self.slices, key=lambda s: -s.severity))
+        )
+
+    def frame(self) -> Any:
+        """Return the rows that were looked at as a pandas frame: x, y, what is predicted, and z.
+
+        ``frame().query(s.query)`` has exactly the rows of the slice s; the index is the number of each
+        row in the data. Columns: those of x and y, ``predicted`` and ``predicted_sd`` (of classes the
+        most probable class and its ``confidence``), and of a continuous y ``pit``, the probability
+        integral transform, and ``z``, its normal score.
+        """
+        from condgof.check._frame import frame_of
+
+        return frame_of(self.looked)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the rows as plain Python objects, ready for JSON."""
+        plain = {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.name != "looked"}
+        for name in ("slices", "groups"):
+            plain[name] = [one.to_dict() for one in getattr(self, name)]
+        return {
+            "schema": SCHEMA,
+            **plain,
+            "rejected": self.rejected,
+            "x_columns": list(self.x_columns),
+            "y_columns": list(self.y_columns),
+        }
+
+    def to_html(
+        self, *, title: str | None = None, command: str | None = None, notes: Sequence[str] = ()
+    ) -> str:
+        """Write the report: one HTML file that needs no network and no other file.
+
+        Examples
+        --------
+        >>> import numpy as np, condgof as cg
+        >>> x, noise = np.random.default_rng(0).standard_normal((2, 60))
+        >>> report = cg.check((x, np.ones(60)), x, x + noise, rng=0)
+        >>> report.to_html(title="My model").count("<h1>My model</h1>")
+        1
+        """
+        from condgof.report import check_page
+
+        return check_page(self, title=title, command=command, notes=notes)
+
+    def plot(self, what: str = "fit", ax: Any = None, **which: Any) -> Any:
+        """Draw one of the report's pictures (needs ``condgof[plot]``).
+
+        ``what``: "fit" (y against what is predicted, or a ``column=``), "pit", "slices", "groups",
+        "column" (``column=``: residual quantiles along it), "slice" (``number=``: the residuals of its
+        rows), "map" (``columns=``: two of them).
+
+        Examples
+        --------
+        >>> import numpy as np, condgof as cg
+        >>> x, noise = np.random.default_rng(0).standard_normal((2, 60))
+        >>> cg.check((x, np.ones(60)), x, x + noise, rng=0).plot("fit", column="x").get_xlabel()
+        'x'
+        """
+        from condgof.report import plot_check
+
+        return plot_check(self, what, ax, **which)
+
+    def _repr_html_(self) -> str:
+        from condgof.report import check_card
+
+        return check_card(self)
+
+    def __repr__(self) -> str:
+        return f"Check(n={self.result.n}, pvalue={self.pvalue:.4g}, slices={len(self.slices)})"
+
+    def __str__(self) -> str:
+        from condgof.check._text import check_text
+
+        return check_text(self)

@@ -1,0 +1,307 @@
+"""What the search looks at: functions of y, row by row, each of mean 0 given x if the law is true.
+
+Of a continuous y, Legendre polynomials of its PIT (shift, spread, skew, tails): bounded, so that no
+outlier rules. Of a discrete y, what happened less its probability. Of scores alone, what the Stein
+identity says of shift and spread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.check._looked import Looked, column_pairs
+from condgof.laws import Law, normalised
+from condgof.laws._counts import cell_of, standardised
+from condgof.laws._draws import RankOutcomes
+from condgof.laws._ratio import RatioOutcomes
+from condgof.methods._rows import Scored
+
+#: Shift, spread, skew and tails, and E[ψ³] of each: what a normal approximation of their sums lacks.
+KINDS = ("shift", "spread", "skew", "tails")
+THIRD = (0.0, 0.63888, 0.0, 0.48551)
+#: At most so many classes, and events, are looked at by themselves.
+MOST_CLASSES, MOST_EVENTS = 6, 6
+#: What is added to the variance of a discrete sum: one rare event is no slice.
+FLOOR = 1.0
+#: Numbers of candidates that are looked at together.
+CANDIDATES = 2**21
+
+#: Draws y anew m times: the signals of some rows, (rows, m, K).
+Draw = Callable[[np.random.Generator, int], AnyArray]
+#: What is needed of some rows to do so.
+Redraw = Callable[[IntArray], Draw]
+
+
+@dataclass(frozen=True)
+class Signal:
+    """What a function of y is about; see `Finding`."""
+
+    kind: str
+    column: str
+    label: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Signals:
+    """Functions of y at some rows."""
+
+    about: tuple[Signal, ...]
+    #: (n, K).
+    values: FloatArray
+    #: Their variance under the law, (n, K); None where it is 1, or not known.
+    variance: FloatArray | None
+    #: Draws y anew; None where that cannot be done.
+    redraw: Redraw | None
+    #: How many of the first are looked at in pairs of columns of x.
+    first: int = 2
+    #: Whether the variance is known to be 1.
+    unit: bool = True
+    #: E[ψ³] of each, where they are the same in all rows.
+    third: tuple[float, ...] = ()
+    #: How large each can be where the law is discrete, (K,).
+    bound: FloatArray | float = 1.0
+
+    @property
+    def floor(self) -> float:
+        """What is added to the variance of a sum."""
+        return 0.0 if self.variance is None else FLOOR
+
+    @property
+    def skewness(self) -> FloatArray:
+        """Of signals whose law is not known, as they are, (K,); 0 where the null knows it."""
+        if self.unit or self.variance is not None:
+            return np.zeros(len(self.about))
+        square = np.square(self.values).mean(axis=0)
+        third = (self.values**3).mean(axis=0)
+        return np.asarray(third / np.maximum(square, 1e-300) ** 1.5)
+
+    @cached_property
+    def square(self) -> FloatArray:
+        """Mean squares over all rows, (K,)."""
+        return np.asarray(np.square(self.values).mean(axis=0))
+
+    def take(self, rows: IntArray) -> Signals:
+        """Return those of some rows."""
+        redraw = self.redraw
+        return replace(
+            self,
+            values=self.values[rows],
+            variance=None if self.variance is None else self.variance[rows],
+            redraw=None if redraw is None else lambda some: redraw(rows[some]),
+        )
+
+
+def signals_of(looked: Looked, law: Law, rows: Scored) -> Signals:
+    """Return what there is to look at in rows of some kind."""
+    if isinstance(rows.outcomes, RankOutcomes):
+        return _of_ranks(looked, rows.outcomes)
+    if looked.kind in ("continuous", "several"):
+        return _of_scores_z(looked, known=rows.by == "cdf")
+    if looked.kind == "classes":
+        return _of_classes(looked)
+    if looked.kind in ("quantiles", "intervals"):
+        return _of_events(looked, rows)
+    if looked.kind == "counts":
+        return _of_counts(looked, law, rows)
+    return _of_moments(looked) if looked.kind == "moments" else _of_scores(looked)
+
+
+def legendre(u: AnyArray) -> AnyArray:
+    """Return ψ_1 to ψ_4, orthonormal Legendre polynomials of u in [0, 1], (..., 4)."""
+    v = 2.0 * u - 1.0
+    square = v * v
+    out = np.empty((*u.shape, 4), dtype=u.dtype)
+    out[..., 0] = 3**0.5 * v
+    out[..., 1] = 5**0.5 * (1.5 * square - 0.5)
+    out[..., 2] = 7**0.5 * v * (2.5 * square - 1.5)
+    out[..., 3] = 3.0 * (square * (4.375 * square - 3.75) + 0.375)
+    return out
+
+
+def _of_columns(u: AnyArray, pairs: tuple[IntArray, IntArray]) -> AnyArray:
+    """Return the signals (..., K) of PITs (..., d_y): of several columns shift and spread, and pairs."""
+    each = legendre(u)
+    if u.shape[-1] == 1:
+        return each[..., 0, :]
+    shift, spread = each[..., 0], each[..., 1]
+    return np.concatenate([shift, spread, shift[..., pairs[0]] * shift[..., pairs[1]]], axis=-1)
+
+
+def _about(looked: Looked, pairs: tuple[IntArray, IntArray]) -> tuple[Signal, ...]:
+    names = [column.name for column in looked.y_columns]
+    about = [Signal(kind, name) for kind in KINDS[: 4 if len(names) == 1 else 2] for name in names]
+    both = zip(*pairs, strict=True)
+    return (*about, *(Signal("correlation", f"{names[a]} and {names[b]}") for a, b in both))
+
+
+def _of_scores_z(looked: Looked, known: bool) -> Signals:
+    """Of PITs; where columns of y have one each that are not known to be independent, no pairs."""
+    assert looked.pit is not None
+    d_y = len(looked.y_columns)
+    pairs = column_pairs(d_y if known else 1)
+
+    def redraw(rows: IntArray) -> Draw:
+        return lambda rng, m: _of_columns(rng.random((len(rows), m, d_y), dtype=np.float32), pairs)
+
+    third, values = THIRD if d_y == 1 else (), _of_columns(looked.pit, pairs)
+    about = _about(looked, pairs)
+    return Signals(about, values, None, redraw if known else None, 2 * d_y, known, third)
+
+
+def _of_ranks(looked: Looked, outcomes: RankOutcomes) -> Signals:
+    """Of several columns of draws: y could have been any of them, and columns may go together."""
+    ranks, pairs = outcomes.ranks[:, :, : outcomes.columns], column_pairs(outcomes.columns)
+    n, count, d_y = ranks.shape
+    about = _about(looked, pairs)
+    values, mean, variance = np.empty((3, n, len(about)))
+    step = max(1, CANDIDATES // (count * len(about)))
+    for start in range(0, n, step):
+        each = _of_columns(np.asarray(ranks[start : start + step], dtype=np.float64), pairs)
+        some = slice(start, start + step)
+        mean[some], variance[some], values[some] = each.mean(axis=1), each.var(axis=1), each[:, 0]
+
+    def redraw(rows: IntArray) -> Draw:
+        centre = mean[rows].astype(np.float32)[:, None]
+        own, each = ranks[rows], np.arange(len(rows))[:, None]
+
+        def draw(rng: np.random.Generator, m: int) -> AnyArray:
+            return _of_columns(own[each, rng.integers(0, count, (len(own), m))], pairs) - centre
+
+        return draw
+
+    bound = np.abs(_of_columns(np.ones(d_y), pairs)) + np.abs(mean).max(axis=0)
+    return Signals(about, values - mean, variance, redraw, 2 * d_y, bound=bound)
+
+
+def cells_drawn(p: FloatArray) -> Callable[[np.random.Generator, int], IntArray]:
+    """Return what draws cells with probabilities p (n, C), m times for each row, (n, m)."""
+    n, count = p.shape
+    sums, offsets = np.cumsum(p, axis=1), np.arange(n)[:, None]
+    ends = (sums / sums[:, -1:] + offsets).ravel()
+
+    def draw(rng: np.random.Generator, m: int) -> IntArray:
+        places = np.searchsorted(ends, rng.random((n, m)) + offsets, side="right")
+        return np.asarray(np.minimum(places - count * offsets, count - 1))
+
+    return draw
+
+
+def _of_classes(looked: Looked) -> Signals:
+    assert looked.probabilities is not None
+    assert looked.codes is not None
+    whole, name = looked.probabilities, looked.y_columns[0].name
+    share = np.asarray(whole, dtype=np.float64).mean(axis=0)
+    several = len(share) > 2
+    kept = np.sort(np.argsort(-share, kind="stable")[:MOST_CLASSES]) if several else np.array([1])
+    about = [Signal("confidence", name)]
+    about += [Signal("class", name, looked.class_names[k]) for k in kept]
+
+    def parts(rows: IntArray | slice) -> tuple[FloatArray, IntArray, FloatArray]:
+        p = normalised(whole[rows])
+        top = np.argmax(p, axis=1)
+        return p, top, np.column_stack([p[np.arange(len(p)), top], p[:, kept]])
+
+    def of(codes: IntArray, top: IntArray, mean: FloatArray) -> AnyArray:
+        happened = np.concatenate(
+            [(codes == top[:, None])[:, :, None], codes[:, :, None] == kept], axis=2, dtype=np.float32
+        )
+        return happened - mean[:, None].astype(np.float32)
+
+    def redraw(rows: IntArray) -> Draw:
+        p, top, mean = parts(rows)
+        cells = cells_drawn(p)
+        return lambda rng, m: of(cells(rng, m), top, mean)
+
+    _, top, mean = parts(slice(None))
+    values = of(looked.codes[:, None], top, mean)[:, 0].astype(np.float64)
+    return Signals(tuple(about), values, mean * (1.0 - mean), redraw)
+
+
+def _of_events(looked: Looked, rows: Scored) -> Signals:
+    """Of quantiles and intervals: whether each of their statements held."""
+    assert looked.codes is not None
+    assert rows.outcomes is not None
+    chosen = np.linspace(0, len(looked.events) - 1, min(len(looked.events), MOST_EVENTS)).astype(int)
+    events = [looked.events[k] for k in chosen]
+    shares = np.asarray(rows.outcomes.probabilities[:1], dtype=np.float64)
+    below = (
+        looked.kind == "quantiles"
+    )  # an event is that y exceeds a quantile, a finding that it does not
+    cells = np.arange(shares.shape[1])
+    table = np.column_stack(
+        [(event.happened(cells) - event.expected) * (-1.0 if below else 1.0) for event in events]
+    )
+    about = tuple(_event_signal(looked, event.kind, event.level) for event in events)
+    expected = np.array([event.expected for event in events])
+    variance = np.broadcast_to(expected * (1.0 - expected), (looked.n, len(events)))
+
+    def redraw(rows: IntArray) -> Draw:
+        ends, small = np.cumsum(shares[0])[:-1], table.astype(np.float32)
+        return lambda rng, m: small[np.searchsorted(ends, rng.random((len(rows), m)), side="right")]
+
+    return Signals(about, table[looked.codes], variance, redraw, first=len(events))
+
+
+def _event_signal(looked: Looked, kind: str, level: float) -> Signal:
+    label = f"{level:g}" if kind == "quantile" else f"{100 * level:g}%"
+    return Signal(kind, looked.y_columns[0].name, label)
+
+
+def _of_counts(looked: Looked, law: Law, rows: Scored) -> Signals:
+    """Of counts with known probabilities: shift and spread by the middle of each step, and zeros."""
+    assert rows.outcomes is not None
+    outcomes, name = rows.outcomes, looked.y_columns[0].name
+    if isinstance(outcomes, RatioOutcomes):
+        zero = -outcomes.start.astype(np.int64)
+    else:
+        units = (part[:, 0] for part in law.location_scale())
+        zero = cell_of(standardised(np.zeros(looked.n), *units))
+    zeros = looked.has_zeros
+    about = [Signal("shift", name), Signal("spread", name)] + [Signal("zeros", name)] * zeros
+
+    def table(some: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return probabilities of cells (n, C), signals of each cell (n, C, K), and variances."""
+        p = normalised(outcomes.take(some).probabilities)
+        middle = np.cumsum(p, axis=1) - 0.5 * p
+        made = legendre(np.clip(middle, 0.0, 1.0))[..., : 2 + zeros]
+        if zeros:
+            made[..., 2] = np.arange(p.shape[1]) == zero[some][:, None]
+        made -= (p[:, :, None] * made).sum(axis=1, keepdims=True)
+        return p, made, (p[:, :, None] * np.square(made)).sum(axis=1)
+
+    def redraw(some: IntArray) -> Draw:
+        p, made, _ = table(some)
+        small, each, cells = made.astype(np.float32), np.arange(len(p))[:, None], cells_drawn(p)
+        return lambda rng, m: small[each, cells(rng, m)]
+
+    (values, variance), bound = np.empty((2, looked.n, len(about))), np.zeros(len(about))
+    for start in range(0, looked.n, 4096):
+        some = np.arange(start, min(start + 4096, looked.n))
+        _, made, variance[some] = table(some)
+        values[some] = made[np.arange(len(some)), outcomes.observed[some]]
+        bound = np.maximum(bound, np.abs(made).max(axis=(0, 1)))
+    return Signals(tuple(about), values, variance, redraw, bound=bound)
+
+
+def _of_moments(looked: Looked) -> Signals:
+    """Of residuals that have mean 0 and variance 1, and a law that is not known."""
+    assert looked.z is not None
+    z, names = looked.z, [column.name for column in looked.y_columns]
+    about = tuple(Signal(kind, name) for kind in KINDS[:2] for name in names)
+    return Signals(about, np.concatenate([z, np.square(z) - 1.0], axis=1), None, None, unit=False)
+
+
+def _of_scores(looked: Looked) -> Signals:
+    """Of scores alone: E[s] = 0 and E[s(y − c)] = −1, whatever c is."""
+    assert looked.scores is not None
+    assert looked.scored_y is not None
+    s, y = (np.asarray(part, dtype=np.float64) for part in (looked.scores, looked.scored_y))
+    names = [column.name for column in looked.y_columns]
+    about = tuple(Signal(kind, name) for kind in KINDS[:2] for name in names)
+    values = np.concatenate([-s, -s * (y - y.mean(axis=0)) - 1.0], axis=1)
+    return Signals(about, values, None, None, 2 * len(names), unit=False)

@@ -1,0 +1,435 @@
+"""How much: the size of a misfit, on a scale that does not grow with n and is that of `Power`.
+
+The discrepancy D = E[k(x,x')·ξ(y|x)·ξ(y'|x')] of evidence ξ, of mean 0 given x under the model, is
+compared with that of a misfit that is the same at every x and has the size s:
+
+- a continuous y: it is off by s of the model's standard deviations. ξ are the Stein functions at one
+  scale σ in standardised coordinates, and D(s) = E[k]·s²·(1 + 2/σ²)^(−d_y/2) for a Gaussian model;
+- classes: the probability s went from the most probable class to the next, or the other way. ξ tells
+  labels apart, and beside them ranks: the most probable class of a row, the next, all others. A wrong
+  confidence shows in ranks at any x, and what is wrong between labels in labels;
+- counts: the law is tilted until its mean is off by s standard deviations;
+- quantiles and intervals: the probability s is on the wrong side of one of them.
+
+The size of the data is the s with D(s) = D̂: of such a misfit the s that it has, whatever x is, because
+sums over the same pairs of rows stand on both sides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.check._bench import PAIRS, SIZE, Bench
+from condgof.check._misfits import Side, first_to_next, mean_residuals, shifted_law
+from condgof.check._numbers import short, sized
+from condgof.check._record import Effect, Interval
+from condgof.engine import single_threaded_blas
+from condgof.kernels import CellKernel, CovariateKernel, Gaussian, cell_scales, median_distance
+from condgof.laws import CellsOfY, Outcomes, normalised
+from condgof.methods._design import LOCAL_X, narrowed
+from condgof.methods._rows import Scored
+from condgof.null import Dependence
+from condgof.stein import Nystrom, SteinEvidence
+
+SD = "model standard deviations"
+SHIFT = f"a constant shift of {{}} {SD}"
+ON_SCORES, BY_SCORES = "on its normal-score scale", "as its scores suggest"
+#: Landmarks: the residual to reach, how many at most in x and y, and rows that they are chosen from.
+PRECISION, LANDMARKS_X, LANDMARKS_Y, LANDMARK_ROWS = 1e-3, 96, 48, 600
+#: Rows of the matrix from which the noise of D̂ comes; at most so many parcels of dependent rows.
+MATRIX, PARCELS = 512, 512
+#: The bandwidth on y follows the data where, of so many rows, the median distance is this many times it.
+FEW_ROWS, FAR = 200, 4.0
+#: Classes by rank: the first, the next, all others.
+RANKS = 3
+#: The bandwidth on counts, in standard deviations; sizes at which D(s) is worked out, from so many rows.
+SIGMA, SIZES, TILTED = 1.0, (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0), 64
+#: Halvings in the search for a bound.
+HALVINGS = 40
+
+
+@dataclass(frozen=True)
+class PairSums:
+    """What is known of D̂ = Σ_{i≠j} H_ij/(n(n − 1)), H_ij = k_ij·ξ_i·ξ_j, of rows or parcels of rows."""
+
+    n: int
+    #: D̂, and what a misfit of size 1 would add to it, or the part of that which depends on x.
+    mean: float
+    near: float
+    #: Variance of the row means of H, less those of a constant misfit of the same size.
+    own: float
+    #: E[H²], E[H²] under the model if that is known, and E[HHH]/E[H²]^1.5, which is at most 1.
+    square: float
+    least: float
+    lead: float
+
+    @property
+    def noise(self) -> float:
+        """Standard deviation of D̂ where D is 0."""
+        return math.sqrt(2.0 * max(self.square, self.least) / (self.n * (self.n - 1)))
+
+    def quantile(self, d: float, p: float, wider: float = 1.0, seen: float = 1.0) -> float:
+        """Return the p-quantile of D̂ where D is d, and ξ varies `wider` times as the model says.
+
+        For the D that is seen, it varies `seen` times as much.
+
+        With features k ⊗ ξ of mean μ and covariance C, D = ‖μ‖², and D̂ has the variance 4μᵀCμ/n +
+        2tr(C²)/n² and the third cumulant 24μᵀC²μ/n² + 8tr(C³)/n³: right where the model is true, far
+        from true, and between. μᵀCμ is in proportion to D; how much comes from the data where D̂ stands
+        out from its noise (the jackknife), and else from the largest eigenvalue. The law is a shifted
+        Gamma law.
+        """
+        from scipy.special import gammaincinv, ndtri, stdtrit
+
+        n, square = self.n, max(self.square, wider**2 * self.least)
+        lead = self.lead * math.sqrt(square)
+        own = (wider / seen * self.own + lead * self.noise) / (max(self.mean, 0.0) + self.noise)
+        variance = 4.0 * own * d / n + 2.0 * square / (n * (n - 1))
+        third = 24.0 * lead * own * d / n**2 + 8.0 * lead * square / n**3
+        shape = min(4.0 / max(third / variance / math.sqrt(variance), 1e-3) ** 2, 1e6)
+        few = float(stdtrit(n - 1, p) / ndtri(p))
+        return d + few * math.sqrt(variance / shape) * float(gammaincinv(shape, p) - shape)
+
+    def ends(self, lower: float, upper: float, wider: Callable[[float], float]) -> tuple[float, float]:
+        """Return the least and the largest D for which D̂ is not in the upper, or the lower, tail."""
+        if self.noise == 0:
+            return max(self.mean, 0.0), max(self.mean, 0.0)
+        now, start = max(self.mean, self.quantile(0.0, upper)), max(self.mean, 0.0)
+        base, low, high = wider(start), 0.0, start + self.noise
+
+        def above(d: float, p: float) -> float:
+            return self.quantile(d, p, wider(d), base) - now
+
+        if above(0.0, 1.0 - lower) < 0:
+            low = _root(lambda d: above(d, 1.0 - lower), 0.0, start)
+        while above(high, upper) < 0:
+            high *= 2.0
+        return low, _root(lambda d: above(d, upper), start, high)
+
+
+def _root(function: Callable[[float], float], low: float, high: float) -> float:
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if function(middle) < 0 else (low, middle)
+    return 0.5 * (low + high)
+
+
+def pair_sums(
+    f: AnyArray,
+    xi: AnyArray,
+    move: AnyArray | None,
+    rows: Dependence,
+    expected: Callable[[IntArray], FloatArray] | None = None,
+) -> PairSums:
+    """Sum pairs of rows with features f (n, r) of x, k = ffᵀ, and evidence ξ (n, q).
+
+    `move` (n, q) is what a misfit of size 1 does to the mean of ξ, None where that does not depend on x.
+    `expected` gives E[(ξ_i·ξ_j)²] under the model for pairs of some rows: rare events may not have come.
+    Rows that depend on each other are summed up in parcels (whole groups, stretches of time), which are
+    then as n independent rows: pairs within a parcel are left out.
+    """
+    n, unit, least = len(f), 1.0, 0.0
+    some = np.arange(0, n, -(-n // MATRIX))
+    move = np.ones((n, 1)) if move is None else move
+    if expected is not None:
+        least = _off_diagonal(np.square(f[some] @ f[some].T) * expected(some))
+    parcels = parcels_of(rows, n)
+    if parcels is not None:
+        cuts = np.flatnonzero(np.diff(np.sort(parcels))) + 1
+        parts = np.split(np.argsort(parcels, kind="stable"), cuts)
+        xi, move = (np.stack([(f[p].T @ v[p]).ravel() for p in parts]) for v in (xi, move))
+        # In units that make the mean over pairs of parcels that over pairs of their rows.
+        count, within = len(parts), sum(float(len(p)) ** 2 for p in parts)
+        unit = count * (count - 1) / (float(n) ** 2 - within)
+        n, f, some = count, np.ones((count, 1)), np.arange(count)
+    means, near = (unit * _row_means(f, v) for v in (xi, move))
+    left = means - means.mean() / near.mean() * near
+    matrix = unit * (f[some] @ f[some].T) * (xi[some] @ xi[some].T)
+    np.fill_diagonal(matrix, 0.0)
+    size, m = float(np.abs(matrix).max()) or 1.0, len(some)
+    matrix = (matrix / size).astype(np.float32)
+    square = _off_diagonal(np.square(matrix))
+    cube = float(np.sum((matrix @ matrix) * matrix, dtype=np.float64)) / max(m * (m - 1) * (m - 2), 1)
+    return PairSums(
+        n=n,
+        mean=float(means.mean()),
+        near=max(float(near.mean()), 1e-300),
+        own=max(float(left.var(ddof=1)) - size**2 * square / (2 * n), 0.0),
+        square=size**2 * square,
+        least=unit * least,
+        lead=min(max(cube, 0.0) / max(square, 1e-30) ** 1.5, 1.0),
+    )
+
+
+def _row_means(f: AnyArray, xi: AnyArray) -> FloatArray:
+    """Return the mean of each row of (ffᵀ)∘(ξξᵀ) without the diagonal."""
+    own = np.square(f).sum(axis=1) * np.square(xi).sum(axis=1)
+    return np.asarray(((f @ (f.T @ xi) * xi).sum(axis=1) - own) / (len(f) - 1))
+
+
+def _off_diagonal(matrix: AnyArray) -> float:
+    """Return the mean of a matrix without its diagonal."""
+    m = len(matrix)
+    return float(matrix.sum(dtype=np.float64) - np.trace(matrix, dtype=np.float64)) / (m * (m - 1))
+
+
+def parcels_of(rows: Dependence, n: int) -> IntArray | None:
+    """Return the parcel of each of n rows, where they depend on each other."""
+    if rows.independent:
+        return None
+    if rows.codes is not None:
+        return np.asarray(rows.codes % PARCELS)
+    # Twice as long as stretches are: what depends across a cut is a small part of it.
+    length = min(max(2 * (rows.length or 1), -(-n // PARCELS)), n // 3)
+    return np.asarray(np.arange(n) // max(length, 1))
+
+
+def _same(_: float) -> float:
+    return 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Size:
+    """The size of a misfit, ready to be told."""
+
+    #: Of all columns of y together, or of each by itself: then the size is that of the worst.
+    parts: tuple[PairSums, ...]
+    #: From D over `PairSums.near` to the size.
+    of: Callable[[float], float]
+    #: In what; "a constant shift of {} …"; what is to be said of it.
+    unit: str
+    like: str
+    note: str = ""
+    #: From a size to the variance of ξ over that under the model.
+    wider: Callable[[float], float] = _same
+
+    @property
+    def estimate(self) -> float:
+        """The size."""
+        return max(self.of(part.mean / part.near) for part in self.parts)
+
+    def bounds(self, tail: float) -> tuple[float, float]:
+        """Return one-sided confidence bounds of the size, each wrong with probability `tail`."""
+        sizes = [[self.of(d / part.near) for d in self._ends(part, tail)] for part in self.parts]
+        return max(low for low, _ in sizes), max(high for _, high in sizes)
+
+    def _ends(self, part: PairSums, tail: float) -> tuple[float, float]:
+        """Return bounds of D; of several lower ones the largest counts, and none may be wrong."""
+        lower = tail / len(self.parts)
+        return part.ends(lower, tail, lambda d: self.wider(self.of(d / part.near)))
+
+    def effect(self, rejected: bool, level: float) -> Effect:
+        """Return the size with its interval, from 0 on where the model is not rejected."""
+        tail, worst = (1.0 - level) / 2.0, max(self.parts, key=lambda part: part.mean / part.near)
+        ends = (self.bounds(tail), self._ends(worst, tail))
+        size, d = (
+            Interval(at, low if rejected else 0.0, max(high, at), level)
+            for at, (low, high) in zip((self.estimate, worst.mean), ends, strict=True)
+        )
+        unit = f"{self.unit} ({self.note.partition(';')[0]})" if self.note else self.unit
+        if size.low == 0:
+            note = f" ({self.note})" if self.note else ""
+            words = f"at most as large as {self.like.format(short(size.high))}{note}"
+            return Effect(size, unit, words, d)
+        seen, within = sized(size.estimate, size.low, size.high)
+        note = f"; {self.note}" if self.note else ""
+        return Effect(size, unit, f"as large as {self.like.format(seen)} ({within}{note})", d)
+
+
+def size_of(bench: Bench, rejected: bool, level: float = 0.95) -> Effect:
+    """Measure the size of the misfit; its interval begins at 0 where the model is not rejected."""
+    return bench.size.effect(rejected, level)
+
+
+def measure(bench: Bench) -> Size:
+    """Measure the size of the misfit, for `size_of` and for a tolerance."""
+    with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        if bench.ranks:
+            return _of_columns(bench)
+        if bench.rows.cells is None:
+            return _of_continuous(bench)
+        return _of_counts(bench) if bench.counts else _of_classes(bench)
+
+
+def _on_x(k: CovariateKernel, bench: Bench) -> AnyArray:
+    """Return features F of x with k ≈ FFᵀ, (n, r)."""
+    x, rng = bench.rows.x, bench.stream(SIZE)
+    some = np.sort(rng.choice(len(x), min(LANDMARK_ROWS, len(x)), replace=False))
+    on_x = Nystrom.on(k, x[some], rng, precision=PRECISION, cap=LANDMARKS_X)
+    return on_x.raw(x) @ on_x.white if isinstance(on_x, Nystrom) else on_x.raw(x)
+
+
+def _on_y(
+    u: FloatArray, scores: FloatArray, sigma: float, bench: Bench
+) -> tuple[FloatArray, FloatArray]:
+    """Return Stein functions of y, (n, q), and φ with l(u, u') ≈ φ(u)·φ(u'), (n, r)."""
+    rng, kernels = bench.stream(SIZE), [Gaussian(sigma)]
+    some = np.sort(rng.choice(len(u), min(LANDMARK_ROWS, len(u)), replace=False))
+    few = (u[some], scores[some], rng)
+    made, _ = SteinEvidence.on(kernels, *few, precision=PRECISION, cap=LANDMARKS_Y)
+    (part,) = made.parts
+    return made.of(u, scores), part.kernel(u, part.points) @ part.white
+
+
+def _root_of(per_square: float, most: float = math.inf) -> Callable[[float], float]:
+    return lambda d: min(math.sqrt(max(d, 0.0) / per_square), most)
+
+
+def _of_continuous(bench: Bench) -> Size:
+    rows, dependence, f = bench.rows, bench.dependence, _on_x(bench.kernel, bench)
+    if rows.by == "none":
+        # Scores that are off by s/τ have D = s²·E[k·l], wherever y lies.
+        tau = score_spread(rows)
+        u, scores = rows.y / tau, rows.scores * tau
+        sums = pair_sums(f, *_on_y(u, scores, _bandwidth(u, bench), bench), dependence)
+        return Size((sums,), _root_of(1.0), SD, SHIFT, BY_SCORES)
+    sigma = _bandwidth(rows.y, bench)
+    sums = pair_sums(f, _on_y(rows.y, rows.scores, sigma, bench)[0], None, dependence)
+    per = (1.0 + 2.0 / sigma**2) ** (-rows.y.shape[1] / 2)
+    return Size((sums,), _root_of(per), SD, SHIFT, ON_SCORES if bench.ranked_only else "")
+
+
+def _of_columns(bench: Bench) -> Size:
+    """Measure draws of several columns of y, each column by itself."""
+    f, note = _on_x(bench.kernel, bench), f"{ON_SCORES}; how columns go together is not in that number"
+    each = (_on_y(z, -z, 1.0, bench)[0] for z in bench.rows.y.T[:, :, None])
+    parts = tuple(pair_sums(f, xi, None, bench.dependence) for xi in each)
+    return Size(parts, _root_of(3.0**-0.5), SD, f"a constant shift of one column by {{}} {SD}", note)
+
+
+def score_spread(rows: Scored) -> FloatArray:
+    """Return the model's standard deviation (d_y,) as its scores suggest: exact for one Gaussian.
+
+    τ² = −Cov(s, y)/Var(s), which a shift does not move, for a model that offers scores alone; where
+    that is not positive, the standard deviation of y.
+    """
+    centred = rows.y - rows.y.mean(axis=0)
+    second = -np.mean(rows.scores * centred, axis=0)
+    square = rows.scores.var(axis=0)
+    fine = (second > 0) & (square > 0)
+    ratio = np.where(fine, second, 1.0) / np.where(fine, square, 1.0)
+    return np.asarray(np.where(fine, np.sqrt(ratio), centred.std(axis=0)))
+
+
+def _bandwidth(u: FloatArray, bench: Bench) -> float:
+    """Return √d_y; where y is so far from what the model says that rows are alone, their distance."""
+    usual = float(np.sqrt(u.shape[1]))
+    few = u[:: max(1, len(u) // FEW_ROWS)]
+    if np.ptp(few, axis=0).max() <= FAR * usual:
+        return usual
+    own = median_distance(few, bench.stream(PAIRS), "y")
+    return own if own > FAR * usual else usual
+
+
+def _of_classes(bench: Bench) -> Size:
+    """Measure classes, and cells between quantiles or of intervals.
+
+    k is narrow, so that misfits of opposite signs at different x do not cancel.
+    """
+    outcomes, f = bench.rows.outcomes, _on_x(narrowed(bench.kernel, LOCAL_X), bench)
+    assert outcomes is not None
+    p, dependence = normalised(outcomes.probabilities), bench.dependence
+    residuals = -p
+    residuals[np.arange(len(p)), outcomes.observed] += 1.0
+    if isinstance(bench.law, CellsOfY):
+        side = Side.of(bench.law)
+        same = np.eye(p.shape[1])
+        sums = pair_sums(f, residuals, None, dependence, lambda some: squares_of(p[some], same))
+        size = _root_of(float(np.square(side.move).sum()), 1.0)
+        return Size((sums,), size, side.unit, side.like, wider=_varied(p[:1], side.move))
+    move = first_to_next(p)
+    sums = pair_sums(
+        f, both(p, residuals), both(p, move), dependence, lambda some: squares_of_classes(p[some])
+    )
+    like = "predicted probabilities that are off by {} at every x"
+    unit = "probability on the wrong class"
+    return Size((sums,), _root_of(1.0, 1.0), unit, like, wider=_varied(p, move))
+
+
+def _varied(p: FloatArray, move: FloatArray) -> Callable[[float], float]:
+    """Return how much more than with p (n, K) classes vary where so much probability moved."""
+    step = -(-len(p) // MATRIX)
+    p, move = p[::step], move[::step] if move.ndim > 1 else move
+
+    def variance(q: FloatArray) -> float:
+        return float(np.mean(1.0 - np.square(q).sum(axis=1)))
+
+    return lambda s: max(variance(np.clip(p + s * move, 0.0, 1.0)) / max(variance(p), 1e-12), 1.0)
+
+
+def both(p: FloatArray, values: FloatArray) -> FloatArray:
+    """Return values (n, K) of classes by label and, after them, by rank among p, (n, K + RANKS).
+
+    Examples
+    --------
+    >>> both(np.array([[0.1, 0.5, 0.2, 0.2]]), np.array([[1.0, 2.0, 3.0, 4.0]]))
+    array([[1., 2., 3., 4., 2., 3., 5.]])
+    """
+    ranked = np.take_along_axis(values, np.argsort(-p, axis=1, kind="stable"), axis=1)
+    others = ranked[:, RANKS - 1 :].sum(axis=1, keepdims=True)
+    return np.concatenate([values, ranked[:, : RANKS - 1], others], axis=1)
+
+
+def squares_of(p: FloatArray, kernel: FloatArray) -> FloatArray:
+    """Return E[l(y_i,y_j)²], (m, m), y from p (m, K), l a kernel (K, K) on cells centred in both."""
+    seen = p @ kernel
+    once = np.square(seen) @ p.T
+    return np.asarray(p @ np.square(kernel) @ p.T - once - once.T + np.square(seen @ p.T))
+
+
+def squares_of_classes(p: FloatArray) -> FloatArray:
+    """Return the same for l = 1{same label} + 1{same rank}."""
+    ranks, place = both(p, p)[:, p.shape[1] :], np.argsort(np.argsort(-p, axis=1, kind="stable"), axis=1)
+    joint = p[:, :, None] * (np.minimum(place, RANKS - 1)[:, :, None] == np.arange(RANKS))
+    joint, apart = (v.reshape(len(p), -1) for v in (joint, p[:, :, None] * ranks[:, None, :]))
+    seen = p @ p.T + ranks @ ranks.T
+    once = np.square(p) @ p.T + np.square(ranks) @ ranks.T + 2.0 * apart @ joint.T
+    return np.asarray(seen + 2.0 * joint @ joint.T - once - once.T + np.square(seen))
+
+
+def _of_counts(bench: Bench) -> Size:
+    rows, outcomes = bench.rows, bench.rows.outcomes
+    assert rows.cells is not None
+    (kernel,) = cell_scales(rows.cells, (SIGMA,))
+    f, xi = _on_x(bench.kernel, bench), kernel.features(np.asarray(rows.scores))
+    if outcomes is None:
+        # The difference operator is close to that of a density, and so is what a shift does to it.
+        size = _root_of((1.0 + 2.0 / SIGMA**2) ** -0.5)
+        return Size(
+            (pair_sums(f, xi, None, bench.dependence),), size, SD, SHIFT, "as its ratios suggest"
+        )
+    like = kernel.features(np.eye(kernel.width))
+
+    def expected(some: IntArray) -> FloatArray:
+        return squares_of(normalised(outcomes.take(some).probabilities), like @ like.T)
+
+    sums = pair_sums(f, xi, None, bench.dependence, expected if outcomes.linear else None)
+    roots, wider = tilted(outcomes, f, kernel, rows.cells.blocks[0].positions)
+
+    def size_at(d: float) -> float:
+        return float(np.interp(math.sqrt(max(d, 0.0)), roots, SIZES))
+
+    return Size((sums,), size_at, SD, SHIFT, wider=lambda s: float(np.interp(s, SIZES, wider)))
+
+
+def tilted(
+    outcomes: Outcomes, f: AnyArray, kernel: CellKernel, positions: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """Return √(D(s)/E[k]) of counts that are shifted by the `SIZES` s, and how much wider they are."""
+    some = np.arange(0, len(f), -(-len(f) // TILTED))
+    few, near = outcomes.take(some), f[some] @ f[some].T
+    p = normalised(few.probabilities)
+    at = positions if outcomes.linear and positions is not None else np.arange(float(p.shape[1]))
+    squares, spreads = [], []
+    for size in SIZES:
+        q = shifted_law(p, at, size) if size else p
+        moved = kernel.features(mean_residuals(few, q - p))
+        squares.append(_off_diagonal(near * (moved @ moved.T)) / _off_diagonal(near))
+        spreads.append(float(np.mean(q @ np.square(at) - np.square(q @ at))))
+    roots = np.maximum.accumulate(np.sqrt(np.maximum(squares, 0.0)))
+    return np.asarray(roots), np.maximum(np.array(spreads) / max(spreads[0], 1e-12), 1.0)

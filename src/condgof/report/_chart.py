@@ -1,0 +1,306 @@
+"""A chart, described once: axes, marks, words and the numbers behind it. Two pens draw it.
+
+What a thing is decides how it looks, everywhere: the model is a line or a band in one colour, the data
+are points or bars in another. Where they differ, "high" is the colour of data that lie higher or spread
+more than the model says (it is too low, too narrow, too sure), and "low" that of the other way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray
+from condgof.check._axes import Axis
+from condgof.report._escape import shorten
+from condgof.report._numbers import number, tick_texts, ticks
+
+#: Steps of the diverging scale to either side of its middle, "s0": "s-4" to "s4".
+STEPS = 4
+#: All kinds of marks; each has a colour of that name in charts.css.
+KINDS = (
+    *("data", "bar", "barx", "model", "band50", "band90", "high", "low", "even", "shade", "ink", "soft"),
+    *(f"s{step}" for step in range(-STEPS, STEPS + 1)),
+)
+#: Rows beyond one edge of a chart that are drawn, letters of the name of a level on an axis.
+MOST_BEYOND, LONGEST = 200, 20
+
+Ends: TypeAlias = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """One axis: its name, its ends in the units of the data, its ticks; of `places` these are names."""
+
+    name: str
+    ends: Ends
+    at: tuple[float, ...] = ()
+    texts: tuple[str, ...] = ()
+    places: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Points: "dot", "tick" (lying), "pin" (upright), or triangles "up", "down", "left", "right"."""
+
+    x: AnyArray
+    y: AnyArray
+    kind: str = "data"
+    shape: str = "dot"
+    size: float = 4.0
+    #: What each says when it is pointed at.
+    tips: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """A line through points; NaN breaks it."""
+
+    x: AnyArray
+    y: AnyArray
+    kind: str = "model"
+    dashed: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """The area between two lines; NaN breaks it."""
+
+    x: AnyArray
+    low: AnyArray
+    high: AnyArray
+    kind: str = "band90"
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """Rectangles: bars, cells of a map, shaded ranges; a kind each, and some may be `faint`."""
+
+    left: AnyArray
+    right: AnyArray
+    low: AnyArray
+    high: AnyArray
+    kinds: tuple[str, ...]
+    faint: AnyArray | None = None
+    tips: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """Estimates with intervals, upright at places of the x axis, or lying at places of the y axis."""
+
+    at: AnyArray
+    estimate: AnyArray
+    low: AnyArray
+    high: AnyArray
+    kinds: tuple[str, ...]
+    lying: bool = False
+    size: float = 7.0
+    tips: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A line from edge to edge: lying at a value of y, or upright at one of x."""
+
+    at: float
+    lying: bool = True
+    kind: str = "model"
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Text:
+    """Words at a point; `anchor` is which end of them is there, `up` how many pixels above it."""
+
+    x: float
+    y: float
+    words: str
+    anchor: str = "start"
+    up: float = 0.0
+
+
+@dataclass(frozen=True)
+class Key:
+    """An entry of the legend: "line", "dashed", "box", "ramp" (words "a|b") or a shape of points."""
+
+    mark: str
+    kind: str
+    words: str
+
+
+Mark: TypeAlias = Points | Line | Band | Boxes | Intervals | Rule | Text
+Table: TypeAlias = tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """A chart: `title` says what is seen, `desc` is for who cannot see it, `table` has its numbers."""
+
+    title: str
+    desc: str
+    x: Scale
+    y: Scale
+    marks: tuple[Mark, ...]
+    table: Table
+    legend: tuple[Key, ...] = ()
+    #: Width and height in pixels, without the legend and names of levels that have to be turned.
+    size: tuple[int, int] = (460, 300)
+
+    @property
+    def entries(self) -> tuple[Key, ...]:
+        """The entries of the legend that occur."""
+        drawn = {kind for m in self.marks for kind in getattr(m, "kinds", (getattr(m, "kind", ""),))}
+        return tuple(key for key in self.legend if key.kind in drawn or key.mark == "ramp")
+
+
+def bars(edges: FloatArray, heights: AnyArray, kinds: tuple[str, ...]) -> Boxes:
+    """Return a histogram's bars."""
+    return Boxes(edges[:-1], edges[1:], np.zeros(len(heights)), np.asarray(heights, dtype=float), kinds)
+
+
+def keys(entries: str) -> tuple[Key, ...]:
+    """Read a legend: "mark kind words; mark kind words"."""
+    return tuple(Key(*entry.split(maxsplit=2)) for entry in entries.split("; "))
+
+
+def table(columns: Mapping[str, Sequence[Any] | AnyArray]) -> Table:
+    """Return columns of numbers and words as a table that people read."""
+    return tuple(columns), tuple(
+        tuple(_cell(v) for v in row) for row in zip(*columns.values(), strict=True)
+    )
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, (int, np.integer)):
+        return f"{value:,}"
+    return number(float(value)) if isinstance(value, (float, np.floating)) else str(value)
+
+
+def spans(low: Sequence[float] | FloatArray, high: Sequence[float] | FloatArray) -> list[str]:
+    """Write ranges: "0.25 to 0.5"."""
+    return [f"{number(float(a))} to {number(float(b))}" for a, b in zip(low, high, strict=True)]
+
+
+def ends_of(values: FloatArray, pad: float = 0.04) -> Ends:
+    """Return the ends of an axis: the range and a share of it; of equal values half a unit around.
+
+    Examples
+    --------
+    >>> ends_of(np.array([2000.0, 2010.0]), 0.0), ends_of(np.array([2006.0, 2006.0]))
+    ((2000.0, 2010.0), (2005.5, 2006.5))
+    """
+    finite = values[np.isfinite(values)]
+    if not len(finite):
+        return 0.0, 1.0
+    low, high = float(finite.min()), float(finite.max())
+    room = pad * (high - low) if high > low else max(0.5, 1e-9 * abs(low))
+    return low - room, high + room
+
+
+def robust_ends(values: FloatArray, always: Sequence[float] = (), pad: float = 0.04) -> Ends:
+    """Return the ends of an axis: of all values, or where some are far out, of those near the others."""
+    full = np.append(values, always)
+    full = full[np.isfinite(full)]
+    if len(full) < 20:
+        return ends_of(full, pad)
+    inner = np.append(np.quantile(full, [0.005, 0.995]), [v for v in always if math.isfinite(v)])
+    low, high = float(inner.min()), float(inner.max())
+    if np.ptp(full) <= 1.5 * (high - low):
+        return ends_of(full, pad)
+    reach = 0.35 * (high - low)
+    return ends_of(full[(full >= low - reach) & (full <= high + reach)], pad)
+
+
+def numeric(name: str, ends: Ends, count: int = 5) -> Scale:
+    """Return a scale of plain numbers."""
+    at = ticks(*ends, count)
+    return Scale(name, ends, tuple(at), tuple(tick_texts(at)))
+
+
+def places(name: str, names: Sequence[str]) -> Scale:
+    """Return a scale with a place for each name; where cut ones look alike, without how all begin."""
+    texts = tuple(shorten(one, LONGEST) for one in names)
+    if len(set(texts)) < len(names):
+        begin = next((i for i, each in enumerate(zip(*names, strict=False)) if len(set(each)) > 1), 0)
+        texts = tuple(shorten(f"…{one[begin:]}", LONGEST) for one in names)
+    return Scale(name, (-0.5, len(names) - 0.5), tuple(map(float, range(len(names)))), texts, True)
+
+
+def along(axis: Axis, ends: Ends, count: int = 5) -> Scale:
+    """Return the scale of a column: dates as dates, whole numbers without decimals."""
+    if axis.kind == "dates":
+        return Scale(title_of(axis), ends, *date_ticks(*ends, 3))
+    scale = numeric(title_of(axis), ends, count)
+    if axis.kind != "integers":
+        return scale
+    whole = tuple(t for t in scale.at if t == round(t))
+    return Scale(scale.name, ends, whole, tuple(axis.text(t) for t in whole))
+
+
+def title_of(axis: Axis) -> str:
+    """Return the user's name of a column."""
+    return axis.label or axis.name
+
+
+def written(axis: Axis, value: float) -> str:
+    """Write a value of a column, with three digits where it is not whole."""
+    return number(value) if axis.kind == "numbers" else axis.text(value)
+
+
+def date_ticks(low: float, high: float, count: int = 4) -> tuple[tuple[float, ...], tuple[str, ...]]:
+    """Return about so many round dates between two, as days since 1970, and how they are written.
+
+    Examples
+    --------
+    >>> date_ticks(17897.0, 19297.0)[1], date_ticks(18262.0, 18280.0)[1]
+    (('2019', '2020', '2021', '2022'), ('2020-01-01', '2020-01-06', '2020-01-11', '2020-01-16'))
+    """
+    steps = [("m", s, s / 1440) for s in (1, 5, 15, 60, 180, 720)] + [("D", s, s) for s in (1, 2, 5, 10)]
+    steps += [("M", s, 30.4 * s) for s in (1, 2, 3, 6)]
+    steps += [("Y", s * 10**p, 365.2 * s * 10**p) for p in range(8) for s in (1, 2, 5)]
+    unit, step, _ = next(each for each in steps if each[2] >= 0.7 * (high - low) / count)
+    ends = (np.datetime64(round(v * 1440), "m").astype(f"M8[{unit}]").astype(int) for v in (low, high))
+    first, last = (int(end) for end in ends)
+    dates = np.arange(first if unit == "D" else first // step * step, last + 1, step).astype(
+        f"M8[{unit}]"
+    )
+    days = dates.astype("M8[m]").astype(float) / 1440
+    inside = (days >= low) & (days <= high)
+    return tuple(days[inside].tolist()), tuple(str(d).replace("T", " ") for d in dates[inside])
+
+
+def beyond(
+    x: FloatArray,
+    y: FloatArray,
+    ends: Ends,
+    up: Ends,
+    sides: Sequence[str] = ("high", "low", "data", "data"),
+    tip: Callable[[int], str] | None = None,
+) -> tuple[list[Mark], tuple[Key, ...], AnyArray]:
+    """Mark at the edges what lies beyond them, say how many, and tell which points are inside."""
+    marks: list[Mark] = []
+    said: tuple[Key, ...] = ()
+    inside = np.ones(len(x), bool)
+    ways = (
+        ("up", y - up[1], y),
+        ("down", up[0] - y, y),
+        ("left", ends[0] - x, x),
+        ("right", x - ends[1], x),
+    )
+    for (shape, far, values), kind in zip(ways, sides, strict=True):
+        out = np.flatnonzero((far > 0) & inside)
+        inside[out] = False
+        if len(out):
+            out = out[np.argsort(-far[out], kind="stable")]
+            to, drawn = number(float(values[out[0]])), out[:MOST_BEYOND]
+            tips = tuple(map(tip, drawn.tolist())) if tip is not None else ()
+            marks.append(
+                Points(np.clip(x[drawn], *ends), np.clip(y[drawn], *up), kind, shape, tips=tips)
+            )
+            said += (Key(shape, kind, f"{len(out):,} beyond the axis, to {to}"),)
+    return marks, said, inside

@@ -1,0 +1,390 @@
+"""Pictures of a check: y against what is predicted, PITs, the residuals of a slice, the null."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray
+from condgof.check._axes import Axis
+from condgof.check._looked import Looked
+from condgof.check._record import Check, Slice
+from condgof.check._signals import legendre
+from condgof.errors import InputError
+from condgof.report import _chart as c
+from condgof.report._binned import Bins, bins_of, chance_ends, each_error, names_column, part_rows, shade
+from condgof.report._chart import Chart
+from condgof.report._forest import forest
+from condgof.report._numbers import number, size
+from condgof.report._panels import column_panel, map_of
+from condgof.report._pen_pyplot import draw
+from condgof.report._shares import classes, coverage, reliability, rootogram
+from condgof.result import GofResult, pvalue_number
+
+#: Rows drawn: at random, and on each side of those outside the model's 99% interval, and with a tip.
+MOST_ROWS, MOST_FAR, MOST_TIPS = 800, 200, 20
+#: Normal quantiles: of the 99% interval, the 90% and the 50% one.
+FAR, Z90, Z50 = 2.5758, 1.6449, 0.6745
+#: Error of each ordered value so that all m are in the band 95% of the time: by simulation of uniforms.
+_SIZES = (5, 10, 20, 50, 100, 200, 400, 800, 1500)
+_LOCAL = (0.0124, 0.0078, 0.0049, 0.0030, 0.0022, 0.0017, 0.0014, 0.0012, 0.0010)
+#: Where PITs are too frequent, by the Legendre function that leads and its sign.
+_PLACES = (
+    (
+        "high in the model's distribution: it is too low",
+        "low in the model's distribution: it is too high",
+    ),
+    ("at the ends: the model is too narrow", "in the middle: the model is too wide"),
+    ("far out on the right", "far out on the left"),
+    ("in the middle and far out", "between the middle and the ends"),
+)
+
+
+def fit(
+    check: Check, column: str | None = None, part: Slice | None = None, *, y: int = 0
+) -> Chart | None:
+    """Draw y against what is predicted, or a column, with the model's bands; a slice is shaded."""
+    looked = check.looked
+    axis = axis_of(looked, column, y)
+    if looked.z is None or axis is None:
+        return None
+    name, z, bands = looked.y_columns[y].name, looked.z[:, y], looked.bands
+    values = z if bands is None else looked.y[:, y]
+    bins, drawn = bins_of(axis), np.arange(looked.n)
+    ends, aside = c.robust_ends(axis.values), 0.3 * (axis.kind == "integers")
+    across, x = axis.values, c.along(axis, (ends[0] - aside, ends[1] + aside))
+    if axis.levels is not None:
+        across, x, drawn = bins.codes.astype(float), bins.scale, np.flatnonzero(bins.codes >= 0)
+    always = [-2.0, 2.0]
+    if bands is not None:  # of what is drawn
+        seen = bands[(across >= x.ends[0]) & (across <= x.ends[1]) & np.isfinite(bands[:, 0])]
+        always = [seen[:, 0].min(), seen[:, 4].max()] if len(seen) else []
+    up = c.robust_ends(values[drawn], always)
+    marks: list[c.Mark] = []
+    if names_column(part, axis):
+        inside = part_rows(looked, part)
+        whole = [(float(across[inside].min()), float(across[inside].max()))]
+        marks.append(shade(whole if axis.levels is None else bins.extent(axis, inside), up))
+    marks += _model_marks(looked, axis, bins, bands, x.ends)
+    rows, legend = _row_marks(looked, across, values, z, drawn, x.ends, up)
+    out = _outside(looked, z, bands, y)
+    by_bin, known = [out[rows] for rows in bins.rows], int(np.isfinite(out).sum())
+    of = "the rows" if known == looked.n else f"{known:,} rows"
+    lawful = looked.pit is not None or bands is not None
+    band = "the model's 90% band" if lawful else "two standard deviations around the prediction"
+    title = f"{name} lies outside {band} in {percent(np.nanmean(out))} of {of}"
+    if column is not None and lawful and (at := _worst(by_bin)) is not None:
+        share = percent(np.nanmean(by_bin[at]))
+        title = f"{share} of the rows with {x.name} {bins.names[at]} lie outside {band}"
+    far = number(float(z[np.argmax(np.abs(z))]))
+    desc = f"{len(drawn):,} rows against {x.name}; the most extreme one is {far} sd off.{bins.less}"
+    data: dict[str, Any] = {x.name: bins.names, "rows": list(map(len, bins.rows))}
+    data["median"] = [float(np.median(values[rows])) for rows in bins.rows]
+    if bands is not None:
+        some = [bands[rows][np.isfinite(bands[rows, 0])] for rows in bins.rows]
+        q = np.array([b.mean(axis=0) if len(b) else np.full(5, np.nan) for b in some])
+        data |= {"model's median": q[:, 2], "model's 90% band": c.spans(q[:, 0], q[:, 4])}
+    data["outside it"] = [percent(np.nanmean(o)) if np.isfinite(o).any() else "–" for o in by_bin]
+    label = f"residual of {name}, in standard deviations" if bands is None else name
+    scale = c.numeric(label, up)
+    return Chart(title, desc, x, scale, (*marks, *rows), c.table(data), legend, (540, 330))
+
+
+def axis_of(looked: Looked, column: str | None, y: int = 0) -> Axis | None:
+    """Return the column that is named; else the only one of x, or what is predicted."""
+    own = [axis for axis in looked.axes if not axis.predicted]
+    if column is not None:
+        found = [axis for axis in looked.axes if column in (axis.name, axis.label)]
+        if not found:
+            names = ", ".join(repr(axis.name) for axis in looked.axes)
+            raise InputError(f"There is no column {column!r} to draw. There are: {names}.")
+        return found[0]
+    if len(own) == 1 or looked.location is None:
+        return own[0] if own else None
+    name = f"predicted {looked.y_columns[y].name}"
+    return Axis("predicted", "numbers", looked.location[:, y], None, True, name)
+
+
+def percent(share: Any) -> str:
+    """Write a share in percent."""
+    return f"{number(100 * float(share), 2)}%"
+
+
+def _outside(looked: Looked, z: FloatArray, bands: FloatArray | None, y: int) -> FloatArray:
+    """Tell which rows are outside the 90% band, (n,), NaN where that is not known."""
+    if looked.pit is not None or bands is None:
+        return (np.abs(z) > (2.0 if looked.pit is None else Z90)).astype(float)
+    out = (looked.y[:, y] < bands[:, 0]) | (looked.y[:, y] > bands[:, 4])
+    return np.where(np.isfinite(bands[:, 0]), out, np.nan)
+
+
+def _worst(out: list[FloatArray]) -> int | None:
+    """Return the bin that is farthest from 10% outside, if any is by more than chance."""
+    n, k = np.array([[np.isfinite(o).sum(), np.nansum(o)] for o in out]).T
+    low, high = chance_ends(n, np.array(0.1), each_error(len(out)))
+    far = np.where((k < low) | (k > high), np.abs(k - 0.1 * n) / np.sqrt(np.maximum(n, 1)), 0.0)
+    return int(np.argmax(far)) if far.any() else None
+
+
+def _model_marks(
+    looked: Looked, axis: Axis, bins: Bins, bands: FloatArray | None, ends: c.Ends
+) -> list[c.Mark]:
+    """Draw the median and the bands: as lines along a column of numbers, as boxes at levels."""
+    if bands is None:
+        normal = (-Z90, -Z50, 0.0, Z50, Z90)
+        x, q = (
+            np.array(ends),
+            np.tile((-2.0, -1.0, 0.0, 1.0, 2.0) if looked.pit is None else normal, (2, 1)),
+        )
+    else:
+        known = np.flatnonzero(np.isfinite(bands[:, 0]) & (bins.codes >= 0))
+        known = known[np.argsort(axis.values[known], kind="stable")]
+        if axis.levels is not None:
+            parts = [known[bins.codes[known] == b] for b in np.unique(bins.codes[known])]
+        elif len(looked.x_columns) == 1 and not axis.predicted:  # the column says all: lines are exact
+            parts = [known[[k]] for k in np.unique(np.linspace(0, len(known) - 1, 240).astype(int))]
+        else:  # bins are smaller towards the ends, so that the lines reach them
+            share = np.sin(np.linspace(0.0, np.pi / 2, int(np.clip(len(known) // 8, 2, 28)) + 1)) ** 2
+            parts = np.split(known, np.unique((share[1:-1] * len(known)).astype(int)))
+        parts = [rows for rows in parts if len(rows)]
+        of = axis.values if axis.levels is None else bins.codes
+        x, q = (np.array([each[rows].mean(axis=0) for rows in parts]) for each in (of, bands))
+        if axis.levels is not None:  # each level by itself, a place wide
+            x = (x[:, None] + [-0.4, 0.4, 0.4]).ravel()
+            q = np.repeat(q, 3, axis=0)
+            q[2::3] = np.nan
+    return [
+        c.Band(x, q[:, 0], q[:, 4], "band90"),
+        c.Band(x, q[:, 1], q[:, 3], "band50"),
+        c.Line(x, q[:, 2]),
+    ]
+
+
+def _row_marks(
+    looked: Looked,
+    across: FloatArray,
+    values: FloatArray,
+    z: FloatArray,
+    drawn: AnyArray,
+    ends: c.Ends,
+    up: c.Ends,
+) -> tuple[list[c.Mark], tuple[c.Key, ...]]:
+    """Draw rows: some at random, all that are far from the model, and at the edges what lies beyond."""
+
+    def tip(i: int) -> str:
+        return f"row {looked.rows[drawn[i]]}: {number(float(z[drawn[i]]))} standard deviations off"
+
+    x, y, far = across[drawn], values[drawn], z[drawn]
+    edge: list[c.Mark] = []
+    beyond: tuple[c.Key, ...] = ()
+    inside = np.ones(len(x), bool)
+    for kind, these in (("data", np.abs(far) <= FAR), ("high", far > FAR), ("low", far < -FAR)):
+        at = np.flatnonzero(these)
+        own = functools.partial(_tip_of, tip, at)
+        marked, keys, inside[at] = c.beyond(x[at], y[at], ends, up, (kind,) * 4, own)
+        edge, beyond = edge + marked, beyond + keys
+    if len(np.unique(x)) <= 80:  # rows upon each other are moved aside
+        x = x + 0.5 * min(1.0, float(np.diff(np.unique(x)).min(initial=1.0))) * _scatter(len(x))
+    y = y + 0.5 * _scatter(len(y), 0.5698402909980532) if looked.kind == "counts" else y
+    rest = np.flatnonzero(inside & (np.abs(far) <= FAR))
+    words = f"data, {MOST_ROWS} of {looked.n:,} rows" if len(rest) > MOST_ROWS else "data"
+    if len(rest) > MOST_ROWS:
+        rest = np.sort(np.random.default_rng(0).choice(rest, MOST_ROWS, replace=False))
+    marks: list[c.Mark] = [c.Points(x[rest], y[rest])]
+    legend = [c.Key("dot", "data", words)]
+    for kind, side, sign in (("high", "above", 1), ("low", "below", -1)):
+        at = np.flatnonzero(inside & (sign * far > FAR))
+        kept = at[np.argsort(-np.abs(far[at]), kind="stable")[:MOST_FAR]]
+        tips = tuple(tip(i) if k < MOST_TIPS else "" for k, i in enumerate(kept.tolist()))
+        some = f" ({MOST_FAR} drawn)" if len(at) > MOST_FAR else ""
+        if len(at):
+            marks.append(c.Points(x[kept], y[kept], kind, size=5.5, tips=tips))
+            far_words = (
+                f"{side} the 99% band" if looked.pit is not None else f"{side} by 2.58 sd or more"
+            )
+            legend.append(c.Key("dot", kind, f"{len(at):,} {far_words}{some}"))
+    words = "line model median; box band50 50%; box band90 90% band"
+    if looked.pit is None and looked.bands is None:
+        words = "line model prediction; box band50 one sd around it; box band90 two"
+    return [*marks, *edge], (*legend, *beyond, *c.keys(words))
+
+
+def _tip_of(tip: Callable[[int], str], at: AnyArray, i: int) -> str:
+    return tip(int(at[i]))
+
+
+def _scatter(count: int, ratio: float = 0.7548776662466927) -> FloatArray:
+    """Return numbers (count,) in (-0.5, 0.5) that look irregular and are always the same."""
+    return np.asarray((np.arange(count) * ratio) % 1.0 - 0.5)
+
+
+def pit(check: Check, *, y: int = 0) -> Chart | None:
+    """Draw the PITs as a histogram with the band that holds all its bars 95% of the time."""
+    looked = check.looked
+    if looked.pit is None:
+        return None
+    u, name, n = looked.pit[:, y], looked.y_columns[y].name, looked.n
+    k = int(np.clip(n // 30, 10, 20))
+    counts, edges = np.histogram(u, k, (0.0, 1.0))
+    heights, error = counts * k / n, each_error(k)
+    low, high = (end[None] * k / n for end in chance_ends(np.array(n), np.array(1 / k), error))
+    outside = (heights < low) | (heights > high)
+    kinds = tuple(np.where(outside, "barx", "bar").tolist())
+    band = c.Boxes(np.zeros(1), np.ones(1), low, high, ("band90",))
+    means = legendre(u).mean(axis=0) * [1.0, 1.0, 0.5, 0.5]  # what is plain to see first
+    lead = int(np.argmax(np.abs(means)))
+    title = f"{name} lies too often {_PLACES[lead][int(means[lead] < 0)]}"
+    title = title if outside.any() else f"{name} lies in the model's distribution as it should"
+    desc = (
+        f"Histogram of {n:,} PITs: {outside.sum()} of {k} bars are outside the 95% band for all of them."
+    )
+    data = c.table({"PIT": c.spans(edges[:-1], edges[1:]), "rows": counts, "times": heights})
+    x = c.numeric(f"where {name} lies in the model's distribution (PIT)", (0.0, 1.0), 4)
+    up = c.numeric("rows, times what the model says", (0.0, 1.08 * max(heights.max(), *high)), 4)
+    legend = c.keys("box bar data; box barx outside the band; box band90 if the model is right")
+    marks = (c.bars(edges, heights, kinds), band, c.Rule(1.0))
+    return Chart(title, desc, x, up, marks, data, legend, (420, 330))
+
+
+def _part_z(check: Check, part: Slice) -> tuple[FloatArray, str]:
+    """Return the residuals of a slice, sorted, of the column of y that it is about."""
+    names, lead = [column.name for column in check.looked.y_columns], part.findings[0].column
+    y = names.index(lead) if lead in names else 0
+    return np.sort(np.asarray(check.looked.z)[part_rows(check.looked, part), y]), names[y]
+
+
+def slice_residuals(check: Check, part: Slice) -> Chart | None:
+    """Draw the residuals of a slice's rows against the model; of a discrete y, what was observed."""
+    looked = check.looked
+    if looked.z is None:
+        about = classes if part.kind == "class" else reliability
+        return (about if looked.kind == "classes" else coverage)(check, part)
+    z, name = _part_z(check, part)
+    if not len(z):
+        return None
+    ends, k = c.robust_ends(z, (-3.2, 3.2)), int(np.clip(round(2.2 * len(z) ** 0.42), 8, 36))
+    counts, edges = np.histogram(z, k, ends)
+    heights, grid = counts / (len(z) * (edges[1] - edges[0])), np.linspace(*ends, 161)
+    up = (0.0, 1.1 * max(float(heights.max()), 0.4))
+    feet = np.full(len(z), 0.03 * up[1])
+    far, beyond, _ = c.beyond(z, feet, ends, up, ("high", "low", "low", "high"))
+    normal = c.Line(grid, np.exp(-0.5 * grid**2) / np.sqrt(2 * np.pi))
+    mean, sd = size(float(z.mean())), size(float(z.std(ddof=min(len(z) - 1, 1))))
+    title = f"Residuals of {name} have mean {mean} and sd {sd} here; the model says 0 and 1"
+    desc = f"Histogram of {len(z):,} residuals of the rows with {part.words}."
+    legend = c.keys(f"box bar these {len(z):,} rows; line model what the model says") + beyond
+    x = c.numeric(f"residual of {name}, in standard deviations", ends)
+    data = c.table({"residual": c.spans(edges[:-1], edges[1:]), "rows": counts})
+    line = normal if looked.pit is not None else c.Rule(0.0, False)
+    marks = (c.bars(edges, heights, ("bar",) * k), line, *far)
+    return Chart(title, desc, x, c.numeric("density", up, 3), marks, data, legend)
+
+
+def slice_qq(check: Check, part: Slice) -> Chart | None:
+    """Draw the ordered residuals of a slice against those expected, with a band for all of them."""
+    from scipy.special import betaincinv, ndtri
+
+    if check.looked.pit is None:
+        return None
+    z, name = _part_z(check, part)
+    if len(z) < 2:
+        return None
+    m, i = len(z), np.arange(1.0, len(z) + 1)
+    local = float(np.interp(np.log(m), np.log(_SIZES), _LOCAL))
+    low, high = (np.asarray(ndtri(betaincinv(i, m + 1 - i, p))) for p in (local / 2, 1 - local / 2))
+    expected = np.asarray(ndtri((i - 0.5) / m))
+    ends = -1.06 * expected[-1], 1.06 * expected[-1]
+    up = c.robust_ends(z, ends)
+    far, beyond, inside = c.beyond(expected, z, ends, up)
+    kinds = np.where(z > high, "high", np.where(z < low, "low", "data"))
+    inside &= np.isin(i, np.linspace(1, m, 500).astype(int)) | (np.abs(z) > FAR)
+    few = np.unique(np.linspace(0, m - 1, 500).astype(int))
+    band = c.Band(expected[few], low[few], high[few])
+    marks: list[c.Mark] = [band, c.Line(np.array(ends), np.array(ends))]
+    for kind in ("data", "high", "low"):
+        at = inside & (kinds == kind)
+        marks.append(c.Points(expected[at], z[at], kind, size=4.5))
+    count = int((kinds != "data").sum())
+    title = (
+        f"{count:,} of {m:,} ordered residuals lie outside the band"
+        if count
+        else "All rows lie in the band"
+    )
+    desc = f"Residuals of {name} of the rows with {part.words} against those that the model expects."
+    p = np.array([0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99])
+    data = {"quantile": [f"{v:.0%}" for v in p], "observed": np.quantile(z, p), "expected": ndtri(p)}
+    legend = (
+        c.keys("line model what the model says; box band90 where all rows are if it is right") + beyond
+    )
+    x, scale = c.numeric("expected under the model", ends), c.numeric(f"residual of {name}", up)
+    return Chart(title, desc, x, scale, (*marks, *far), c.table(data), legend)
+
+
+def null_picture(result: GofResult) -> Chart | None:
+    """Draw what the statistic does when the model is right, and where it is."""
+    draws = result.null_distribution
+    if draws is None or not len(draws):
+        return None
+    low, high, seen = float(draws.min()), float(draws.max()), result.statistic
+    far = seen - high > 1.5 * (high - low)
+    ends = c.ends_of(np.array([low, high + 0.3 * (high - low) if far else max(high, seen)]), 0.03)
+    counts, edges = np.histogram(draws, 40, ends)
+    beyond = np.histogram(draws[draws >= seen], edges)[0]
+    at, up = min(seen, ends[1] - 0.02 * (ends[1] - ends[0])), 1.12 * float(counts.max())
+    side, gap = ("start", 0.012) if at < sum(ends) / 2 else ("end", -0.012)
+    words = f"the data: {number(seen)}{' →' if far else ''}"
+    marks = (
+        c.bars(edges, counts, ("band50",) * 40),
+        c.bars(edges, beyond, ("barx",) * 40),
+        c.Rule(at, False, "data"),
+        c.Text(at + gap * (ends[1] - ends[0]), 0.94 * up, words, side),
+    )
+    p = pvalue_number(result.pvalue, result.pvalue_floor)
+    title = (
+        f"{beyond.sum():,} of {len(draws):,} draws from the model have as large a statistic as the data"
+    )
+    desc = f"Draws go from {number(low)} to {number(high)}, the data have {number(seen)}: p-value {p}."
+    legend = c.keys("box band50 draws if the model is right; line data the data")
+    data = c.table({"statistic": c.spans(edges[:-1], edges[1:]), "draws": counts})
+    x = c.numeric("test statistic (larger: worse fit)", ends)
+    return Chart(title, desc, x, c.numeric("draws", (0.0, up), 4), marks, data, legend)
+
+
+def plot_check(check: Check, what: str = "fit", ax: Any = None, **which: Any) -> Any:
+    """Draw one of the report's pictures with matplotlib; see `Check.plot`."""
+
+    def chosen(number: int) -> Slice:
+        if number not in range(1, len(check.slices) + 1):
+            raise InputError(f"There are {len(check.slices)} slices, counted from 1; got {number!r}.")
+        return check.slices[number - 1]
+
+    def axis(column: str) -> Any:
+        return axis_of(check.looked, column)
+
+    known: dict[str, Callable[..., Chart | None]] = {
+        "fit": lambda column=None, y=0: fit(check, column, y=y),
+        "pit": lambda y=0: pit(check, y=y),
+        "slices": lambda kind=None: forest(check.slices, kind),
+        "groups": lambda kind=None: forest(check.groups, kind),
+        "column": lambda column, y=None: column_panel(check, axis(column), y=y, wide=True),
+        "slice": lambda number=1: slice_residuals(check, chosen(number)),
+        "qq": lambda number=1: slice_qq(check, chosen(number)),
+        "map": lambda columns, of=None: map_of(check, axis(columns[0]), axis(columns[1]), of),
+        "reliability": lambda: reliability(check),
+        "classes": lambda: classes(check),
+        "rootogram": lambda: rootogram(check),
+        "coverage": lambda: coverage(check),
+        "null": lambda: null_picture(check.result),
+    }
+    if what not in known:
+        raise InputError(f"what must be one of {', '.join(map(repr, known))}, got {what!r}.")
+    try:
+        chart = known[what](**which)
+    except TypeError as error:
+        raise InputError(f"plot({what!r}) cannot be drawn so: {error}.") from error
+    if chart is None:
+        raise InputError(f"This check of {check.looked.kind} has no picture {what!r}.")
+    return draw(chart, ax)

@@ -1,0 +1,297 @@
+"""Groups, and slices that the user names beforehand."""
+
+import json
+import math
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.stats import binom, norm, poisson
+
+import condgof as cg
+from condgof.check._groups import _bennett, _test, holm, straightened
+from condgof.check._signals import KINDS, THIRD, Signal, Signals, legendre
+from condgof.errors import InputError, NonFiniteError
+
+RNG = np.random.default_rng(1)
+N = 330
+X = RNG.uniform(0, 1, N)
+CITY = RNG.permutation(np.repeat(["Oslo", "Rome", "Lima", "Bern"], [150, 150, 20, 10]))
+Y = X + 1.0 * (CITY == "Rome") + RNG.standard_normal(N)
+MODEL = (X, np.ones(N))
+FRAME = pd.DataFrame({"x": X, "city": CITY})
+FAST = {"rng": 0, "n_boot": 99}
+
+
+@pytest.fixture(scope="module")
+def found():
+    return cg.check(MODEL, FRAME, Y, by="city", **FAST)
+
+
+# What is said
+
+
+def test_all_groups_the_worst_evidence_first(found):
+    words = [one.words for one in found.groups]
+    assert words[0] == "city = Rome"
+    assert sorted(words) == [f"city = {name}" for name in ("Bern", "Lima", "Oslo", "Rome")]
+    p = [one.pvalue for one in found.groups]
+    assert p == sorted(p)
+    assert p[0] < 1e-6
+    assert min(p[1:]) > 0.05
+    rome = found.groups[0]
+    assert (rome.kind, rome.direction) == ("shift", "too low")
+    np.testing.assert_array_equal(rome.rows, np.flatnonzero(CITY == "Rome"))
+    np.testing.assert_array_equal(found.frame().query(rome.query).index, rome.rows)
+    assert rome.findings[0].estimate == pytest.approx((Y - X)[CITY == "Rome"].mean())
+    assert rome.share == pytest.approx(150 / N)
+    for one in found.groups[1:]:
+        assert one.message.startswith("no evidence: ")
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_a_named_slice_does_not_depend_on_the_search_nor_on_draws(found):
+    """No draws, and so no floor; the other columns, n_boot and the seed do not matter."""
+    again = cg.check(MODEL, X, Y, by=pd.Series(CITY, name="city"), rng=5, n_boot=19)
+    assert [one.words for one in again.groups] == [one.words for one in found.groups]
+    assert [one.pvalue for one in again.groups] == [one.pvalue for one in found.groups]
+    assert [one.findings for one in again.groups] == [one.findings for one in found.groups]
+    assert 0 < found.groups[0].pvalue_floor < 1e-290
+
+
+def test_the_message_tells_of_groups():
+    """Of one that the verdict cannot see, as its label is no column of x."""
+    rng = np.random.default_rng(0)
+    label = np.repeat(np.arange(100), 50)
+    x = rng.standard_normal(5000)
+    y = x + rng.standard_normal(5000) + 1.5 * (label == 77)
+    found = cg.check((x, np.ones(5000)), x, y, by=label, rng=0, n_boot=99)
+    assert found.groups[0].words == "group = 77"
+    assert not found.rejected
+    assert found.words.startswith(
+        "Over all rows nothing speaks against the model. It is wrong in 1 of 100 groups: too low where "
+        "group = 77 (by 1."
+    )
+    one = cg.check((x, np.ones(5000)), x, y, slices=[label == 77], rng=0, n_boot=99)
+    assert (
+        "It is wrong in the slice that you named: too low in the 50 rows of a mask (by 1." in one.words
+    )
+    true = cg.check((x, np.ones(5000)), x, y, slices=[label == 5], rng=0, n_boot=99)
+    assert true.words.startswith("Nothing speaks against the model. ")
+
+
+@pytest.mark.parametrize("count", [60, 200, 1000])
+def test_of_many_groups_the_one_that_is_5_standard_deviations_off_is_named(count):
+    rng = np.random.default_rng(count)
+    label = np.repeat(np.arange(count), 5)
+    x = rng.standard_normal(5 * count)
+    y = x + rng.standard_normal(5 * count) + 5.0 * (label == 7)
+    found = cg.check((x, np.ones(5 * count)), x, y, by=label, rng=0, n_boot=39)
+    assert len(found.groups) == count
+    assert [one.words for one in found.groups if one.pvalue <= 0.05] == ["group = 7"]
+    first = found.groups[0]
+    assert (first.kind, first.direction) == ("shift", "too low")
+    assert first.findings[0].interval[0] > 1.0
+    assert f"and {count - 12:,} more" in str(found)
+    assert sum(f.telling for one in found.groups[1:] for f in one.findings) <= 2
+
+
+def test_groups_of_one_row_and_labels_of_all_kinds():
+    by = np.append(np.arange(30), np.repeat([100, 200], 150))
+    found = cg.check(MODEL, X, Y, by=by, **FAST)
+    assert len(found.groups) == 32
+    assert sum(one.n == 1 for one in found.groups) == 30
+    assert "nan" not in str(found)
+    json.dumps(found.to_dict(), allow_nan=False)
+    for labels in (
+        list(CITY),
+        pd.Categorical(CITY),
+        pl.Series("city", CITY),
+        pd.Series(CITY, dtype="category"),
+    ):
+        other = cg.check(MODEL, X, Y, by=labels, **FAST)
+        assert other.groups[0].words.endswith(" = Rome")
+    cut = pd.cut(pd.Series(X, name="x"), [0, 0.5, 1])
+    assert {one.words for one in cg.check(MODEL, X, Y, by=cut, **FAST).groups} == {
+        "x = (0.0, 0.5]",
+        "x = (0.5, 1.0]",
+    }
+
+
+def test_slices_of_all_spellings():
+    """A query, a mask, a dictionary, a slice of another report, a predicted column."""
+    first = cg.check(MODEL, FRAME, Y, **FAST).slices[0]
+    mask = CITY == "Rome"
+    specs = ["city == 'Rome'", mask, list(mask), pd.Series(mask), {"city": "Rome"}, first]
+    found = cg.check(MODEL, FRAME, Y, slices=specs, **FAST)
+    assert len(found.groups) == 6
+    assert first.words == "city = Rome"
+    assert {one.n for one in found.groups} == {150}
+    assert len({one.pvalue for one in found.groups}) == 1
+    assert {one.words for one in found.groups} == {
+        "city == 'Rome'",
+        "the 150 rows of a mask",
+        "city = Rome",
+    }
+    alone = cg.check(MODEL, FRAME, Y, slices=[mask], **FAST).groups[0]
+    assert found.groups[0].pvalue == pytest.approx(6 * alone.pvalue)  # Holm's correction
+    both = cg.check(
+        MODEL, FRAME, Y, by="city", slices=[{"x": (0.2, 0.4)}, {"city": ["Oslo", "Bern"]}], **FAST
+    )
+    assert len(both.groups) == 6
+    assert {"0.2 ≤ x ≤ 0.4", "city = Oslo or Bern"} <= {one.words for one in both.groups}
+    for one in both.groups:
+        np.testing.assert_array_equal(both.frame().query(one.query).index, one.rows)
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((200, 2))
+    law = (x.sum(axis=1), np.ones(200))
+    of = cg.check(
+        law, x, x.sum(axis=1) + rng.standard_normal(200), slices=[{"predicted": (1, None)}], **FAST
+    )
+    np.testing.assert_array_equal(of.groups[0].rows, np.flatnonzero(x.sum(axis=1) >= 1))
+
+
+def test_by_a_column_of_numbers_and_what_cannot_be_groups():
+    frame = pd.DataFrame({"x": X, "year": RNG.permutation(np.repeat([2002, 2010, 2001], 110))})
+    found = cg.check(MODEL, frame, pd.Series(Y, name="rent"), by="year", **FAST)
+    assert sorted(one.words for one in found.groups) == ["year = 2001", "year = 2002", "year = 2010"]
+    assert found.groups[0].conditions[0].column == "year"
+    with pytest.raises(InputError, match="too many for a group each"):
+        cg.check(MODEL, FRAME, Y, by="x", **FAST)
+    with pytest.raises(InputError, match="different in each"):
+        cg.check(MODEL, X, Y, by=X, **FAST)
+    with pytest.raises(NonFiniteError, match="by has missing values"):
+        cg.check(MODEL, X, Y, by=np.where(X > 0.5, np.nan, 1.0), **FAST)
+
+
+def test_streams_and_dask_have_the_same_groups(tmp_path):
+    rng = np.random.default_rng(2)
+    n = 5000
+    x, city = rng.uniform(0, 1, n), rng.choice(["Oslo", "Rome", "Lima"], n)
+    y = x + 0.3 * (city == "Rome") + rng.standard_normal(n)
+    pd.DataFrame({"x": x, "y": y, "mu": x, "sd": 1.0}).to_parquet(tmp_path / "t.parquet")
+    source = cg.scan(tmp_path / "t.parquet", x="x", y="y")
+    streamed = cg.check(cg.columns(mean="mu", std="sd"), source, by=city, rng=0, n_boot=39)
+    lazy = [da.from_array(part, chunks=1500) for part in (x, np.ones(n), x, y)]
+    dask = cg.check((lazy[0], lazy[1]), lazy[2], lazy[3], by=city, rng=0, n_boot=39)
+    whole = cg.check((x, np.ones(n)), x, y, by=city, rng=0, n_boot=39)
+    for other in (streamed, dask):
+        assert [one.words for one in other.groups] == [one.words for one in whole.groups]
+        np.testing.assert_allclose(
+            [one.pvalue for one in other.groups], [one.pvalue for one in whole.groups], rtol=1e-6
+        )
+    assert whole.groups[0].words == "group = Rome"
+
+
+# P-values
+
+
+def test_holm_against_its_definition():
+    p = np.array([0.01, 0.04, 0.03, 0.005, 0.5])
+    order, expected, running = np.argsort(p), np.empty(5), 0.0
+    for k, which in enumerate(order):
+        running = max(running, min(1.0, (5 - k) * p[which]))
+        expected[which] = running
+    np.testing.assert_allclose(holm(p), expected)
+    np.testing.assert_allclose(holm(p), [0.04, 0.09, 0.09, 0.025, 0.5])
+    assert holm(np.array([])).shape == (0,)
+    assert holm(np.array([0.7, 0.9])).max() == 1.0
+
+
+def of_pits(u):
+    about = tuple(Signal(kind, "y") for kind in KINDS)
+    return Signals(about, legendre(u), None, None, third=THIRD)
+
+
+def test_third_moments_are_those_of_the_polynomials():
+    u = (np.arange(100_000) + 0.5) / 100_000
+    np.testing.assert_allclose((legendre(u) ** 3).mean(axis=0), THIRD, atol=1e-4)
+    np.testing.assert_allclose((legendre(u) ** 2).mean(axis=0), 1.0, atol=1e-4)
+    z = np.linspace(-6, 6, 100)
+    for n in (1, 3, 20):
+        assert (np.diff(straightened(np.column_stack([z] * 4), THIRD, n), axis=0) > 0).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 20])
+def test_p_values_of_a_few_rows_hold_their_level(n):
+    """5,000 groups, by simulation; exact bounds at a tail of 1e-4."""
+    rng, trials = np.random.default_rng(n), 5000
+    p = np.array([_test(of_pits(rng.random(n)), np.arange(n), None)[0] for _ in range(trials)])
+    for level in (0.2, 0.05, 0.01, 0.001):
+        assert (p <= level).sum() <= binom.isf(1e-4, trials, level)
+    if n == 20:
+        assert (p <= 0.05).sum() >= binom.ppf(1e-4, trials, 0.025)  # and are not idle
+
+
+def test_bennett_bounds_the_exact_tail():
+    """Of what happened less its probability: a binomial law."""
+    for n in (3, 20, 200):
+        for p in (0.001, 0.05, 0.3, 0.5, 0.99):
+            k = np.arange(n + 1)
+            bound = np.exp(_bennett(k - n * p, np.full(n + 1, n * p * (1 - p))))
+            exact = np.where(k >= n * p, binom.sf(k - 1, n, p), binom.cdf(k, n, p))
+            assert (bound >= np.minimum(2 * exact, 1.0) - 1e-12).all()
+    z, n = 4.0, 10_000
+    bound = math.exp(_bennett(np.array([z * math.sqrt(n / 4)]), np.array([n / 4]))[0])
+    assert bound < 15 * 2 * norm.sf(z)
+
+
+@pytest.mark.parametrize("mean", [1e-3, 0.02, 0.5, 4.0])
+def test_rare_counts_hold_their_level(mean):
+    """Signals of counts are larger than 1 where a count is rare, and the bound knows how large."""
+    at = np.arange(poisson.isf(1e-15, mean) + 2)
+    p = poisson.pmf(at, mean)
+    made = legendre(np.cumsum(p) - 0.5 * p)[:, :3]
+    made[:, 2] = at == 0
+    made -= p @ made
+    variance, bound = p @ made**2, np.abs(made).max(axis=0)
+    about = tuple(Signal(kind, "y") for kind in ("shift", "spread", "zeros"))
+    rng, n, trials = np.random.default_rng(0), 5, 20_000
+    counts = rng.poisson(mean, (trials, n))
+    seen, which = np.unique(np.sort(counts, axis=1), axis=0, return_inverse=True)
+    values = [
+        _test(
+            Signals(about, made[rows], np.tile(variance, (n, 1)), None, bound=bound), np.arange(n), None
+        )[0]
+        for rows in seen
+    ]
+    found = np.array(values)[which.reshape(-1)]
+    for level in (0.05, 0.01, 1e-3, 1e-4):
+        assert (found <= level).sum() <= binom.isf(1e-4, trials, level)
+
+
+def test_p_values_of_groups_through_the_front_door():
+    """Counts, classes and scores alone, 400 groups of 5 to 9 rows each: hardly any p-value is small."""
+    rng = np.random.default_rng(3)
+    label = np.repeat(np.arange(400), rng.integers(5, 10, 400))
+    n = len(label)
+    x = rng.standard_normal(n)
+    p = 1 / (1 + np.exp(-x))
+    y = x + rng.standard_normal(n)
+    kinds = {
+        "classes": (cg.probabilities(p), (rng.random(n) < p).astype(int)),
+        "counts": (cg.models.Poisson(mean=np.exp(x - 2)), rng.poisson(np.exp(x - 2))),
+        "normal": ((x, np.ones(n)), y),
+        "scores": (cg.from_scores((x - y)[:, None]), y),
+    }
+    for name, (model, own) in kinds.items():
+        found = cg.check(model, x, own, by=label, rng=0, n_boot=19)
+        assert min(one.pvalue for one in found.groups) > 0.01, name
+        assert len({one.words for one in found.groups}) == 400
+
+
+def test_groups_of_rows_with_one_class():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((400, 2))
+    p = rng.dirichlet(np.ones(3), 400)
+    letters = np.array(["a", "b", "c"])
+    y = letters[(rng.random((400, 1)) >= np.cumsum(p, axis=1)).sum(axis=1).clip(0, 2)]
+    by = np.where(y == "a", "only a", "others")
+    found = cg.check(cg.probabilities(p, letters), x, y, by=by, **FAST)
+    assert all(one.pvalue < 1e-6 for one in found.groups)
+    only = next(one for one in found.groups if "only a" in one.words)
+    own = next(f for f in only.findings if f.label == "a")
+    assert (own.estimate, own.interval[1]) == (1.0, 1.0)
+    assert only.direction == "class a too rarely"

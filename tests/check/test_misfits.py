@@ -1,0 +1,78 @@
+"""Misfits of a discrete y, by which size and power are told: against their families, and slow sums."""
+
+import numpy as np
+import pytest
+from scipy.stats import nbinom, poisson
+
+import condgof as cg
+from condgof.check._misfits import Side, first_to_next, mean_residuals, shifted_law, wider_law
+
+LEVELS = np.array([0.1, 0.25, 0.5, 0.75, 0.9])
+
+
+def test_tilted_laws_of_counts_are_those_of_their_family():
+    """A shifted Poisson law is a Poisson law, and a wider one about a negative binomial one."""
+    at, mean = np.arange(80.0), np.array([1.0, 3.0, 12.0])
+    p = poisson.pmf(at, mean[:, None])
+    np.testing.assert_allclose(
+        shifted_law(p, at, 0.3), poisson.pmf(at, (mean + 0.3 * np.sqrt(mean))[:, None]), atol=2e-4
+    )
+    wide = wider_law(p, at, 0.5)
+    np.testing.assert_allclose(wide @ at, mean, rtol=2e-3)
+    np.testing.assert_allclose(wide @ at**2 - (wide @ at) ** 2, 1.5 * mean, rtol=2e-2)
+    np.testing.assert_allclose(wide, nbinom.pmf(at, (mean / 0.5)[:, None], 1 / 1.5), atol=2e-2)
+
+
+def test_what_probabilities_do_to_residuals_are_sums_over_cells():
+    x, rng = np.linspace(0, 1, 6), np.random.default_rng(0)
+    ratios = (
+        cg.from_ratio(lambda y, x: (1 + x) / (y + 1))(x).residuals(np.arange(6) % 3, "full").outcomes
+    )
+    p = rng.dirichlet(np.ones(4), 6)
+    classes = cg.probabilities(p).residuals(np.zeros(6, dtype=int), "full").outcomes
+    plain = cg.probabilities(p).residuals(np.zeros(6, dtype=int), "plain").outcomes
+    for law in (ratios, classes, plain):
+        q = law.probabilities
+        for moved in (0.1 * first_to_next(q), rng.dirichlet(np.ones(q.shape[1]), 6) - q):
+            slow = sum(moved[:, [i]] * np.asarray(law.of(np.full(6, i))) for i in range(q.shape[1]))
+            np.testing.assert_allclose(mean_residuals(law, moved), slow, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("law", "inside", "room", "words"),
+    [
+        (cg.from_intervals(np.zeros(3), np.ones(3), 0.9), 1, 0.9, "a 90% interval that covers 0.1 less"),
+        (
+            cg.from_intervals(np.zeros((3, 2)), np.ones((3, 2)), [0.2, 0.4]),
+            2,
+            0.6,
+            "a 40% interval that covers 0.1 more",
+        ),
+        (
+            cg.from_quantiles(np.zeros((3, 1)), [0.9]),
+            1,
+            0.9,
+            "a 0.9 quantile that is exceeded by 0.1 more",
+        ),
+        (
+            cg.from_quantiles(np.zeros((3, 5)), LEVELS),
+            3,
+            0.5,
+            "a 0.5 quantile that is exceeded by 0.1 fewer",
+        ),
+    ],
+)
+def test_a_probability_on_the_wrong_side(law, inside, room, words):
+    """The first `inside` cells are in the interval, or below the quantile; each side keeps its form."""
+    side = Side.of(law)
+    assert side.room == pytest.approx(room)
+    assert side.move.sum() == pytest.approx(0.0)
+    assert side.found.format("0.1").startswith(words)
+    assert "{}" in side.like
+    moved = law.shares + 0.1 * side.move
+    assert (moved >= 0).all()
+    for part in (slice(None, inside), slice(inside, None)):
+        assert abs(moved[part].sum() - law.shares[part].sum()) == pytest.approx(0.1)
+        np.testing.assert_allclose(
+            moved[part] / moved[part].sum(), law.shares[part] / law.shares[part].sum()
+        )

@@ -1,0 +1,172 @@
+"""The search for slices against the obvious loop over all of them."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import condgof as cg
+from condgof.check._axes import axes_of
+from condgof.check._scan import (
+    BINS,
+    BINS_PAIR,
+    OUTSIDE,
+    Scan,
+    Space,
+    best_of,
+    least_rows,
+)
+from condgof.check._signals import Signal, Signals, legendre
+from condgof.engine import as_engine
+from condgof.null import Dependence, pvalue
+from condgof.sample import Sample, Seed
+
+KINDS = ("shift", "spread", "skew", "tails")
+
+
+def table(n, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 70, n),
+            "degree": rng.choice(list("ABC"), n),
+            "member": rng.random(n) < 0.4,
+            "score": rng.normal(size=n),
+        }
+    )
+
+
+def space_of(frame, first=2, total=4):
+    sample = Sample.of(frame, np.arange(len(frame)) * 1.0)
+    axes = axes_of(sample.x_columns, sample.x)
+    return Space.of(axes, Seed.of(0), first, total, len(frame))
+
+
+def signals_of(z):
+    from scipy.special import ndtr
+
+    def redraw(rows):
+        return lambda rng, m: legendre(rng.random((len(rows), m), dtype=np.float32))
+
+    about = tuple(Signal(kind, "y") for kind in KINDS)
+    return Signals(about, legendre(ndtr(z)), None, redraw)
+
+
+def slow_slices(axes, n):
+    """All slices as masks, with penalties and the number of signals they see: the obvious way."""
+    out = [(np.ones(n, dtype=bool), 0.0, 4)]
+
+    def ranges(axis, bins):
+        cut = axis.cut(bins)
+        return [(cut.codes >= i) & (cut.codes <= j) for i, j in cut.ranges]
+
+    sets = [(mask, 0.0, 4) for axis in axes for mask in ranges(axis, BINS)]
+    for a, b in itertools.combinations(axes, 2):
+        both = itertools.product(ranges(a, BINS_PAIR), ranges(b, BINS_PAIR))
+        sets += [(u & v, 0.0, 2) for u, v in both]
+    for mask, extra, seen in sets:
+        size = int(mask.sum())
+        if size >= least_rows(n) and n - size >= max(10, OUTSIDE * n):
+            out.append((mask, extra + np.sqrt(2 * np.log(n / size)), seen))
+    return out
+
+
+@pytest.mark.parametrize("n", [120, 400])
+def test_best_slice_is_that_of_the_loop_over_all(n):
+    frame = table(n)
+    z = np.random.default_rng(1).normal(size=n) + 0.8 * (frame.degree == "B").to_numpy()
+    space, signals = space_of(frame), signals_of(z)
+    slow = slow_slices(space.axes, n)
+    assert space.count == len(slow)
+    values = [
+        max(abs(signals.values[mask, k].sum()) / np.sqrt(mask.sum()) for k in range(seen)) - penalty
+        for mask, penalty, seen in slow
+    ]
+    variances = tuple(np.repeat(part.rows[:, None], part.signals, axis=1) * 1.0 for part in space.parts)
+    best = best_of(space, signals.values, variances)
+    assert best.value == pytest.approx(max(values), rel=1e-12)
+    np.testing.assert_array_equal(space.inside(best.where), slow[int(np.argmax(values))][0])
+
+
+def test_draws_are_the_same_maximum_of_redrawn_signals():
+    frame, n = table(150), 150
+    space, signals = space_of(frame), signals_of(np.random.default_rng(0).normal(size=n))
+    scan = Scan.of(space, signals, Dependence(), 32, Seed.of(3), as_engine(None))
+    from condgof.check._scan import CHUNK, DRAWN
+    from condgof.sample import Use
+
+    drawn = signals.redraw(np.arange(n))(Seed.of(3).stream(Use.CHECK, DRAWN, 0), CHUNK)
+    slow = slow_slices(space.axes, n)
+    for j in range(CHUNK):
+        want = max(
+            max(abs(drawn[mask, j, k].sum()) / np.sqrt(mask.sum()) for k in range(seen)) - penalty
+            for mask, penalty, seen in slow
+        )
+        assert scan.draws[j] == pytest.approx(want, abs=2e-4)
+
+
+def test_signs_of_groups_are_the_same_maximum():
+    frame, n = table(150), 150
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 30, n)
+    space, signals = space_of(frame), signals_of(rng.normal(size=n))
+    depend = Dependence(codes=groups)
+    scan = Scan.of(space, signals, depend, 16, Seed.of(3), as_engine(None))
+    from condgof.check._scan import CHUNK, UNIT_SIGNS
+    from condgof.sample import Use
+
+    count = int(groups.max()) + 1
+    signs = Seed.of(3).stream(Use.CHECK, UNIT_SIGNS, 0).integers(0, 2, (count, CHUNK)) * 2.0 - 1.0
+    for j in range(CHUNK):
+        values = []
+        for mask, penalty, seen in slow_slices(space.axes, n):
+            for k in range(seen):
+                sums = np.bincount(groups[mask], signals.values[mask, k], count)
+                own = max(np.square(sums).sum(), mask.sum())
+                values.append(abs(sums @ signs[:, j]) / np.sqrt(own) - penalty)
+        assert scan.draws[j] == pytest.approx(max(values), abs=2e-4)
+
+
+def test_the_next_slice_says_something_new():
+    n = 2000
+    frame = table(n)
+    rng = np.random.default_rng(2)
+    z = rng.normal(size=n) * np.where(frame.degree == "B", 1.6, 1.0) + 0.7 * (frame.age < 30)
+    space, signals = space_of(frame), signals_of(z.to_numpy())
+    scan = Scan.of(space, signals, Dependence(), 199, Seed.of(0), as_engine(None))
+    found = [space.conditions(one.where) for one, _ in scan.slices(0.05, 6)]
+    assert [c.words for c in found[0]] in (["degree = B"], ["age ≤ 29"], ["age ≤ 30"])
+    columns = {c.column for conditions in found for c in conditions}
+    assert {"degree", "age"} <= columns
+    assert len(found) <= 3
+
+
+def test_engine_and_order_of_work_do_not_matter():
+    frame, n = table(300), 300
+    space, signals = space_of(frame), signals_of(np.random.default_rng(5).normal(size=n))
+    one = Scan.of(space, signals, Dependence(), 100, Seed.of(1), as_engine(None))
+    two = Scan.of(space, signals, Dependence(), 100, Seed.of(1), as_engine(2))
+    np.testing.assert_array_equal(one.draws, two.draws)
+    assert one.pvalue == pvalue(one.best.value, one.draws)
+
+
+def test_many_columns_are_bounded_work():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(800, 200))
+    y = x[:, 0] + rng.normal(size=800) + 1.5 * (x[:, 7] > 0.8)
+    report = cg.check((x[:, 0], np.ones(800)), x, y, rng=0)
+    assert report.slices[0].conditions[0].column == "x8"
+    assert report.details["searched"]["pairs"] == 120
+
+
+def test_large_n_searches_some_rows_and_speaks_of_all():
+    rng = np.random.default_rng(0)
+    n = 120_000
+    x = rng.integers(0, 50, n)
+    y = rng.normal(size=n) + 0.3 * (x >= 40)
+    report = cg.check((np.zeros(n), np.ones(n)), x, y, rng=0, n_boot=100)
+    first = report.slices[0]
+    assert any("100,000 of the rows" in note for note in report.notes)
+    np.testing.assert_array_equal(first.rows, report.frame().query(first.query).index)
+    assert first.findings[0].estimate == pytest.approx(y[first.rows].mean(), rel=1e-12)

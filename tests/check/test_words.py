@@ -1,0 +1,248 @@
+"""The message, and numbers in words."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import condgof as cg
+from condgof.check._numbers import short, sized
+from condgof.check._record import Condition, Finding, Power, Slice
+from condgof.check._words import SUBJECTS, message
+from condgof.result import pvalue_words
+
+POWER = Power(0.2, 1.2, 0.8, 0.05, "A shift of 0.2 would have been found with probability 0.8.")
+
+
+def finding(kind, estimate=0.7, low=0.6, high=0.8, expected=0.5, label=""):
+    return Finding(kind, "y", estimate, (low, high), expected, f"{kind} is {estimate}", label)
+
+
+def part(words, *findings, pvalue=0.01):
+    from condgof.check._findings import direction, severity
+
+    lead = findings[0]
+    condition = (Condition("x", words, "x > 1"),)
+    rows = np.arange(10)
+    of = (condition, words, "x > 1", rows, 0.1, pvalue, 0.001, findings)
+    return Slice(*of, severity(lead), direction(lead))
+
+
+SHIFT = finding("shift", 0.5, 0.2, 0.8, 0.0)
+SPREAD = finding("spread", 1.5, 1.2, 1.8, 1.0)
+WIDE = finding("spread", 0.6, 0.5, 0.8, 1.0)
+EVERY = tuple(finding(kind, label="90%" if kind in ("coverage", "tails") else "") for kind in SUBJECTS)
+
+
+def sentences(text):
+    return re.split(r"(?<=[.])\s+(?=[A-Z])", text)
+
+
+# The message by itself
+
+
+def test_nothing_is_wrong():
+    words = message(False, EVERY, (), None, POWER)
+    assert words == f"Nothing speaks against the model. {POWER.words}"
+
+
+def test_slices_of_one_kind_are_one_sentence():
+    told = [part("a > 1", SPREAD), part("b = 2", WIDE), part("c = 3", SHIFT)]
+    words = message(True, EVERY, told, None, POWER)
+    assert words == (
+        "The spread is wrong: too narrow where a > 1 (the data spread 1.50 times as much), too wide "
+        "where b = 2 (the data spread 0.60 times as much). The centre is wrong: too low where c = 3 "
+        "(by 0.50 standard deviations)."
+    )
+
+
+@pytest.mark.parametrize("kind", SUBJECTS)
+@pytest.mark.parametrize("everywhere", [None, SHIFT, SPREAD])
+def test_at_most_two_sentences_without_p_values(kind, everywhere):
+    lead = next(f for f in EVERY if f.kind == kind)
+    for told in (
+        (),
+        (part("a > 1", lead),),
+        (part("a > 1", lead), part("b = 2", SHIFT), part("c", WIDE)),
+    ):
+        for overall in (EVERY, (), (finding(kind, 0.55),)):
+            words = message(True, overall, told, everywhere, POWER)
+            assert 1 <= len(sentences(words)) <= 2
+            assert not re.search(r"\bp [=≤<]", words)
+            assert words.endswith(".")
+            assert ".." not in words
+            if told:
+                assert "a > 1" in words or (everywhere is not None and everywhere.kind != kind)
+
+
+def test_all_rows_and_above_all():
+    above = message(True, (), [part("a > 1", SPREAD)], finding("spread", 1.3, 1.2, 1.4, 1.0), POWER)
+    assert above.startswith(
+        "The spread is wrong in all rows: too narrow (the data spread 1.30 times as much)"
+    )
+    assert "; above all too narrow where a > 1 (" in above
+    other = message(True, (), [part("a > 1", WIDE)], finding("spread", 1.3, 1.2, 1.4, 1.0), POWER)
+    assert "; and too wide where a > 1 (" in other
+    assert "above all" not in other
+
+
+def test_what_is_said_of_all_rows_is_the_number_that_is_listed():
+    mean = finding("shift", 0.4, 0.3, 0.5, 0.0)
+    median = Finding("shift", "y", 0.35, (0.2, 0.5), 0.0, "", "median")
+    words = message(True, (median,), (), mean, POWER)
+    assert words == "The centre is wrong in all rows: too low (the median by 0.35 standard deviations)."
+    other = Finding("shift", "y", 0.05, (-0.1, 0.2), 0.0, "", "median")
+    assert "(by 0.40 standard deviations)" in message(True, (other,), (), mean, POWER)
+    middle = Finding("spread", "y", 1.8, (1.7, 1.9), 1.0, "", "middle half")
+    words = message(True, (middle,), (), SPREAD, POWER)
+    assert "(the middle half 1.80 times as wide)" in words
+
+
+def test_of_several_columns_of_y_the_column_is_told():
+    overall = [Finding("shift", name, 0.0, (-1.0, 1.0), 0.0, "", "median") for name in ("rent", "food")]
+    food = Finding("shift", "food", 0.9, (0.5, 1.3), 0.0, "")
+    words = message(True, overall, [part("x > 2", food)], None, POWER)
+    assert words == "The centre is wrong: too low for food where x > 2 (by 0.90 standard deviations)."
+    both = Finding("correlation", "rent and food", 0.7, (0.6, 0.8), 0.0, "")
+    assert "too little correlation for rent and food (of the residuals 0.70, says 0.00)" in message(
+        True, overall, (), both, POWER
+    )
+
+
+def test_large_counts_are_no_interval():
+    large = Finding("tails", "y", 0.08, (0.07, 0.09), 0.01, "", "largest")
+    words = message(True, (large,), (), None, POWER)
+    assert "tails too light (0.08 are counts of a probability below 0.01)" in words
+
+
+def test_rejected_and_no_slice_still_has_a_how():
+    strong = message(True, (finding("spread", 1.5, 1.4, 1.6, 1.0),), (), None, POWER)
+    assert strong.startswith("The spread is wrong in all rows: too narrow (")
+    weak = message(
+        True,
+        (finding("shift", 0.1, -0.1, 0.3, 0.0), finding("skew", 0.01, -0.1, 0.1, 0.0)),
+        (),
+        None,
+        POWER,
+    )
+    assert "shift is 0.1" in weak
+    wild = Finding(
+        "wild", "y", 1.0, (1.0, 1.0), 0.0, "1 row lies further out than any should: row 7 (z = 9)"
+    )
+    assert "row 7 (z = 9)" in message(
+        True, (finding("shift", 0.1, -0.1, 0.3, 0.0), wild), (), None, POWER
+    )
+    assert message(True, (), (), None, POWER).startswith("The model is wrong")
+
+
+# The message of checks
+
+
+def claims(words):
+    """The parts "… where … (number)" of a message."""
+    return re.findall(r"where (.+?) \((.+?)\)(?=[,.;])", words)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_message_is_true_of_its_rows(seed):
+    rng = np.random.default_rng(seed)
+    n = 800
+    frame = pd.DataFrame({"age": rng.integers(18, 70, n), "town": rng.choice(["Oslo", "Rome"], n)})
+    mask = [frame["age"] < 30, frame["town"] == "Rome", (frame["age"] > 40) & (frame["town"] == "Oslo")][
+        seed % 3
+    ]
+    y = rng.standard_normal(n) * np.where(mask & (seed > 2), 1.8, 1.0) + 0.9 * (mask & (seed <= 2))
+    found = cg.check((np.zeros(n), np.ones(n)), frame, pd.Series(y, name="y"), rng=seed, n_boot=99)
+    assert found.slices
+    assert len(sentences(found.words)) <= 2
+    by_words = {one.words: one for one in found.slices}
+    told = claims(found.words)
+    assert told
+    for where, inside in told:
+        z = y[by_words[where].rows]
+        value = float(re.search(r"-?\d+\.\d+", inside)[0])
+        plain = {
+            "standard deviations": abs(z.mean()),
+            "times as much": z.std(ddof=1),
+            "50% interval holds": (np.abs(z) <= 0.6744897501960817).mean(),
+            "90% interval holds": (np.abs(z) <= 1.6448536269514722).mean(),
+            "lie outside the 99%": (np.abs(z) > 2.5758293035489004).mean(),
+        }
+        (want,) = (number for key, number in plain.items() if key in inside)
+        assert value == pytest.approx(want, abs=0.0051)
+
+
+def test_messages_of_real_tables():
+    """Fair's affairs, the doctor's visits of the RAND experiment, and digits: numbers by pandas."""
+    sm = pytest.importorskip("statsmodels.api")
+    data = sm.datasets.fair.load_pandas().data.sample(800, random_state=0).reset_index(drop=True)
+    y, x = data.pop("affairs"), data
+    found = cg.check(
+        (np.full(800, y.mean()), np.full(800, y.std())), x, y, by="religious", rng=0, n_boot=99
+    )
+    z = (y - y.mean()) / y.std()
+    frame = found.frame()
+    np.testing.assert_allclose(frame["z"], z)
+    for one in (*found.slices, *found.groups):
+        rows = frame.query(one.query)
+        assert len(rows) == one.n
+        for f in one.findings:
+            want = {
+                "shift": rows["z"].mean(),
+                "spread": rows["z"].std(),
+                "coverage": (
+                    rows["z"].abs() <= {"50%": 0.6744897502, "90%": 1.6448536270}.get(f.label, 0)
+                ).mean(),
+                "skew": (rows["z"] > 1.6448536270).mean() - (rows["z"] < -1.6448536270).mean(),
+                "tails": (rows["z"].abs() > 2.5758293035).mean(),
+            }[f.kind]
+            assert f.estimate == pytest.approx(want, abs=1e-9)
+    visits = sm.datasets.randhie.load_pandas().data.sample(800, random_state=0).reset_index(drop=True)
+    counts = visits.pop("mdvis")
+    found = cg.check(cg.models.Poisson(mean=counts.mean()), visits, counts, rng=0, n_boot=99)
+    assert found.overall[2].estimate == pytest.approx((counts == 0).mean())
+    for one in found.slices:
+        rows = found.frame().query(one.query)
+        zeros = next(f for f in one.findings if f.kind == "zeros")
+        assert zeros.estimate == pytest.approx((rows["mdvis"] == 0).mean())
+        assert zeros.expected == pytest.approx(np.exp(-counts.mean()))
+    digits = pytest.importorskip("sklearn.datasets").load_digits(as_frame=True).frame
+    digits = digits.sample(400, random_state=0).reset_index(drop=True)
+    target, pixels = digits["target"], digits[[f"pixel_{i}_{j}" for i in (2, 4, 6) for j in (2, 3, 4)]]
+    found = cg.check(cg.probabilities(np.full((400, 10), 0.1)), pixels, target, rng=0, n_boot=39)
+    for one in found.slices:
+        rows = found.frame().query(one.query)
+        for f in one.findings:
+            share = (rows["target"] == (f.label or rows["predicted"])).mean()
+            assert share == pytest.approx(f.estimate)
+            assert f.expected == pytest.approx(0.1)
+    assert [f.label for f in found.overall[1:]] == [str(k) for k in range(10)]
+
+
+# Numbers
+
+
+@given(st.floats(0.001, 0.5), st.floats(0.0, 0.4))
+def test_an_estimate_and_its_interval_have_the_same_digits(estimate, half):
+    text, ends = sized(estimate, max(estimate - half, 0.0), estimate + half)
+    assert abs(float(text) - estimate) <= 0.006
+    assert len(text.split(".")[1]) == len(ends.split(" to ")[1].split(".")[1])
+    assert abs(float(short(estimate)) - estimate) <= 0.06 * estimate
+
+
+@pytest.mark.parametrize(
+    ("pvalue", "floor", "words"),
+    [
+        (1 / 1001, 1 / 1001, "p ≤ 0.001"),
+        (2 / 1001, 1 / 1001, "p = 0.002"),
+        (1 / 301, 1 / 301, "p ≤ 0.004"),
+        (1.0, 1.0, "p ≤ 1"),
+        (0.41, 0.0, "p = 0.41"),
+        (4e-300, 4e-300, "p ≤ 4e−300"),
+    ],
+)
+def test_a_p_value_that_is_the_smallest_there_is_is_a_bound(pvalue, floor, words):
+    assert pvalue_words(pvalue, floor) == words

@@ -1,0 +1,125 @@
+"""How far a computation is: shown on a terminal from two seconds on, and nowhere else."""
+
+import io
+import re
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from condgof.check import check
+from condgof.engine import _progress, stages, with_progress
+
+
+class Terminal(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def on_screen(monkeypatch):
+    """Have standard error be a terminal that is written to all the time."""
+    monkeypatch.setattr(_progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(_progress, "EVERY", 0.001)
+    monkeypatch.setenv("COLUMNS", "90")
+
+    def begin():  # pytest sets its own after fixtures are made
+        monkeypatch.setattr(sys, "stderr", Terminal())
+        return sys.stderr
+
+    return begin
+
+
+def seen(screen, what):
+    """Wait until a text is on the screen."""
+    for _ in range(2000):
+        if what in screen.getvalue():
+            return True
+        threading.Event().wait(0.001)
+    return False
+
+
+def test_stages_are_shown_and_wiped(on_screen):
+    screen = on_screen()
+    with stages("reading", "slices", "verdict") as begin:
+        begin("reading")
+        assert seen(screen, "░░░░░░░░░░░░  [reading] · slices · verdict  0 s")
+        with stages("slices", "verdict") as inner:  # a function within, which has stages of its own
+            inner("slices")
+            assert seen(screen, "████░░░░░░░░  reading · [slices] · verdict")
+            for i in with_progress(range(4), 4, "rows"):
+                assert seen(screen, f"[slices {25 * i}%]")
+        begin("verdict")
+        assert seen(screen, "████████░░░░  reading · slices · [verdict]")
+    assert re.search(r"\r {89}\r$", screen.getvalue())
+    assert max(map(len, screen.getvalue().split("\r"))) == 89
+
+
+def test_little_room_and_few_letters(on_screen, monkeypatch):
+    screen = on_screen()
+    monkeypatch.setenv("COLUMNS", "30")
+    with stages("reading", "slices", "verdict") as begin:
+        begin("slices")
+        assert seen(screen, "slices (2 of 3)  0 s")
+    screen.encoding = "ascii"
+    monkeypatch.setenv("COLUMNS", "90")
+    with stages("reading", "slices") as begin:
+        begin("slices")
+        assert seen(screen, "######------  reading | [slices]")
+
+
+def test_silence(on_screen, monkeypatch):
+    screen = on_screen()
+
+    def run():
+        with stages("reading", show=main) as begin:
+            begin("reading")
+            assert list(with_progress(range(3), 3, "rows")) == [0, 1, 2]
+            threading.Event().wait(0.02)
+
+    main = False
+    run()
+    main = True
+    other = threading.Thread(target=run)
+    other.start()
+    other.join()
+    monkeypatch.setattr(screen, "isatty", lambda: False)
+    run()
+    assert screen.getvalue() == ""
+
+
+def test_it_is_over_when_the_work_fails(on_screen):
+    screen = on_screen()
+
+    def fail():
+        with stages("reading") as begin:
+            begin("reading")
+            assert seen(screen, "[reading]")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    size = len(screen.getvalue())
+    threading.Event().wait(0.02)
+    assert len(screen.getvalue()) == size
+    assert _progress._LINE.get() is None
+
+
+def test_short_work_shows_nothing(on_screen, monkeypatch):
+    screen = on_screen()
+    monkeypatch.setattr(_progress, "PATIENCE", 60.0)
+    with stages("reading") as begin:
+        begin("reading")
+    assert screen.getvalue() == ""
+
+
+def test_a_check_is_the_same_with_and_without(on_screen, monkeypatch):
+    screen = on_screen()
+    x, noise = np.random.default_rng(0).standard_normal((2, 80))
+    shown = check((x, np.ones(80)), x, x + noise, rng=0)
+    assert "reading · slices · [verdict] · size · power · numbers" in screen.getvalue()
+    monkeypatch.setattr(screen, "isatty", lambda: False)
+    assert check((x, np.ones(80)), x, x + noise, rng=0).to_dict()["result"] == shown.to_dict()["result"]
