@@ -5,24 +5,30 @@ DEMO := .venv/demo
 BENCH := .venv/bench
 BENCH01 := .venv/bench01
 SOURCES := $(shell find src -type f ! -name '*.pyc') pyproject.toml README.md LICENSE
-OUT ?= demo-output
+OUT ?= $(if $(filter taxi,$(MAKECMDGOALS)),paper-taxi,demo-output)
+DATA ?= --help
 ONLY ?=
 
-.PHONY: demo test check calibrate bench docs clean help
+.PHONY: demo test fuzz check calibrate bench docs taxi clean help
 
 help:
 	@echo "make demo        a model of the bundled data is rejected, and mended: text, reports, a figure"
 	@echo "make test        all tests, under five minutes on two cores"
+	@echo "make fuzz        odd data, options and models for some minutes: a right answer or one CondgofError"
 	@echo "make check       ruff, mypy, import-linter"
 	@echo "make calibrate   level and power over thousands of trials, resumable; ONLY=name picks cells"
 	@echo "make bench       speed and memory, against the textbook method and version 0.1"
 	@echo "make docs        write docs/cli.md from the commands themselves"
+	@echo "make taxi        the paper's taxi experiment; DATA=\"--train FILES --test FILE\" (docs/paper/taxi)"
 
 demo: $(DEMO)/.installed
 	$(DEMO)/bin/condgof demo --out $(OUT)
 
 test: $(TEST)/.installed
 	$(TEST)/bin/python -m pytest -n 2 --durations=10
+
+fuzz: $(TEST)/.installed
+	CONDGOF_FUZZ=2000 $(TEST)/bin/python -m pytest -n 2 tests/test_fuzz.py
 
 check: $(TEST)/.installed
 	$(TEST)/bin/ruff check .
@@ -38,6 +44,9 @@ bench: $(BENCH)/.installed $(BENCH01)/.installed
 
 docs: $(TEST)/.installed
 	$(TEST)/bin/python -m condgof.cli._help docs/cli.md
+
+taxi: $(TEST)/.installed
+	$(TEST)/bin/python docs/paper/taxi/taxi.py $(DATA) --out $(OUT)
 
 clean:
 	rm -rf .venv dist build demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -391,6 +391,34 @@ DEPENDENT = {
 }
 
 
+#: Rows, batches in which they come, and columns of x.
+MONITOR = {
+    "monitor-2": (1_000_000, 1_000, 2),
+    "monitor-10": (1_000_000, 1_000, 10),
+    "monitor-row-by-row": (10_000, 1, 2),
+}
+
+
+def task_monitor(n, batch, columns):
+    """A true normal model, watched."""
+    import numpy as np
+
+    import condgof as cg
+
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(n, columns))
+    y = x[:, 0] + rng.normal(size=n)
+    model = cg.models.Normal(mean=lambda x: x[:, 0], std=1.0)
+
+    def run():
+        m = cg.monitor(model, rng=0)
+        for start in range(0, n, batch):
+            m.update(x[start : start + batch], y[start : start + batch])
+        print(f"state: {len(json.dumps(m.state)) / 1e6:.2f} MB", file=sys.stderr)
+
+    return run
+
+
 TASKS = {
     **{name: lambda given=given: task_version(*given) for name, given in VERSIONS.items()},
     "digits": task_digits,
@@ -403,6 +431,7 @@ TASKS = {
         name: lambda task=task, test=test, n=n: task(test, n)
         for name, (task, test, n) in ADAPTIVE.items()
     },
+    **{name: lambda given=given: task_monitor(*given) for name, given in MONITOR.items()},
     "compare-dense": lambda: task_compare_dense(5000),
     **{f"compare-{n}": lambda n=n: task_compare(n) for n in (5000, 100_000, 1_000_000)},
     **{name: lambda given=given: task_discrete(*given) for name, given in DISCRETE.items()},
@@ -433,6 +462,7 @@ PARTS = {"lbfgs": 3, "map": 2000, "map-one-by-one": 100, **dict.fromkeys(COMPOSI
 REPEATS = {
     **{name: 1 if n > 3000 else 3 for name, (_, n) in VERSIONS.items()},
     "digits": 1,
+    **dict.fromkeys(MONITOR, 1),
     "compare-dense": 2,
     "compare-1000000": 1,
     "compare-100000": 2,
@@ -697,9 +727,9 @@ def bench_compare():
         "compare: two models, d_x = d_y = 2",
         {
             "compare-dense": "textbook: two dense float32 matrices, n = 5000",
-            "compare-5000": "condgof.compare, exact, n = 5000",
-            "compare-100000": "condgof.compare, low rank, n = 1e5",
-            "compare-1000000": "condgof.compare, low rank, n = 1e6",
+            "compare-5000": "condgof.compare by Stein, exact, n = 5000",
+            "compare-100000": "condgof.compare by Stein, low rank, n = 1e5",
+            "compare-1000000": "condgof.compare by Stein, low rank, n = 1e6",
         },
         "compare-dense",
     )
@@ -751,6 +781,20 @@ def bench_torch_scores():
         print(f"| {label} | {row['seconds']:.3g} | {row['megabytes']:.0f} | {share:.2f} |", flush=True)
 
 
+def bench_monitor():
+    """A monitor, one core; row by row from 1e4 rows, since each costs the same."""
+    print("\n### monitor: a true model, one core\n")
+    print(CLAIMS)
+    for name, (n, batch, columns) in MONITOR.items():
+        row = measure(name)
+        seconds = row["processor"] * 1e6 / n
+        measured = f"{seconds:.3g} s, {row['megabytes']:.0f} MB added"
+        if batch == 1:
+            claim(f"1e6 rows one by one, 100 times what {n:,} take", measured, seconds)
+        else:
+            claim(f"1e6 rows in batches of {batch:,}, {columns} columns", measured, seconds, most=60)
+
+
 def bench_import():
     def seconds(statement):
         code = f"import time; t = time.perf_counter(); {statement}; print(time.perf_counter() - t)"
@@ -779,6 +823,7 @@ BENCHES = {
     "import": bench_import,
     "adaptive": bench_adaptive,
     "check": bench_check,
+    "monitor": bench_monitor,
     "dependence": bench_dependence,
     "compare": bench_compare,
     "discrete": bench_discrete,

@@ -229,3 +229,34 @@ def difference(p, q):
     a, b = (2 * cube + 3 * cross) / 6, (cube + 3 * cross) / 6
     z = t + a * t**2 + a**2 * t**3 / 3 + b
     return value, np.sqrt(variance), z, (u_statistic(p), u_statistic(q))
+
+
+def kaplan_meier(y, event):
+    """Times in order and the Kaplan-Meier estimate of P(T <= t) there; ties: events first."""
+    order = np.lexsort((1 - event, y))
+    risk = np.arange(len(y), 0, -1)
+    return y[order], 1.0 - np.cumprod(1.0 - event[order] / risk)
+
+
+def kolmogorov_censored(cdf, sample, y, event, rng, draws=200):
+    """CondKolmY of gofreg under random censoring, for a model without free parameters: its p-value.
+
+    The statistic is sqrt(n)*sup_t |F_KM(t) - mean_i F(t|x_i)| over the observed times; the null is a
+    parametric bootstrap with times of the model and censoring times of the Kaplan-Meier estimate.
+    """
+    n = len(y)
+
+    def statistic(y, event):
+        at, share = kaplan_meier(y, event)
+        says = cdf(at).mean(axis=0)
+        before = np.append(0.0, share[:-1])
+        return np.sqrt(n) * max(np.abs(share - says).max(), np.abs(before - says).max())
+
+    at, lost = kaplan_meier(y, 1 - event)
+    seen, drawn = statistic(y, event), []
+    for _ in range(draws):
+        times = sample(rng)
+        place = np.searchsorted(lost, rng.random(n), side="left")
+        until = np.append(at, np.inf)[place]
+        drawn.append(statistic(np.minimum(times, until), (times <= until).astype(int)))
+    return (1 + sum(one >= seen for one in drawn)) / (draws + 1)

@@ -35,7 +35,18 @@ def blocks(page):
     return re.findall(r"^```(\w+)\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/choosing.md"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        "README.md",
+        "docs/censoring.md",
+        "docs/choosing.md",
+        "docs/comparing.md",
+        "docs/fitting.md",
+        "docs/monitoring.md",
+        "docs/repairing.md",
+    ],
+)
 def test_code_blocks_run_and_print_what_the_page_shows(page, tmp_path, monkeypatch):
     """Blocks share a namespace, as a reader would type them; a text block is the output before it."""
     monkeypatch.chdir(tmp_path)

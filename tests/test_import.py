@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 OPTIONAL = [
     "torch",
@@ -54,3 +55,29 @@ def test_an_unknown_name_is_an_attribute_error():
 
     with pytest.raises(AttributeError, match="no attribute 'kscd'"):
         condgof.kscd  # noqa: B018
+
+
+def test_the_names_of_the_package_are_its_public_ones():
+    """Lazily loaded ones included, and no helper of the file."""
+    import condgof
+
+    assert dir(condgof) == sorted([*condgof.__all__, "__version__"])
+    for name in dir(condgof):
+        getattr(condgof, name)
+
+
+def test_a_report_imports_no_experiment():
+    code = (
+        "import sys, numpy as np, condgof as cg; x = np.arange(60.0); "
+        "report = cg.check((x, np.ones(60)), x, x, rng=0); report.to_html(); report._repr_html_(); "
+        "print(any(name.startswith('condgof.study') for name in sys.modules))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "False\n"
+
+
+def test_the_package_says_that_it_is_typed():
+    """And `make check` type-checks a user's program, tests/typed_program.py."""
+    import condgof
+
+    assert (Path(condgof.__file__).parent / "py.typed").is_file()

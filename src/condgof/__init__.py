@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from condgof import errors
 from condgof import laws as models
-from condgof.check import Check, DifferenceMap, Slice, check, compare_map
+from condgof.check import (
+    Check,
+    Comparison,
+    Ranking,
+    Repair,
+    Slice,
+    check,
+    compare,
+    composite,
+    rank,
+)
+from condgof.check._monitor import Monitor, monitor
 from condgof.kernels import IMQ, Categorical, Gaussian, Kernel, Laplace, Matern52, Ordinal, Radial
 from condgof.laws import (
     Law,
@@ -32,19 +43,14 @@ from condgof.laws import (
     probabilities,
 )
 from condgof.methods import (
-    Comparison,
-    Ranking,
     adaptive,
     calibration,
-    compare,
-    composite,
     fscd,
     fssd,
     kcsd,
     ksd,
     mmd,
     power_criterion,
-    rank,
     witness,
     zheng,
 )
@@ -63,16 +69,17 @@ __all__ = [
     "Categorical",
     "Check",
     "Comparison",
-    "DifferenceMap",
     "Gaussian",
     "GofResult",
     "Kernel",
     "Laplace",
     "Law",
     "Matern52",
+    "Monitor",
     "Ordinal",
     "Radial",
     "Ranking",
+    "Repair",
     "Slice",
     "Source",
     "adaptive",
@@ -81,7 +88,6 @@ __all__ = [
     "check",
     "columns",
     "compare",
-    "compare_map",
     "composite",
     "crossfit",
     "errors",
@@ -105,6 +111,7 @@ __all__ = [
     "ksd",
     "mmd",
     "models",
+    "monitor",
     "normal",
     "plot_power",
     "power_criterion",
@@ -125,3 +132,8 @@ def __getattr__(name: str) -> Any:
     if name == "plot_power":
         return importlib.import_module("condgof.report").plot_power
     raise AttributeError(f"module 'condgof' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Name what is public, the parts that are not loaded yet included."""
+    return sorted([*__all__, "__version__"])

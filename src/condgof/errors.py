@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -95,6 +97,10 @@ class RefitError(CondgofError, RuntimeError):
     """Too many refits of a parametric bootstrap failed to trust the rest."""
 
 
+class ModelError(InputError):
+    """A user's own function, or a law of one's own, failed; its error is the cause of this one."""
+
+
 class MissingPackageError(CondgofError, ImportError):
     """An optional package is not installed."""
 
@@ -143,6 +149,40 @@ def require(module: str, extra: str, purpose: str) -> Any:
         raise MissingPackageError(
             f"{purpose} needs {module.split('.')[0]}, which is not installed (or does not import: "
             f"{error}). Install it with: pip install 'condgof[{extra}]'"
+        ) from error
+
+
+@contextmanager
+def users_code(what: str) -> Iterator[None]:
+    """Turn whatever a user's own code raises into one `ModelError` that names it.
+
+    Examples
+    --------
+    >>> with users_code("std(x)"):
+    ...     {}["sigma"]
+    Traceback (most recent call last):
+        ...
+    condgof.errors.ModelError: std(x) failed: KeyError: 'sigma'. The line is in its own error.
+    """
+    try:
+        yield
+    except (CondgofError, Warning):  # a warning is an error only where the user asked for that
+        raise
+    except Exception as error:
+        told = " ".join([f"{error}.", *getattr(error, "__notes__", ())])
+        raise ModelError(
+            f"{what} failed: {type(error).__name__}: {told} The line is in its own error."
+        ) from error
+
+
+def check_object(obj: Any, what: str) -> None:
+    """Refuse an object that fails when it is asked what it can do, which is how kinds are told apart."""
+    try:
+        hasattr(obj, "shape")
+    except Exception as error:
+        raise InputTypeError(
+            f"{what} is an object of type {type(obj).__name__} that cannot be asked what it is: its "
+            f"__getattr__ raised {type(error).__name__}: {error}."
         ) from error
 
 

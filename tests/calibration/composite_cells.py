@@ -9,8 +9,10 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+import pandas as pd
 
 import condgof as cg
+from checks import CheckClaim, at_most
 from condgof.study import PROBLEMS, Problem, Study
 from report import bounds
 from studies import Claim
@@ -144,4 +146,82 @@ COMPOSITE = {
         100,
         check_power,
     ),
+}
+
+
+# The whole answer: verdict, and whether any slice is named
+
+
+class Fails:
+    """Least squares that fails on about one sample in a hundred, by what y is."""
+
+    def __call__(self, x, y):
+        found = cg.fits.ols()(x, y)
+        z = (np.asarray(y) - found(x).mean_std()[0][:, 0]) / np.std(y)
+        if np.abs(z).max() * 1e4 % 100 < 1:
+            raise ValueError("no convergence")
+        return found
+
+
+#: Fit, and y drawn from a member of its family: from the linear predictor and a random generator.
+TRUTHS = {
+    "ols": (cg.fits.ols(), lambda eta, rng: eta + 1.5 * rng.standard_normal(len(eta))),
+    "heteroscedastic": (
+        cg.fits.heteroscedastic(),
+        lambda eta, rng: eta + np.exp(0.3 * eta) * rng.standard_normal(len(eta)),
+    ),
+    "gamma": (cg.fits.glm("gamma"), lambda eta, rng: np.exp(0.5 * eta) * rng.gamma(2.0, 0.5, len(eta))),
+    "poisson": (cg.fits.glm("poisson"), lambda eta, rng: rng.poisson(np.exp(0.3 + 0.5 * eta))),
+    "ols that fails": (Fails(), lambda eta, rng: eta + 1.5 * rng.standard_normal(len(eta))),
+}
+
+
+def whole_trial(name, n, trial):
+    rng = np.random.default_rng([trial, n, *name.encode()])
+    fit, draw = TRUTHS[name]
+    while True:  # the claims are about samples on which the fit works
+        x = pd.DataFrame({"dose": rng.standard_normal(n), "arm": rng.choice(["new", "old"], n)})
+        y = draw(1.0 + x["dose"].to_numpy() - 0.5 * (x["arm"] == "old").to_numpy(), rng)
+        try:
+            fit(x, y)
+            break
+        except ValueError:
+            continue
+    found = cg.composite(fit, x, y, n_boot=N_BOOT, rng=trial, engine=1, progress=False)
+    failures = float(found.result.details["failures"])
+    return {"verdict": found.pvalue, "named": float(len(found.slices) > 0), "failures": failures}
+
+
+def show_whole(rows):
+    lines = ["| fit | verdict at 0.05 | at 0.01 | any slice named | refits that failed, a trial |",
+             "|---|---|---|---|---|"]  # fmt: skip
+    failed = []
+    for name, trials in rows.items():
+        total = len(trials)
+        counts = [sum(t["verdict"] <= alpha for t in trials) for alpha in (0.05, 0.01)]
+        named = int(sum(t["named"] for t in trials))
+        mean = np.mean([t["failures"] for t in trials])
+        lines.append(f"| {name} | {counts[0]} | {counts[1]} | {named} | {mean:.2f} |")
+        inside = [
+            bounds(total, a)[0] <= c <= bounds(total, a)[1]
+            for c, a in zip(counts, (0.05, 0.01), strict=True)
+        ]
+        if not all(inside) or not at_most(named, total, 0.05):
+            failed.append(f"composite.whole: {name}")
+    return "\n".join(lines), failed
+
+
+COMPOSITE_CHECKS = {
+    "composite.whole": CheckClaim(
+        "Level of `composite` with the whole answer: verdict and slices of true families",
+        f"1,000 samples, {N_BOOT} refits each, one number and one level in x. The verdict must be "
+        "inside the exact binomial\nbounds, and any slice named in at most 0.05 of the samples. Slices "
+        "are searched from 50 rows on. One fit\nfails on about one sample in a hundred.",
+        {
+            f"{name}, n = {n}": (partial(whole_trial, name, n), 1000)
+            for name in TRUTHS
+            for n in (25, 100, 400)
+        },
+        show_whole,
+    )
 }

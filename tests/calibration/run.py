@@ -19,13 +19,16 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one process a core is parallel enough
 
 sys.path.insert(0, str(Path(__file__).parent))
+from censoring import CENSORED_CHECKS
 from directions import DIRECTION_CHECKS
 from evidence import EVIDENCE_CHECKS
+from monitoring import MONITOR_CHECKS
+from repairs import REPAIR_CHECKS
 from sizes import SIZE_CHECKS
 
 from cells import Cell, all_cells
 from checks import CHECKS
-from composite_cells import COMPOSITE
+from composite_cells import COMPOSITE, COMPOSITE_CHECKS
 from kinds import KIND_CHECKS
 from report import table
 from studies import CLAIMS
@@ -93,6 +96,10 @@ def main() -> int:
         **KIND_CHECKS,
         **EVIDENCE_CHECKS,
         **DIRECTION_CHECKS,
+        **MONITOR_CHECKS,
+        **COMPOSITE_CHECKS,
+        **CENSORED_CHECKS,
+        **REPAIR_CHECKS,
     }
     checks = {name: claim for name, claim in every.items() if options.only in name}
     if not cells and not claims and not checks:

@@ -7,7 +7,7 @@ import pytest
 
 import condgof as cg
 from condgof.check._record import Effect, Interval
-from condgof.check._tolerance import check_allowed, tolerance_of
+from condgof.check._size import check_allowed, tolerance_of
 from condgof.errors import InputError
 
 FAST = {"engine": 1, "n_boot": 99}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from condgof.cli.check._columns import Asked
+from condgof.cli.check._columns import Wanted
 from condgof.cli.check._pick import pairs, pick
 from condgof.errors import InputError
 
@@ -112,7 +112,7 @@ def test_what_is_no_pair(asked):
 
 def resolve(model=False, **asked):
     given = {"x": ["age"], "y": ["y"], "mean": ["mu"], "std": ["sd"], **asked}
-    return Asked(**given).resolve("t.csv", NAMES, model)
+    return Wanted(**given).resolve("t.csv", NAMES, model)
 
 
 def test_roles():

@@ -165,7 +165,7 @@ def test_an_object_that_raises_is_the_users_matter(words, here, capsys):
     Path("x.csv").write_text("x\n" + "".join(f"{i}\n" for i in range(50)))
     assert run(*words, "--n", "20", "--trials", "1") == 2
     error = capsys.readouterr().err
-    assert "of yours failed (odd.py, line 4): RuntimeError: no " in error
+    assert "RuntimeError: no " in error
     assert error.count("\n") == 1
 
 

@@ -30,6 +30,7 @@ CONTINUOUS = {
     "student": M.StudentT(df=4, loc=lambda x: x[:, 0], scale=lambda x: 1 + x[:, 1] ** 2),
     "laplace": M.Laplace(loc=MEAN, scale=SCALE),
     "exponential": M.Exponential(scale=POSITIVE),
+    "weibull": M.Weibull(shape=1.4, scale=POSITIVE),
     "gamma": M.Gamma(shape=2.5, scale=POSITIVE),
     "gamma-2d": M.Gamma(shape=np.exp(0.3 * X) + 1, scale=1.5, loc=-1.0),
     "lognormal": M.LogNormal(mu=LINEAR, sigma=0.6),

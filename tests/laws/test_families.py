@@ -16,6 +16,7 @@ from condgof.laws import (
     NormalMixture,
     StudentT,
     Uniform,
+    Weibull,
 )
 from laws.conformance import check_law
 
@@ -43,6 +44,8 @@ FAMILIES = {
     "laplace-2d": (Laplace, {"loc": X, "scale": 2.0}),
     "exponential": (Exponential, {"scale": SPREAD}),
     "exponential-rate": (Exponential, {"rate": SPREAD, "loc": A}),
+    "weibull": (Weibull, {"shape": 0.5 + SPREAD, "scale": SPREAD, "loc": A}),
+    "weibull-2d": (Weibull, {"shape": PAIR, "rate": 1.0}),
     "gamma-low": (Gamma, {"shape": 0.7, "scale": SPREAD}),
     "gamma": (Gamma, {"shape": 1 + SPREAD, "rate": SPREAD, "loc": B}),
     "gamma-2d": (Gamma, {"shape": PAIR, "scale": 1.0}),
@@ -100,6 +103,8 @@ SCIPY = {
     "laplace": (Laplace(1.0, 2.0), stats.laplace(1.0, 2.0)),
     "exponential": (Exponential(scale=2.0, loc=-1.0), stats.expon(-1.0, 2.0)),
     "exponential-rate": (Exponential(rate=0.5), stats.expon(scale=2.0)),
+    "weibull": (Weibull(shape=1.3, scale=2.0, loc=-1.0), stats.weibull_min(1.3, -1.0, 2.0)),
+    "weibull-low": (Weibull(shape=0.6, rate=0.5), stats.weibull_min(0.6, scale=2.0)),
     "gamma": (Gamma(shape=0.7, rate=0.5), stats.gamma(0.7, scale=2.0)),
     "gamma-high": (Gamma(shape=5.0, scale=0.1, loc=2.0), stats.gamma(5.0, 2.0, 0.1)),
     "lognormal": (LogNormal(0.5, 0.7, 1.0), stats.lognorm(0.7, 1.0, np.exp(0.5))),

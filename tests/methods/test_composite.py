@@ -90,7 +90,7 @@ def seen_inside(fit, x, y, **options):
     values = AllOfAdaptive.values
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(AllOfAdaptive, "values", spy)
-        result = cg.composite(fit, x, y, rng=3, engine=1, **options)
+        result = cg.composite(fit, x, y, statistic="adaptive", rng=3, engine=1, **options)
     return result, found[0][0], np.array([one for _, one in found])
 
 
@@ -153,7 +153,8 @@ def test_the_statistics_are_sums_over_all_pairs(curve):
 def test_how_draws_are_made_is_of_no_matter_to_adaptive(curve, how):
     x, y = curve
     plain, other = (
-        cg.composite(line_fit, x, y, n_boot=N_BOOT, rng=3, engine=1, **options) for options in ({}, how)
+        cg.composite(line_fit, x, y, statistic="adaptive", n_boot=N_BOOT, rng=3, engine=1, **options)
+        for options in ({}, how)
     )
     np.testing.assert_array_equal(plain.null_distribution, other.null_distribution)
 
@@ -172,7 +173,9 @@ def test_adaptive_heeds_its_options(curve, option):
     x, y = curve
     x = np.exp(x)
     plain, other = (
-        cg.composite(cg.fits.ols(), x, y, n_boot=N_BOOT, rng=3, engine=1, **options)
+        cg.composite(
+            cg.fits.ols(), x, y, statistic="adaptive", n_boot=N_BOOT, rng=3, engine=1, **options
+        )
         for options in ({}, option)
     )
     assert not np.allclose(plain.null_distribution, other.null_distribution)
@@ -228,10 +231,10 @@ def test_workers_change_nothing(curve, workers, statistic):
 
 def test_the_seed_of_a_result_gives_it_again(curve):
     x, y = curve
-    one = cg.composite(line_fit, x, y, n_boot=9, engine=1)
-    two = cg.composite(line_fit, x, y, n_boot=9, engine=1, rng=one.seed)
+    one = cg.composite(line_fit, x, y, n_boot=9, engine=1).result
+    two = cg.composite(line_fit, x, y, n_boot=9, engine=1, rng=one.seed).result
     np.testing.assert_array_equal(one.null_distribution, two.null_distribution)
-    three = cg.composite(line_fit, x, y, n_boot=9, engine=1, rng=one.seed + 1)
+    three = cg.composite(line_fit, x, y, n_boot=9, engine=1, rng=one.seed + 1).result
     assert not np.array_equal(one.null_distribution, three.null_distribution)
 
 
@@ -407,7 +410,7 @@ def test_x_stays_a_frame_and_levels_get_their_kernel(curve):
         seen.append(type(x))
         return cg.fits.ols()(x, y)
 
-    result = cg.composite(fit, frame, y, n_boot=3, rng=0, engine=1)
+    result = cg.composite(fit, frame, y, n_boot=3, rng=0, engine=1).result
     assert set(seen) == {pd.DataFrame}
     assert "kind=b" in result.details["fitted"]
     assert "label" in result.details["strongest_location"]
@@ -433,9 +436,9 @@ def test_counts_stay_counts(curve, name):
         assert np.asarray(y).dtype.kind == np.asarray(COUNT_CONTAINERS[name](np.arange(60))).dtype.kind
         return cg.fits.glm("poisson")(x, y)
 
-    result = cg.composite(fit, x, COUNT_CONTAINERS[name](y), n_boot=9, rng=0, engine=1)
+    result = cg.composite(fit, x, COUNT_CONTAINERS[name](y), n_boot=9, rng=0, engine=1).result
     assert all((one == np.floor(one)).all() for one in seen)
-    plain = cg.composite(cg.fits.glm("poisson"), x, y, n_boot=9, rng=0, engine=1)
+    plain = cg.composite(cg.fits.glm("poisson"), x, y, n_boot=9, rng=0, engine=1).result
     np.testing.assert_allclose(result.null_distribution, plain.null_distribution)
     assert "LinearGlm(Poisson: intercept=" in plain.details["fitted"]
 
@@ -477,12 +480,12 @@ def test_labels_stay_labels(name):
         seen.append(y)
         return LogisticRegression().fit(x, np.ravel(np.asarray(y)))
 
-    result = cg.composite(fit, x, given, n_boot=9, rng=0, engine=1)
+    result = cg.composite(fit, x, given, n_boot=9, rng=0, engine=1).result
     kind = np.ndarray if name == "list" else type(given)
     assert {type(one) for one in seen} == {kind}
     assert {str(getattr(one, "dtype", "")) for one in seen} == {str(getattr(seen[0], "dtype", ""))}
     assert set(np.ravel(np.asarray(seen[3])).tolist()) == set(np.ravel(np.asarray(given)).tolist())
-    ready = cg.composite(cg.fits.sklearn(LogisticRegression()), x, y, n_boot=9, rng=0, engine=1)
+    ready = cg.composite(cg.fits.sklearn(LogisticRegression()), x, y, n_boot=9, rng=0, engine=1).result
     np.testing.assert_allclose(result.null_distribution, ready.null_distribution, rtol=1e-7)
 
 
@@ -500,7 +503,7 @@ def test_fit_is_called_by_name(curve):
     swapped = cg.composite(lambda y, X: line_fit(X, y), x, y, n_boot=3, rng=0, engine=1)
     named = cg.composite(line_fit, x, y, n_boot=3, rng=0, engine=1)
     positional = cg.composite(lambda a, b: line_fit(a, b), x, y, n_boot=3, rng=0, engine=1)
-    assert swapped.statistic == named.statistic == positional.statistic
+    assert swapped.result.statistic == named.result.statistic == positional.result.statistic
 
 
 def test_fit_may_take_an_rng(curve):

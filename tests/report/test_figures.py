@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from condgof.report import draw_criterion, draw_power
-from condgof.report._power import STYLES
+from condgof.report._studies import STYLES
 from condgof.study import ILLUSTRATIONS, METHODS, PAPER_METHODS, Outcome, Study, Trial, illustrate
 from condgof.study._study import Topic
 

@@ -396,6 +396,20 @@ class TestErrors:
                 list(source.blocks(size))
 
 
+@pytest.mark.parametrize("ending", FORMATS)
+def test_batches_and_text_have_what_is_missing(tmp_path, ending):
+    towns = ["Oslo", None, "Rome", "Oslo", None, "07"]
+    table = pa.table({"a": [1.0, None, 3.0, 4.0, 5.0, 6.0], "b": range(6), "town": towns})
+    source = scan(write_parts(table, tmp_path / "parts", ending, 2), x="a", y="b")
+    starts, batches = zip(*source.batches(), strict=True)
+    assert starts == (0, 3)
+    np.testing.assert_array_equal(
+        np.concatenate([batch["a"] for batch in batches]), [1.0, np.nan, 3.0, 4.0, 5.0, 6.0]
+    )
+    np.testing.assert_array_equal(np.concatenate([batch["b"] for batch in batches]), np.arange(6.0))
+    assert source.text("town").tolist() == towns
+
+
 def test_memory_is_bounded(tmp_path):
     n = 2_000_000
     column = pa.array(np.arange(n, dtype=np.float64))

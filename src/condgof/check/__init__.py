@@ -1,8 +1,9 @@
 """The front door: whether a model fits, how and where it does not, and how much."""
 
 from condgof.check._check import check
-from condgof.check._difference import compare_map
-from condgof.check._difference_record import DifferenceMap, Place
+from condgof.check._compare import compare, rank
+from condgof.check._comparison import Comparison, Pair, Ranking, Score
+from condgof.check._composite import composite
 from condgof.check._looked import Looked
 from condgof.check._record import (
     SCHEMA,
@@ -15,20 +16,27 @@ from condgof.check._record import (
     Slice,
     Tolerance,
 )
+from condgof.check._repair import Gain, Repair
 
 __all__ = [
     "SCHEMA",
     "Check",
+    "Comparison",
     "Condition",
-    "DifferenceMap",
     "Effect",
     "Finding",
+    "Gain",
     "Interval",
     "Looked",
-    "Place",
+    "Pair",
     "Power",
+    "Ranking",
+    "Repair",
+    "Score",
     "Slice",
     "Tolerance",
     "check",
-    "compare_map",
+    "compare",
+    "composite",
+    "rank",
 ]

@@ -5,30 +5,30 @@ from __future__ import annotations
 import importlib
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from condgof._typing import IntArray
 from condgof.check._bench import Bench
-from condgof.check._findings import Reader, direction, led, severity
+from condgof.check._findings import Reader, led
 from condgof.check._groups import named_slices
 from condgof.check._looked import Looked, look
 from condgof.check._named import read_by, read_named
 from condgof.check._overall import REACH, overall_of
 from condgof.check._power import power_of
-from condgof.check._record import Check, Finding, Slice
+from condgof.check._record import Check, Finding, Slice, check_alpha
+from condgof.check._repair import Base
 from condgof.check._scan import Scan, Space
 from condgof.check._signals import Signals, signals_of
-from condgof.check._size import size_of
-from condgof.check._tolerance import check_allowed, tolerance_of
+from condgof.check._size import check_allowed, size_of, tolerance_of
 from condgof.check._words import message
 from condgof.engine import single_threaded_blas, stages
 from condgof.errors import InputError
 from condgof.laws import ModelLike
 from condgof.methods._adaptive import Beside, run_adaptive
-from condgof.methods._options import Options, prepare_with_model
+from condgof.methods._options import Options, censored_model, prepare_with_model
 from condgof.methods._rows import Scored, Stream, Units
 from condgof.null import Dependence, Family
 from condgof.sample import RngLike, Seed
@@ -51,6 +51,8 @@ def check(
     x: Any,
     y: Any = None,
     *,
+    event: Any = None,
+    entry: Any = None,
     by: Any = None,
     slices: Sequence[Any] = (),
     tolerance: float | None = None,
@@ -97,6 +99,9 @@ def check(
     x, y : array_like or frame of shape (n,) or (n, d)
         The sample; x may be a source from `scan`, which brings its own y, or Dask arrays. Of more rows
         than fit into memory, all but the verdict come from 20,000 that are drawn at random.
+    event, entry : array_like of shape (n,), optional
+        Censoring, as in `adaptive`. Slices are then told by events observed against events expected,
+        Σ Λ(y) − Λ(entry) with Λ = −log P(Y > y|x), and the effect is the relative error of the hazard.
     by : str or array_like of shape (n,), optional
         A column of x, or one label a row: each group is tested and described as a slice that was named
         beforehand, with Holm's correction for their number, whatever it is. Rows with a group each,
@@ -132,31 +137,22 @@ def check(
     >>> bool(abs(z.std() - first.findings[0].estimate) < 1e-12)
     True
     """
-    number = isinstance(alpha, (int, float, np.floating)) and not isinstance(alpha, bool)
-    if not number or not 0 < alpha < 1:
-        raise InputError(f"alpha must be between 0 and 1, got {alpha!r}.")
+    alpha = check_alpha(alpha)
     allowed = None if tolerance is None else check_allowed(tolerance)
-    options = Options.of(
-        solver=solver,
-        null="auto",
-        n_boot=n_boot,
-        engine=engine,
-        memory=memory,
-        dependence=dependence,
-        groups=groups,
-        missing=missing,
-    )
+    options = Options.of(solver, "auto", n_boot, None, dependence, groups, missing, engine, memory)
     seed = Seed.of(rng)
     units = Units(scale_x, standardize, predictions=True)
     # Work is spread over the engine's threads; BLAS's own would wait for each other beside them.
     with single_threaded_blas(), stages(*STAGES) as begin:
         begin("reading")
-        own, scored = prepare_with_model(model, x, y, units, options, seed)
+        watched = censored_model(model, x, y, event, entry)
+        own, scored = prepare_with_model(watched, x, y, units, options, seed)
         options = options.for_rows(scored, x)
-        return inspect(own, scored, options, seed, float(alpha), allowed, by, slices, begin)
+        return inspect(model, own, scored, options, seed, alpha, allowed, by, slices, begin)
 
 
 def inspect(
+    given: Any,
     model: ModelLike,
     scored: Scored | Stream,
     options: Options,
@@ -167,20 +163,20 @@ def inspect(
     named: Sequence[Any],
     begin: Callable[[str], None],
 ) -> Check:
-    """Check a model on a sample that is scored."""
+    """Check a model, `given` as the user has it, on a sample that is scored."""
     looked, law, rows = look(model, scored, seed, options.engine)
     column, sets = _named(looked, by, named, scored.n + scored.subsample.sample.left_out)
     depend = options.rows if looked.all_rows else options.rows.take(looked.rows)
     units = None
     if not depend.independent:
         units = np.asarray(depend.parcels(looked.n, PARCELS).of(0, looked.n), dtype=np.int64)
-    signals = signals_of(looked, law, rows)
+    signals = signals_of(looked, law, rows, seed)
     begin("slices")
     began = time.perf_counter()
     scan = _search(looked, signals, depend, options, seed)
     seconds = time.perf_counter() - began
     begin("verdict")
-    adapted = run_adaptive(scored, options, seed, beside=_beside(scan))
+    adapted = run_adaptive(scored, options, seed, beside=beside_of(scan))
     result = adapted.result
     rejected = result.pvalue <= alpha
     begin("size")
@@ -190,7 +186,9 @@ def inspect(
     power = power_of(adapted, bench, alpha)
     begin("numbers")
     overall = overall_of(Reader(looked, REACH, units))
-    found, everywhere = _slices(looked, signals, scan, units, alpha) if rejected and scan else ((), None)
+    found, everywhere = (
+        slices_of(looked, signals, scan, units, alpha) if rejected and scan else ((), None)
+    )
     groups = named_slices(sets, looked, signals, units, alpha, column)
     bad = [one for one in groups if one.pvalue <= alpha]
     return Check(
@@ -205,10 +203,11 @@ def inspect(
         alpha=alpha,
         looked=looked,
         details={
-            "searched": _searched(scan, seconds),
-            "versions": _versions(),
-            "notes": (*result.details.get("notes", ()), *bench.notes, *_notes(looked, scan, depend)),
+            "searched": searched_of(scan, seconds),
+            "versions": versions(),
+            "notes": (*result.details.get("notes", ()), *bench.notes, *notes_of(looked, scan, depend)),
         },
+        base=Base(given, law, rows, units),
     )
 
 
@@ -216,23 +215,29 @@ def _search(
     looked: Looked, signals: Signals, depend: Dependence, options: Options, seed: Seed
 ) -> Scan | None:
     """Search for slices, where there are rows and columns to search."""
-    if looked.n < LEAST_ROWS or not looked.axes:
-        return None
-    known = signals.unit or signals.variance is not None
-    space = Space.of(looked.axes, seed, signals.first, len(signals.about), looked.n, known)
-    if not space.parts:
+    space = space_of(looked, signals, seed)
+    if space is None:
         return None
     return Scan.of(space, signals, depend, options.n_boot, seed, options.engine)
 
 
-def _beside(scan: Scan | None) -> Beside | None:
+def space_of(looked: Looked, signals: Signals, seed: Seed) -> Space | None:
+    """Return what is to be searched, where there are rows and columns for it."""
+    if looked.n < LEAST_ROWS or not looked.axes:
+        return None
+    known = signals.unit or signals.variance is not None
+    space = Space.of(looked.axes, seed, signals.first, len(signals.about), looked.n, known)
+    return space if space.parts else None
+
+
+def beside_of(scan: Scan | None) -> Beside | None:
     """Return the search as one more family of the verdict."""
     if scan is None:
         return None
     return Beside(Family("slices", SHARE, np.array([0])), scan.best.value, scan.draws)
 
 
-def _slices(
+def slices_of(
     looked: Looked, signals: Signals, scan: Scan, units: IntArray | None, alpha: float
 ) -> tuple[tuple[Slice, ...], Finding | None]:
     """Describe the slices that stand out, and what all rows have in common if that stands out."""
@@ -249,26 +254,8 @@ def _slices(
             # After a slice it is what is left, and no message.
             everywhere = findings[0] if not slices and everywhere is None else everywhere
             continue
-        conditions = scan.space.conditions(found.where)
-        slices.append(
-            Slice(
-                conditions=conditions,
-                words=" and ".join(condition.words for condition in conditions),
-                query=" and ".join(_joined(condition.query) for condition in conditions),
-                rows=looked.rows[inside],
-                share=len(inside) / looked.n,
-                pvalue=p,
-                pvalue_floor=scan.floor,
-                findings=findings,
-                severity=severity(findings[0]),
-                direction=direction(findings[0]),
-            )
-        )
+        slices.append(scan.told(found, p, looked.rows[inside], findings))
     return tuple(slices), everywhere
-
-
-def _joined(query: str) -> str:
-    return f"({query})" if " or " in query else query
 
 
 def _named(
@@ -286,7 +273,7 @@ def _named(
             for (words, query), first, last in zip(told, cuts[:-1], cuts[1:], strict=True)
             if last > first
         ]
-    if isinstance(named, (str, dict)):
+    if isinstance(named, (str, dict)) or not isinstance(named, Iterable):
         raise InputError("slices must be a list of slices: put it in brackets, slices=[...].")
     for one in named:
         words, query, mask = read_named(one, looked, given)
@@ -294,7 +281,7 @@ def _named(
     return column, sets
 
 
-def _searched(scan: Scan | None, seconds: float) -> dict[str, Any]:
+def searched_of(scan: Scan | None, seconds: float) -> dict[str, Any]:
     """Say what was searched."""
     if scan is None:
         return {"slices": 0}
@@ -311,7 +298,7 @@ def _searched(scan: Scan | None, seconds: float) -> dict[str, Any]:
     }
 
 
-def _notes(looked: Looked, scan: Scan | None, depend: Dependence) -> tuple[str, ...]:
+def notes_of(looked: Looked, scan: Scan | None, depend: Dependence) -> tuple[str, ...]:
     notes: list[str] = []
     if not looked.all_rows:
         notes.append(
@@ -335,7 +322,7 @@ def _notes(looked: Looked, scan: Scan | None, depend: Dependence) -> tuple[str, 
     return tuple(notes)
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
     import scipy
 
     return {

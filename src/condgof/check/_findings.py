@@ -11,7 +11,7 @@ import numpy as np
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._looked import COUNT_LEVELS, Looked, column_pairs
 from condgof.check._record import Finding
-from condgof.check._signals import MOST_CLASSES, MOST_EVENTS, Signal
+from condgof.check._signals import MOST_CLASSES, THIRDS, Signal, events_of, largest_classes
 from condgof.laws import normalised
 
 #: Half the central intervals of N(0, 1), by what they are called.
@@ -105,6 +105,17 @@ class Reader:
         low = 0.0 if k == 0 else float(betaincinv(k, n - k + 1, tail))
         high = 1.0 if k == n else float(betaincinv(k + 1, n - k, 1.0 - tail))
         return k / n, (low, high)
+
+    def ratio(
+        self, inside: AnyArray, happened: AnyArray, expected: FloatArray
+    ) -> tuple[float, tuple[float, float]]:
+        """Return the number of events over that expected, with the interval of a Poisson number."""
+        from scipy.special import gammaincinv, ndtr
+
+        count, mean = int(happened.sum()), max(float(expected.sum()), 1e-300)
+        tail = float(ndtr(-self.stretch(inside, happened - expected)))
+        low = float(gammaincinv(count, tail)) / mean if count else 0.0
+        return count / mean, (low, float(gammaincinv(count + 1, 1.0 - tail)) / mean)
 
     def findings(self, inside: AnyArray) -> tuple[Finding, ...]:
         """Return all numbers of some rows (positions, or a mask)."""
@@ -210,12 +221,9 @@ def _tails(share: float, ends: tuple[float, float], column: str, label: str, of:
     expected = BEYOND[label][1]
     words = f"{_percent(share)} of the rows lie outside the model's {label} interval{of}"
     if share:
-        words += f", {_times(share / expected)} times what it says"
+        ratio = share / expected
+        words += f", {f'{ratio:,.0f}' if ratio >= 10 else f'{ratio:.2g}'} times what it says"
     return Finding("tails", column, share, ends, expected, words, label)
-
-
-def _times(ratio: float) -> str:
-    return f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.2g}"
 
 
 def _percent(share: float) -> str:
@@ -270,18 +278,12 @@ def _classes(reader: Reader, rows: IntArray, most: int = MOST_CLASSES) -> Iterat
         f"says {said(mean)}"
     )
     yield Finding("confidence", name, share, ends, mean, words)
-    for k in _largest(np.asarray(looked.probabilities, dtype=np.float64).mean(axis=0), most):
+    for k in largest_classes(looked.probabilities, most):
         share, ends = reader.share(rows, codes == k, p[:, k])
         label = looked.class_names[k]
         often = f"class {label} came in {said(share)} of the rows {between(ends)}"
         words = f"{often}, and the model says {said(float(p[:, k].mean()))}"
         yield Finding("class", name, share, ends, float(p[:, k].mean()), words, label)
-
-
-def _largest(shares: FloatArray, most: int) -> IntArray:
-    if len(shares) == 2:
-        return np.array([1])
-    return np.sort(np.argsort(-shares, kind="stable")[:most])
 
 
 def _counts(reader: Reader, rows: IntArray) -> Iterator[Finding]:
@@ -310,8 +312,7 @@ def _events(reader: Reader, rows: IntArray) -> Iterator[Finding]:
     looked = reader.looked
     assert looked.codes is not None
     name = looked.y_columns[0].name
-    chosen = np.linspace(0, len(looked.events) - 1, min(len(looked.events), MOST_EVENTS)).astype(int)
-    for event in (looked.events[k] for k in chosen):
+    for event in looked.some_events:
         happened = event.happened(looked.codes[rows])
         if event.kind == "quantile":
             share, ends = reader.share(rows, ~happened)
@@ -320,6 +321,23 @@ def _events(reader: Reader, rows: IntArray) -> Iterator[Finding]:
         else:
             label = f"{100 * event.level:g}%"
             yield _coverage(*reader.share(rows, happened), name, label, level=event.expected)
+
+
+def _observed(reader: Reader, rows: IntArray) -> Iterator[Finding]:
+    """Events observed and expected, of all time and of thirds of the model's distribution."""
+    happened, expected = (part[rows] for part in events_of(reader.looked))
+    low, high = (f"{cut:g}" for cut in reader.looked.cuts)
+    places = (f"up to {low}", f"{low} to {high}", f"above {high}")
+    for k, label in enumerate(THIRDS):
+        ratio, ends = reader.ratio(rows, happened[:, k], expected[:, k])
+        count, mean = int(happened[:, k].sum()), float(expected[:, k].sum())
+        if label and not count and mean < 1.0:  # nobody was watched as long as that
+            continue
+        at = f" in the {label} (cumulative hazard {places[k - 1]})" if label else ""
+        number = f"{mean:,.1f}" if mean >= 1 else said(mean)
+        seen = f"{count:,} event{'s' * (count != 1)} observed{at}, {number} expected"
+        words = f"{seen} (ratio {said(ratio)}, {said(ends[0])} to {said(ends[1])})"
+        yield Finding("events", reader.looked.y_columns[0].name, ratio, ends, 1.0, words, label)
 
 
 def _scores(reader: Reader, rows: IntArray) -> Iterator[Finding]:
@@ -354,6 +372,7 @@ READERS: dict[str, Callable[[Reader, IntArray], Iterator[Finding]]] = {
     "counts": _counts,
     "quantiles": _events,
     "intervals": _events,
+    "censored": _observed,
     "scores": _scores,
 }
 
@@ -429,7 +448,7 @@ def distance(finding: Finding) -> float:
 
 def severity(finding: Finding) -> float:
     """Return how bad it is: in standard deviations, in the logarithm of a ratio, or in probability."""
-    if finding.kind == "spread":
+    if finding.kind in ("spread", "events"):
         return abs(math.log(max(finding.estimate, 1e-12)))
     return abs(finding.estimate - finding.expected)
 
@@ -447,6 +466,8 @@ def direction(finding: Finding) -> str:
         "correlation": ("too little correlation", "too much correlation"),
         "confidence": ("under-confident", "over-confident"),
         "class": (f"class {label} too rarely", f"class {label} too often"),
+        "events": tuple(f"hazard too {w}{f' in the {label}' * bool(label)}" for w in ("low", "high")),
         "zeros": ("too few zeros", "too many zeros"),
         "quantile": (f"{label} quantile too high", f"{label} quantile too low"),
+        "score": (label, label),
     }[finding.kind][0 if more else 1]

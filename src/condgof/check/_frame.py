@@ -52,6 +52,11 @@ def _predicted(looked: Looked) -> Iterator[Part]:
 
 def _residuals(looked: Looked) -> Iterator[Part]:
     """List how y compares with what the model says."""
+    if looked.event is not None and looked.hazard is not None and looked.before is not None:
+        yield Column("event"), looked.event.astype(np.int64)
+        yield Column("cumulative_hazard"), looked.hazard
+        if looked.before.any():
+            yield Column("hazard_at_entry"), looked.before
     yield from _each(looked, "pit", looked.pit)
     yield from _each(looked, "z", looked.z)
     for event in looked.events:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,13 @@ from condgof.engine import Engine
 from condgof.errors import CondgofError
 from condgof.laws import CellsOfY, Law, ModelLike
 from condgof.laws._cells import Event
+from condgof.laws._censored import hazard
 from condgof.laws._draws import RankOutcomes, RowDraws
 from condgof.laws._law import Joined, grid_of
 from condgof.laws._ratio import RatioOutcomes
 from condgof.methods._rows import Scored, Stream
 from condgof.sample import Column, Seed, Use
+from condgof.stein import CENSORED
 
 #: Of a stream so many rows are looked at; of so many the model's quantiles are asked for.
 STREAMED, BAND_COUNT = 20_000, 600
@@ -25,8 +27,8 @@ STREAMED, BAND_COUNT = 20_000, 600
 MOST_COUNTS, PIECE = 60, 4096
 #: Rows that tell at once that a prediction is no function of one column.
 FEW = 64
-#: At most so many columns of y are looked at in pairs.
-MOST_TOGETHER = 5
+#: At most so many columns of y are looked at in pairs, and so many events by themselves.
+MOST_TOGETHER, MOST_EVENTS = 5, 6
 #: The smallest standard deviation that counts are measured in.
 LEAST_SCALE = 1e-6
 #: Uses of random numbers in a check; see `condgof.check._scan`.
@@ -41,8 +43,8 @@ BANDS = (0.05, 0.25, 0.5, 0.75, 0.95)
 class Looked:
     """Rows in memory, in the order of the data, with what the model says of them."""
 
-    #: "continuous", "several" (columns of y), "classes", "counts", "quantiles", "intervals", or "scores"
-    #: where scores are all that is known.
+    #: "continuous", "several" (columns of y), "classes", "counts", "quantiles", "intervals", "censored"
+    #: (times of which some are known only to be later), or "scores" where scores are all that is known.
     kind: str
     #: The number of each row in the data, (n,).
     rows: IntArray
@@ -65,7 +67,8 @@ class Looked:
     #: Some of the rows, and the model's quantiles of y there at the levels `BANDS`, (m, 5).
     band_rows: IntArray | None = None
     band_values: FloatArray | None = None
-    #: Of scores alone, ∇ log p(y|x), and y in the coordinates that they are of, (n, d_y).
+    #: Of scores alone, ∇ log p(y|x), and y in the coordinates that they are of, (n, d_y); of times with
+    #: censoring, normal scores of y.
     scores: FloatArray | None = None
     scored_y: FloatArray | None = None
     #: Of classes, probabilities (n, K); of a discrete y, the observed class or cell, (n,).
@@ -85,6 +88,13 @@ class Looked:
     below: FloatArray | None = None
     #: Of counts: the model's probability of such a count or a larger one, (n,).
     upper: FloatArray | None = None
+    #: Of times with censoring: whether the event came at y, and Λ = −log P(Y > ·|x) at y and at entry,
+    #: (n,) each.
+    event: AnyArray | None = None
+    hazard: FloatArray | None = None
+    before: FloatArray | None = None
+    #: Λ up to which about a third, and two thirds, of all events are expected.
+    cuts: tuple[float, float] = (0.0, 0.0)
     #: Number of rows of the data.
     whole: int = 0
 
@@ -116,6 +126,13 @@ class Looked:
         return not self.draws or tail * (self.draws + 1) >= 1.0
 
     @property
+    def some_events(self) -> tuple[Event, ...]:
+        """The events that are looked at by themselves, evenly spread."""
+        count = len(self.events)
+        chosen = np.linspace(0, count - 1, min(count, MOST_EVENTS)).astype(int)
+        return tuple(self.events[k] for k in chosen)
+
+    @property
     def has_zeros(self) -> bool:
         """Whether a count was 0, or one should have been."""
         return self.zeros is not None and bool((self.y == 0).any() or self.zeros.sum() >= 1)
@@ -141,30 +158,7 @@ def look(
         rows, law = scored, model
         numbers = numbers if rows.sample.kept is None else rows.sample.kept
     sample, kind = rows.sample, _kind(law, rows)
-    given = _location_scale(law)
-    fields: dict[str, Any] = {}
-    if kind in ("continuous", "several", "moments"):
-        first = law.first if isinstance(law, Joined) else law
-        draws = first.values.shape[1] if isinstance(first, RowDraws) else 0
-        fields |= {"z": rows.y, "together": _together(rows), "draws": draws}
-    elif kind == "scores":
-        # Of counts, the difference operator applied to the constant: about a score of the counts in `y`.
-        s = rows.scores if rows.cells is None else np.asarray(rows.scores).sum(axis=1, keepdims=True)
-        fields |= {"scores": s, "scored_y": rows.y}
-    elif kind == "counts":
-        given = _count_moments(law, rows)
-        fields |= _of_counts(law, rows, given)
-    if kind in ("classes", "quantiles", "intervals"):
-        assert rows.outcomes is not None
-        fields["codes"] = rows.outcomes.observed
-        fields["class_names"] = tuple(map(str, getattr(law, "class_names", None) or ()))
-    if kind == "classes":
-        assert rows.outcomes is not None
-        fields["probabilities"] = rows.outcomes.probabilities
-    if isinstance(law, CellsOfY):
-        fields["events"] = law.events
-    if given is not None and kind != "classes":
-        fields |= {"location": given[0], "scale": given[1]}
+    fields = _said(law, rows, kind)
     if kind in ("continuous", "counts"):
         fields |= _bands(law, len(numbers), seed)
     said = _predictions(law, kind, fields, sample.y_columns) if law.of_x else []
@@ -180,6 +174,44 @@ def look(
         **fields,
     )
     return looked, law, rows
+
+
+def again(looked: Looked, law: Law, rows: Scored) -> Looked:
+    """Return the same rows with another y and the law that was fitted to it; what tells where stays."""
+    return replace(looked, y=rows.sample.y, **_said(law, rows, looked.kind))
+
+
+def _said(law: Law, rows: Scored, kind: str) -> dict[str, Any]:
+    """Return what the law says of y."""
+    given = _location_scale(law)
+    fields: dict[str, Any] = {}
+    if kind in ("continuous", "several", "moments"):
+        first = law.first if isinstance(law, Joined) else law
+        draws = first.values.shape[1] if isinstance(first, RowDraws) else 0
+        fields |= {"z": rows.y, "together": _together(rows), "draws": draws}
+    elif kind == "scores":
+        # Of counts, the difference operator applied to the constant: about a score of the counts in `y`.
+        s = rows.scores if rows.cells is None else np.asarray(rows.scores).sum(axis=1, keepdims=True)
+        fields |= {"scores": s, "scored_y": rows.y}
+    elif kind == "censored":
+        fields |= {"event": rows.scores[:, 1] > 0, "hazard": hazard(rows.y[:, 0])}
+        fields |= {"before": hazard(rows.scores[:, 2]), "scored_y": rows.y}
+        fields["cuts"] = _cuts(fields["before"], fields["hazard"])
+    elif kind == "counts":
+        given = _count_moments(law, rows)
+        fields |= _of_counts(law, rows, given)
+    if kind in ("classes", "quantiles", "intervals"):
+        assert rows.outcomes is not None
+        fields["codes"] = rows.outcomes.observed
+        fields["class_names"] = tuple(map(str, getattr(law, "class_names", None) or ()))
+    if kind == "classes":
+        assert rows.outcomes is not None
+        fields["probabilities"] = rows.outcomes.probabilities
+    if isinstance(law, CellsOfY):
+        fields["events"] = law.events
+    if given is not None and kind != "classes":
+        fields |= {"location": given[0], "scale": given[1]}
+    return fields
 
 
 def _together(rows: Scored) -> FloatArray | None:
@@ -229,7 +261,28 @@ def _monotone(a: FloatArray, b: FloatArray) -> bool:
     return True
 
 
+def _cuts(before: FloatArray, after: FloatArray) -> tuple[float, float]:
+    """Return Λ up to which a third, and two thirds, of the events are expected, to two digits.
+
+    That is a matter of how long rows were watched, not of whether events came.
+    """
+
+    def expected(at: float) -> float:
+        return float((np.minimum(after, at) - np.minimum(before, at)).sum())
+
+    found, whole = [], float((after - before).sum())
+    for share in (1 / 3, 2 / 3):
+        low, high = 0.0, float(after.max())
+        for _ in range(40):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if expected(middle) < share * whole else (low, middle)
+        found.append(float(f"{high:.2g}"))
+    return found[0], found[1]
+
+
 def _kind(law: Law, rows: Scored) -> str:
+    if rows.by == CENSORED:
+        return "censored"
     if rows.cells is None:
         if rows.by in ("cdf", "marginals"):
             return "continuous" if rows.sample.d_y == 1 else "several"

@@ -14,9 +14,7 @@ from condgof.check._frame import frame_of
 from condgof.check._looked import Looked
 from condgof.check._record import Condition
 from condgof.errors import InputError, InputTypeError, ShapeError
-from condgof.sample import read_groups
-from condgof.sample._dates import as_days
-from condgof.sample._numbers import missing_in
+from condgof.sample import as_days, missing_in, read_groups
 
 #: A column of numbers with at most so many values can be a group for each.
 MOST_VALUES = 50
@@ -113,6 +111,13 @@ def read_by(
     order = _order(labels, getattr(getattr(by, "dtype", None), "categories", None))
     name = getattr(by, "name", None)
     named = "group" if name is None or callable(name) or name == "" else str(name)
+    texts = [_text(label) for label in labels]
+    twice = next((i for i, text in enumerate(texts) if text in texts[:i]), None)
+    if twice is not None:
+        same = labels[texts.index(texts[twice])]
+        raise InputError(
+            f"by has groups that read the same, {same!r} and {labels[twice]!r}. Make labels of one type."
+        )
     told = tuple((f"{named} = {_text(labels[i])}", "") for i in order)
     return named, np.argsort(order)[groups], told
 

@@ -28,6 +28,8 @@ REACH = 2.638257273476751
 MOST_CLASSES = 12
 #: What shift and spread of all rows are of.
 MEDIAN, MIDDLE = "median", "middle half"
+#: What the tail of counts is of.
+LARGEST = "largest"
 
 
 def overall_of(reader: Reader) -> tuple[Finding, ...]:
@@ -38,6 +40,12 @@ def overall_of(reader: Reader) -> tuple[Finding, ...]:
         found = list(_continuous(reader, every))
     elif looked.kind == "counts":
         found = [*reader.findings(every), *_count_tail(reader, every)]
+    elif looked.kind == "censored":
+        assert looked.scored_y is not None
+        z = looked.scored_y[:, 0]
+        # That a row was censored early says nothing.
+        told = np.where(np.asarray(looked.event) | (z > 0), z, 0.0)
+        found = [*reader.findings(every), *_wild(reader, told, looked.y_columns[0].name, "")]
     elif looked.kind == "classes":
         found = list(_classes(reader, every, MOST_CLASSES))
     else:
@@ -128,4 +136,4 @@ def _count_tail(reader: Reader, rows: IntArray) -> Iterator[Finding]:
         "larger one, a probability below 0.01"
     )
     expected = min(share, 0.01)  # steps of counts: at most 0.01
-    yield Finding("tails", looked.y_columns[0].name, share, ends, expected, words, "largest")
+    yield Finding("tails", looked.y_columns[0].name, share, ends, expected, words, LARGEST)

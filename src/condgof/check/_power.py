@@ -23,7 +23,7 @@ from condgof.check._size import SD, score_spread
 from condgof.laws import CellsOfY, Outcomes, normalised
 from condgof.methods._adaptive import Adapted
 from condgof.null import Combination, Family
-from condgof.stein import Evidence, NormalEvidence
+from condgof.stein import CensoredEvidence, Evidence, NormalEvidence
 
 POWER = 0.8
 #: Draws of the sum under a misfit; rows from which its mean and noise come, of counts fewer.
@@ -144,6 +144,8 @@ def power_of(adapted: Adapted, bench: Bench, alpha: float) -> Power:
     verdict = Verdict.of(adapted, bench.n, alpha, bench.stream(MISFITS))
     if rows.cells is not None:
         return _of_cells(verdict, bench)
+    if isinstance(verdict.evidence, CensoredEvidence):
+        return _of_hazard(verdict, verdict.evidence, bench)
     tau = float(np.exp(np.log(score_spread(rows)).mean())) if rows.by == "none" else None
     unit, spread = tau or 1.0, None
     shift = verdict.smallest(_moved(verdict.evidence, bench, lambda u, size: u + size * unit, unit))
@@ -201,6 +203,30 @@ def _moved(
         return xi, np.asarray((xi - before).mean(axis=0, dtype=np.float64)), math.inf
 
     return misfit
+
+
+def _of_hazard(verdict: Verdict, evidence: CensoredEvidence, bench: Bench) -> Power:
+    """Find the smallest excess of the hazard, the same at every x and all the time.
+
+    A row at risk at Λ is so with exp(−(r − 1)Λ) times the probability where the hazard is r times what
+    the model says, and E[ξ] = (r − 1)·E[∫ f(Λ) exp(−(r − 1)Λ) dΛ] over the time that rows are watched.
+    """
+    rows, rng = bench.rows, bench.stream(MISFITS)
+    some = np.sort(rng.choice(rows.n, min(ROWS, rows.n), replace=False))
+    u, watched = rows.y[some], rows.scores[some]
+    xi = evidence.of(u, watched)
+
+    def misfit(size: float) -> tuple[AnyArray, AnyArray, float]:
+        moved = evidence.tilted(size, u) - evidence.tilted(size, watched[:, 2:])
+        return xi, size * moved.mean(axis=0, dtype=np.float64), math.inf
+
+    size = verdict.smallest(misfit)
+    words = _found(
+        f"a hazard that is {short(1.0 + size)} times what the model says, at every x,"
+        if math.isfinite(size)
+        else ""
+    )
+    return Power(size, None, POWER, verdict.alpha, words)
 
 
 def _of_cells(verdict: Verdict, bench: Bench) -> Power:

@@ -15,11 +15,21 @@ from condgof.result import GofResult, _plain
 
 if TYPE_CHECKING:
     from condgof.check._looked import Looked
+    from condgof.check._repair import Base, Repair
+    from condgof.sample import RngLike
 
 #: Version of the dictionary that `Check.to_dict` gives, and of ``condgof check --json``.
 SCHEMA = 2
 #: In which orders slices can be listed.
 ORDERS = ("certain", "severity")
+
+
+def check_alpha(alpha: Any) -> float:
+    """Check a level."""
+    number = isinstance(alpha, (int, float, np.floating)) and not isinstance(alpha, bool)
+    if not number or not 0 < alpha < 1:
+        raise InputError(f"alpha must be between 0 and 1, got {alpha!r}.")
+    return float(alpha)
 
 
 class Record:
@@ -72,7 +82,9 @@ class Finding(Record):
     #: probable class was right; ``"class"``, how often the class `label` came. Of counts: ``"shift"``
     #: and ``"spread"``, mean and standard deviation of (y − mean)/sd, ``"zeros"``, how often y was 0,
     #: and ``"tails"``, of all rows, how often such a count or a larger one had a probability below 0.01.
-    #: ``"quantile"``: how often y was not above the quantile `label`.
+    #: ``"quantile"``: how often y was not above the quantile `label`. Of times with censoring:
+    #: ``"events"``, the number of events over the number that the model expects, of all time or of a
+    #: third of it, `label`, by the cumulative hazard: about as many events are expected in each.
     kind: str
     #: The column of y.
     column: str
@@ -247,6 +259,11 @@ class Check(Record):
     looked: Looked
     #: How many slices were searched, versions, notes.
     details: Mapping[str, Any] = field(default_factory=dict)
+    #: What it was of, for `repair`; it is not stored with the report.
+    base: Base | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "base": None}
 
     @property
     def pvalue(self) -> float:
@@ -261,6 +278,12 @@ class Check(Record):
     def rejected(self) -> bool:
         """Whether the model is rejected at the level of the check."""
         return self.reject()
+
+    @property
+    def subject(self) -> str:
+        """What the verdict is about: "the model", or of `composite` the family it is fitted from."""
+        fitted = "fitted" in self.result.details
+        return "the family of the fitted model" if fitted else "the model"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -297,11 +320,50 @@ class Check(Record):
 
         return frame_of(self.looked)
 
+    def repair(self, *, rng: RngLike = 0) -> Repair:
+        """Learn a correction on these rows, and return the model with it.
+
+        Of a continuous y it is a monotone map of z = Φ⁻¹(F(y|x)): shift, spread, skew and tails that may
+        depend on the predictions and on columns of x (first of all those that the slices name), and a
+        shape that is the same in all rows. Of counts it maps the scores of the CDF and multiplies the
+        odds of 0; of classes it changes the logits; draws, quantiles and ends of intervals are moved.
+        How much is learned is chosen by cross-validation, and the model is left as it is unless it is
+        clearly better on rows that were held out. Several columns of y, and models that are known by
+        scores or moments alone, are refused.
+
+        Do not judge it on the rows that it was learned on; ``better.held_out`` is the gain on held-out
+        rows of this check, each row predicted by a repair that was learned and chosen without it.
+
+        Parameters
+        ----------
+        rng : int, numpy.random.Generator or None
+            Of the folds, and of the rows that are learned from where there are more than 10,000.
+
+        Returns
+        -------
+        Repair
+            A model: ``better(x)``, ``check(better, x2, y2)``, ``better.gain(x2, y2)``; `print` it.
+
+        Examples
+        --------
+        >>> import numpy as np, condgof as cg
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.normal(size=600)
+        >>> y = x + 1.5 * rng.standard_normal(600)
+        >>> better = cg.check((x, np.ones(600)), x, y, rng=0).repair()
+        >>> new_x = np.zeros(3)
+        >>> law = better.of((new_x, np.ones(3)))(new_x)
+        >>> bool(1.3 < law.location_scale()[1][0, 0] < 1.7)
+        True
+        """
+        from condgof.check._repair import repair_of
+
+        return repair_of(self, rng)
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the rows as plain Python objects, ready for JSON."""
-        plain = {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.name != "looked"}
-        for name in ("slices", "groups"):
-            plain[name] = [one.to_dict() for one in getattr(self, name)]
+        told = (f.name for f in fields(self) if f.name not in ("looked", "base"))
+        plain = {name: _plain(getattr(self, name)) for name in told}
         return {
             "schema": SCHEMA,
             **plain,

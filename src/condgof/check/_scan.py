@@ -16,7 +16,8 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._axes import Axis, Cut
-from condgof.check._record import Condition
+from condgof.check._findings import direction, severity
+from condgof.check._record import Condition, Finding, Slice
 from condgof.check._signals import Signals
 from condgof.engine import Engine
 from condgof.null import Dependence, pvalue
@@ -28,6 +29,8 @@ BINS, BINS_PAIR = 20, 6
 LEAST, LEAST_SHARE, OUTSIDE = 25, 0.02, 0.1
 #: Where the law of y is not known, so many: random signs are for sums that are nearly normal.
 LEAST_BY_SIGNS, SHARE_BY_SIGNS = 50, 0.05
+#: By signs a slice varies at least as much as so many rows of all do, or as all its rows do.
+FEW_ROWS = 100
 #: Columns of which all pairs are looked at; of more, those that tell most about the predictions.
 PAIRED = 16
 #: Rows that are searched, and rows whose y is drawn anew; where there are more, some at random.
@@ -304,7 +307,7 @@ class Scan:
             sums = [_unit_sums(part, signals.values, units, count) for part in space.parts]
             own = _unit_variances(space, signals, sums, known, dependence.independent)
             how = "signs of rows" if dependence.independent else "signs of groups or blocks of rows"
-            nulls.append((how, own, _by_signs(space, sums, own, count, seed)))
+            nulls.append((how, own, _by_signs(space, sums, own, count, signals.skewness, seed)))
         if signals.redraw is not None and (dependence.independent or signals.variance is not None):
             assert known is not None
             nulls.append(("y drawn anew from the model", known, _by_redraw(space, signals, known, seed)))
@@ -331,6 +334,14 @@ class Scan:
     def threshold(self, alpha: float) -> float:
         """Return what the largest value stays below with probability 1 − alpha."""
         return float(np.quantile(self.draws, 1.0 - alpha, method="higher"))
+
+    def told(self, one: Found, p: float, rows: IntArray, findings: tuple[Finding, ...]) -> Slice:
+        """Return a slice that stands out, of rows with these numbers in the data."""
+        conditions = self.space.conditions(one.where)
+        queries = (f"({c.query})" if " or " in c.query else c.query for c in conditions)
+        words, share = " and ".join(c.words for c in conditions), len(rows) / self.space.n
+        about = conditions, words, " and ".join(queries), rows, share, p, self.floor
+        return Slice(*about, findings, severity(findings[0]), direction(findings[0]))
 
     def slices(self, alpha: float, most: int) -> list[tuple[Found, float]]:
         """Return the slices that stand out, with p-values: each says something new given those before.
@@ -391,14 +402,17 @@ def best_of(
     return best
 
 
-def symmetric(z: FloatArray, skewness: FloatArray, rows: IntArray) -> FloatArray:
-    """Take the skewness off sums z (S, k) that are divided by their own root of squares.
+def symmetric(z: AnyArray, skewness: FloatArray, rows: IntArray, *, longer: bool = False) -> AnyArray:
+    """Take the skewness off sums z (S, …, k) that are divided by their own root of squares.
 
     Such a sum of m terms of skewness γ has about the skewness −2γ/√m, which random signs do not have:
-    N + 2aN² + 4a²N³/3 + a with a = γ/(6√m), which always increases.
+    N + 2aN² + 4a²N³/3 + a with a = γ/(6√m), which always increases. With `longer` only the tail that
+    becomes longer by that is moved: so are sums with signs, lest a correction too large rejects.
     """
-    a = skewness / (6.0 * np.sqrt(rows))[:, None]
-    return np.asarray(z + a + 2.0 * a * z**2 + (4.0 / 3.0) * a**2 * z**3)
+    a = (skewness / (6.0 * np.sqrt(rows))[:, None]).astype(z.dtype)
+    a = a.reshape(len(rows), *(1,) * (z.ndim - 2), -1)
+    moved = z + a + 2.0 * a * z**2 + (4.0 / 3.0) * a**2 * z**3
+    return np.where(a * z > 0.0, moved, z) if longer else moved
 
 
 def _known_variances(space: Space, signals: Signals) -> tuple[FloatArray, ...] | None:
@@ -410,6 +424,15 @@ def _known_variances(space: Space, signals: Signals) -> tuple[FloatArray, ...] |
         return None
     ones = (np.ones(part.signals) for part in space.parts)
     return tuple(np.outer(part.rows, one) for part, one in zip(space.parts, ones, strict=True))
+
+
+def variances_of(space: Space, signals: Signals) -> tuple[FloatArray, ...]:
+    """Return Σ Var over slices as the law tells it, and where it does not, Σ of squares."""
+    known = _known_variances(space, signals)
+    if known is not None:
+        return known
+    squares = np.square(signals.values)
+    return tuple(np.maximum(part.sums(squares[:, : part.signals]), 1e-300) for part in space.parts)
 
 
 def _needs_signs(signals: Signals, dependence: Dependence) -> bool:
@@ -448,7 +471,10 @@ def _unit_variances(
     out = []
     for p, part in enumerate(space.parts):
         if independent:
-            own = part.sums(np.square(signals.values[:, : part.signals]))
+            squares = np.square(signals.values[:, : part.signals])
+            # Few rows that happen to vary little would stand out by that: at least as much as all do.
+            few = np.minimum(part.rows, FEW_ROWS)[:, None]
+            own = np.maximum(part.sums(squares), few * squares.mean(axis=0))
         else:
             own = np.column_stack([np.square(part.ranges @ one).sum(axis=1) for one in sums[p]])
         own = np.maximum(own.astype(np.float64), 1e-300)
@@ -494,13 +520,17 @@ def _cells(member: Any, drawn: AnyArray) -> AnyArray:
     return np.asarray(member @ flat)
 
 
-def _largest(space: Space, cells: list[AnyArray], scales: list[AnyArray]) -> FloatArray:
+def _largest(
+    space: Space, cells: list[AnyArray], scales: list[AnyArray], skewness: FloatArray | None = None
+) -> FloatArray:
     """Return the largest value of all slices in each of m draws, (m,)."""
     top: AnyArray | None = None
     for part, sums, scale in zip(space.parts, cells, scales, strict=True):
         z = (part.ranges @ sums).reshape(len(part.rows), -1, part.signals)
-        np.abs(z, out=z)
         z *= scale[:, None, :]
+        if skewness is not None and skewness.any():
+            z = symmetric(z, skewness[: part.signals], part.rows, longer=True)
+        np.abs(z, out=z)
         z -= part.penalty.astype(np.float32)[:, None, None]
         own = z.max(axis=(0, 2))
         top = own if top is None else np.maximum(top, own)
@@ -513,6 +543,7 @@ def _by_signs(
     sums: list[list[AnyArray]],
     variances: tuple[FloatArray, ...],
     count: int,
+    skewness: FloatArray,
     seed: Seed,
 ) -> Callable[[int], FloatArray]:
     """Return what gives units random signs `CHUNK` times."""
@@ -524,7 +555,7 @@ def _by_signs(
         cells = [
             np.stack([one @ signs for one in part], axis=2).reshape(len(part[0]), -1) for part in sums
         ]
-        return _largest(space, cells, scales)
+        return _largest(space, cells, scales, skewness)
 
     return task
 

@@ -19,13 +19,15 @@ from condgof.laws import Law, normalised
 from condgof.laws._counts import cell_of, standardised
 from condgof.laws._draws import RankOutcomes
 from condgof.laws._ratio import RatioOutcomes
-from condgof.methods._rows import Scored
+from condgof.methods._draw import until_of
+from condgof.methods._rows import SUBSAMPLE, Scored
+from condgof.sample import Seed
 
 #: Shift, spread, skew and tails, and E[ψ³] of each: what a normal approximation of their sums lacks.
 KINDS = ("shift", "spread", "skew", "tails")
 THIRD = (0.0, 0.63888, 0.0, 0.48551)
-#: At most so many classes, and events, are looked at by themselves.
-MOST_CLASSES, MOST_EVENTS = 6, 6
+#: At most so many classes are looked at by themselves.
+MOST_CLASSES = 6
 #: What is added to the variance of a discrete sum: one rare event is no slice.
 FLOOR = 1.0
 #: Numbers of candidates that are looked at together.
@@ -96,12 +98,14 @@ class Signals:
         )
 
 
-def signals_of(looked: Looked, law: Law, rows: Scored) -> Signals:
+def signals_of(looked: Looked, law: Law, rows: Scored, seed: Seed) -> Signals:
     """Return what there is to look at in rows of some kind."""
     if isinstance(rows.outcomes, RankOutcomes):
         return _of_ranks(looked, rows.outcomes)
     if looked.kind in ("continuous", "several"):
         return _of_scores_z(looked, known=rows.by == "cdf")
+    if looked.kind == "censored":
+        return _of_censored(looked, until_of(rows, seed) if rows.n <= SUBSAMPLE else None)
     if looked.kind == "classes":
         return _of_classes(looked)
     if looked.kind in ("quantiles", "intervals"):
@@ -191,13 +195,17 @@ def cells_drawn(p: FloatArray) -> Callable[[np.random.Generator, int], IntArray]
     return draw
 
 
+def largest_classes(p: AnyArray, most: int = MOST_CLASSES) -> IntArray:
+    """Return the most probable classes over all rows of p (n, K); of two, the second."""
+    shares = np.asarray(p, dtype=np.float64).mean(axis=0)
+    return np.sort(np.argsort(-shares, kind="stable")[:most]) if len(shares) > 2 else np.array([1])
+
+
 def _of_classes(looked: Looked) -> Signals:
     assert looked.probabilities is not None
     assert looked.codes is not None
     whole, name = looked.probabilities, looked.y_columns[0].name
-    share = np.asarray(whole, dtype=np.float64).mean(axis=0)
-    several = len(share) > 2
-    kept = np.sort(np.argsort(-share, kind="stable")[:MOST_CLASSES]) if several else np.array([1])
+    kept = largest_classes(whole)
     about = [Signal("confidence", name)]
     about += [Signal("class", name, looked.class_names[k]) for k in kept]
 
@@ -222,21 +230,74 @@ def _of_classes(looked: Looked) -> Signals:
     return Signals(tuple(about), values, mean * (1.0 - mean), redraw)
 
 
+#: Parts of the time that rows were watched, on the scale of Λ; see `Looked.cuts`.
+THIRDS = ("", "early third", "middle third", "late third")
+
+
+def events_of(looked: Looked) -> tuple[AnyArray, FloatArray]:
+    """Return the events, and those that the model expects, of all time and of each third, (n, 4) each.
+
+    A row that was watched from Λ₀ to Λ₁ expects as many events as the length of that.
+    """
+    assert looked.event is not None
+    assert looked.hazard is not None
+    assert looked.before is not None
+    happened, ends = [], []
+    for low, high in _ends(looked):
+        # An event at a cut belongs to the third that ends there, one at 0 to the first.
+        inside = ((looked.hazard > low) | (low == 0.0)) & (looked.hazard <= high)
+        happened.append(looked.event & inside)
+        ends.append(np.clip(looked.hazard, low, high) - np.clip(looked.before, low, high))
+    return np.column_stack(happened), np.column_stack(ends)
+
+
+def _ends(looked: Looked) -> tuple[tuple[float, float], ...]:
+    first, second = looked.cuts
+    return (0.0, np.inf), (0.0, first), (first, second), (second, np.inf)
+
+
+def _of_censored(looked: Looked, until: FloatArray | None) -> Signals:
+    """Of times with censoring: events less what is expected.
+
+    `until` (n,) is when rows are censored, after they were first watched, where times can be drawn anew.
+    The variance is what is expected to be expected, P(low < Λ ≤ high) up to then; else what was.
+    """
+    assert looked.before is not None
+    happened, expected = events_of(looked)
+    about = tuple(Signal("events", looked.y_columns[0].name, label) for label in THIRDS)
+    if until is None:
+        return Signals(about, happened - expected, expected, None)
+    low, high = np.array(_ends(looked)).T
+    start = np.maximum(low - looked.before[:, None], 0.0)
+    stop = np.maximum(np.minimum(high - looked.before[:, None], until[:, None]), start)
+
+    def redraw(rows: IntArray) -> Draw:
+        first, last, end = start[rows][:, None], stop[rows][:, None], until[rows][:, None, None]
+
+        def draw(rng: np.random.Generator, m: int) -> AnyArray:
+            times = rng.standard_exponential((len(rows), m, 1))
+            came = (times <= end) & (times > first) & (times <= last)
+            passed = np.clip(times, first, last) - first
+            return np.asarray(came - passed, dtype=np.float32)
+
+        return draw
+
+    return Signals(about, happened - expected, np.exp(-start) - np.exp(-stop), redraw)
+
+
 def _of_events(looked: Looked, rows: Scored) -> Signals:
     """Of quantiles and intervals: whether each of their statements held."""
     assert looked.codes is not None
     assert rows.outcomes is not None
-    chosen = np.linspace(0, len(looked.events) - 1, min(len(looked.events), MOST_EVENTS)).astype(int)
-    events = [looked.events[k] for k in chosen]
+    events, name = looked.some_events, looked.y_columns[0].name
     shares = np.asarray(rows.outcomes.probabilities[:1], dtype=np.float64)
-    below = (
-        looked.kind == "quantiles"
-    )  # an event is that y exceeds a quantile, a finding that it does not
+    below = looked.kind == "quantiles"  # an event is that y exceeds it, a finding that it does not
     cells = np.arange(shares.shape[1])
     table = np.column_stack(
         [(event.happened(cells) - event.expected) * (-1.0 if below else 1.0) for event in events]
     )
-    about = tuple(_event_signal(looked, event.kind, event.level) for event in events)
+    labels = (f"{e.level:g}" if e.kind == "quantile" else f"{100 * e.level:g}%" for e in events)
+    about = tuple(Signal(e.kind, name, label) for e, label in zip(events, labels, strict=True))
     expected = np.array([event.expected for event in events])
     variance = np.broadcast_to(expected * (1.0 - expected), (looked.n, len(events)))
 
@@ -245,11 +306,6 @@ def _of_events(looked: Looked, rows: Scored) -> Signals:
         return lambda rng, m: small[np.searchsorted(ends, rng.random((len(rows), m)), side="right")]
 
     return Signals(about, table[looked.codes], variance, redraw, first=len(events))
-
-
-def _event_signal(looked: Looked, kind: str, level: float) -> Signal:
-    label = f"{level:g}" if kind == "quantile" else f"{100 * level:g}%"
-    return Signal(kind, looked.y_columns[0].name, label)
 
 
 def _of_counts(looked: Looked, law: Law, rows: Scored) -> Signals:

@@ -9,6 +9,8 @@ compared with that of a misfit that is the same at every x and has the size s:
   labels apart, and beside them ranks: the most probable class of a row, the next, all others. A wrong
   confidence shows in ranks at any x, and what is wrong between labels in labels;
 - counts: the law is tilted until its mean is off by s standard deviations;
+- times with censoring: the hazard is off by s times itself, and ξ moves by s·∫f over the time that a
+  row was watched;
 - quantiles and intervals: the probability s is on the wrong side of one of them.
 
 The size of the data is the s with D(s) = D̂: of such a misfit the s that it has, whatever x is, because
@@ -20,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -27,14 +30,15 @@ from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._bench import PAIRS, SIZE, Bench
 from condgof.check._misfits import Side, first_to_next, mean_residuals, shifted_law
 from condgof.check._numbers import short, sized
-from condgof.check._record import Effect, Interval
+from condgof.check._record import Effect, Interval, Tolerance
 from condgof.engine import single_threaded_blas
+from condgof.errors import InputError
 from condgof.kernels import CellKernel, CovariateKernel, Gaussian, cell_scales, median_distance
 from condgof.laws import CellsOfY, Outcomes, normalised
 from condgof.methods._design import LOCAL_X, narrowed
 from condgof.methods._rows import Scored
 from condgof.null import Dependence
-from condgof.stein import Nystrom, SteinEvidence
+from condgof.stein import CENSORED, CensoredEvidence, Nystrom, SteinEvidence
 
 SD = "model standard deviations"
 SHIFT = f"a constant shift of {{}} {SD}"
@@ -51,6 +55,8 @@ RANKS = 3
 SIGMA, SIZES, TILTED = 1.0, (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0), 64
 #: Halvings in the search for a bound.
 HALVINGS = 40
+#: What a size is, held against the largest that a user allows.
+WORSE, ENOUGH, UNDECIDED = "worse than you allow", "good enough", "undecided"
 
 
 @dataclass(frozen=True)
@@ -92,7 +98,7 @@ class PairSums:
         variance = 4.0 * own * d / n + 2.0 * square / (n * (n - 1))
         third = 24.0 * lead * own * d / n**2 + 8.0 * lead * square / n**3
         shape = min(4.0 / max(third / variance / math.sqrt(variance), 1e-3) ** 2, 1e6)
-        few = float(stdtrit(n - 1, p) / ndtri(p))
+        few = 1.0 if p == 0.5 else float(stdtrit(n - 1, p) / ndtri(p))
         return d + few * math.sqrt(variance / shape) * float(gammaincinv(shape, p) - shape)
 
     def ends(self, lower: float, upper: float, wider: Callable[[float], float]) -> tuple[float, float]:
@@ -246,11 +252,43 @@ def size_of(bench: Bench, rejected: bool, level: float = 0.95) -> Effect:
     return bench.size.effect(rejected, level)
 
 
+def check_allowed(allowed: Any) -> float:
+    """Check the size that a user allows."""
+    number = isinstance(allowed, (int, float, np.floating, np.integer)) and not isinstance(allowed, bool)
+    if not number or not 0 < allowed < math.inf:
+        raise InputError(
+            f"tolerance must be a positive number, the largest misfit that you allow, got {allowed!r}."
+        )
+    return float(allowed)
+
+
+def tolerance_of(bench: Bench, effect: Effect, allowed: float, alpha: float) -> Tolerance:
+    """Compare the bounds of the size, each one-sided at level 1 − alpha, with what is allowed.
+
+    Where the interval of the effect begins at 0, so does this: nothing is worse than allowed that may be
+    no misfit at all.
+    """
+    allowed = check_allowed(allowed)
+    low, high = bench.size.bounds(alpha)
+    low = low if effect.interval.low > 0 else 0.0
+    of = f"and you allow {short(allowed)} ({effect.unit})"
+    if low > allowed:
+        verdict, words = WORSE, f"The misfit is worse than you allow: at least {short(low)}, {of}."
+    elif high < allowed:
+        verdict, words = ENOUGH, f"The model is good enough: its misfit is at most {short(high)}, {of}."
+    else:
+        between = f"at most {short(high)}" if low == 0 else f"between {short(low)} and {short(high)}"
+        verdict, words = UNDECIDED, f"Undecided: the misfit is {between}, {of}. More rows would tell."
+    return Tolerance(allowed, verdict, low, high, words)
+
+
 def measure(bench: Bench) -> Size:
     """Measure the size of the misfit, for `size_of` and for a tolerance."""
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore", under="ignore"):
         if bench.ranks:
             return _of_columns(bench)
+        if bench.rows.by == CENSORED:
+            return _of_hazard(bench)
         if bench.rows.cells is None:
             return _of_continuous(bench)
         return _of_counts(bench) if bench.counts else _of_classes(bench)
@@ -292,6 +330,21 @@ def _of_continuous(bench: Bench) -> Size:
     sums = pair_sums(f, _on_y(rows.y, rows.scores, sigma, bench)[0], None, dependence)
     per = (1.0 + 2.0 / sigma**2) ** (-rows.y.shape[1] / 2)
     return Size((sums,), _root_of(per), SD, SHIFT, ON_SCORES if bench.ranked_only else "")
+
+
+def _of_hazard(bench: Bench) -> Size:
+    """Measure times with censoring: E[ξ|x] = s·E[∫f|x] where the hazard is 1 + s times the model's."""
+    rows, evidence = bench.rows, CensoredEvidence.at((1.0,))
+    first = evidence.blocks[0].columns
+    xi = evidence.of(rows.y, rows.scores)[:, first].astype(np.float64)
+    move = (evidence.expected(rows.scores[:, 2:]) - evidence.expected(rows.y))[:, first]
+    sums = pair_sums(_on_x(bench.kernel, bench), xi, move.astype(np.float64), bench.dependence)
+    return Size(
+        (sums,),
+        _root_of(1.0),
+        "relative error of the hazard",
+        "a hazard that is off by {} times itself at every x",
+    )
 
 
 def _of_columns(bench: Bench) -> Size:

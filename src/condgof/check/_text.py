@@ -15,10 +15,14 @@ WIDTH = 100
 GROUPS = 12
 
 
+def headline(check: Check) -> str:
+    """Say whether there is evidence against the model."""
+    return f"{'Evidence' if check.rejected else 'No evidence'} against {check.subject}"
+
+
 def verdict_words(check: Check) -> str:
-    """Say whether there is evidence against the model, with the p-value."""
-    p = pvalue_words(check.pvalue, check.result.pvalue_floor)
-    return f"{'Evidence' if check.rejected else 'No evidence'} against the model ({p})"
+    """Say the same, with the p-value."""
+    return f"{headline(check)} ({check.result.pvalue_words})"
 
 
 def rest_words(one: Slice) -> str:
@@ -41,11 +45,16 @@ def title_of(check: Check) -> str:
 
 def lines_of(check: Check, order: str = "certain") -> list[Line]:
     """Say everything, a paragraph each; slices in one of the orders of `Check.slices_by`."""
-    lines = [Line("verdict", verdict_words(check)), Line("message", check.words)]
+    lines = [
+        Line("verdict", verdict_words(check)),
+        Line("message", check.words),
+    ]
     if check.tolerance is not None:
         lines.append(Line("allowed", check.tolerance.words))
     if check.rejected:
         lines.append(Line("size", check.effect.words))
+    if "fitted" in check.result.details:
+        lines.append(Line("fitted", "", check.result.details["fitted"]))
     overall = (f.words for f in check.overall if f.kind not in ("correlation", "class") or f.telling)
     lines += [Line("all rows", "", words) for words in overall]
     lines += [Line("where", one.words, rest_words(one)) for one in check.slices_by(order)]

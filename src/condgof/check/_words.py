@@ -20,6 +20,7 @@ SUBJECTS = {
     "class": "The class probabilities are wrong",
     "zeros": "The number of zeros is wrong",
     "quantile": "The quantiles are wrong",
+    "events": "The hazard is wrong",
 }
 #: Of all rows these are other numbers of the same thing.
 ROBUST = ("shift", "spread", "tails")
@@ -92,6 +93,7 @@ def _brief(finding: Finding, where: str = "", several: bool = False) -> str:
         if finding.label != "largest"
         else f"{value} are counts of a probability below 0.01",
         "skew": finding.words,
+        "events": finding.words.rpartition(" (ratio")[0],
         "confidence": f"right in {value}, says {expected}",
         "class": f"came in {value}, says {expected}",
         "zeros": f"{value} are 0, says {expected}",

@@ -1,13 +1,14 @@
 """The command line.
 
 Exit codes: 0 ran; 1 ``check --fail-on-reject`` and the model is rejected, and nothing else; 2 bad input
-or usage, with a message and no traceback; 3 an internal error; 130 stopped by Ctrl-C; 141 nobody reads
-the output any more.
+or usage, with a message and no traceback; 3 an internal error; 130 stopped by Ctrl-C, 143 by
+SIGTERM; 141 nobody reads the output any more.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
 import warnings
@@ -28,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if arguments is None:
         _print_what_can_be()
+        signal.signal(signal.SIGTERM, _stop)
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
         for package in ("typer", "rich"):
@@ -48,6 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         return 130
+    except _Stopped:
+        return 143
     except Exception as error:
         if os.environ.get("CONDGOF_DEBUG"):
             traceback.print_exc()
@@ -57,6 +61,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return 3
     return 0
+
+
+class _Stopped(BaseException):
+    """SIGTERM: temporary files go, as they do after Ctrl-C."""
+
+
+def _stop(*signal_and_frame: object) -> None:
+    raise _Stopped
 
 
 def _complain(message: str) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from condgof.cli import _check, _compare
+from condgof.cli import _check, _compare, _options, _watch
+from condgof.cli._options import Many, One, Option
 from condgof.study import METHODS, MISFITS, PAPER_TRIALS, PROBLEMS
 
 SETTINGS = {"help_option_names": ["-h", "--help"]}
@@ -32,20 +33,60 @@ def command() -> Callable[..., Any]:
     return typer.main.get_command(app)
 
 
-Out = Annotated[
-    Path,
-    typer.Option(metavar="FOLDER", help="Folder for what is written; made when it is not there."),
-]
-Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Another seed gives other samples.")]
-Workers = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Processes; one a core unless given.")
-]
-Scheduler = Annotated[
-    str | None,
-    typer.Option(
-        metavar="URL", help="Run on the Dask cluster at this address, such as tcp://host:8786."
-    ),
-]
+def _out(folder: str) -> Option:
+    text = "Folder for what is written; made when it is not there."
+    return Option("out", Path, "FOLDER", None, Path(folder), text)
+
+
+SEED = Option("seed", int, "N", None, 0, "Another seed gives other samples.", 0)
+WHERE = (
+    Option("workers", int | None, "N", None, None, "Processes; one a core unless given.", 1),
+    Option("scheduler", One, "URL", None, None, "Run on the Dask cluster at this address, such as "
+        "tcp://host:8786."),
+)  # fmt: skip
+STUDY_HELP = (
+    "Measure how often tests reject: their level where the model is true, their power where it is not."
+    "\n\nA study that was stopped, or killed, goes on where it was when the same command is run again."
+)
+STUDY_EXAMPLES = (
+    "Examples:\n\ncondgof study --problem qgm,hgm --method adaptive,kcsd --n 100,400 "
+    "--trials 300 --out qgm-hgm\n\ncondgof study --model mycode:model --data x.csv "
+    "--misfit shift=0.2,scale=1.3 --n 500 --out misfit"
+)
+STUDY = (
+    Option("n", str, "SIZES", None, ..., "Sample sizes, as in 100,400."),
+    Option("problem", Many, "NAMES", None, None,
+        f"Problems: {', '.join(PROBLEMS)}, or your own as module:attr; separated by commas."),
+    Option("method", Many, "NAMES", None, None, f"Tests: {', '.join(METHODS)}, or your own as "
+        "module:attr; separated by commas. adaptive unless given."),
+    Option("trials", int, "N", None, 300, "Samples of each problem and size.", 1),
+    _out("study-output"),
+    Option("alpha", float, "LEVEL", None, 0.05, "Level at which p-values count as rejections."),
+    SEED,
+    *WHERE,
+    Option("retry-failed", bool, "", None, False, "Try again the trials that ended in an error."),
+    Option("model", One, "ADDRESS", None, None, "A fitted model, module:attr or file.py:attr, which is "
+        "imported: with n rows, what misfit could I have seen?"),
+    Option("data", Path | None, "FILE", None, None,
+        "With --model: the x to draw from, a CSV file or .npy."),
+    Option("x", One, "COLUMNS", None, None,
+        "With --data: the columns of x; all of them unless given."),
+    Option("misfit", One, "MISFITS", None, None, f"With --model: misfits and sizes, of "
+        f"{', '.join(MISFITS)}. shift and tilt are in model standard deviations, scale is a ratio, "
+        "outliers a share; shift=0 shows the level. shift=0,shift=0.2,scale=1.3 unless given."),
+)  # fmt: skip
+POWER = (
+    _out("paper-power"),
+    Option("trials", int | None, "N", None, None, f"Samples of each; {PAPER_TRIALS} unless given.", 1),
+    Option("quick", bool, "", None, False, "20 trials, for a first look."),
+    SEED,
+    *WHERE,
+)
+CRITERION = (
+    _out("paper-criterion"),
+    Option("n", int, "N", None, 1000, "Rows of each sample.", 20),
+    SEED,
+)
 
 
 @app.callback()
@@ -54,158 +95,58 @@ def _condgof() -> None:
 
 
 app.command(help=_check.HELP, epilog=_check.EXAMPLES)(_check.check)
-app.command(help=_compare.HELP, epilog=_compare.EXAMPLES)(_compare.compare)
+app.command(help=_compare.COMPARE_HELP, epilog=_compare.COMPARE_EXAMPLES)(_compare.compare)
+app.command(help=_compare.RANK_HELP, epilog=_compare.RANK_EXAMPLES)(_compare.rank)
+app.command(help=_watch.HELP, epilog=_watch.EXAMPLES)(_watch.watch)
 
 
-@app.command(epilog="Example: condgof demo --out demo-output")
-def demo(out: Out = Path("demo-output")) -> None:
-    """Reject a model of the bundled data, see why, and check the next: text, reports, a figure."""
-    from condgof.cli._demo import run_demo
+def _demo(given: Mapping[str, Any]) -> int:
+    from condgof.cli import _demo
 
-    run_demo(out)
+    _demo.run_demo(given["out"])
+    return 0
 
 
-@app.command(
-    epilog="Examples:\n\ncondgof study --problem qgm,hgm --method adaptive,kcsd --n 100,400 "
-    "--trials 300 --out qgm-hgm\n\ncondgof study --model mycode:model --data x.csv "
-    "--misfit shift=0.2,scale=1.3 --n 500 --out misfit"
-)
-def study(
-    n: Annotated[str, typer.Option(metavar="SIZES", help="Sample sizes, as in 100,400.")],
-    problem: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAMES",
-            help=f"Problems: {', '.join(PROBLEMS)}, or your own as module:attr; separated by commas.",
-        ),
-    ] = None,
-    method: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAMES",
-            help=f"Tests: {', '.join(METHODS)}, or your own as module:attr; separated by commas. "
-            "adaptive unless given.",
-        ),
-    ] = None,
-    trials: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Samples of each problem and size.")
-    ] = 300,
-    out: Out = Path("study-output"),
-    alpha: Annotated[
-        float, typer.Option(metavar="LEVEL", help="Level at which p-values count as rejections.")
-    ] = 0.05,
-    seed: Seed = 0,
-    workers: Workers = None,
-    scheduler: Scheduler = None,
-    retry_failed: Annotated[
-        bool,
-        typer.Option("--retry-failed", metavar="", help="Try again the trials that ended in an error."),
-    ] = False,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="A fitted model, module:attr or file.py:attr, which is imported: with n rows, what "
-            "misfit could I have seen?",
-        ),
-    ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="With --model: the x to draw from, a CSV file or .npy."),
-    ] = None,
-    x: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMNS", help="With --data: the columns of x; all of them unless given."),
-    ] = None,
-    misfit: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MISFITS",
-            help=f"With --model: misfits and sizes, of {', '.join(MISFITS)}. shift and tilt are in "
-            "model standard deviations, scale is a ratio, outliers a share; shift=0 shows the level. "
-            "shift=0,shift=0.2,scale=1.3 unless given.",
-        ),
-    ] = None,
-) -> None:
-    """Measure how often tests reject: their level where the model is true, their power where it is not.
-
-    A study that was stopped, or killed, goes on where it was when the same command is run again.
-    """
+def _study(given: Mapping[str, Any]) -> int:
     from condgof.cli import _study
 
-    problems = _study.read_problems(problem, model, data, x, misfit)
+    problems = (given[name] for name in ("problem", "model", "data", "x", "misfit"))
     _study.run(
-        problems,
-        _study.split(method) or ["adaptive"],
-        _study.read_sizes(n),
-        where=(workers, scheduler),
-        out=out,
-        options={"trials": trials, "alpha": alpha, "seed": seed, "retry_failed": retry_failed},
+        _study.read_problems(*problems),
+        _study.split(given["method"]) or ["adaptive"],
+        _study.read_sizes(given["n"]),
+        where=(given["workers"], given["scheduler"]),
+        out=given["out"],
+        options={name: given[name] for name in ("trials", "alpha", "seed", "retry_failed")},
     )
+    return 0
 
 
-@paper.command(epilog="Example: condgof paper power --out paper-power --quick")
-def power(
-    out: Out = Path("paper-power"),
-    trials: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help=f"Samples of each; {PAPER_TRIALS} unless given."),
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", metavar="", help="20 trials, for a first look.")
-    ] = False,
-    seed: Seed = 0,
-    workers: Workers = None,
-    scheduler: Scheduler = None,
-) -> None:
-    """Rejection rates of all tests on the paper's four problems: tables and the figure."""
-    from condgof.cli import _paper
+def _power(given: Mapping[str, Any]) -> int:
+    from condgof.cli import _study
 
-    _paper.run_power(out, trials or (20 if quick else PAPER_TRIALS), seed, (workers, scheduler))
+    trials = given["trials"] or (20 if given["quick"] else PAPER_TRIALS)
+    _study.run_power(given["out"], trials, given["seed"], (given["workers"], given["scheduler"]))
+    return 0
 
 
-@paper.command(epilog="Example: condgof paper criterion --out paper-criterion")
-def criterion(
-    out: Out = Path("paper-criterion"),
-    n: Annotated[int, typer.Option(min=20, metavar="N", help="Rows of each sample.")] = 1000,
-    seed: Seed = 0,
-) -> None:
-    """Power-criterion curves of the main text's illustration and of appendix B: one figure."""
-    from condgof.cli import _paper
+def _criterion(given: Mapping[str, Any]) -> int:
+    from condgof.cli import _study
 
-    _paper.run_criterion(out, n, seed)
+    _study.run_criterion(given["out"], given["n"], given["seed"])
+    return 0
 
 
-@paper.command(
-    epilog="Example: condgof paper taxi --train 'trips/2014*.parquet' --test trips/2015-01.parquet "
-    "--unusual trips/2012-11-01_03.parquet --out paper-taxi"
-)
-def taxi(
-    train: Annotated[
-        list[str],
-        typer.Option(metavar="FILE", help="Trips to train on: a file or a glob; may be given again."),
-    ],
-    test: Annotated[Path, typer.Option(metavar="FILE", help="Held-out trips to test on.")],
-    also: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[FILES]...", help="More to train on, as a shell expands --train *.csv."),
-    ] = None,
-    more: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="More ordinary trips to test on.")
-    ] = None,
-    unusual: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Trips of unusual days, to be set beside the held-out ones."),
-    ] = None,
-    out: Out = Path("paper-taxi"),
-    seed: Seed = 0,
-) -> None:
-    """New York's taxis: a mixture density network of drop-offs given pick-ups, tested; maps and numbers.
-
-    Files are Parquet or CSV with coordinates, as the city published them until June 2016. A network that
-    an earlier run left in the folder is not trained again.
-    """
-    from condgof.cli import _taxi
-
-    files = _taxi.TaxiFiles(_taxi.matching([*train, *(also or [])]), test, more, unusual)
-    _taxi.run_taxi(files, out, plan=_taxi.TaxiPlan(seed=seed))
+app.command(
+    help="Reject a model of the bundled data, see why, and check the next: text, reports, a figure.",
+    epilog="Example: condgof demo --out demo-output",
+)(_options.command("demo", [_out("demo-output")], _demo, None))
+app.command(help=STUDY_HELP, epilog=STUDY_EXAMPLES)(_options.command("study", STUDY, _study, None))
+paper.command(
+    help="Rejection rates of all tests on the paper's four problems: tables and the figure.",
+    epilog="Example: condgof paper power --out paper-power --quick",
+)(_options.command("power", POWER, _power, None))
+paper.command(
+    help="Power-criterion curves of the main text's illustration and of appendix B: one figure.",
+    epilog="Example: condgof paper criterion --out paper-criterion",
+)(_options.command("criterion", CRITERION, _criterion, None))

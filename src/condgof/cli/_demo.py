@@ -31,13 +31,7 @@ LAST = "The households that were checked led to the second model, so that a fina
 
 
 def run_demo(out: Path) -> None:
-    """Check both models, say what came out, and write tables, reports and a figure.
-
-    Parameters
-    ----------
-    out : Path
-        Folder for what is written; made when it is not there.
-    """
+    """Check both models, say what came out, and write tables, reports and a figure into a folder."""
     study = engel_study()
     out.mkdir(parents=True, exist_ok=True)
     print("Engel's data: what 235 Belgian households spent on food, given their income (1857, francs).")

@@ -12,15 +12,7 @@ from condgof.errors import InputError
 
 
 def check_place(path: Path, flag: str) -> None:
-    """Raise unless a file can be written there: before the work, not after it.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    flag : str
-        The option that names it, for messages.
-    """
+    """Raise unless the file that an option names can be written: before the work, not after it."""
     folder = path.parent
     if not folder.is_dir():
         raise InputError(f"{flag} {path}: there is no folder {folder}. Make it first (mkdir -p).")
@@ -33,17 +25,7 @@ def check_place(path: Path, flag: str) -> None:
 
 
 def check_apart(path: Path, flag: str, inputs: Iterable[str]) -> None:
-    """Raise if a file that is to be written is one of those that are read, also through a link.
-
-    Parameters
-    ----------
-    path : Path
-        The file that is to be written.
-    flag : str
-        The option that names it, for messages.
-    inputs : iterable of str
-        The files that are read.
-    """
+    """Raise if the file that an option names is one of those that are read, also through a link."""
     for each in inputs:
         if path.exists() and os.path.exists(each) and os.path.samefile(path, each):
             raise InputError(
@@ -52,8 +34,8 @@ def check_apart(path: Path, flag: str, inputs: Iterable[str]) -> None:
             )
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a text file in one piece: what was there before is kept until all of the new is there.
+def write_whole(path: Path, text: str | bytes) -> None:
+    """Write a file in one piece: what was there before is kept until all of the new is there.
 
     Examples
     --------
@@ -63,15 +45,16 @@ def write_whole(path: Path, text: str) -> None:
     >>> path.read_text(), [entry.name for entry in path.parent.iterdir()]
     ('two', ['note.txt'])
     """
+    data = text.encode() if isinstance(text, str) else text
     with naming(path):
         if path.exists() and not path.is_file():  # /dev/stdout, a pipe
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(data)
             return
         path = path.resolve()  # of a link, what it points to
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
             os.chmod(name, path.stat().st_mode if path.exists() else 0o666 & ~_umask())
             os.replace(name, path)
         except BaseException:

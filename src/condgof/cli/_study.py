@@ -1,21 +1,35 @@
-"""`condgof study`: read the options, run the study, show the table, draw the figure."""
+"""`condgof study` and `condgof paper`: read the options, run, show the tables, draw the figures."""
 
 from __future__ import annotations
 
-import os
+import csv
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
 import typer
 
-from condgof.cli._data import read_x
+from condgof._typing import FloatArray
 from condgof.cli._progress import progress_bar
-from condgof.errors import CondgofError, InputError, MissingPackageError, require
-from condgof.report import draw_power
-from condgof.study import MISFITS, Reference, Study, misfit_of, run_study
+from condgof.cli.check import modules_from_here, number_of, users_line
+from condgof.errors import CondgofError, InputError, MissingPackageError, check_finite, require
+from condgof.report import draw_criterion, draw_power
+from condgof.sample import as_numbers
+from condgof.study import (
+    ILLUSTRATIONS,
+    MISFITS,
+    PAPER_METHODS,
+    PAPER_SIZES,
+    Illustration,
+    Reference,
+    Study,
+    illustrate,
+    misfit_of,
+    run_study,
+)
 
 #: A number of processes here, or the address of a cluster.
 Where: TypeAlias = tuple[int | None, str | None]
@@ -90,9 +104,7 @@ def read_problems(
     misfits: str | None,
 ) -> list[Any]:
     """Read the problems by name, and the misfits of the user's own model."""
-    here = os.getcwd()
-    if here not in sys.path:
-        sys.path.insert(0, here)  # users' modules are where they are
+    modules_from_here()
     problems: list[Any] = [*split(names)]
     if model is None:
         if data is not None or misfits is not None or columns is not None:
@@ -100,7 +112,7 @@ def read_problems(
     elif data is None:
         raise InputError("--model needs --data, a file with the x to draw from.")
     else:
-        x = read_x(data, split(columns))
+        x = _read_x(data, split(columns))
         for text in split(misfits or DEFAULT_MISFITS):
             kind, size = _misfit(text)
             with _staying():
@@ -110,11 +122,60 @@ def read_problems(
     return problems
 
 
+def _read_x(path: Path, columns: list[str]) -> FloatArray:
+    """Read columns of x, (n, d), or all: a CSV file whose first line may name them, or a .npy array."""
+    x = _read_npy(path, columns) if path.suffix == ".npy" else _read_csv(path, columns)
+    if x.size == 0:
+        raise InputError(f"{path} has no rows.")
+    check_finite(x, str(path), "Leave those rows out.")
+    return x
+
+
+def _read_npy(path: Path, columns: list[str]) -> FloatArray:
+    if columns:
+        raise InputError(f"{path} is an array: its columns have no names. Leave out --x.")
+    try:
+        array = np.load(path, allow_pickle=False)
+    except ValueError as error:
+        raise InputError(f"{path} is not an array of numbers: {error}") from error
+    values = as_numbers(array, str(path)).astype(np.float64)
+    return values[:, None] if values.ndim == 1 else values
+
+
+def _read_csv(path: Path, columns: list[str]) -> FloatArray:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            lines = [(i, line) for i, line in enumerate(csv.reader(file), 1) if line]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path} is not a CSV file: {error}") from error
+    if not lines:
+        raise InputError(f"{path} is empty.")
+    names = [name.strip() for name in lines[0][1]]
+    if all(number_of(name) is not None for name in names):
+        if columns:
+            raise InputError(f"{path} has no first line with names. Add one, or leave out --x.")
+    else:
+        lines = lines[1:]
+    lacking = [name for name in columns if name not in names]
+    if lacking:
+        raise InputError(f"{path} has no column {', '.join(lacking)}. It has: {', '.join(names)}.")
+    at = [names.index(name) for name in columns] or range(len(names))
+    rows = []
+    for number, line in lines:
+        try:
+            if len(line) != len(names):
+                raise ValueError
+            rows.append([float(line[i]) for i in at])
+        except ValueError as error:
+            raise InputError(
+                f"{path}, line {number}: not {len(names)} numbers. --x picks the columns of x."
+            ) from error
+    return np.array(rows, dtype=np.float64)
+
+
 @contextmanager
 def _staying() -> Iterator[None]:
     """Have what users' models and tests raise be theirs, and not end the program."""
-    from condgof.cli.check import users_line
-
     try:
         yield
     except SystemExit as stop:
@@ -162,3 +223,38 @@ def _engine(workers: int | None, scheduler: str | None) -> Iterator[Any]:
         ) from error
     with client:
         yield client
+
+
+def run_power(out: Path, trials: int, seed: int, where: Where) -> None:
+    """Run the paper's power study."""
+    run(
+        list(PAPER_SIZES),
+        PAPER_METHODS,
+        PAPER_SIZES,
+        where=where,
+        out=out,
+        options={"trials": trials, "seed": seed},
+    )
+
+
+def run_criterion(out: Path, n: int, seed: int) -> None:
+    """Compute the power-criterion curves; write them as CSV and as a figure."""
+    illustrations = [illustrate(name, n=n, seed=seed) for name in ILLUSTRATIONS]
+    for one in illustrations:
+        print(
+            f"{one.name:15} criterion highest at x = {one.top:.2f} ({one.criterion.max():.3f}), n = {n}"
+        )
+    out.mkdir(parents=True, exist_ok=True)
+    _write(out / "criterion.csv", illustrations)
+    print(f"Curves: {out / 'criterion.csv'}")
+    draw_criterion(illustrations).savefig(out / "criterion.png", dpi=150)
+    print(f"Figure: {out / 'criterion.png'}")
+
+
+def _write(path: Path, illustrations: list[Illustration]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["problem", "v", "criterion"])
+        for one in illustrations:
+            for v, value in zip(one.grid, one.criterion, strict=True):
+                writer.writerow([one.name, f"{v:.6g}", f"{value:.6g}"])

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from condgof.engine._dask import Cluster, cluster_of, is_client
 from condgof.engine._processes import Processes
 from condgof.engine._threads import Threads, cores
-from condgof.errors import InputError, InputTypeError
+from condgof.errors import InputError, InputTypeError, check_object
 
 Engine: TypeAlias = Threads | Cluster
 
@@ -30,6 +30,7 @@ def as_engine(engine: Any) -> Engine:
         return Threads(cores())
     if isinstance(engine, (Threads, Cluster)):
         return engine
+    check_object(engine, "engine")
     if is_client(engine):
         return cluster_of(engine)
     try:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeVar
 
 from condgof.engine._deferred import Deferred
 from condgof.engine._threads import Threads, cores, single_threaded_blas
-from condgof.errors import InputTypeError
+from condgof.errors import InputError, InputTypeError
 
 Task = TypeVar("Task")
 Value = TypeVar("Value")
@@ -72,7 +72,7 @@ class Cluster:
             while waiting:
                 yield sent.value(waiting)
         finally:
-            if waiting:
+            if waiting and self.client.status == "running":
                 self.client.cancel([future for _, future in waiting])
 
     def completed(
@@ -128,6 +128,7 @@ class _Sent:
 
     def submit(self, item: Any) -> Any:
         """Hand in one item; the parts of a deferred one are computed by the cluster and stay there."""
+        check_open(self.client)
         if isinstance(item, Deferred):
             parts = self.client.compute(list(item.parts))
             return self.client.submit(_run_deferred, self.future, item.value, *parts, pure=False)
@@ -186,4 +187,11 @@ def cluster_of(client: Any) -> Cluster:
             "engine is an asynchronous Dask client, and condgof waits for its results. "
             "Pass a Client that was made with asynchronous=False."
         )
+    check_open(client)
     return Cluster(client)
+
+
+def check_open(client: Any) -> None:
+    """Refuse a client that is closed, on which Dask fails with whatever comes first, or waits."""
+    if getattr(client, "status", "running") in ("closed", "closing"):
+        raise InputError("engine is a Dask client that is closed. Pass one that is open.")

@@ -11,6 +11,7 @@ from condgof._typing import FloatArray
 PRODUCT_LIMIT = 1e4
 
 
+@np.errstate(over="ignore")  # an infinite distance is far apart, and the kernel 0
 def sqdist(a: FloatArray, b: FloatArray, scale: float = 1.0) -> FloatArray:
     """Squared distances between rows, in units of a bandwidth.
 

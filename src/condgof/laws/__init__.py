@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
-from condgof.laws import fits
+from condgof.laws import fits, mdn
 from condgof.laws._as_model import as_model, cdf_rows, drawn, law_of
 from condgof.laws._cells import CellsOfY, Intervals, Quantiles, from_intervals, from_quantiles
+from condgof.laws._censored import Censored, censored
 from condgof.laws._classes import Probabilities, probabilities
 from condgof.laws._columns import FAMILIES, Columns, columns
 from condgof.laws._counts import (
@@ -31,6 +29,7 @@ from condgof.laws._families import (
     LogNormal,
     StudentT,
     Uniform,
+    Weibull,
 )
 from condgof.laws._functions import Scores, from_log_prob, from_score, from_scores
 from condgof.laws._jax import from_jax
@@ -41,19 +40,19 @@ from condgof.laws._mixture import NormalMixture
 from condgof.laws._normal import Normal, normal
 from condgof.laws._ratio import RatioOutcomes, from_ratio
 from condgof.laws._scipy import from_scipy
+from condgof.laws._scores import MEASURES, Measure, offered, score
 from condgof.laws._sklearn import residual_scale_by_cv, with_residual_scale
 from condgof.laws._statsmodels import from_statsmodels
 from condgof.laws._torch import from_torch
 
-if TYPE_CHECKING:
-    from condgof.laws import mdn
-
 __all__ = [
     "FAMILIES",
+    "MEASURES",
     "Beta",
     "Binomial",
     "Bins",
     "CellsOfY",
+    "Censored",
     "Columns",
     "Discrete",
     "Draws",
@@ -67,6 +66,7 @@ __all__ = [
     "Laplace",
     "Law",
     "LogNormal",
+    "Measure",
     "Model",
     "ModelLike",
     "NegativeBinomial",
@@ -82,11 +82,13 @@ __all__ = [
     "StudentT",
     "Uniform",
     "VectorDraws",
+    "Weibull",
     "ZeroInflatedNegativeBinomial",
     "ZeroInflatedPoisson",
     "accepts",
     "as_model",
     "cdf_rows",
+    "censored",
     "columns",
     "crossfit",
     "drawn",
@@ -109,15 +111,10 @@ __all__ = [
     "mdn",
     "normal",
     "normalised",
+    "offered",
     "probabilities",
     "residual_scale_by_cv",
+    "score",
     "with_residual_scale",
     "with_support",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Load the mixture density network when it is first asked for."""
-    if name == "mdn":
-        return importlib.import_module("condgof.laws.mdn")
-    raise AttributeError(f"module 'condgof.laws' has no attribute {name!r}")

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import FloatArray, IntArray
-from condgof.errors import InputError, InputTypeError, NonFiniteError, ShapeError, check_finite
+from condgof.errors import (
+    InputError,
+    InputTypeError,
+    NonFiniteError,
+    ShapeError,
+    check_finite,
+    check_object,
+)
 from condgof.laws._columns import Columns
 from condgof.laws._law import CDF_ROUNDING, Law, Model, ModelLike, check_shape, grid_of
 from condgof.laws._library import classifier
@@ -19,7 +26,8 @@ from condgof.sample import Sample, is_frame
 #: also scikit-learn's. Each has ``SUPPORTED``, a line for messages, and ``adapt(obj)``, which returns a
 #: law or a model, or None for an object that is not its own; they import their library only then.
 ADAPTERS = (
-    "_scipy", "_torch", "_jax", "_arviz", "_qp", "_ngboost", "_skpro", "_statsmodels", "_sklearn",
+    "_scipy", "_torch", "_jax", "_arviz", "_qp", "_ngboost", "_skpro", "_statsmodels", "_survival",
+    "_sklearn",
 )  # fmt: skip
 SUPPORTED = """\
   a tuple (mean, std) of arrays, or condgof.normal(mean=..., std=...)
@@ -27,8 +35,8 @@ SUPPORTED = """\
   condgof.from_quantiles(Q, levels), condgof.from_intervals(low, high, coverage)
   condgof.from_pit(u), condgof.from_bins(edges, P), condgof.from_scores(S)
   condgof.from_score(f) or condgof.from_log_prob(f) for a function f(y, x)
-  condgof.models.Normal, NormalMixture, StudentT, Laplace, Gamma, Exponential, LogNormal, Beta,
-  Uniform, Poisson, NegativeBinomial, Binomial, …, of arrays or functions of x
+  condgof.models.Normal, NormalMixture, StudentT, Laplace, Gamma, Exponential, Weibull, LogNormal,
+  Beta, Uniform, Poisson, NegativeBinomial, Binomial, …, of arrays or functions of x
   condgof.probabilities(P) for class probabilities, an object with predict_proba,
   condgof.from_ratio(f)"""
 
@@ -51,6 +59,7 @@ def as_model(obj: Any) -> ModelLike:
     """
     if isinstance(obj, (Law, Model, Columns)):
         return obj
+    check_object(obj, "The model")
     if isinstance(obj, tuple):
         if len(obj) != 2:
             raise InputTypeError(

@@ -6,7 +6,7 @@ often it lies below a quantile, or inside an interval, given x.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -17,11 +17,8 @@ from condgof.errors import InputError, NonFiniteError, ShapeError, refuse_rows
 from condgof.kernels import Block, Cells
 from condgof.laws._discrete import CellOutcomes, Discrete, Residuals, SomeRows, one_hot_less
 from condgof.laws._draws import alike, one_column, row_uniforms
-from condgof.laws._law import as_rows, check_levels, indexed
+from condgof.laws._law import ByRow, as_rows, check_levels, indexed
 from condgof.sample import RngLike, Seed, as_numbers
-
-#: Quantiles that cross in more than this share of the rows are in the wrong order.
-MOSTLY = 0.9
 
 
 @dataclass(frozen=True)
@@ -42,8 +39,11 @@ class Event:
 
 
 @dataclass(frozen=True, eq=False)
-class CellsOfY(Discrete):
-    """Cells of y whose probabilities are the same in every row."""
+class CellsOfY(ByRow, Discrete):
+    """Cells of y whose probabilities are the same in every row.
+
+    Nothing that is tested depends on `location_scale`, which says where predictions lie.
+    """
 
     #: What residuals are called, and what results say that y was seen as.
     SEEN: ClassVar[tuple[str, str]]
@@ -53,10 +53,6 @@ class CellsOfY(Discrete):
     #: Of the random numbers that break ties, which belong to the rows' own numbers, `ids` (n,).
     seed: int
     ids: IntArray
-
-    @property
-    def rows(self) -> int | None:
-        return len(self.ids)
 
     def codes(self, y: AnyArray) -> IntArray:
         """Return the cell of each row's y, (n,)."""
@@ -86,6 +82,7 @@ class CellsOfY(Discrete):
 class Quantiles(CellsOfY):
     """Quantiles of y, (n, K), sorted in each row, and their levels (K,); see `from_quantiles`."""
 
+    EACH = ("ids", "values")
     SEEN = "quantiles", "the cell between predicted quantiles that it falls into"
 
     values: AnyArray
@@ -94,9 +91,6 @@ class Quantiles(CellsOfY):
     @property
     def name(self) -> str:
         return f"The law of {len(self.levels)} quantiles a row"
-
-    def take(self, rows: IntArray) -> Quantiles:
-        return replace(self, values=self.values[rows], ids=self.ids[rows])
 
     def codes(self, y: AnyArray) -> IntArray:
         """Return how many quantiles are below y, (n,).
@@ -116,6 +110,11 @@ class Quantiles(CellsOfY):
             codes[tied] = np.clip(inside, below[tied], upto[tied] - 1)
         return np.asarray(codes, dtype=np.int64)
 
+    def pinball(self, y: AnyArray) -> FloatArray:
+        """Return the mean over the levels τ of (1{y < q} − τ)·(q − y), (n,)."""
+        away = np.asarray(self.values, dtype=np.float64) - self.numbers(y)[:, None]
+        return np.asarray((((away > 0) - self.levels) * away).mean(axis=1))
+
     @property
     def class_names(self) -> tuple[str, ...]:  # type: ignore[override]
         names = [f"q{level:g}" for level in self.levels]
@@ -131,10 +130,7 @@ class Quantiles(CellsOfY):
         )
 
     def location_scale(self) -> tuple[FloatArray, FloatArray]:
-        """Return the middle quantile, and the distance of the outer ones in normal units, (n, 1) each.
-
-        They say where predictions lie, not what they say: nothing that is tested depends on them.
-        """
+        """Return the middle quantile and the distance of the outer ones in normal units, (n, 1) each."""
         from scipy.special import ndtri
 
         values = np.asarray(self.values, dtype=np.float64)
@@ -149,6 +145,7 @@ class Quantiles(CellsOfY):
 class Intervals(CellsOfY):
     """Ends of nested intervals for y, (n, K), the smallest first, and their increasing coverage (K,)."""
 
+    EACH = ("ids", "low", "high")
     SEEN = "intervals", "the smallest predicted interval that covers it"
 
     low: AnyArray
@@ -160,14 +157,17 @@ class Intervals(CellsOfY):
         several = f"{len(self.coverage)} nested intervals" if len(self.coverage) > 1 else "an interval"
         return f"The law of {several} a row"
 
-    def take(self, rows: IntArray) -> Intervals:
-        return replace(self, low=self.low[rows], high=self.high[rows], ids=self.ids[rows])
-
     def codes(self, y: AnyArray) -> IntArray:
         y = self.numbers(y)[:, None]
         (low, y_low), (high, y_high) = alike(self.low, y), alike(self.high, y)
         inside = (low <= y_low) & (y_high <= high)
         return np.asarray(len(self.coverage) - inside.sum(axis=1), dtype=np.int64)
+
+    def winkler(self, y: AnyArray) -> FloatArray:
+        """Return the mean over intervals of width + 2/(1 − coverage)·(distance of y), (n,)."""
+        y = self.numbers(y)[:, None]
+        outside = np.maximum(self.low - y, 0.0) + np.maximum(y - self.high, 0.0)
+        return np.asarray((self.high - self.low + 2.0 / (1.0 - self.coverage) * outside).mean(axis=1))
 
     @property
     def class_names(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -182,10 +182,7 @@ class Intervals(CellsOfY):
         )
 
     def location_scale(self) -> tuple[FloatArray, FloatArray]:
-        """Return middle and half-width of the outermost finite interval, (n, 1) each.
-
-        They say where predictions lie, not what they say: nothing that is tested depends on them.
-        """
+        """Return middle and half-width of the outermost finite interval, (n, 1) each."""
         low, high = (np.asarray(end[:, -1:], dtype=np.float64) for end in (self.low, self.high))
         low, high = np.where(np.isfinite(low), low, high), np.where(np.isfinite(high), high, low)
         low, high = (np.where(np.isfinite(end), end, 0.0) for end in (low, high))
@@ -230,7 +227,7 @@ def from_quantiles(quantiles: Any, levels: Any, *, rng: RngLike = 0) -> Quantile
     array = _table(quantiles, "quantiles", len(at), "levels")
     falls = np.diff(array, axis=1) < 0
     often = falls.mean(axis=0)
-    if (often > MOSTLY).any():
+    if (often > 0.9).any():  # not crossing, but in the wrong order
         k = int(np.argmax(often))
         raise InputError(
             f"The {at[k]:g} quantile is above the {at[k + 1]:g} quantile in {int(falls[:, k].sum())} of "

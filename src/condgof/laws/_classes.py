@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from condgof.laws._discrete import (
     normalised,
     one_hot_less,
 )
-from condgof.laws._law import indexed
+from condgof.laws._law import ByRow, indexed
 from condgof.sample import as_numbers
 
 #: Rows that are looked at together: what is made of them stays small beside the probabilities.
@@ -116,7 +116,7 @@ def _listed(labels: AnyArray) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Probabilities(Discrete):
+class Probabilities(ByRow, Discrete):
     """Probabilities of K classes; see `condgof.probabilities`.
 
     As numbers, y and draws are the labels themselves where those are numbers, else their positions.
@@ -128,13 +128,6 @@ class Probabilities(Discrete):
     #: Whether the order of the classes means something.
     ordered: bool = False
     name = "The model of class probabilities"
-
-    @property
-    def rows(self) -> int | None:
-        return len(self.values)
-
-    def take(self, rows: IntArray) -> Probabilities:
-        return replace(self, values=self.values[rows])
 
     def can(self, ability: str) -> bool:
         has_order = self.ordered or len(self.classes.labels) == 2
@@ -187,6 +180,24 @@ class Probabilities(Discrete):
         codes = self._codes(y)
         with np.errstate(divide="ignore"):
             return self._each(lambda p, part: np.log(p[np.arange(len(p)), codes[part]]))
+
+    def brier(self, y: AnyArray) -> FloatArray:
+        """Return Σ_k (p_k − 1{y = k})², halved where there are two classes, (n,)."""
+        codes, half = self._codes(y), 0.5 if self.values.shape[1] == 2 else 1.0
+        return self._each(lambda p, part: half * np.square(one_hot_less(p, codes[part])).sum(axis=1))
+
+    def crps(self, y: AnyArray) -> FloatArray:
+        """Return Σ_k (F_k − 1{y ≤ k})² times the distance to the next class, (n,)."""
+        self._check("cdf")
+        values, own = self.classes.values, self.numbers(y)
+        order = np.argsort(values)
+        apart, at = np.diff(values[order]), values[order][:-1]
+
+        def ask(p: FloatArray, part: slice) -> AnyArray:
+            sums = np.cumsum(p[:, order], axis=1)[:, :-1]
+            return np.square(sums - (own[part, None] <= at)) @ apart
+
+        return self._each(ask)
 
     def cdf(self, y: AnyArray) -> FloatArray:
         self._check("cdf")

@@ -35,6 +35,7 @@ FAMILIES: dict[str, type[Parametric]] = {
     "lognormal": families.LogNormal,
     "gamma": families.Gamma,
     "exponential": families.Exponential,
+    "weibull": families.Weibull,
     "inverse-gaussian": families.InverseGaussian,
     "beta": families.Beta,
     "uniform": families.Uniform,

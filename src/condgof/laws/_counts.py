@@ -13,10 +13,10 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-from scipy.special import betainc, betaincc, betaln, gammaincc, gammaln, xlog1py, xlogy
+from scipy.special import betainc, betaincc, betaln, gammaincc, gammaln, ive, xlog1py, xlogy
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import InputError, NumericalError
+from condgof.errors import InputError, NumericalError, refuse_rows
 from condgof.kernels import Block, Cells
 from condgof.laws._discrete import (
     CellOutcomes,
@@ -28,13 +28,15 @@ from condgof.laws._discrete import (
     whole_numbers,
 )
 from condgof.laws._families import Values
-from condgof.laws._law import as_rows, check_levels
+from condgof.laws._law import Law, as_rows, check_levels
 from condgof.laws._parameters import Parametric, family
 
 #: From counts (n, m) to P(Y ≤ y | x), (n, m).
 Cdf: TypeAlias = Callable[[FloatArray], FloatArray]
 #: The smallest standard deviation that counts are measured in: a model may be certain of one value.
 LEAST_SCALE = 1e-6
+#: The tail that does not count in sums over counts, how many of them are summed, and numbers at a time.
+NO_TAIL, MOST_COUNTS, HELD = 1e-9, 2**20, 2**22
 #: Cells of a standard deviation, and standard deviations to either side.
 FINENESS, REACH = 8, 8
 COUNT = 2 * FINENESS * REACH + 1
@@ -95,12 +97,9 @@ class Counts(Discrete):
         scale = np.maximum(scale, LEAST_SCALE)
         u = standardised(y, location, scale)
         p = cell_probabilities(self._cdf, location, scale)
-        if not (np.isfinite(u).all() and np.isfinite(p).all()):
-            bad = np.flatnonzero(~(np.isfinite(u) & np.isfinite(p).all(axis=1)))
-            raise NumericalError(
-                f"{self.name} has no finite mean, standard deviation or CDF in {len(bad)} of {len(y)} "
-                f"rows, the first in row {bad[0]} (counted from 0). Check the model there."
-            )
+        broken = ~(np.isfinite(u) & np.isfinite(p).all(axis=1))
+        lacking = f"{self.name} has no finite mean, standard deviation or CDF"
+        refuse_rows(broken, lacking, "Check the model there.", NumericalError)
         codes = cell_of(u)
         outcomes = CellOutcomes(SomeRows(p), one_hot_less, COUNT, codes)
         return Residuals(u[:, None], outcomes.of(codes), outcomes)
@@ -116,9 +115,16 @@ class Counts(Discrete):
     def cdf_grid(self, values: AnyArray) -> FloatArray:
         return self._cdf(np.broadcast_to(np.ravel(values).astype(np.float64), (self.n, np.size(values))))
 
+    def crps(self, y: AnyArray) -> FloatArray:
+        y = as_rows(flat(y))
+        return summed(self._cdf, y, self.quantile([NO_TAIL, 1.0 - NO_TAIL]), self.name)
+
     def quantile(self, levels: Any) -> FloatArray:
-        wanted = np.broadcast_to(check_levels(levels), (self.n, np.size(levels)))
-        location, scale = (part[:, :1] for part in self.location_scale())
+        return self._smallest(np.broadcast_to(check_levels(levels), (self.n, np.size(levels))))
+
+    def _smallest(self, wanted: FloatArray, near: Law | None = None) -> FloatArray:
+        """Return the smallest counts with cdf ≥ wanted, (n, m), searched from where a law lies."""
+        location, scale = (part[:, :1] for part in (near or self).location_scale())
         return smallest_count(self._cdf, wanted, np.floor(location), np.maximum(np.ceil(scale), 1.0))
 
 
@@ -137,6 +143,21 @@ def smallest_count(cdf: Cdf, wanted: FloatArray, start: FloatArray, step: FloatA
     return high
 
 
+def summed(cdf: Cdf, y: FloatArray, ends: FloatArray, name: str) -> FloatArray:
+    """Return Σ_k (F(k) − 1{y ≤ k})², (n,), over the counts k between `ends` (n, 2) and y."""
+    low, high = np.minimum(ends[:, :1], y), np.maximum(ends[:, 1:], y)
+    count = float((high - low).max(initial=0.0))
+    if not count <= MOST_COUNTS:
+        raise NumericalError(
+            f"The counts of {name} spread over {count:.3g} values, too many to sum over."
+        )
+    out, step = np.zeros(len(y)), max(1, HELD // max(len(y), 1))
+    for start in range(0, int(count), step):
+        k = low + np.arange(float(start), min(start + step, int(count)))
+        out += np.where(k < high, np.square(cdf(k) - (k >= y)), 0.0).sum(axis=1)
+    return out
+
+
 class CountFamily(Parametric, Counts):
     """A closed form; a subclass writes these functions of possible counts and parameters, (n, 1)."""
 
@@ -148,6 +169,8 @@ class CountFamily(Parametric, Counts):
     _draw: Callable[[np.random.Generator, Values], AnyArray]
     #: Mean and variance.
     _moments: Callable[[Values], tuple[FloatArray, FloatArray]]
+    #: The CRPS at any whole number; None where it is summed up.
+    _crps: Any = None
 
     def _most(self, p: Values) -> AnyArray:
         """Return the largest count, (n, 1)."""
@@ -170,6 +193,12 @@ class CountFamily(Parametric, Counts):
         p = self._at(self._size(y), 1)
         possible = (y >= 0) & (y <= self._most(p)) & (y == np.floor(y))
         return np.where(possible, self._log_pmf(np.where(possible, y, 0.0), p), -np.inf)[:, 0]
+
+    def crps(self, y: AnyArray) -> FloatArray:
+        if self._crps is None:
+            return super().crps(y)
+        y = as_rows(flat(y))
+        return np.asarray(self._crps(y, self._at(self._size(y), 1)))[:, 0]
 
     def sample(self, rng: np.random.Generator) -> FloatArray:
         return np.asarray(self._draw(rng, self._at(self._size(), 1)), dtype=np.float64)
@@ -203,10 +232,17 @@ class Poisson(CountFamily):
         return np.asarray(gammaincc(y + 1.0, p[0]))
 
     def _draw(self, rng: np.random.Generator, p: Values) -> AnyArray:
-        return rng.poisson(p[0])
+        return _poisson(rng, p[0])
 
     def _moments(self, p: Values) -> tuple[FloatArray, FloatArray]:
         return p[0], p[0]
+
+    def _crps(self, y: FloatArray, p: Values) -> FloatArray:
+        mean, known = p[0], np.maximum(y, 0.0)
+        tail = np.where(y < 0, 0.0, self._tail(known, p))
+        here = np.where(y < 0, 0.0, np.exp(self._log_pmf(known, p)))
+        apart = ive(0, 2.0 * mean) + ive(1, 2.0 * mean)
+        return np.asarray((y - mean) * (2.0 * tail - 1.0) + mean * (2.0 * here - apart))
 
 
 @family
@@ -240,10 +276,32 @@ class NegativeBinomial(CountFamily):
         return np.asarray(betainc(size, y + 1.0, size / (mean + size)))
 
     def _draw(self, rng: np.random.Generator, p: Values) -> AnyArray:
-        return rng.poisson(rng.gamma(1.0 / p[1], p[0] * p[1]))
+        return _poisson(rng, rng.gamma(1.0 / p[1], p[0] * p[1]))
 
     def _moments(self, p: Values) -> tuple[FloatArray, FloatArray]:
         return p[0], p[0] + p[1] * p[0] ** 2
+
+    def _crps(self, y: FloatArray, p: Values) -> FloatArray:
+        mean, size = p[0], 1.0 / p[1]
+        share = size / (mean + size)
+        own = 2.0 * np.where(y < 0, 0.0, self._tail(np.maximum(y, 0.0), p)) - 1.0
+        # F of one more success at y − 1, by whose sum Σ k p(k) is known.
+        below = np.where(y < 1, 0.0, betainc(size + 1.0, np.maximum(y, 1.0), share))
+        return np.asarray(y * own - mean * (2.0 * below - 1.0) - _half_difference(mean, size))
+
+
+def _half_difference(mean: FloatArray, size: FloatArray) -> FloatArray:
+    """Return ½ E|Y − Y'| of negative binomial counts, (n, 1), for any dispersion.
+
+    For whole numbers E|D| = 1/π ∫_0^∞ (1 − φ)/u² du with the characteristic function φ of D at
+    t = 2 atan(u): a double-exponential rule of 75 nodes has 1e-13 of it.
+    """
+    v = np.arange(-37, 38) / 10.0
+    spread, odds = np.sqrt(mean + mean**2 / size), mean / size
+    u = np.exp(0.5 * np.pi * np.sinh(v)) / spread
+    log_phi = -size * np.log1p(4.0 * odds * (1.0 + odds) * u * u / (1.0 + u * u))
+    weights = 0.1 * 0.25 * np.cosh(v)
+    return np.asarray(((-np.expm1(log_phi) / u) @ weights)[:, None])
 
 
 @family
@@ -302,9 +360,22 @@ class _OtherZeros(CountFamily):
     #: The family, whose functions depend on parameters alone.
     FORM: ClassVar[CountFamily]
 
+    _extra: Callable[[Values], FloatArray]
+
+    def _crps(self, y: FloatArray, p: Values) -> FloatArray:
+        """The law is w·(zero) + (1 − w)·family, w = `_extra`; E|Y − Y'| is bilinear in it."""
+        w, own = self._extra(p), p[:-1]
+        mean, at_zero = self.FORM._moments(own)[0], self.FORM._crps(np.zeros_like(y), own)
+        apart = mean - at_zero  # half of E|Y − Y'| of the family
+        away = w * np.abs(y) + (1.0 - w) * (self.FORM._crps(y, own) + apart)
+        return np.asarray(away - w * (1.0 - w) * mean - (1.0 - w) ** 2 * apart)
+
 
 class _ZeroInflated(_OtherZeros):
     """Zero with probability w, else of the family."""
+
+    def _extra(self, p: Values) -> FloatArray:
+        return p[-1]
 
     def _log_pmf(self, y: FloatArray, p: Values) -> FloatArray:
         with np.errstate(divide="ignore"):
@@ -330,6 +401,9 @@ class _Hurdle(_OtherZeros):
     def _bounds(self) -> tuple[AnyArray, AnyArray]:
         zero = self._at(self._size(), 1)[-1][:, 0]
         return np.where(zero > 0, 0.0, 1.0), np.array(np.inf)
+
+    def _extra(self, p: Values) -> FloatArray:
+        return 1.0 - (1.0 - p[-1]) / (1.0 - self._zero(p))
 
     def _zero(self, p: Values) -> FloatArray:
         """Return the family's own probability of zero."""
@@ -449,3 +523,13 @@ class HurdleNegativeBinomial(_Hurdle):
     zero: Any
 
     FORM = object.__new__(NegativeBinomial)
+
+
+def _poisson(rng: np.random.Generator, rates: FloatArray) -> AnyArray:
+    """Draw Poisson counts of some rates."""
+    if np.max(rates, initial=0.0) > 9.2e18:
+        raise NumericalError(
+            f"Counts of a mean of {np.max(rates):.3g} cannot be drawn: an integer has room for 9e18. "
+            "Check the model's means."
+        )
+    return rng.poisson(rates)

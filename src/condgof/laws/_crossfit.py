@@ -135,10 +135,8 @@ class DiscreteFolds(Folds, Discrete):
     def residuals(self, y: AnyArray, by: str) -> Residuals:
         y = self._checked(y)
         found = [law.residuals(y[rows], by) for rows, law in self.laws]
-        u, values = (
-            _placed(self.laws, [r.u for r in found]),
-            _placed(self.laws, [r.values for r in found]),
-        )
+        u = _placed(self.laws, [r.u for r in found])
+        values = _placed(self.laws, [r.values for r in found])
         cells = [r.outcomes for r in found if isinstance(r.outcomes, CellOutcomes)]
         if len(cells) < len(found):  # y cannot be drawn anew from what is known
             return Residuals(u, values)

@@ -18,12 +18,11 @@ from condgof.errors import (
     InputTypeError,
     NonFiniteError,
     ShapeError,
-    SupportError,
     UnsupportedModelError,
     refuse_rows,
 )
 from condgof.kernels import Cells
-from condgof.laws._law import Law
+from condgof.laws._law import Law, refuse_outside
 from condgof.sample import as_numbers
 
 #: Which residuals a test may ask for: those of y itself, or with them all that the model can be held to.
@@ -236,9 +235,7 @@ def whole_numbers(y: AnyArray, low: AnyArray, high: AnyArray, model: str) -> Flo
         f"{model} is a model of counts, and y is not a whole number",
         "A continuous y needs another model.",
     )
-    bad = np.flatnonzero((values < low) | (values > high))
-    if len(bad):
-        raise SupportError(model, len(bad), len(values), int(bad[0]))
+    refuse_outside((values < low) | (values > high), model)
     return values
 
 

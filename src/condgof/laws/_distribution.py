@@ -6,12 +6,13 @@ columns of y, and draws from a NumPy generator. What has none is asked for whate
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from condgof.laws._classes import Probabilities, bernoulli, probabilities
 from condgof.laws._counts import Binomial, NegativeBinomial, Poisson
 from condgof.laws._discrete import Discrete
 from condgof.laws._families import Beta, Exponential, Gamma, Laplace, StudentT, Uniform
-from condgof.laws._law import Batched, Law, Model, as_rows, tail_scores
+from condgof.laws._law import Batched, Law, Model, as_rows, same_as, tail_scores
 from condgof.laws._library import named_method
 from condgof.laws._mixture import NormalMixture
 from condgof.laws._normal import Normal
@@ -60,6 +61,7 @@ COUNTS: dict[str, Callable[[Callable[[str], FloatArray]], Discrete]] = {
 COUNTS |= {name + how: COUNTS[name] for name in ("Binomial", "Bernoulli") for how in ("Probs", "Logits")}
 COUNTS |= {f"NegativeBinomial{how}": COUNTS["GammaPoisson"] for how in ("Probs", "Logits", "2")}
 CATEGORICAL = ("Categorical", "CategoricalProbs", "CategoricalLogits")
+T = TypeVar("T")
 #: What `TensorLaw` may lack.
 OPTIONAL = ("cdf", "sf", "normal_scores", "mean_std", "location_scale", "sample")
 
@@ -72,6 +74,14 @@ class Network:
     LIBRARY: ClassVar[str]
     TAKES: ClassVar[str]
     ADVICE: ClassVar[str] = Batched.advice
+    #: What a library writes: an array → a tensor; (x, n) → the law of the n rows of a batch.
+    native: ClassVar[Callable[..., Any]]
+    law: ClassVar[Callable[..., Law]]
+    #: (`TensorLaw`, y) → the log-density, (n,), and its gradient, in the shape of y.
+    log_prob: ClassVar[Callable[..., FloatArray]]
+    score: ClassVar[Callable[..., AnyArray]]
+    #: (`TensorLaw`, rng, what the distribution's ``sample`` gets as its shape) → a tensor of draws.
+    draw: ClassVar[Callable[..., Any]]
     #: Rows of a batch; what a network keeps of them is a few megabytes.
     size: int = 8192
     #: x → distribution, or (y, x) → log-density.
@@ -86,26 +96,6 @@ class Network:
     def session(self) -> AbstractContextManager[Any]:
         """Open a context that leaves everything as it was found, whatever happens inside."""
         return nullcontext()
-
-    def native(self, array: AnyArray) -> Any:
-        """Turn a NumPy array into a tensor."""
-        raise NotImplementedError
-
-    def law(self, x: Any, n: int) -> Law:
-        """Return the law of the n rows of one batch."""
-        raise NotImplementedError
-
-    def log_prob(self, law: TensorLaw, y: AnyArray) -> FloatArray:
-        """Return the log-density as the library computes it, (n,)."""
-        raise NotImplementedError
-
-    def score(self, law: TensorLaw, y: AnyArray) -> AnyArray:
-        """Return its gradient in the shape of y."""
-        raise NotImplementedError
-
-    def draw(self, law: TensorLaw, rng: np.random.Generator, shape: tuple[Any, ...]) -> Any:
-        """Return a tensor of draws; `shape` is what the distribution's ``sample`` gets."""
-        raise NotImplementedError
 
     def at(self, x: Any) -> Network:
         """Return the network with what only x can tell of it."""
@@ -185,9 +175,7 @@ class TensorLaw(Law):
     x: Any
     count: int
 
-    @property
-    def rows(self) -> int | None:
-        return self.count
+    rows = same_as("count")
 
     @property
     def name(self) -> str:
@@ -202,6 +190,10 @@ class TensorLaw(Law):
         if hasattr(self.dist, "batch_shape") and hasattr(self.dist, "event_shape"):
             return Layout.of(self.dist, self.count)
         return None
+
+    @property
+    def normalised(self) -> bool:  # type: ignore[override]
+        return self.dist is not None
 
     def can(self, ability: str) -> bool:
         return ability in self.abilities if ability in OPTIONAL else super().can(ability)
@@ -251,14 +243,16 @@ class TensorLaw(Law):
         y = as_rows(y)
         return self.network.native(y).reshape(Layout.of(self.dist, self.count, y.shape[1]).shape)
 
+    def _held(self, ability: str, found: T | None) -> T:
+        if found is None:
+            self.lacks(ability)
+        return found
+
     def cdf(self, y: AnyArray) -> FloatArray:
         d_y = as_rows(y).shape[1]
         if d_y != 1:
             raise UnsupportedModelError(f"A cdf is there for d_y = 1 only, and y has {d_y} columns.")
-        values = self._cdf(y)
-        if values is None:
-            self.lacks("cdf")
-        return values[:, 0]
+        return self._held("cdf", self._cdf(y))[:, 0]
 
     def cdf_grid(self, values: AnyArray) -> FloatArray:
         # A network is evaluated once a row, not once a row and value.
@@ -279,7 +273,11 @@ class TensorLaw(Law):
         if mixed:
             value = value.reshape(*value.shape[:axis], 1, *layout.event)
         try:
-            found = doubles((unwrapped(part.component_distribution) if mixed else part).cdf(value))
+            own = unwrapped(part.component_distribution) if mixed else part
+            try:
+                found = doubles(own.cdf(value))
+            except ValueError:  # so far out that the library takes it for no value at all
+                found = doubles(_lenient(own).cdf(value))
         except NotImplementedError:
             return None
         if mixed:
@@ -288,10 +286,7 @@ class TensorLaw(Law):
         return found.reshape(self.count, layout.d_y) if whole else None
 
     def normal_scores(self, y: AnyArray) -> FloatArray:
-        values = self._normal_scores(y)
-        if values is None:
-            self.lacks("normal_scores")
-        return values
+        return self._held("normal_scores", self._normal_scores(y))
 
     def _normal_scores(self, y: AnyArray) -> FloatArray | None:
         """Return u, standard normal under the model, by a flow's inverse or by independent CDFs."""
@@ -330,10 +325,7 @@ class TensorLaw(Law):
         return inner._normal_scores(z) if isinstance(inner, TensorLaw) else inner.normal_scores(z)
 
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
-        moments = self._moments()
-        if moments is None:
-            self.lacks("mean_std")
-        return moments
+        return self._held("mean_std", self._moments())
 
     def _moments(self) -> tuple[FloatArray, FloatArray] | None:
         mean = None if self.layout is None else _told_by(self.dist, "mean")
@@ -545,6 +537,15 @@ def _bounds(dist: Any) -> tuple[Any, Any] | None:
         f"{type(dist).__name__} lives on {support}, which is not an interval in each coordinate of y. "
         "Test a model of transformed coordinates that can take any real value."
     )
+
+
+def _lenient(dist: Any) -> Any:
+    """Return a copy of a distribution that does not check its values, nor does what it is made of."""
+    made = copy.copy(dist)
+    made._validate_args = False
+    if hasattr(made, "base_dist"):
+        made.base_dist = _lenient(made.base_dist)
+    return made
 
 
 def check_distribution(dist: Any) -> None:

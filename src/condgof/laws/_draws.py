@@ -15,7 +15,7 @@ again. A kernel residual would need a bandwidth, and be as blind as that is wron
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -23,15 +23,13 @@ from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import ShapeError, refuse_rows
 from condgof.kernels import Block, Cells
 from condgof.laws._discrete import Discrete, Residuals
-from condgof.laws._law import Law, as_rows, check_levels, indexed
+from condgof.laws._law import ByRow, Law, as_rows, check_levels, indexed
 from condgof.sample import RngLike, Seed, Use, as_numbers
 
 #: Rows whose random numbers are made together.
 BLOCK = 4096
 #: Cosines of a rank, and of two of them, that serve as evidence.
 WAVES, CROSSED = 6, 2
-#: A model may draw one value only: residuals are in units of no less than this.
-LEAST_STD = 1e-9
 
 
 def row_uniforms(seed: int, numbers: IntArray) -> FloatArray:
@@ -69,11 +67,11 @@ def alike(values: AnyArray, y: AnyArray) -> tuple[FloatArray, FloatArray]:
 
 
 @dataclass(frozen=True, eq=False)
-class RowDraws(Law):
+class RowDraws(ByRow):
     """Draws of y, (n, m) or (n, m, d_y), in the caller's own array."""
 
+    EACH = ("values", "ids")
     of_x = False
-
     WHY_NOT = "draws have no density"
 
     values: AnyArray
@@ -82,15 +80,8 @@ class RowDraws(Law):
     ids: IntArray
 
     @property
-    def rows(self) -> int | None:
-        return len(self.values)
-
-    @property
     def name(self) -> str:
         return f"The law of {self.values.shape[1]} draws a row"
-
-    def take(self, rows: IntArray) -> Self:
-        return replace(self, values=self.values[rows], ids=self.ids[rows])
 
     def sample(self, rng: np.random.Generator) -> FloatArray:
         chosen = rng.integers(self.values.shape[1], size=self.n)
@@ -124,6 +115,16 @@ class Draws(RowDraws):
         place = row_uniforms(self.seed, self.ids)
         return np.asarray((below + place * (equal + 1.0)) / (self.values.shape[1] + 1.0))
 
+    def crps(self, y: AnyArray) -> FloatArray:
+        """Return the fair CRPS: that of the law which the draws are from has the same mean, (n,)."""
+        y, m, out = one_column(self, y), self.values.shape[1], np.empty(self.n)
+        weights = (2.0 * np.arange(m) - (m - 1.0)) / (m * max(m - 1.0, 1.0))
+        for start in range(0, self.n, BLOCK):
+            rows = slice(start, start + BLOCK)
+            values = np.sort(np.asarray(self.values[rows], dtype=np.float64), axis=1)
+            out[rows] = np.abs(values - y[rows]).mean(axis=1) - values @ weights
+        return out
+
     def normal_scores(self, y: AnyArray) -> FloatArray:
         from scipy.special import ndtri
 
@@ -141,7 +142,7 @@ class Draws(RowDraws):
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
         values = np.asarray(self.values, dtype=np.float64)
         std = values.std(axis=1, ddof=min(1, values.shape[1] - 1), keepdims=True)
-        least = LEAST_STD * (1.0 + np.abs(values).max(axis=1, keepdims=True))
+        least = 1e-9 * (1.0 + np.abs(values).max(axis=1, keepdims=True))  # all may be the same
         return values.mean(axis=1, keepdims=True), np.maximum(std, least)
 
 
@@ -211,6 +212,16 @@ class VectorDraws(RowDraws, Discrete):
                 f"The draws are of {d_y} columns of y in {self.n} rows, and y has shape {y.shape}."
             )
         return y
+
+    def energy(self, y: AnyArray) -> FloatArray:
+        """Return the fair energy score: mean ‖draw − y‖ less half that of two draws, (n,)."""
+        from scipy.spatial.distance import pdist
+
+        y, m, out = self.numbers(y), self.values.shape[1], np.empty(self.n)
+        for i, (draws, own) in enumerate(zip(self.values, y, strict=True)):
+            near = np.linalg.norm(np.asarray(draws, dtype=np.float64) - own, axis=1).mean()
+            out[i] = near - (pdist(draws).mean() / 2.0 if m > 1 else 0.0)
+        return out
 
     def column(self, k: int) -> Draws:
         """Return the law of one column of y."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,25 +19,22 @@ from condgof.errors import (
     ShapeError,
     check_finite,
     refuse_rows,
+    users_code,
 )
-from condgof.laws._law import Declared, Law, Model, ModelLike, as_rows, indexed, row_count
+from condgof.laws._law import AtRows, ByRow, Declared, Law, Model, ModelLike, as_rows, indexed, row_count
 from condgof.laws._line import Bounds, Line, with_support
-from condgof.sample import as_numbers, fresh, is_lazy, take_rows
+from condgof.sample import as_numbers, fresh, is_lazy
 
 #: How often the step of a numerical derivative is halved.
 LEVELS, SHRINK = 14, 2.0
 
 
 @dataclass(frozen=True, eq=False)
-class Scores(Declared):
+class Scores(ByRow, Declared):
     """A law known through an array of scores, one row for each observation; see `from_scores`."""
 
     values: AnyArray
     ends: tuple[AnyArray, AnyArray] | None = None
-
-    @property
-    def rows(self) -> int | None:
-        return len(self.values)
 
     def take(self, rows: IntArray) -> Scores:
         return Scores(values=self.values[rows], ends=self._ends_of(rows))
@@ -48,21 +45,13 @@ class Scores(Declared):
 
 
 @dataclass(frozen=True, eq=False)
-class FunctionOfRows(Declared):
+class FunctionOfRows(AtRows):
     """A law known through a function of y and x, at rows of x that it keeps."""
 
     function: Callable[..., Any]
     x: Any
     count: int
     ends: tuple[AnyArray, AnyArray] | None = None
-
-    @property
-    def rows(self) -> int | None:
-        return self.count
-
-    def take(self, rows: IntArray) -> Law:
-        x = None if self.x is None else take_rows(self.x, rows)
-        return replace(self, x=x, count=len(rows), ends=self._ends_of(rows))
 
     def _called(self, y: AnyArray, what: str) -> AnyArray:
         # Fresh copies: a function that works in place must not move the rows for the next call.
@@ -137,6 +126,7 @@ class LogDensity(FunctionOfRows, NumericalScore):
     """A law known through its log-density; see `from_log_prob`."""
 
     tolerance: float = 1e-4
+    normalised = False  # nobody said so
 
     def log_prob(self, y: AnyArray) -> FloatArray:
         values, n = self._called(y, "What log_prob returns"), len(y)
@@ -258,9 +248,10 @@ def from_log_prob(
         raise InputError(f"tolerance must be positive, got {tolerance!r}.")
     checked = check_callable(function, "from_log_prob")
     if isinstance(support, str) and support == "counts":
-        from condgof.laws._ratio import counts_from_log_prob
+        from condgof.laws._ratio import from_log_pmf
 
-        return counts_from_log_prob(from_log_prob(function, backend=backend, tolerance=tolerance))
+        model = from_log_prob(function, backend=backend, tolerance=tolerance)
+        return Model(partial(from_log_pmf, model), "The model of counts", conditional=False)
     bounds = None if support is None else Bounds.of(support)
     if backend == "numpy":
         kind = partial(LogDensity, tolerance=tolerance)
@@ -337,7 +328,8 @@ def call_density(function: Callable[..., Any], y: Any, x: Any) -> Any:
             elif left:  # else it is an option of the function's own
                 arguments[p.name] = given[left.pop(0)]
     call = inspect.BoundArguments(signature, arguments)
-    return function(*call.args, **call.kwargs)
+    with users_code(f"The function {getattr(function, '__name__', 'of the model')}"):
+        return function(*call.args, **call.kwargs)
 
 
 def differentiate(

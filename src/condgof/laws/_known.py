@@ -11,25 +11,18 @@ from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import ShapeError, check_finite, refuse_rows
 from condgof.laws._discrete import check_probabilities, normalised
 from condgof.laws._draws import one_column
-from condgof.laws._law import Law, as_rows, indexed, tail_scores
+from condgof.laws._law import ByRow, as_rows, indexed, tail_scores
 from condgof.sample import as_numbers
 
 
 @dataclass(frozen=True, eq=False)
-class Pit(Law):
+class Pit(ByRow):
     """Probability integral transforms u = F(y|x) of the observations; see `from_pit`."""
 
     WHY_NOT = "only the CDF at the observations is known"
     name = "The law of PITs"
 
     values: FloatArray
-
-    @property
-    def rows(self) -> int | None:
-        return len(self.values)
-
-    def take(self, rows: IntArray) -> Pit:
-        return Pit(self.values[rows])
 
     def normal_scores(self, y: AnyArray) -> FloatArray:
         self._checked(y)
@@ -68,19 +61,16 @@ def from_pit(u: Any) -> Pit:
 
 
 @dataclass(frozen=True, eq=False)
-class Bins(Law):
+class Bins(ByRow):
     """A histogram in each row: a density that is constant between edges; see `from_bins`."""
 
+    EACH = ("probabilities",)
     WHY_NOT = "its density is piecewise constant, so that the score would be 0 almost everywhere"
 
     #: Increasing, (1, K + 1) or (n, K + 1).
     edges: FloatArray
     #: The probability of each bin, (n, K).
     probabilities: FloatArray
-
-    @property
-    def rows(self) -> int | None:
-        return len(self.probabilities)
 
     @property
     def name(self) -> str:
@@ -128,6 +118,21 @@ class Bins(Law):
         with np.errstate(divide="ignore"):
             values = np.log(self.probabilities[np.arange(self.n), code] / width)
         return np.where(outside, -np.inf, values)
+
+    def crps(self, y: AnyArray) -> FloatArray:
+        y, n = one_column(self, y), self.n
+        edges = np.broadcast_to(self.edges, (n, self.edges.shape[1]))
+        sums = np.hstack([np.zeros((n, 1)), np.cumsum(self.probabilities, axis=1)])
+        here = self.cdf(y)[:, None]
+        # F is linear between edges: the integral of its square is a sum, on either side of y.
+        below = np.minimum(edges, y), np.where(edges < y, sums, here)
+        above = np.maximum(edges, y), 1.0 - np.where(edges > y, sums, here)
+        parts = (
+            np.diff(e) * (f[:, 1:] ** 2 + f[:, 1:] * f[:, :-1] + f[:, :-1] ** 2) / 3.0
+            for e, f in (below, above)
+        )
+        outside = np.maximum(edges[:, :1] - y, 0.0) + np.maximum(y - edges[:, -1:], 0.0)
+        return np.asarray(sum(part.sum(axis=1) for part in parts) + outside[:, 0])
 
     def sample(self, rng: np.random.Generator) -> FloatArray:
         sums = np.cumsum(self.probabilities, axis=1)[:, :-1]

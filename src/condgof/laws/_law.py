@@ -12,21 +12,27 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from inspect import isfunction
+from operator import attrgetter
 from typing import Any, ClassVar, NoReturn, Protocol, Self, TypeVar
 
 import numpy as np
 from scipy.special import ndtri, ndtri_exp
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import InputError, InputTypeError, ShapeError, UnsupportedModelError
+from condgof.errors import (
+    InputError,
+    InputTypeError,
+    ShapeError,
+    SupportError,
+    UnsupportedModelError,
+    users_code,
+)
 from condgof.sample import as_numbers, fresh, take_rows
 
 #: What each test asks of a law: one of these.
 NEEDS = {
-    "adaptive": ("score", "cdf", "normal_scores", "residuals"),
-    "kcsd": ("score", "cdf", "normal_scores", "residuals"),
-    "fscd": ("score", "cdf", "normal_scores", "residuals"),
-    "ksd": ("score", "cdf", "normal_scores", "residuals"),
+    **dict.fromkeys(("adaptive", "kcsd", "fscd", "ksd"), ("score", "cdf", "normal_scores", "residuals")),
     "fssd": ("score",),
     "mmd": ("sample",),
     "zheng": ("cdf",),
@@ -34,13 +40,16 @@ NEEDS = {
 #: The smallest tail that a double can hold, and what an sf that is 1 − cdf resolves: it is 0 or a
 #: multiple of 2⁻⁵³.
 TINY, RESOLVED = float(np.finfo(np.float64).tiny), 2.0**-54
-#: Rows of a batch that are looked at twice, and halvings of an interval in the search for a quantile.
-TWICE, HALVINGS = 4, 100
 #: How far beyond [0, 1] rounding may put a CDF; single precision is welcome.
 CDF_ROUNDING = 1e-6
 
 
 L = TypeVar("L", bound="Law")
+
+
+def same_as(path: str) -> Any:
+    """Return a property of a law that is one, or a method, of what it holds, such as "base.name"."""
+    return property(attrgetter(path))
 
 
 class Law:
@@ -80,8 +89,18 @@ class Law:
     of_x: bool = True
     #: What a reader of a result should know, a sentence each.
     notes: tuple[str, ...] = ()
+    #: Whether densities and probabilities are known to sum to 1, so that laws can be compared by them.
+    normalised: bool = True
     #: The index that predictions came with, where they were pandas objects.
     index: Any = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Guard the methods of a law of one's own: what they raise becomes one error that names them."""
+        super().__init_subclass__(**options)
+        if cls.__module__.partition(".")[0] != "condgof":
+            for name, method in list(vars(cls).items()):
+                if isfunction(method) and not name.startswith("_"):
+                    setattr(cls, name, users_code(f"{cls.__name__}.{name}")(method))
 
     @property
     def rows(self) -> int | None:
@@ -148,6 +167,17 @@ class Law:
         """Return P(Y > y | x) for d_y = 1, (n,); override it where 1 − cdf loses the upper tail."""
         return np.asarray(1.0 - self.cdf(y))
 
+    def crps(self, y: AnyArray) -> FloatArray:
+        """Return the continuous ranked probability score ∫ (F(t|x) − 1{y ≤ t})² dt for d_y = 1, (n,).
+
+        Here it is integrated, to about 1e-8 of the law's scale; closed forms override it.
+        """
+        from condgof.laws._crps import integrated
+
+        if not self.can("cdf"):
+            self.lacks("cdf")
+        return integrated(self, as_rows(y))
+
     def normal_scores(self, y: AnyArray) -> FloatArray:
         """Return u = Φ⁻¹(F(y|x)), (n, d_y): standard normal and independent of x under the law.
 
@@ -189,7 +219,7 @@ class Law:
         low_end, high_end = (np.repeat(np.broadcast_to(end, (n, 1))[:, 0], m) for end in self.support)
         low = _bracket(each, wanted, location, -scale, low_end)
         high = _bracket(each, wanted, location, scale, high_end)
-        for _ in range(HALVINGS):
+        for _ in range(100):
             middle = 0.5 * (low + high)
             below = each.cdf(middle) < wanted
             low, high = np.where(below, middle, low), np.where(below, high, middle)
@@ -262,6 +292,32 @@ class Declared(Law):
         return replace(self, ends=(low, high))  # type: ignore[type-var]
 
 
+class AtRows(Declared):
+    """A law that keeps rows of x, `count` of them: a dataclass with these fields, x None without any."""
+
+    x: Any
+    count: int
+
+    rows = same_as("count")
+
+    def take(self, rows: IntArray) -> Self:
+        x = None if self.x is None else take_rows(self.x, rows)
+        return replace(self, x=x, count=len(rows), ends=self._ends_of(rows))  # type: ignore[type-var]
+
+
+class ByRow(Law):
+    """A law made of arrays with a row for each observation: a dataclass whose fields `EACH` names."""
+
+    EACH: ClassVar[tuple[str, ...]] = ("values",)
+
+    @property
+    def rows(self) -> int | None:
+        return len(getattr(self, self.EACH[0]))
+
+    def take(self, rows: IntArray) -> Self:
+        return replace(self, **{name: getattr(self, name)[rows] for name in self.EACH})  # type: ignore[type-var]
+
+
 class ModelLike(Protocol):
     """What functions that take a model work with: a law, or a function x → law, which has no rows."""
 
@@ -324,7 +380,8 @@ class Model:
         n = row_count(x, n)
         check_bound(self.rows, n, ", ".join(self.beside))
         own = x if self.batched else fresh(x)
-        law = self.make(own, **self.beside) if self.conditional else self.make(own, n)
+        with users_code(self.name):
+            law = self.make(own, **self.beside) if self.conditional else self.make(own, n)
         if not isinstance(law, Law):
             raise InputTypeError(
                 f"A model is a function x → law, and {self.name} returned {type(law).__name__}. Return "
@@ -355,15 +412,8 @@ class Joined(Law):
     def first(self) -> Law:
         return next(iter(self.parts()))[1]
 
-    @property
-    def name(self) -> str:
-        return self.first.name
-
-    def can(self, ability: str) -> bool:
-        return self.first.can(ability)
-
-    def lacks(self, ability: str) -> NoReturn:
-        self.first.lacks(ability)
+    name, normalised = same_as("first.name"), same_as("first.normalised")
+    can, lacks = same_as("first.can"), same_as("first.lacks")
 
     def _gather(self, ask: Callable[[Law, Any], Any]) -> Any:
         """Ask all parts, and put arrays, or tuples of them, together in the order of the rows."""
@@ -401,6 +451,7 @@ class Joined(Law):
         return score, error
 
     log_prob, cdf, sf = _asked_of_y("log_prob"), _asked_of_y("cdf"), _asked_of_y("sf")
+    crps = _asked_of_y("crps")
     normal_scores, marginals = _asked_of_y("normal_scores"), _asked_of_y("marginals")
     sample, mean_std, location_scale = _asked("sample"), _asked("mean_std"), _asked("location_scale")
     quantile = _asked("quantile")
@@ -421,7 +472,7 @@ class Joined(Law):
 
 
 @dataclass(frozen=True, eq=False)
-class Batched(Declared, Joined):
+class Batched(AtRows, Joined):
     """The law of a network: `count` rows of x, evaluated `size` of them at a time, whatever is asked."""
 
     #: (rows of x, their number) → law.
@@ -434,14 +485,6 @@ class Batched(Declared, Joined):
     #: What to do where a row's density depends on the rows beside it.
     advice: str = "Each row's density must be a function of that row alone."
     ends: tuple[AnyArray, AnyArray] | None = None
-
-    @property
-    def rows(self) -> int | None:
-        return self.count
-
-    def take(self, rows: IntArray) -> Batched:
-        x = None if self.x is None else take_rows(self.x, rows)
-        return replace(self, x=x, count=len(rows), ends=self._ends_of(rows))
 
     @cached_property
     def first(self) -> Law:
@@ -475,7 +518,7 @@ class Batched(Declared, Joined):
 
     def _check_alone(self, ask: Callable[[Law, Any], Any], together: AnyArray) -> None:
         """Refuse a model whose rows depend on the rows beside them, or that is random."""
-        few = slice(0, min(TWICE, max(1, self.count - 1)))
+        few = slice(0, min(4, max(1, self.count - 1)))
         with self.session():
             alone = ask(self._made(few), few)
         together = together[few]
@@ -574,6 +617,13 @@ def indexed(law: L, *given: Any) -> L:
     if found:
         object.__setattr__(law, "index", found[0])
     return law
+
+
+def refuse_outside(bad: AnyArray, model: str) -> None:
+    """Refuse observations outside the support, or on its boundary: those of a mask (n, …)."""
+    if bad.any():
+        rows = np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))
+        raise SupportError(model, len(rows), len(bad), int(rows[0]))
 
 
 def row_count(x: Any, n: int | None) -> int:

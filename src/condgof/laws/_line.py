@@ -20,8 +20,8 @@ import numpy as np
 from scipy.special import expit
 
 from condgof._typing import AnyArray, FloatArray
-from condgof.errors import InputError, InputTypeError, SupportError, UnsupportedModelError
-from condgof.laws._law import Declared, Law, Model, ModelLike
+from condgof.errors import InputError, InputTypeError, UnsupportedModelError
+from condgof.laws._law import Declared, Law, Model, ModelLike, refuse_outside
 from condgof.laws._parameters import Parameter
 
 #: What results call a coordinate with a lower bound (True or False) and an upper one.
@@ -68,9 +68,7 @@ class Line:
 
     def check(self, y: FloatArray, model: str) -> None:
         """Refuse observations outside the support, or on its boundary."""
-        bad = np.flatnonzero(~((y > self.low) & (y < self.high)).all(axis=1))
-        if len(bad):
-            raise SupportError(model, len(bad), len(y), int(bad[0]))
+        refuse_outside(~((y > self.low) & (y < self.high)), model)
 
     def forward(self, y: FloatArray) -> FloatArray:
         """Return u, (n, d_y)."""

@@ -10,9 +10,10 @@ from scipy.special import log_ndtr, logsumexp, ndtr
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import InputError
+from condgof.laws._crps import mean_distance
 from condgof.laws._families import LOG_2PI
 from condgof.laws._law import Law, as_rows, log_tail_scores
-from condgof.laws._parameters import Parametric, check_positive, family
+from condgof.laws._parameters import Continuous, check_positive, family
 
 
 class Parts(NamedTuple):
@@ -24,7 +25,7 @@ class Parts(NamedTuple):
 
 
 @family
-class NormalMixture(Parametric):
+class NormalMixture(Continuous):
     """Mixture of C Gaussians, p(y|x) = Σ_c π_c(x) N(y; mean_c(x), diag std_c(x)²).
 
     Parameters
@@ -91,16 +92,10 @@ class NormalMixture(Parametric):
         top = log_joint.max(axis=1)
         return np.asarray(top + np.log(np.exp(log_joint - top[:, None]).sum(axis=1)))
 
-    def cdf(self, y: AnyArray) -> FloatArray:
-        return self._tail(y, 1.0)
-
-    def sf(self, y: AnyArray) -> FloatArray:
-        return self._tail(y, -1.0)
-
-    def _tail(self, y: AnyArray, sign: float) -> FloatArray:
+    def _tail(self, y: AnyArray, *, upper: bool) -> FloatArray:
         z, parts = self._placed(y)
-        self._one_column(z.shape[2], "cdf" if sign > 0 else "sf")
-        return np.asarray((parts.weights * ndtr(sign * z[:, :, 0])).sum(axis=1))
+        self._one_column(z.shape[2], "sf" if upper else "cdf")
+        return np.asarray((parts.weights * ndtr(-z[:, :, 0] if upper else z[:, :, 0])).sum(axis=1))
 
     def cdf_grid(self, values: AnyArray) -> FloatArray:
         self._one_column(self._d_y, "cdf")
@@ -109,6 +104,21 @@ class NormalMixture(Parametric):
         for c in range(weights.shape[1]):  # one component at a time, not (n, C, m) at once
             out += weights[:, [c]] * ndtr((np.ravel(values) - means[:, c]) / stds[:, c])
         return out
+
+    def crps(self, y: AnyArray) -> FloatArray:
+        """Return Σ_c w_c A(y − m_c, s_c) − ½ Σ_cd w_c w_d A(m_c − m_d, √(s_c² + s_d²)).
+
+        A(m, s) is E|m + sZ|, Z standard normal.
+        """
+        z, (weights, means, stds) = self._placed(y)
+        self._one_column(z.shape[2], "CRPS")
+        m, s = means[:, :, 0], stds[:, :, 0]
+        out = (weights * s * mean_distance(z[:, :, 0])).sum(axis=1)
+        for c in range(weights.shape[1]):
+            apart = np.hypot(s, s[:, [c]])
+            pairs = weights * apart * mean_distance((m - m[:, [c]]) / apart)
+            out -= 0.5 * weights[:, c] * pairs.sum(axis=1)
+        return np.asarray(out)
 
     def normal_scores(self, y: AnyArray) -> FloatArray:
         z, parts = self._placed(y)

@@ -10,13 +10,14 @@ from scipy.special import ndtr, ndtri
 
 from condgof._typing import AnyArray, FloatArray
 from condgof.errors import InputError, InputTypeError, ShapeError
+from condgof.laws._crps import normal_crps
 from condgof.laws._families import LOG_2PI
 from condgof.laws._law import as_rows, check_levels
-from condgof.laws._parameters import Parametric, check_positive, family
+from condgof.laws._parameters import Continuous, check_positive, family
 
 
 @family
-class Normal(Parametric):
+class Normal(Continuous):
     """Gaussian model y | x ~ N(mean(x), std(x)²), or N(mean(x), cov(x)).
 
     Linear, quadratic and heteroscedastic regression are special cases.
@@ -78,16 +79,15 @@ class Normal(Parametric):
         diagonal = scale if self.cov is None else np.diagonal(scale, axis1=1, axis2=2)
         return np.asarray(-0.5 * (z * z + LOG_2PI).sum(axis=1) - np.log(diagonal).sum(axis=1))
 
-    def cdf(self, y: AnyArray) -> FloatArray:
-        return self._tail(y, upper=False)
-
-    def sf(self, y: AnyArray) -> FloatArray:
-        return self._tail(y, upper=True)
-
     def _tail(self, y: AnyArray, *, upper: bool) -> FloatArray:
         z, _ = self._residual(y)
         self._one_column(z.shape[1], "sf" if upper else "cdf")
         return np.asarray(ndtr(-z[:, 0] if upper else z[:, 0]))
+
+    def crps(self, y: AnyArray) -> FloatArray:
+        z, _ = self._residual(y)
+        self._one_column(z.shape[1], "CRPS")
+        return normal_crps(z, self._moments(len(z), 1)[1])[:, 0]
 
     def normal_scores(self, y: AnyArray) -> FloatArray:
         return self._residual(y)[0]

@@ -10,8 +10,16 @@ from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numpy as np
 
-from condgof._typing import FloatArray, IntArray
-from condgof.errors import InputError, InputTypeError, ShapeError, UnsupportedModelError, check_finite
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.errors import (
+    InputError,
+    InputTypeError,
+    ShapeError,
+    UnsupportedModelError,
+    check_finite,
+    refuse_rows,
+    users_code,
+)
 from condgof.laws._law import Law, indexed, row_count
 from condgof.sample import as_numbers, fresh
 
@@ -45,7 +53,9 @@ class Parameter:
         """Return the parameter at the n rows of x."""
         if not callable(self.value):
             return self
-        found = replace(self, value=_numbers(f"{self.name}(x)", self.value(fresh(x))))
+        with users_code(f"{self.name}(x)"):
+            value = self.value(fresh(x))
+        found = replace(self, value=_numbers(f"{self.name}(x)", value))
         if found.rowwise and len(found.value) != n:
             shape = found.value.shape
             raise ShapeError(f"{self.name}(x) must have {n} rows, one for each of x, got shape {shape}.")
@@ -169,16 +179,29 @@ class Parametric(Law):
                 raise InputError(f"{name} must lie between 0 and 1, got {value[row, 0]} in row {row}.")
         return tuple(values)
 
-    def _one_column(self, d_y: int, what: str) -> None:
-        if d_y != 1:
-            name = type(self).__name__
-            raise UnsupportedModelError(f"The {what} of a {name} model is there for d_y = 1 only.")
-
     @property
     def _d_y(self) -> int:
         """The number of columns of y that the parameters speak of."""
         widths = (parameter.width for parameter in self._parameters().values())
         return max((width for width in widths if width is not None), default=1)
+
+
+class Continuous(Parametric):
+    """A family of a continuous y; a subclass writes `_tail`, P(Y ≤ y | x) or P(Y > y | x), (n,)."""
+
+    def _tail(self, y: AnyArray, *, upper: bool) -> FloatArray:
+        raise NotImplementedError
+
+    def cdf(self, y: AnyArray) -> FloatArray:
+        return self._tail(y, upper=False)
+
+    def sf(self, y: AnyArray) -> FloatArray:
+        return self._tail(y, upper=True)
+
+    def _one_column(self, d_y: int, what: str) -> None:
+        if d_y != 1:
+            name = type(self).__name__
+            raise UnsupportedModelError(f"The {what} of a {name} model is there for d_y = 1 only.")
 
 
 T = TypeVar("T", bound=type)
@@ -213,11 +236,5 @@ def _numbers(name: str, value: Any) -> FloatArray:
 
 def check_positive(values: FloatArray, name: str) -> FloatArray:
     """Raise when any value is not positive."""
-    bad = ~(values > 0)
-    if bad.any():
-        rows = np.flatnonzero(bad.reshape(len(values), -1).any(axis=1))
-        raise InputError(
-            f"{name} must be positive, and is not in {len(rows)} of {len(values)} rows, "
-            f"the first in row {rows[0]} (counted from 0). Check the model at those rows."
-        )
+    refuse_rows(~(values > 0), f"{name} must be positive, and is not", "Check the model at those rows.")
     return values

@@ -11,7 +11,7 @@ from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import UnsupportedModelError
 from condgof.laws import _scipy
 from condgof.laws._known import from_bins
-from condgof.laws._law import Law, as_rows, check_levels
+from condgof.laws._law import Law, as_rows, check_levels, same_as
 from condgof.laws._library import comes_from
 from condgof.laws._mixture import NormalMixture
 
@@ -51,9 +51,7 @@ class Interpolated(Law):
     ensemble: Any
     count: int
 
-    @property
-    def rows(self) -> int | None:
-        return self.count
+    rows = same_as("count")
 
     @property
     def name(self) -> str:

@@ -19,16 +19,16 @@ of two to four components none in 1,350 at distances up to 5 mean widths, 1 in 1
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import log_expit
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import NumericalError, refuse_rows
-from condgof.laws._law import TINY, Law, as_rows, tail_scores
+from condgof.laws._law import TINY, Law, as_rows, same_as, tail_scores
 from condgof.laws._line import Line
 
 #: Nodes of a panel.
@@ -70,22 +70,24 @@ Function = Callable[[FloatArray], FloatArray]
 class Tails:
     """P(Y ≤ y | x) and P(Y > y | x), (n,) each, and estimates of their errors, in units of `AIM`.
 
-    An error is infinite where the density could not be integrated.
+    An error is infinite where the density could not be integrated. `log_mass` is the logarithm of the
+    integral, 0 for a density that is normalised.
     """
 
     lower: FloatArray
     upper: FloatArray
     error: FloatArray
+    log_mass: FloatArray
 
     @classmethod
     def joined(cls, parts: list[Tails]) -> Tails:
         """Put those of some rows after those of others."""
-        names = ("lower", "upper", "error")
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+        whole = (np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(cls))
+        return cls(*whole)
 
     def take(self, rows: IntArray) -> Tails:
         """Return those of some rows."""
-        return Tails(self.lower[rows], self.upper[rows], self.error[rows])
+        return Tails(*(getattr(self, each.name)[rows] for each in fields(self)))
 
     @property
     def failed(self) -> AnyArray:
@@ -114,13 +116,11 @@ class Integrated(Law):
     #: The tails there, if they have been computed.
     known: Tails | None = None
 
-    @property
-    def rows(self) -> int | None:
-        return self.law.rows
-
-    @property
-    def name(self) -> str:
-        return self.law.name
+    rows, name, index = same_as("law.rows"), same_as("law.name"), same_as("law.index")
+    support, lacks = same_as("law.support"), same_as("law.lacks")
+    score, score_and_error = same_as("law.score"), same_as("law.score_and_error")
+    sample, marginals = same_as("law.sample"), same_as("law.marginals")
+    mean_std, location_scale = same_as("law.mean_std"), same_as("law.location_scale")
 
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -135,10 +135,6 @@ class Integrated(Law):
             f"first is row {bad[0]}, counted from 0), so that only scores of the model were used",
         )
 
-    @property
-    def index(self) -> Any:
-        return self.law.index
-
     def noted(self, *notes: str) -> Self:
         return replace(self, law=self.law.noted(*notes), known=vars(self).get("tails", self.known))
 
@@ -148,9 +144,6 @@ class Integrated(Law):
 
     def can(self, ability: str) -> bool:
         return not self.tails.failed.any() if ability == "normal_scores" else self.law.can(ability)
-
-    def lacks(self, ability: str) -> NoReturn:
-        self.law.lacks(ability)
 
     def facing(self, y: AnyArray) -> Law:
         return self if np.array_equal(y, self.seen) else self.law.facing(y)
@@ -179,30 +172,15 @@ class Integrated(Law):
         )
         return self.tails.normal_scores()[:, None]
 
-    def score(self, y: AnyArray) -> AnyArray:
-        return self.law.score(y)
-
-    def score_and_error(self, y: AnyArray) -> tuple[AnyArray, AnyArray | None]:
-        return self.law.score_and_error(y)
+    @property
+    def normalised(self) -> bool:  # type: ignore[override]
+        """Whether it is, or its integral is known."""
+        return self.law.normalised or self.can("normal_scores")
 
     def log_prob(self, y: AnyArray) -> FloatArray:
-        return self.law.log_prob(y)
-
-    def marginals(self, y: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        return self.law.marginals(y)
-
-    @property
-    def support(self) -> tuple[AnyArray, AnyArray]:
-        return self.law.support
-
-    def sample(self, rng: np.random.Generator) -> FloatArray:
-        return self.law.sample(rng)
-
-    def mean_std(self) -> tuple[FloatArray, FloatArray]:
-        return self.law.mean_std()
-
-    def location_scale(self) -> tuple[FloatArray, FloatArray]:
-        return self.law.location_scale()
+        """Return log p(y|x), (n,), normalised where the law does not say that it is, and can be."""
+        values = np.asarray(self.law.log_prob(y), dtype=np.float64)
+        return values if self.law.normalised or not self.normalised else values - self.tails.log_mass
 
 
 def _tails(law: Law, y: AnyArray) -> Tails:
@@ -215,7 +193,7 @@ def _tails(law: Law, y: AnyArray) -> Tails:
         return integrate(log_prob, as_rows(y)[:, 0], law.support)
     except Exception:  # whatever a user's function raises at a y that was not observed
         nothing = np.full(len(y), np.nan)
-        return Tails(nothing, nothing, np.full(len(y), np.inf))
+        return Tails(nothing, nothing, np.full(len(y), np.inf), nothing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -704,7 +682,7 @@ class Panels:
             harm = harm + end.harm
         total = lower + upper
         error = np.where(np.isfinite(total) & (total > 0), error + harm / total, np.inf)
-        return Tails(lower / total, upper / total, error)
+        return Tails(lower / total, upper / total, error, np.log(total * span.s) + span.top)
 
 
 @dataclass(frozen=True, eq=False)

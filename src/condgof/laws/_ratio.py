@@ -26,14 +26,13 @@ from condgof.errors import (
     NonFiniteError,
     NumericalError,
     ShapeError,
-    SupportError,
     refuse_rows,
 )
 from condgof.kernels import Cells
 from condgof.laws._counts import COUNT, COUNTS, FINENESS, REACH, standardised
 from condgof.laws._discrete import Discrete, Residuals, whole_numbers
 from condgof.laws._functions import FunctionOfRows, check_callable
-from condgof.laws._law import Law, Model, ModelLike
+from condgof.laws._law import Law, Model, ModelLike, refuse_outside, same_as
 
 #: Widths to either side of the mode over which ratios are normalised, and what may be left out there.
 WINGS, NEGLIGIBLE = 14.0, 1e-9
@@ -101,6 +100,7 @@ class Ratios(Discrete):
     """Counts from `low` on, known through ratios; see `from_ratio`."""
 
     name = "The model of counts"
+    normalised = False
     low: int
 
     def log_ratio(self, y: FloatArray) -> FloatArray:
@@ -133,9 +133,7 @@ class Ratios(Discrete):
             f"There y = {y[np.isnan(forward).argmax()]:g}. Where the model ends, it should be 0.",
             NonFiniteError,
         )
-        bad = np.flatnonzero(np.isnan(backward) | ((backward == -np.inf) & (y > self.low)))
-        if len(bad):
-            raise SupportError(self.name, len(bad), len(y), int(bad[0]))
+        refuse_outside(np.isnan(backward) | ((backward == -np.inf) & (y > self.low)), self.name)
         location, scale = (part[:, 0] for part in self.location_scale())
         ahead, behind = expit(forward), np.where(y > self.low, expit(-backward), 0.0)
         values = stepped(y, ahead, behind, location, scale)
@@ -217,15 +215,10 @@ class FromLogPmf(Ratios):
     law: Law
     low = 0
 
-    @property
-    def rows(self) -> int | None:
-        return self.law.rows
+    rows, log_prob = same_as("law.rows"), same_as("law.log_prob")
 
     def take(self, rows: IntArray) -> FromLogPmf:
         return FromLogPmf(self.law.take(rows))
-
-    def log_prob(self, y: AnyArray) -> FloatArray:
-        return self.law.log_prob(y)
 
     def log_ratio(self, y: FloatArray) -> FloatArray:
         with np.errstate(invalid="ignore"):
@@ -267,10 +260,6 @@ def from_ratio(function: Callable[..., Any], *, low: int = 0) -> Model:
     return Model(make, "The model of counts", conditional=False)
 
 
-def counts_from_log_prob(model: ModelLike) -> Model:
-    """Model of counts from one whose law has a log-probability, up to a constant."""
-    return Model(partial(_from_log_pmf, model), "The model of counts", conditional=False)
-
-
-def _from_log_pmf(model: ModelLike, x: Any, n: int) -> Law:
+def from_log_pmf(model: ModelLike, x: Any, n: int) -> Law:
+    """Return the law of counts from that of a model with a log-probability, up to a constant."""
     return FromLogPmf(model(x, n))

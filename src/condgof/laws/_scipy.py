@@ -36,6 +36,7 @@ CLOSED: dict[str, Callable[[tuple[AnyArray, ...], AnyArray, AnyArray], Law]] = {
     "gamma": lambda s, loc, scale: families.Gamma(shape=s[0], scale=scale, loc=loc),
     "chi2": lambda s, loc, scale: families.Gamma(shape=s[0] / 2, scale=2 * scale, loc=loc),
     "expon": lambda s, loc, scale: families.Exponential(scale=scale, loc=loc),
+    "weibull_min": lambda s, loc, scale: families.Weibull(shape=s[0], scale=scale, loc=loc),
     "invgauss": lambda s, loc, scale: families.InverseGaussian(mean=s[0] * scale, shape=scale, loc=loc),
     "lognorm": lambda s, loc, scale: families.LogNormal(mu=np.log(scale), sigma=s[0], loc=loc),
     "beta": lambda s, loc, scale: families.Beta(a=s[0], b=s[1], low=loc, high=loc + scale),
@@ -53,8 +54,6 @@ VARIANCES: dict[str, Callable[..., FloatArray]] = {
 }
 #: What the new distributions of SciPy call methods of the old ones.
 NEW = {"ppf": "icdf", "logsf": "logccdf", "std": "standard_deviation"}
-#: Probabilities that are summed up at once, at most.
-TABLE = 2**22
 
 
 def _ask(law: Any, method: str, *values: AnyArray) -> FloatArray:
@@ -108,22 +107,22 @@ class _Continuous(Frozen, families.Independent):
         low, high = p[0].support()
         return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
 
-    def _log_density(self, y: FloatArray, p: Any) -> FloatArray:
-        return _ask(p[0], "logpdf", y)
+    def _log_density(self, y: FloatArray, law: Any, zeros: FloatArray) -> FloatArray:
+        return _ask(law, "logpdf", y)
 
-    def _log_tails(self, y: FloatArray, p: Any) -> tuple[FloatArray, FloatArray]:
-        y = y + p[1]  # a distribution without parameters does not know its rows
-        lower, upper = (np.maximum(_ask(p[0], tail, y), LOG_TINY) for tail in ("logcdf", "logsf"))
+    def _log_tails(self, y: FloatArray, law: Any, zeros: FloatArray) -> tuple[FloatArray, FloatArray]:
+        y = y + zeros  # a distribution without parameters does not know its rows
+        lower, upper = (np.maximum(_ask(law, tail, y), LOG_TINY) for tail in ("logcdf", "logsf"))
         return lower, upper
 
-    def _draw(self, rng: np.random.Generator, p: Any) -> FloatArray:
-        law, shape = p[0], p[1].shape
+    def _draw(self, rng: np.random.Generator, law: Any, zeros: FloatArray) -> FloatArray:
         if hasattr(law, "rvs"):
-            return np.asarray(law.rvs(size=shape, random_state=rng), dtype=np.float64)
-        return np.asarray(law.sample(() if self._parameters() else shape, rng=rng), dtype=np.float64)
+            return np.asarray(law.rvs(size=zeros.shape, random_state=rng), dtype=np.float64)
+        shape = () if self._parameters() else zeros.shape
+        return np.asarray(law.sample(shape, rng=rng), dtype=np.float64)
 
-    def _moments(self, p: Any) -> tuple[FloatArray, FloatArray]:
-        return finite_moments(self.name, _ask(p[0], "mean"), _ask(p[0], "std"), p[1].shape)
+    def _moments(self, law: Any, zeros: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return finite_moments(self.name, _ask(law, "mean"), _ask(law, "std"), zeros.shape)
 
     def quantile(self, levels: Any) -> FloatArray:
         n = self._size()
@@ -160,7 +159,7 @@ class ScipyCounts(Frozen, counts.Counts):
             # SciPy would sum up the probabilities below each y anew.
             low = float(np.min(law.support()[0]))
             width = float(np.max(y, initial=low)) - low + 1.0
-            if len(y) * width <= TABLE:  # not if there is no lowest
+            if len(y) * width <= 2**22:  # not if there is no lowest
                 sums = np.cumsum(_ask(law, "pmf", low + np.arange(width)), axis=1)
                 place = np.maximum(y - low, 0.0).astype(np.int64)
                 return np.where(y < low, 0.0, np.take_along_axis(sums, place, axis=1))

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import InputError, ShapeError, SupportError, UnsupportedModelError
+from condgof.errors import InputError, ShapeError, UnsupportedModelError
 from condgof.laws import _counts as counts
 from condgof.laws import _families as families
 from condgof.laws._discrete import normalised
 from condgof.laws._functions import NumericalScore
-from condgof.laws._law import Law, Model, as_rows
+from condgof.laws._law import Law, Model, as_rows, refuse_outside
 from condgof.laws._library import as_table, comes_from, predicting
 from condgof.laws._mixture import Mixture, NormalMixture
 from condgof.laws._normal import Normal
@@ -242,9 +242,7 @@ class SkproCounts(_Rows, counts.Counts):
 
     def numbers(self, y: AnyArray) -> FloatArray:
         values = super().numbers(y)
-        bad = np.flatnonzero(~(self._ask("pmf", values[:, None]) > 0))
-        if len(bad):
-            raise SupportError(self.name, len(bad), len(values), int(bad[0]))
+        refuse_outside(~(self._ask("pmf", values[:, None]) > 0), self.name)
         return values
 
     def _cdf(self, y: FloatArray) -> FloatArray:

@@ -2,9 +2,6 @@
 
 from condgof.methods._adaptive import Adapted, adaptive, run_adaptive
 from condgof.methods._calibration import calibration
-from condgof.methods._compare import compare, rank
-from condgof.methods._comparison import Comparison, Pair, Ranking
-from condgof.methods._composite import composite
 from condgof.methods._fscd import fscd
 from condgof.methods._kcsd import kcsd
 from condgof.methods._ksd import fssd, ksd
@@ -15,23 +12,17 @@ from condgof.methods._zheng import zheng
 
 __all__ = [
     "Adapted",
-    "Comparison",
-    "Pair",
-    "Ranking",
     "Scored",
     "Stream",
     "Units",
     "adaptive",
     "calibration",
-    "compare",
-    "composite",
     "fscd",
     "fssd",
     "kcsd",
     "ksd",
     "mmd",
     "power_criterion",
-    "rank",
     "run_adaptive",
     "witness",
     "zheng",

@@ -14,7 +14,7 @@ from condgof.errors import InputError
 from condgof.kernels import Gaussian, Kernel, Radial
 from condgof.methods._design import LOCATIONS, SCALES_X, SCALES_Y, Design, make_design, narrowed
 from condgof.methods._draw import MILDER, Ran, draw, milder
-from condgof.methods._options import Options, check_count, prepare
+from condgof.methods._options import Options, censored_model, check_count, prepare
 from condgof.methods._rows import Scored, Stream, Units, prediction_name
 from condgof.null import Combination, Dependence, Drawn, Family
 from condgof.result import GofResult
@@ -27,6 +27,8 @@ def adaptive(
     x: Any,
     y: Any = None,
     *,
+    event: Any = None,
+    entry: Any = None,
     standardize: str = "auto",
     scales_x: tuple[float, ...] = SCALES_X,
     scales_y: tuple[float, ...] = SCALES_Y,
@@ -58,33 +60,24 @@ def adaptive(
     - *constant*: 1, which asks whether y is right on the whole.
 
     Those of y are the Stein functions at several bandwidths, and, where normal scores z of the model's
-    CDF
-    are known, z itself, the surprise −log P(|Z| ≥ |z|), and Legendre polynomials of the PIT (shift,
-    spread,
-    skew, tails). A last family, *surprises*, asks whether the largest surprises are too large.
+    CDF are known, z itself, the surprise −log P(|Z| ≥ |z|), and Legendre polynomials of the PIT (shift,
+    spread, skew, tails). A last family, *surprises*, asks whether the largest surprises are too large.
 
     Each statistic is divided by the spread of its null draws, those of a family are combined by the log
-    of
-    the mean of exponentials, each family has a p-value among its own draws, and
+    of the mean of exponentials, each family has a p-value among its own draws, and
 
         statistic = log Σ_f w_f/p_f,
 
     the weighted harmonic mean of these. The draws go through the same combination: nothing is split off
-    and
-    nothing is paid twice. Normal scores, and a discrete y, are drawn anew from the model, so that the
-    level
-    is exact in samples of any size; of many rows, from the Gaussian limit of the sums. Where only
-    scores are
-    known, or rows depend on each other, rows get random signs.
+    and nothing is paid twice. Normal scores, and a discrete y, are drawn anew from the model, so that
+    the level is exact in samples of any size; of many rows, from the Gaussian limit of the sums. Where
+    only scores are known, or rows depend on each other, rows get random signs.
 
     Numeric columns of x are compared by ranks: an outlier is only the largest, and any increasing change
     of a unit gives the same result. A discrete y is compared in several ways in place of several
-    bandwidths:
-    classes by their labels, by whether they are among the most probable ones, and by their
-    log-probability,
-    each less its mean under the model; ordered ones also by the steps between them; counts at the
-    bandwidths
-    `scales_y`, in standard deviations of the model.
+    bandwidths: classes by their labels, by whether they are among the most probable ones, and by their
+    log-probability, each less its mean under the model; ordered ones also by the steps between them;
+    counts at the bandwidths `scales_y`, in standard deviations of the model.
 
     Do not use it when parameters of the model were fitted on this same sample. Rows that depend on each
     other need ``dependence=`` or ``groups=`` (see `kcsd`). With a model that offers nothing but scores,
@@ -96,6 +89,14 @@ def adaptive(
         The model; a tuple (mean, std) will do.
     x, y : array_like or frame of shape (n,) or (n, d)
         The sample; x may be a source from `scan`, which brings its own y, or Dask arrays.
+    event : array_like of shape (n,), optional
+        Where y is a time and some of it is censored on the right: 1 where the event came at y, 0 where
+        it had not come by y. Censoring must be independent of the time given x. Each function of y is
+        replaced by its mean under the model given what is known, which has mean 0 given x (see
+        docs/censoring.md). Times drawn anew are censored where the data would have been, by Kaplan and
+        Meier's estimate from rows near in x; of more than 4,096 rows, rows get random signs.
+    entry : array_like of shape (n,), optional
+        Left truncation, with `event`: the time from which on each row was watched, below y.
     standardize : {"auto", "cdf", "marginals", "mean_std", "none"}
         What y is standardised by, given x: normal scores Φ⁻¹(F(y|x)) of the model's CDF (for
         d_y > 1 of its conditional CDFs, coordinate after coordinate), of its marginal CDFs, its
@@ -110,12 +111,10 @@ def adaptive(
         Number of rows of x that serve as single locations; 0 for none.
     scale_x : {"ranks", "std", "none"}
         How numeric columns of x are compared: by normal scores of their ranks, in standard deviations,
-        or
-        as they are.
+        or as they are.
     solver : {"auto", "exact", "lowrank"}
         Whether draws are made row by row ("exact"), or from the Gaussian limit or from sums over blocks
-        of
-        rows ("lowrank"); "auto" goes by the work.
+        of rows ("lowrank"); "auto" goes by the work.
     null : {"auto", "model", "wild", "multinomial"}
         "auto" draws y anew from the model where it can, and gives rows signs where it cannot; "model"
         and "wild" insist on one of them.
@@ -149,20 +148,11 @@ def adaptive(
     """
     if isinstance(null, str) and null == "spectral":
         raise InputError("adaptive has no spectral null; use null='auto'.")
-    options = Options.of(
-        solver=solver,
-        null=null,
-        n_boot=n_boot,
-        precision=precision,
-        engine=engine,
-        memory=memory,
-        dependence=dependence,
-        groups=groups,
-        missing=missing,
-    )
+    options = Options.of(solver, null, n_boot, precision, dependence, groups, missing, engine, memory)
     x_scales, y_scales = _scales(scales_x, "scales_x"), _scales(scales_y, "scales_y")
     count = 0 if n_locations == 0 else check_count(n_locations, "n_locations")
     seed = Seed.of(rng)
+    model = censored_model(model, x, y, event, entry)
     scored = prepare(model, x, y, Units(scale_x, standardize, predictions=True), options, seed)
     options = options.for_rows(scored, x)
     return run_adaptive(scored, options, seed, x_scales, y_scales, count).result
@@ -196,11 +186,6 @@ class Adapted:
     design: Design
     ran: Ran
     combination: Combination
-
-    @property
-    def null(self) -> str:
-        """The null distribution that ran."""
-        return self.ran.null
 
 
 def run_adaptive(

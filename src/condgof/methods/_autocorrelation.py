@@ -21,6 +21,7 @@ from condgof._typing import FloatArray
 from condgof.engine import Engine
 from condgof.errors import DependenceWarning, warn
 from condgof.methods._rows import Scored, Stream
+from condgof.stein import CENSORED
 
 #: Lags that are looked at, and how unlikely their correlations must be to be spoken of.
 LAGS, UNLIKELY = 5, 1e-5
@@ -42,7 +43,8 @@ QUARTER, SEASONS, CHANCE, FEWEST = 4, 8, 0.01, 5
 def stretches_of(scored: Scored | Stream, engine: Engine, size: int = STRETCH) -> list[FloatArray]:
     """Return scores of rows that follow each other: all of them, or some stretches of a source."""
     if isinstance(scored, Scored) and isinstance(scored.scores, np.ndarray):
-        return [scored.scores]
+        # Of times with censoring the residual; events and entries may well come in an order.
+        return [scored.scores[:, :1] if scored.by == CENSORED else scored.scores]
     if isinstance(scored, Scored):  # residuals of many classes, which are made when they are asked for
         starts = np.unique(np.linspace(0, max(scored.n - size, 0), STRETCHES).astype(np.int64))
         ends = np.append(starts[1:], scored.n)  # so that stretches do not overlap
@@ -74,10 +76,12 @@ def columns_of(stretches: list[FloatArray]) -> list[list[FloatArray]]:
 
 
 def _centred(parts: list[FloatArray]) -> list[FloatArray]:
-    """Subtract the mean; numbers that are constant up to rounding become zeros."""
+    """Subtract the mean and divide by the largest; what is constant up to rounding becomes zeros."""
     whole = np.concatenate(parts)
     varies = whole.std() > 1e-10 * np.abs(whole).max(initial=0.0)
-    return [(part - whole.mean()) * varies for part in parts]
+    moved = [(part - whole.mean()) * varies for part in parts]
+    largest = max(float(np.abs(part).max(initial=0.0)) for part in moved) or 1.0
+    return [part / largest for part in moved]  # so that no square vanishes
 
 
 @dataclass(frozen=True)

@@ -94,6 +94,11 @@ def calibration(
     )
     law = law_of(as_model(model), sample)
     seen, names = _predicted(law)
+    if (seen == seen[0]).all():
+        raise InputError(
+            f"The model predicts the same in all rows ({', '.join(names)}), so that there is nothing to "
+            "compare y along. Use ksd for a model without x, or adaptive on x itself."
+        )
     result = TESTS[test](
         law,
         seen,

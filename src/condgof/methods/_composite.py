@@ -1,4 +1,4 @@
-"""A test of a family of models: parametric bootstrap with refitting.
+"""Parametric bootstrap with refitting: statistics of replicates, here or on workers.
 
 What belongs to x alone (kernels and functions of x, locations) is made once. What looks at y (a median
 distance on y, say) is made anew for each sample, so that the observed statistic and those of replicates
@@ -10,20 +10,28 @@ from __future__ import annotations
 import inspect
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from itertools import chain
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
-from condgof.engine import Threads, single_threaded_blas
-from condgof.errors import InputError, InputTypeError, UnsupportedModelError, check_finite
+from condgof.engine import Cluster, Crew, Processes, Threads, as_engine, can_send, with_progress
+from condgof.errors import (
+    InputError,
+    InputTypeError,
+    MissingPackageError,
+    NumericalError,
+    RefitError,
+    UnsupportedModelError,
+)
 from condgof.kernels import CellKernel, CovariateKernel, FiniteLocations, Kernel
-from condgof.laws import Fitter, Law, ModelLike, accepts, as_model, law_of
+from condgof.laws import Fitter, Law, ModelLike, Probabilities, accepts, as_model, drawn, law_of
 from condgof.methods import _adaptive as adapt
-from condgof.methods._composite_run import Outcome, Progress, Replicates, draw_response, run
 from condgof.methods._dependence import INDEPENDENT
 from condgof.methods._design import Design, make_design
 from condgof.methods._draw import Ran
@@ -31,15 +39,29 @@ from condgof.methods._fscd import fscd
 from condgof.methods._kcsd import kcsd
 from condgof.methods._mmd import mmd
 from condgof.methods._options import Options, check_count
-from condgof.methods._rows import Scored, Units, refuse_source
+from condgof.methods._rows import Scored, Units
 from condgof.methods._solve import plan_of
 from condgof.methods._zheng import zheng
-from condgof.null import Combination, Drawn, check_n_boot, excess, pvalue, settle, top_surprises
+from condgof.null import Combination, Drawn, excess, pvalue, settle, top_surprises
 from condgof.result import GofResult
-from condgof.sample import RngLike, Sample, Seed, Use, fresh, held, take_rows
+from condgof.sample import Sample, Seed, Use, fresh, refill
 from condgof.stein import PIECE, ArrayWeights, NormalEvidence, Plan, sweep
 
 Asked = Mapping[str, Any]
+#: Called with (replicates that are done, replicates).
+Progress: TypeAlias = Callable[[int, int], None]
+Workers: TypeAlias = Crew | Processes | Cluster
+
+#: Processes take about half a second to start: less work than this is done where we are.
+WORTH_SECONDS = 3.0
+#: One failed refit is not fatal; more than this share of them are.
+MOST_FAILURES = 0.1
+NOT_FRESH = (
+    "Two draws of one replicate from the fitted model differ. Either fit works on one object and "
+    "returns it again and again, so that a refit changed the fitted model (return a new one: for "
+    "scikit-learn condgof.fits.sklearn(estimator), or sklearn.base.clone(estimator).fit(x, y)), or the "
+    "model's sampler does not draw from the rng that it is given."
+)
 TESTS = {test.__name__: test for test in (kcsd, adapt.adaptive, fscd, mmd, zheng)}
 #: What `composite` decides itself, and what is of no use where the rows of a replicate are independent.
 OWN = ("rng", "engine", "n_boot", "null", "dependence", "groups", "missing")
@@ -57,137 +79,133 @@ SAMPLERS = (
 )
 
 
-def composite(
-    fit: Any,
-    x: Any,
-    y: Any,
-    *,
-    statistic: Any = "adaptive",
-    n_boot: int = 199,
-    missing: str = "refuse",
-    rng: RngLike = None,
-    engine: Any = None,
-    workers: str | None = None,
-    progress: Progress | bool | None = None,
-    **options: Any,
-) -> GofResult:
-    """Test a family of models whose parameters are estimated on this very sample.
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a replicate gave: statistics (K,) or the message of what failed, and how long it took."""
 
-    H0: the true conditional density is *some* member p_θ(y|x) of the family that `fit` chooses from.
-    The tests of a fixed model are wrong here: the fitted model follows the noise of its own sample, so
-    that they reject a true family far too seldom, and miss misfit. Here the null distribution comes from
-    a parametric bootstrap with refitting. With p̂ = fit(x, y) and T its statistic,
+    values: FloatArray | None
+    error: str | None
+    fit_seconds: float
+    seconds: float
 
-        y*_b ~ p̂(· | x),   p̂*_b = fit(x, y*_b),   T*_b = T(p̂*_b, x, y*_b),   b = 1, …, n_boot,
-        p-value = (1 + #{T*_b ≥ T}) / (n_boot + 1).
 
-    T is one and the same function of the data in all of them: x stays, and with it the functions of x; a
-    median distance on y is taken anew from each y; whatever is random inside of T (a split, locations)
-    is drawn once. No draws are made inside of T. The statistics that `adaptive` combines are measured,
-    in place of its own draws, by their values over all replicates; predictions, which change with each
-    refit, are not among its columns here.
+@dataclass(frozen=True, eq=False)
+class Replicates:
+    """The task that travels to the workers: the number of a replicate → its outcome.
 
-    Do not use it when the model was fitted on other data (`adaptive` tests it as it is, without any
-    refit), when rows are dependent, or when `fit` is so flexible that it follows the noise: a bootstrap
-    from an overfitted model says little.
-
-    Parameters
-    ----------
-    fit : callable
-        (x, y) → the fitted model, anything that `as_model` takes and that can be sampled. It gets x as
-        you passed it, and y in the same container. Parameters named x and y are passed by name; one
-        named rng gets a `numpy.random.Generator`. It must return a new object each time.
-        `condgof.fits` has some: ``ols()``, ``heteroscedastic()``, ``glm(family)``,
-        ``sklearn(estimator)``.
-    x, y : array_like or frame of shape (n,) or (n, d)
-        The sample.
-    statistic : {"adaptive", "kcsd", "fscd", "mmd", "zheng"} or callable
-        Which statistic, or your own: (model, x, y) → a number (larger means a worse fit) or a result.
-    n_boot : int
-        Number of refits. 199 serve for a test at 0.05; take 999 for 0.01.
-    missing : {"refuse", "drop", "level"}
-        What to do about missing values, as in `kcsd`.
-    rng : int, numpy.random.Generator or None
-        Where randomness comes from. The same rng gives the same result on any number of workers, if
-        `fit` itself is deterministic or takes its random numbers from an rng.
-    engine : None, int or dask.distributed.Client
-        All cores of this machine, a number of workers, or a Dask cluster.
-    workers : {None, "processes", "threads"}
-        What the workers on this machine are. None: processes where there is enough to do for them and
-        `fit` can be sent to them, and this very process otherwise.
-    progress : callable or bool, optional
-        Called with the number of refits done and of all; None or True show a bar on a terminal (where
-        tqdm is installed), False shows nothing.
-    **options
-        Options of the statistic, such as ``standardize=`` of `kcsd`. Those that say how `adaptive`
-        makes its draws (``solver=``, ``precision=``, ``memory=``) make no difference.
-
-    Returns
-    -------
-    GofResult
-        Named after the statistic, such as ``"composite(kcsd)"``. ``details``: ``fitted`` (the fitted
-        model in words), ``failures`` and ``first_failure`` (refits that failed are left out; more than a
-        tenth of them are an error), ``seconds_per_refit``, ``seconds_per_replicate``, ``workers``, and
-        what the statistic says of itself.
-
-    Examples
-    --------
-    >>> import numpy as np, condgof as cg
-    >>> rng = np.random.default_rng(0)
-    >>> x = rng.uniform(-2, 2, 200)
-    >>> y = x + 0.5 * x**2 + rng.standard_normal(200)
-    >>> cg.composite(cg.fits.ols(), x, y, n_boot=99, rng=1).reject()
-    True
-    >>> cg.composite(cg.fits.ols(), np.column_stack([x, x**2]), y, n_boot=99, rng=1).reject()
-    False
+    The law is that of the model fitted on the sample, x and y are in the user's own containers, and
+    replicate b has random streams of its own, whichever worker runs it.
     """
-    refuse_source("composite", x, y)
-    n_boot, fitter = check_n_boot(n_boot), Fitter.of(fit)
-    name = _name_of(statistic, options)
-    if workers not in (None, "processes", "threads"):
-        raise InputError(f"workers must be None, 'processes' or 'threads', got {workers!r}.")
-    seed, sample = Seed.of(rng), Sample.of(x, y, missing=missing)
-    x, y = held(x), held(y)
-    if sample.kept is not None:
-        x, y = take_rows(x, sample.kept), take_rows(y, sample.kept)
-    # One BLAS thread, as in the workers: the observed statistic is the same function as theirs.
-    with single_threaded_blas():
+
+    fit: Fitter
+    x: Any
+    y: Any
+    sample: Sample
+    law: Law
+    #: (model, y in the user's shape) → statistics (K,).
+    statistic: Callable[[ModelLike, AnyArray], FloatArray]
+    seed: Seed
+
+    def __call__(self, number: int) -> Outcome:
+        """Run a replicate; what goes wrong in it is its outcome."""
         start = time.perf_counter()
-        raw = fitter(fresh(x), fresh(y), seed.stream(Use.REPLICATE, 0, 1))
-        shown, model = _described(raw), as_model(raw)
-        law = law_of(model, sample)
-        if not law.can("sample"):
-            raise UnsupportedModelError(
-                f"composite draws new responses from the model that fit returns, and {law.name} has no "
-                f"sampler. {SAMPLERS}"
-            )
-        ready: AllOfAdaptive | Called
-        if name == "adaptive":
-            ready = AllOfAdaptive.of(_asked(name, options), sample, model, law, seed)
-        else:
-            given = options if name is None else {**options, "missing": missing}
-            ready = Called.of(name, statistic, given, sample, model, seed)
-        observed = ready.values(model, sample.y_given)
-        check_finite(observed[None], "The statistic of the sample", "Check the model that fit returns.")
-        task = Replicates(fitter, x, y, sample, law, ready.values, seed)
-        outcomes, where = run(task, n_boot, engine, workers, progress)
-    draws = np.column_stack([o.values for o in outcomes if o.values is not None])
-    found = ready.result(observed, draws, seed)
-    told, said = _told(outcomes), found.details.get("notes", ())
-    notes = (*(r for r in sample.remarks if r not in said), *said, *told.pop("notes"))
-    details = {"fitted": shown, **told, "seconds": time.perf_counter() - start, "workers": where}
-    details = {**found.details, **details, **({"notes": notes} if notes else {})}
-    return replace(found, method=f"composite({ready.name})", null=NULL, seed=seed.value, details=details)
+        try:
+            y = draw_response(self.law, self.sample, self.seed, number)
+            # A copy of x each time, so that a fit that writes into it changes nothing.
+            rng = self.seed.stream(Use.REPLICATE, number, 1)
+            model = self.fit(fresh(self.x), refill(self.y, y), rng)
+            fitted = time.perf_counter()
+            values = self.statistic(as_model(model), y.reshape(self.sample.y_given.shape))
+            if not np.isfinite(values).all():
+                raise NumericalError(f"The statistic is {values[~np.isfinite(values)][0]}.")
+        except (MissingPackageError, MemoryError):
+            raise  # the machine's fault, and not this replicate's
+        except Exception as error:  # users' fits raise anything
+            seconds = time.perf_counter() - start
+            return Outcome(None, f"{type(error).__name__}: {error}", seconds, seconds)
+        return Outcome(values, None, fitted - start, time.perf_counter() - start)
 
 
-def _described(raw: Any) -> str:
+def draw_response(law: Law, sample: Sample, seed: Seed, number: int) -> AnyArray:
+    """Draw the responses of a replicate from the fitted model as y has them, (n, d_y) or labels (n,)."""
+    numbers = drawn(law, sample.d_y, seed.stream(Use.REPLICATE, number, 0))
+    if sample.y_given.dtype.kind not in "OUS":
+        return numbers
+    assert isinstance(law, Probabilities)  # of labels that are text, models draw the positions
+    return np.asarray(law.classes.labels[numbers.astype(np.int64)])
+
+
+def choose_workers(engine: Any, kind: str | None, task: Replicates, seconds: float) -> Workers:
+    """Choose where replicates run, which would take so many seconds one after the other.
+
+    Threads only where they are asked for: a user's fit may share an object between its calls.
+    """
+    chosen = as_engine(engine)
+    if isinstance(chosen, Cluster):
+        return chosen
+    if kind == "threads" or chosen.count == 1:
+        return Crew(chosen.count)
+    if kind is None:
+        return Processes(chosen.count) if seconds > WORTH_SECONDS and can_send(task) else Crew(1)
+    if not can_send(task):
+        raise InputTypeError(
+            "fit, its model or the statistic cannot be sent to another process. Define fit at the "
+            "top of a module, install cloudpickle, or pass workers='threads' (if fit can run in "
+            "several threads at once) or engine=1."
+        )
+    return Processes(chosen.count)
+
+
+def named(workers: Workers) -> str:
+    """Say where replicates run."""
+    if isinstance(workers, Cluster):
+        return "Dask"
+    if workers.count == 1:
+        return "this process"
+    return f"{workers.count} {'threads' if isinstance(workers, Crew) else 'processes'}"
+
+
+def run(
+    task: Replicates, n_boot: int, engine: Any, kind: str | None, progress: Progress | bool | None
+) -> tuple[list[Outcome], str]:
+    """Run all replicates, the first of them here; return them in order, and where they ran."""
+    drawing: tuple[Any, ...] = (task.law, task.sample, task.seed, 1)
+    before, first = draw_response(*drawing), task(1)
+    if not np.array_equal(before, draw_response(*drawing)):
+        raise InputError(NOT_FRESH)
+    outcomes: dict[int, Outcome] = {}
+    workers = choose_workers(engine, kind, task, n_boot * first.seconds)
+    with closing(workers.completed(task, range(2, n_boot + 1))) as found:  # type: ignore[type-var]
+        others: Iterable[tuple[int, Outcome]] = found
+        if progress is None or progress is True:
+            others = with_progress(found, n_boot - 1, "refits")
+        for number, outcome in chain([(1, first)], others):
+            outcomes[number] = outcome
+            check_failures(outcomes, n_boot)
+            if callable(progress):
+                progress(len(outcomes), n_boot)
+    return [outcomes[number] for number in sorted(outcomes)], named(workers)
+
+
+def check_failures(outcomes: dict[int, Outcome], n_boot: int) -> None:
+    """Stop when too many refits failed: those that did not are no fair sample of all."""
+    failed = [o.error for _, o in sorted(outcomes.items()) if o.error is not None]
+    if len(failed) > max(1, int(MOST_FAILURES * n_boot)):
+        raise RefitError(
+            f"{len(failed)} of {len(outcomes)} refits failed, more than {MOST_FAILURES:.0%} of the "
+            f"{n_boot} that were asked for. The first: {failed[0]} The model was refitted on responses "
+            "drawn from the fitted model itself: check that fit works on such data."
+        )
+
+
+def described(raw: Any) -> str:
     """Return the fitted model in one line."""
     words = "a tuple (mean, std)" if isinstance(raw, tuple) else " ".join(repr(raw).split())
     words = re.sub(r" at 0x[0-9a-fA-F]+", "", words)  # where in memory: another one in each run
     return words if len(words) <= SHOWN else words[: SHOWN - 3] + "..."
 
 
-def _told(outcomes: list[Outcome]) -> dict[str, Any]:
+def told_of(outcomes: list[Outcome]) -> dict[str, Any]:
     """Return what a result says of the refits."""
     errors = [o.error for o in outcomes if o.error is not None]
     word = "refits failed and were" if len(errors) > 1 else "refit failed and was"
@@ -202,7 +220,7 @@ def _told(outcomes: list[Outcome]) -> dict[str, Any]:
     }
 
 
-def _name_of(statistic: Any, options: Asked) -> str | None:
+def name_of(statistic: Any, options: Asked) -> str | None:
     """Return the name of a test of the library, or None for a user's own function; check options."""
     name = next((name for name, test in TESTS.items() if statistic in (name, test)), None)
     if name is None and not callable(statistic):
@@ -214,7 +232,7 @@ def _name_of(statistic: Any, options: Asked) -> str | None:
         return None
     if "null" in options:
         raise InputTypeError("composite has a null of its own, from refits, and takes no null=.")
-    known = _asked(name, {})
+    known = asked_of(name, {})
     wrong = [option for option in options if option not in known]
     if wrong:
         names = ", ".join(sorted(known))
@@ -222,7 +240,7 @@ def _name_of(statistic: Any, options: Asked) -> str | None:
     return name
 
 
-def _asked(name: str, options: Asked) -> dict[str, Any]:
+def asked_of(name: str, options: Asked) -> dict[str, Any]:
     """Return the options of a test that are heeded here, as asked for or with their defaults."""
     parameters = inspect.signature(TESTS[name]).parameters.values()
     known = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in OWN}
@@ -255,7 +273,7 @@ class Called:
         if name is None:
             given = {**options, **({"rng": seed.value} if accepts(test, "rng") else {})}
             return cls(getattr(test, "__name__", type(test).__name__).strip("<>"), test, sample, given)
-        asked, given = _asked(name, options), {**options, "rng": seed.value, "engine": 1}
+        asked, given = asked_of(name, options), {**options, "rng": seed.value, "engine": 1}
         given |= {"n_boot": 1} if name != "zheng" else {}
         given |= {"solver": _how(asked).chosen(sample.n)} if "solver" in asked else {}
         said = TESTS[name](model, sample.x_given, sample.y_given, **given)
@@ -301,9 +319,11 @@ class Shared:
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_held"}
 
-    def scored(self, model: ModelLike, y: AnyArray) -> Scored:
-        """Score other responses with their own model."""
-        return Scored.of(model, self.sample.with_y(y), self.units, self.seed)
+    def scored(self, model: ModelLike, y: AnyArray) -> tuple[Scored, Law]:
+        """Score other responses with their own model, and return them with its law."""
+        sample = self.sample.with_y(y)
+        law = law_of(model, sample)
+        return Scored.of(law, sample, self.units, self.seed), law
 
     @cached_property
     def _held(self) -> list[tuple[AnyArray, AnyArray]]:
@@ -353,7 +373,7 @@ class KcsdSum:
 
     def __call__(self, model: ModelLike, x: Any, y: AnyArray) -> float:
         """Sum over the Stein matrix."""
-        scored = self.shared.scored(model, y)
+        scored, _ = self.shared.scored(model, y)
         n, rows = scored.n, scored.subsample
         kernel: Any = rows.kernel_on_y(self.kernel_y, self.seed)
         if self.shared.plan is None:
@@ -391,35 +411,46 @@ class AllOfAdaptive:
         count = 0 if count == 0 else check_count(count, "n_locations")
         x_scales, y_scales = (adapt._scales(asked[name], name) for name in ("scales_x", "scales_y"))
         first = Scored.of(model, sample, units, seed)
-        drawn = Scored.of(model, sample.with_y(draw_response(law, sample, seed, 0)), units, seed)
-        design = make_design(drawn.subsample, seed, x_scales, y_scales, count)
+        anew = Scored.of(model, sample.with_y(draw_response(law, sample, seed, 0)), units, seed)
+        design = make_design(anew.subsample, seed, x_scales, y_scales, count)
         shared = Shared.of(first, units, seed, design.plan)
-        return cls(first, design, shared, shared.sums(drawn, design.plan.evidence)[1])
+        return cls(first, design, shared, shared.sums(anew, design.plan.evidence)[1])
 
     @property
     def _normal(self) -> bool:
         return isinstance(self.design.plan.evidence, NormalEvidence)
 
     def values(self, model: ModelLike, y: AnyArray) -> FloatArray:
-        """Return Σ_{i≠j} of each statistic, and the excess of surprises where z is known."""
-        scored = self.shared.scored(model, y)
+        """Return the statistics of other responses and their model."""
+        return self.of_scored(self.scored(model, y)[0])
+
+    def scored(self, model: ModelLike, y: AnyArray) -> tuple[Scored, Law]:
+        """Score other responses with their own model, which must see y as the first one does."""
+        scored, law = self.shared.scored(model, y)
         if scored.by != self.first.by or scored.scores.shape != self.first.scores.shape:
             raise UnsupportedModelError(
                 f"{model.name} sees y in another way than the model that was fitted first: it is "
                 "standardised by something else, or has other classes."
             )
+        return scored, law
+
+    def of_scored(self, scored: Scored) -> FloatArray:
+        """Return Σ_{i≠j} of each statistic, and the excess of surprises where z is known."""
         whole, own = self.shared.sums(scored, self.design.plan.evidence)
         found, z = settle(whole - own, whole + own), scored.y.reshape(1, -1)
         return np.append(found, excess(top_surprises(z), z.size)) if self._normal else found
 
-    def result(self, values: FloatArray, draws: FloatArray, seed: Seed) -> GofResult:
-        """Combine as `adaptive` does, with the replicates for draws.
+    def result(
+        self, values: FloatArray, draws: FloatArray, seed: Seed, beside: adapt.Beside | None = None
+    ) -> GofResult:
+        """Combine as `adaptive` does, with the replicates for draws, and perhaps one more family.
 
         But for the family `level`, whether y is right on the whole: refits have its mean and spread.
         """
         skipped = {"level"} if self._normal else {"level", "surprises"}
         families = [family for family in self.design.families if family.name not in skipped]
-        drawn = Drawn(values, draws, np.append(self.sizes, 0.0)[: len(values)])
-        combination = Combination.of(drawn, families)
-        ran = Ran(drawn, NULL, "exact", self._normal)
+        refits = Drawn(values, draws, np.append(self.sizes, 0.0)[: len(values)])
+        ran = Ran(refits, NULL, "exact", self._normal)
+        both, every = (refits, families) if beside is None else beside.joined(refits, families)
+        combination = Combination.of(both, every)
         return adapt._result(self.first, self.design, ran, combination, seed, INDEPENDENT, milder=False)

@@ -15,32 +15,27 @@ With S^a = Fᵀξ^a the row sums are (F_i S^a)·ξ^a_i − ‖F_i‖²‖ξ^a_i�
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.engine import Engine, single_threaded_blas
-from condgof.kernels import CellKernel, CovariateKernel, ResponseKernel
-from condgof.methods._joint import Joint, matrix_of
+from condgof.kernels import CovariateKernel, Radial, ResponseKernel
+from condgof.methods._joint import Joint, operator_of
 from condgof.methods._options import Options
 from condgof.methods._solve import CAPS, CAPS_ABOVE, residual
 from condgof.null import Difference
 from condgof.sample import Seed, Use
 from condgof.stein import (
     ArrayWeights,
-    CellEvidence,
-    Evidence,
     Features,
     Nystrom,
-    Panel,
     Piece,
     Plan,
-    Rows,
     SteinEvidence,
+    added,
     check_overflow,
     matmul,
     reduce_over,
@@ -115,7 +110,7 @@ def _exact(
 ) -> Moments:
     n, count = joint.n, len(joint.names)
     how: Any = {"engine": options.engine, "memory": options.memory}
-    matrices = [matrix_of(one, kernel_x, kernel_y) for one in joint.each]
+    matrices = [operator_of(one, kernel_x, kernel_y) for one in joint.each]
     g = np.stack([matmul(h, np.ones((n, 1)), **how)[:, 0] for h in matrices]) / (n - 1)
     means = g.mean(axis=1)
     apart, products, powers = _powers(g - means[:, None])
@@ -130,13 +125,18 @@ def _plan(
     joint: Joint, kernel_x: CovariateKernel, kernel_y: ResponseKernel, options: Options, seed: Seed
 ) -> tuple[Plan, dict[str, Any]]:
     """Factor both kernels, each on its own, and return what a result says of it."""
-    wanted, cap = options.precision or PRECISION, (CAPS if joint.n <= 50_000 else CAPS_ABOVE)[0]
+    assert isinstance(kernel_y, Radial)
+    wanted, caps = options.precision or PRECISION, CAPS if joint.n <= 50_000 else CAPS_ABOVE
+    x, y = joint.some[0].x, joint.some[0].y
     # One BLAS thread: the last bits decide which pivots are drawn, and must not depend on cores.
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
         rng = seed.stream(Use.LANDMARKS)
-        maker = Nystrom.on(kernel_x, joint.some[0].x, rng, precision=wanted, cap=cap)
-        evidence = shared_evidence(joint, kernel_y, options, seed)
-        plan = Plan(Features((maker,)), evidence, (Panel(slice(0, 1), slice(0, 1)),))
+        maker = Nystrom.on(kernel_x, x, rng, precision=wanted, cap=caps[0])
+        # Functions of y for all models alike: scores of none of them choose the landmarks.
+        rng, none = seed.stream(Use.LANDMARKS, 2), np.zeros(y.shape)
+        finer, cap = wanted / 10.0, caps[1]
+        evidence, _ = SteinEvidence.on((kernel_y,), y, none, rng, precision=finer, cap=cap)
+        plan = Plan(Features((maker,)), evidence)
         reached = max(residual(plan, one, kernel_x, kernel_y) for one in joint.some)
     shape = (plan.features.width, evidence.blocks[-1].columns.stop)
     details: dict[str, Any] = {"precision": reached, "landmarks": shape}
@@ -148,43 +148,24 @@ def _plan(
     return plan, details
 
 
-def shared_evidence(joint: Joint, kernel_y: ResponseKernel, options: Options, seed: Seed) -> Evidence:
-    """Return functions of y for all models alike: scores of none of them choose the landmarks."""
-    if isinstance(kernel_y, CellKernel):
-        return CellEvidence((kernel_y,))
-    y, cap = joint.some[0].y, (CAPS if joint.n <= 50_000 else CAPS_ABOVE)[1]
-    rng, precision = seed.stream(Use.LANDMARKS, 2), (options.precision or PRECISION) / 10.0
-    return SteinEvidence.on((kernel_y,), y, np.zeros(y.shape), rng, precision=precision, cap=cap)[0]
-
-
 def seen(plan: Plan, piece: Piece, count: int) -> tuple[FloatArray, list[FloatArray], list[FloatArray]]:
     """Return F (b, R) of a piece, and for each of `count` models ξ (b, q) and ‖ξ‖² (b, 1)."""
     each = [plan.evidence.of(piece.y, s) for s in np.split(np.asarray(piece.scores), count, axis=1)]
     return plan.features.of(piece.x), each, [np.square(xi).sum(axis=1, keepdims=True) for xi in each]
 
 
-def added(parts: Iterable[list[FloatArray]]) -> list[FloatArray]:
-    """Add lists of arrays up, in their order."""
-    return reduce(lambda one, other: [a + b for a, b in zip(one, other, strict=True)], parts)
+def _lowrank(plan: Plan, joint: Joint, engine: Engine) -> Moments:
+    n, count, rows = float(joint.n), len(joint.names), joint.rows()
+    first, second = np.triu_indices(count, 1)
 
-
-def sums_over(plan: Plan, rows: Rows, count: int, engine: Engine) -> list[FloatArray]:
-    """Return Σ_i F_i⊗ξ_i (K, R, q) and Σ_i F_i²‖ξ_i‖² (K, R) of each model."""
-
-    def task(piece: Piece) -> list[FloatArray]:
+    def add(piece: Piece) -> list[FloatArray]:
         f, each, squares = seen(plan, piece, count)
         sizes = np.square(f)
         return [np.stack([f.T @ xi for xi in each]), np.concatenate([s.T @ sizes for s in squares])]
 
-    found = reduce_over(rows, engine, task, added)
-    check_overflow(*found)
-    return found
-
-
-def _lowrank(plan: Plan, joint: Joint, engine: Engine) -> Moments:
-    n, count, rows = float(joint.n), len(joint.names), joint.rows()
-    first, second = np.triu_indices(count, 1)
-    sums, own = sums_over(plan, rows, count, engine)
+    # Σ_i F_i⊗ξ_i (K, R, q) and Σ_i F_i²‖ξ_i‖² (K, R) of each model.
+    sums, own = reduce_over(rows, engine, add, added)
+    check_overflow(sums, own)
     means = (np.square(sums).sum(axis=(1, 2)) - own.sum(axis=1)) / (n * (n - 1.0))
 
     def task(piece: Piece) -> list[FloatArray]:
@@ -213,7 +194,7 @@ def _sizes(
         few = seed.stream(Use.LANDMARKS, 3).choice(some[0].n, SQUARE_ROWS, replace=False)
         some = tuple(one.take(np.sort(few)) for one in some)
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
-        each = [matrix_of(one, kernel_x, kernel_y).block(whole, whole) for one in some]
+        each = [operator_of(one, kernel_x, kernel_y).block(whole, whole) for one in some]
         for h in each:
             np.fill_diagonal(h, 0.0)
         squares = np.array([np.vdot(h, h) for h in each])

@@ -19,12 +19,14 @@ from condgof.kernels import (
     cell_scales,
     median_distance,
 )
-from condgof.methods._random import row_locations
+from condgof.methods._optimize import row_locations
 from condgof.methods._rows import Scored
 from condgof.null import Family
 from condgof.sample import Seed, Use, XUnits
 from condgof.stein import (
+    CENSORED,
     CellEvidence,
+    CensoredEvidence,
     Evidence,
     Features,
     Levels,
@@ -75,8 +77,6 @@ class Design:
     families: tuple[Family, ...]
     #: k with the median bandwidth.
     kernel_x: CovariateKernel
-    #: The unit of bandwidths on y.
-    y_unit: float
     #: Single locations, in the kernel's units, (L, ·).
     locations: FloatArray
     #: Share of the trace of k, at the narrowest bandwidth, that its landmarks leave.
@@ -112,13 +112,15 @@ def make_design(
         )
         features = Features((whole, *_others(rows, kernel_x, places)))
     plan = Plan(features, evidence, _panels(features, evidence), surprises=True)
-    return Design(plan, _families(plan), kernel_x, unit, places, whole.residual)
+    return Design(plan, _families(plan), kernel_x, places, whole.residual)
 
 
 def make_evidence(rows: Scored, scales_y: Sequence[float], unit: float, seed: Seed) -> Evidence:
     """Return the evidence that the coordinates of y allow."""
     if rows.cells is not None:
         return CellEvidence(cell_kernels(rows, scales_y, unit))
+    if rows.by == CENSORED:
+        return CensoredEvidence.at(scales_y)
     if rows.by == "cdf":
         return NormalEvidence.at(scales_y, rows.sample.d_y)
     bandwidths = [unit * scale for scale in scales_y]

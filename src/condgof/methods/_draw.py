@@ -9,6 +9,8 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
 from condgof.errors import UnsupportedModelError
+from condgof.kernels import Gaussian, resolve_x
+from condgof.laws import Outcomes
 from condgof.methods._dependence import INDEPENDENT
 from condgof.methods._options import Options
 from condgof.methods._rows import SUBSAMPLE, Scored, Stream
@@ -17,12 +19,15 @@ from condgof.null import (
     NULLS,
     Dependence,
     Drawn,
+    Redraw,
     bootstrap_weights,
+    censoring_times,
     excess,
     limit,
     parcelled,
     recombined,
     redraw_cells,
+    redraw_censored,
     redraw_normal,
     redrawn,
     signed_blocks,
@@ -30,8 +35,18 @@ from condgof.null import (
     weighted_rows,
     weighted_units,
 )
-from condgof.sample import Seed
-from condgof.stein import PIECE, CellEvidence, Held, NormalEvidence, Piece, Plan
+from condgof.sample import Seed, Use
+from condgof.stein import (
+    CENSORED,
+    PIECE,
+    CellEvidence,
+    CensoredEvidence,
+    Evidence,
+    Held,
+    NormalEvidence,
+    Piece,
+    Plan,
+)
 
 #: By itself the library redraws all rows up to this many multiplications.
 REDRAW_WORK = 8e9
@@ -67,7 +82,10 @@ def law_is_known(scored: Scored | Stream, plan: Plan, null: str, rows: Dependenc
     """Tell whether to draw y anew for the null; refuse where that was asked for and cannot be."""
     few = scored.subsample
     normal = isinstance(plan.evidence, NormalEvidence)
-    known = rows.independent and (normal or (few.cells is not None and few.outcomes is not None))
+    few_rows = few.by == CENSORED and scored is few
+    known = rows.independent and (
+        normal or few_rows or (few.cells is not None and few.outcomes is not None)
+    )
     if null == "model" and not known:
         refuse_redraw()
     return known and null in ("auto", "model")
@@ -89,6 +107,12 @@ def draw(plan: Plan, scored: Scored | Stream, options: Options, seed: Seed) -> R
     return _weighted(plan, scored, options, seed)
 
 
+def until_of(scored: Scored, seed: Seed) -> FloatArray:
+    """Return when rows of times with censoring are censored, or would have been, (n,)."""
+    near = resolve_x(Gaussian("median"), scored.x, scored.sample.x_columns, seed)
+    return censoring_times(scored.scores, scored.x, near, seed.stream(Use.MODEL_SAMPLE, 6))
+
+
 def work_of(plan: Plan, n: int) -> float:
     """Return the work of one draw of all rows, in multiplications."""
     width = ROW_WORK + sum((cut.x.stop - cut.x.start) * (cut.y.stop - cut.y.start) for cut in plan.cuts)
@@ -96,29 +120,24 @@ def work_of(plan: Plan, n: int) -> float:
 
 
 def _redrawn(plan: Plan, scored: Scored | Stream, options: Options, seed: Seed) -> Ran:
-    n, m, engine = scored.n, options.n_boot, options.engine
+    n, m, engine, evidence = scored.n, options.n_boot, options.engine, plan.evidence
     small = options.solver == "exact" or (n <= SUBSAMPLE and work_of(plan, n) * m <= REDRAW_WORK)
-    normal = isinstance(plan.evidence, NormalEvidence)
     if isinstance(scored, Scored) and small and options.solver != "lowrank":
-        held = Held.of(plan, scored.rows())
-        if isinstance(plan.evidence, NormalEvidence):
+        held, top = Held.of(plan, scored.rows()), 0.0
+        if isinstance(evidence, NormalEvidence):
+            again = redraw_normal(evidence, n)
             top = float(excess(top_surprises(scored.y.reshape(1, -1)), scored.y.size)[0])
-            found = redrawn(plan, held, redraw_normal(plan.evidence, n), top, m, seed, engine)
-            found = found if plan.surprises else _without_last(found)
-            return Ran(found, NULLS["model"], "exact", plan.surprises, {"null": "model"})
-        assert isinstance(plan.evidence, CellEvidence)
-        assert scored.outcomes is not None
-        cells = redraw_cells(plan.evidence, scored.outcomes)
-
-        def some(rng: np.random.Generator, count: int) -> tuple[AnyArray, FloatArray]:
-            return np.stack([cells(rng.random(n)) for _ in range(count)], axis=1), np.zeros(count)
-
-        found = redrawn(plan, held, some, 0.0, m, seed, engine)
-        return Ran(_without_last(found), NULLS["model"], "exact", False, {"null": "model"})
-    if normal:
+        elif isinstance(evidence, CensoredEvidence):
+            again = redraw_censored(evidence, scored.scores, until_of(scored, seed))
+        else:
+            again = _redraw_rows(evidence, scored.outcomes)
+        found = redrawn(plan, held, again, top, m, seed, engine)
+        surprises = isinstance(evidence, NormalEvidence) and plan.surprises
+        found = found if surprises else _without_last(found)
+        return Ran(found, NULLS["model"], "exact", surprises, {"null": "model"})
+    if isinstance(evidence, NormalEvidence):
         found = limit(plan, scored.rows(), n, m, seed, engine)
         return Ran(found, LIMIT, "lowrank", plan.surprises, {"null": "limit"})
-    evidence = plan.evidence
     assert isinstance(evidence, CellEvidence)
 
     def of_piece(piece: Piece, uniform: FloatArray) -> AnyArray:
@@ -128,6 +147,14 @@ def _redrawn(plan: Plan, scored: Scored | Stream, options: Options, seed: Seed) 
 
     found = recombined(plan, scored.rows(), of_piece, m, seed, engine)
     return Ran(found, NULLS["model"], "lowrank", False, {"null": "model"})
+
+
+def _redraw_rows(evidence: Evidence, outcomes: Outcomes | None) -> Redraw:
+    """Return what draws a discrete y of all rows anew."""
+    assert isinstance(evidence, CellEvidence)
+    assert outcomes is not None
+    n, cells = len(outcomes.observed), redraw_cells(evidence, outcomes)
+    return lambda rng, m: (np.stack([cells(rng.random(n)) for _ in range(m)], axis=1), np.zeros(m))
 
 
 def _without_last(found: Drawn) -> Drawn:
@@ -145,31 +172,20 @@ def _weighted(plan: Plan, scored: Scored | Stream, options: Options, seed: Seed)
         factor = weights.factor * (total - 1)
         return Ran(replace(found, draws=factor * found.draws), name, "lowrank")
     if depend.independent:
-        units = signed_blocks(plan, rows, BLOCKS, seed, engine)
-        weights = bootstrap_weights(options.null, len(units.counts), m, seed)
-        forms, own = weighted_units(plan, units, weights.block(0, weights.n), engine)
-        whole = plan.squares([one[None] for one in units.totals])[0]
-        sizes = units.own.sum(axis=0)
-        mean = own[:, None]
-        return Ran(
-            Drawn(whole - sizes, forms - mean, sizes),
-            name,
-            "lowrank",
-            False,
-            {"blocks": len(units.counts)},
-        )
-    parcels = depend.parcels(total, PARCELS)
-    units = parcelled(plan, rows, parcels, engine)
-    weights = bootstrap_weights("wild", parcels.count, m, seed)
-    forms, own = weighted_units(plan, units, weights.block(0, parcels.count), engine)
-    whole = plan.squares([one[None] for one in units.totals])[0]
+        units, null = signed_blocks(plan, rows, BLOCKS, seed, engine), options.null
+    else:
+        units, null = parcelled(plan, rows, depend.parcels(total, PARCELS), engine), "wild"
+    count, n = len(units.counts), scored.n
+    weights = bootstrap_weights(null, count, m, seed)
+    forms, own = weighted_units(plan, units, weights.block(0, count), engine)
+    whole, sizes = plan.squares([one[None] for one in units.totals])[0], units.own.sum(axis=0)
+    draws = forms - own[:, None]
+    if depend.independent:
+        return Ran(Drawn(whole - sizes, draws, sizes), name, "lowrank", False, {"blocks": count})
     # Pairs within a parcel are in neither the statistics nor the draws.
-    n = scored.n
     factor = n * (n - 1.0) / (float(n) * n - float(np.square(units.counts).sum()))
-    found = Drawn(
-        factor * (whole - own), factor * (forms - own[:, None]), factor * units.own.sum(axis=0)
-    )
-    return Ran(found, name, "lowrank", False, {"parcels": parcels.count})
+    found = Drawn(factor * (whole - own), factor * draws, factor * sizes)
+    return Ran(found, name, "lowrank", False, {"parcels": count})
 
 
 def milder(options: Options, scored: Scored | Stream, plan: Plan) -> Options | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from condgof.kernels import FiniteLocations, Gaussian, Kernel, Radial
 from condgof.methods._dependence import split_dependent, split_rows, train_size
-from condgof.methods._optimize import optimize_locations
+from condgof.methods._optimize import gaussian_locations, kind_of, optimize_locations, row_locations
 from condgof.methods._options import Options, check_count, check_reg, prepare
-from condgof.methods._random import gaussian_locations, kind_of, row_locations
 from condgof.methods._rows import Scored, Stream, Units
 from condgof.methods._solve import make_result, solve
 from condgof.result import GofResult
@@ -101,17 +102,7 @@ def fscd(
     >>> result.reject(), bool(result.locations[0, 0] > 0.5)
     (True, True)
     """
-    options = Options.of(
-        solver=solver,
-        null=null,
-        n_boot=n_boot,
-        precision=precision,
-        engine=engine,
-        memory=memory,
-        dependence=dependence,
-        groups=groups,
-        missing=missing,
-    )
+    options = Options.of(solver, null, n_boot, precision, dependence, groups, missing, engine, memory)
     count, reg, kind = check_count(n_locations, "n_locations"), check_reg(reg), kind_of(locations)
     seed = Seed.of(rng)
     scored = prepare(model, x, y, Units(scale_x, standardize), options, seed)
@@ -170,5 +161,5 @@ def _split_off(
         train, left_out = split_dependent(options.rows, scored.n, train_fraction, MAX_TRAIN, rng)
         return scored.at(train, options.engine), scored.without(left_out), options
     size = train_size(scored.n, train_fraction, MAX_TRAIN)
-    part, rows = scored.train(size, rng, options.engine)
-    return part, scored.without(rows), options
+    rows = np.sort(rng.choice(scored.source.n, size, replace=False))
+    return scored.at(rows, options.engine), scored.without(rows), options

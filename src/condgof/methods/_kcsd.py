@@ -73,8 +73,7 @@ def kcsd(
         kernel for counts; the default stands for the first that fits.
     scale_x : {"none", "std", "ranks"}
         How numeric columns of x are compared: as they are (the paper), in standard deviations, or by
-        normal
-        scores of their ranks. Bandwidths are in these units.
+        normal scores of their ranks. Bandwidths are in these units.
     standardize : {"none", "auto", "cdf", "marginals", "mean_std"}
         What y is standardised by, given x, before the kernel compares it: nothing (the paper), normal
         scores Φ⁻¹(F(y|x)) of the model's CDF, of its marginal CDFs, its location and scale, or the
@@ -82,16 +81,13 @@ def kcsd(
     solver : {"auto", "exact", "lowrank"}
         "exact" costs n_boot·n² operations and sweeps the matrix in tiles, never building it; "lowrank"
         factors each side of it, k by landmarks in x and h by landmarks in y, and is linear in n; "auto"
-        is
-        exact while n_boot·n² is at most 2.5e10 (n = 5,000 for 1,000 draws).
+        is exact while n_boot·n² is at most 2.5e10 (n = 5,000 for 1,000 draws).
     null : {"auto", "wild", "multinomial", "spectral", "model"}
         Random signs ("wild": it keeps its level in small samples), the paper's multinomial bootstrap,
-        which
-        rejects too often when n is small, or the limit Σ λ_j(χ²_j − 1). Above 4,096 rows the low-rank
-        solver gives signs to at most 2,048 blocks of rows. A discrete y is drawn anew from the model
-        ("model"), which is exact in samples of any size. "auto" is "model" where y is discrete, and
-        "wild"
-        otherwise; the result says which ran.
+        which rejects too often when n is small, or the limit Σ λ_j(χ²_j − 1). Above 4,096 rows the
+        low-rank solver gives signs to at most 2,048 blocks of rows. A discrete y is drawn anew from the
+        model ("model"), which is exact in samples of any size. "auto" is "model" where y is discrete,
+        and "wild" otherwise; the result says which ran.
     n_boot : int
         Number of draws of the null distribution.
     precision : float, optional
@@ -132,17 +128,7 @@ def kcsd(
     >>> cg.kcsd(line, x, y, rng=1).reject(alpha=0.01)
     True
     """
-    options = Options.of(
-        solver=solver,
-        null=null,
-        n_boot=n_boot,
-        precision=precision,
-        engine=engine,
-        memory=memory,
-        dependence=dependence,
-        groups=groups,
-        missing=missing,
-    )
+    options = Options.of(solver, null, n_boot, precision, dependence, groups, missing, engine, memory)
     seed = Seed.of(rng)
     scored = prepare(model, x, y, Units(scale_x, standardize), options, seed)
     options = options.for_rows(scored, x)

@@ -13,9 +13,8 @@ from condgof.errors import UnsupportedModelError
 from condgof.kernels import CovariateKernel, Gaussian, Kernel, Radial, resolve_y
 from condgof.methods._dependence import split_rows
 from condgof.methods._draw import draw
-from condgof.methods._optimize import LOG_RANGE, climb
+from condgof.methods._optimize import LOG_RANGE, climb, gaussian_locations, kind_of
 from condgof.methods._options import Options, check_count, check_reg
-from condgof.methods._random import gaussian_locations, kind_of
 from condgof.methods._rows import Scored, Stream, check_source_call, in_memory, lay_out, refuse_source
 from condgof.methods._solve import Solution, make_result, solve
 from condgof.result import GofResult
@@ -25,7 +24,6 @@ from condgof.stein import (
     Features,
     Functions,
     Ones,
-    Panel,
     Plan,
     SteinEvidence,
     finite_set_gradient,
@@ -79,21 +77,11 @@ def ksd(
     >>> cg.ksd(cg.models.Normal(mean=0.0, std=1.0), y, rng=1).reject()
     True
     """
-    options = Options.of(
-        solver=solver,
-        null=null,
-        n_boot=n_boot,
-        precision=precision,
-        engine=engine,
-        memory=memory,
-        dependence=dependence,
-        groups=groups,
-        missing=missing,
-    )
+    options = Options.of(solver, null, n_boot, precision, dependence, groups, missing, engine, memory)
     seed = Seed.of(rng)
     scored: Scored | Stream
     if is_lazy(y):
-        model, y, _ = lay_out(model, None, y)
+        (model,), y, _ = lay_out([model], None, y)
     if isinstance(y, (Source, ArraySource)):
         y = replace(y, x_names=()) if isinstance(y, Source) else y
         check_source_call(y, None, options.solver, missing)
@@ -157,15 +145,7 @@ def fssd(
     """
     refuse_source("fssd", None, y)
     kind = kind_of(locations)
-    options = Options.of(
-        solver="auto",
-        null=null,
-        n_boot=n_boot,
-        engine=engine,
-        memory=DEFAULT_MEMORY,
-        dependence=dependence,
-        groups=groups,
-    )
+    options = Options.of("auto", null, n_boot, None, dependence, groups, engine=engine)
     count, reg, seed = check_count(n_locations, "n_locations"), check_reg(reg), Seed.of(rng)
     scored = Scored.of(model, Sample.unconditional(y, missing=missing))
     if scored.cells is not None or scored.reparametrized is not None or scored.by != "none":
@@ -193,7 +173,7 @@ def fssd(
             points = Sample.of(scored.y, scored.y, to_test=False).locations(locations, "locations")
     # τ is evidence as it stands, and the only function of x is the constant.
     evidence = SteinEvidence(scored.sample.d_y, (Functions(ready, points, np.eye(len(points))),))
-    plan = Plan(Features((Ones(),)), evidence, (Panel(slice(0, 1), slice(0, 1)),))
+    plan = Plan(Features((Ones(),)), evidence)
     with np.errstate(over="ignore", invalid="ignore"):  # overflow is checked for, and said
         ran = draw(plan, scored, options, seed)
     draws = ran.drawn.draws[0] / (scored.n - 1)

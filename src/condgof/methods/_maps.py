@@ -6,9 +6,8 @@ by tiles, or through evidence, h ≈ ξξᵀ, where A = ξᵀF and row sums F∘
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from condgof.stein import (
     Evidence,
     Piece,
     SteinOperator,
+    added,
     check_overflow,
     criterion_of_means,
     matmul,
@@ -90,8 +90,7 @@ def witness(
     else:
         out = np.concatenate([sums.sum(axis=0) + own for sums, own in view.by_tiles(points)])
     # Rounding may take a value that is 0 in exact arithmetic just below it.
-    values: FloatArray = np.maximum(out, 0.0) / (rows.sample.d_y * float(view.scored.n) ** 2)
-    return values
+    return np.asarray(np.maximum(out, 0.0) / (rows.sample.d_y * float(view.scored.n) ** 2))
 
 
 def power_criterion(
@@ -155,8 +154,7 @@ def power_criterion(
     products, own = view.products(flat)
     mean = (np.square(products).sum(axis=0) - own).reshape(-1, size).sum(axis=1) / n
     spread = 2.0 * share * np.sqrt(view.squares(flat, products, mean, size) / (n - 1)) + reg
-    values: FloatArray = np.divide(share * mean, spread, out=np.zeros(len(points)), where=spread > 0)
-    return values
+    return np.asarray(np.divide(share * mean, spread, out=np.zeros(len(points)), where=spread > 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,12 +219,8 @@ class _View:
         def of_piece(piece: Piece) -> list[FloatArray]:
             xi = evidence.of(piece.y, piece.scores)
             parts = (slice(start, start + step) for start in range(0, len(xi), step))
-            return _add(task(xi[part], kernel(piece.x[part], points)) for part in parts)
+            return added(task(xi[part], kernel(piece.x[part], points)) for part in parts)
 
-        found = reduce_over(self.scored.rows(), self.options.engine, of_piece, _add)
+        found = reduce_over(self.scored.rows(), self.options.engine, of_piece, added)
         check_overflow(*found)
         return found
-
-
-def _add(parts: Iterable[list[FloatArray]]) -> list[FloatArray]:
-    return reduce(lambda a, b: [one + other for one, other in zip(a, b, strict=True)], parts)

@@ -1,4 +1,4 @@
-"""Optimising test locations and bandwidths for power (paper, Section 4.2).
+"""Test locations: given, random, or optimised for power, as bandwidths are (paper, Section 4.2).
 
 The aim is power on the held-out part, not the highest criterion on the training part, which small
 bandwidths and far-off locations reach by overfitting: hence bounds on both, the unbiased (U-statistic)
@@ -15,6 +15,7 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.engine import Engine, single_threaded_blas
+from condgof.errors import InputError
 from condgof.kernels import CellKernel, CovariateKernel, FiniteLocations, Radial, ResponseKernel
 from condgof.methods._rows import Scored
 from condgof.stein import PairwiseTerms, criterion_gradient, criterion_of_means
@@ -156,3 +157,27 @@ def climb(
     )
     after = -float(found.fun)
     return (found.x, before, after) if after >= before else (start, before, before)
+
+
+def kind_of(locations: Any) -> str:
+    """Return "optimize", "random" or "given"; other words are refused."""
+    if not isinstance(locations, str):
+        return "given"
+    if locations not in ("optimize", "random"):
+        raise InputError(f"locations must be 'optimize', 'random' or an array, got {locations!r}.")
+    return locations
+
+
+def gaussian_locations(points: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
+    """Draw locations (count, d) from a Gaussian fitted to the points (n, d) by maximum likelihood."""
+    mean = points.mean(axis=0)
+    centred = points - mean
+    variances, axes = np.linalg.eigh(centred.T @ centred / len(points))
+    # Clipped, because rounding may leave a variance of a degenerate direction below 0.
+    root = axes * np.sqrt(np.maximum(variances, 0.0))
+    return np.asarray(mean + rng.standard_normal((count, points.shape[1])) @ root.T)
+
+
+def row_locations(points: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
+    """Draw locations among the points themselves, without replacement where there are enough."""
+    return np.array(points[rng.choice(len(points), count, replace=count > len(points))])

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from condgof._typing import IntArray
 from condgof.engine import Engine, as_engine
 from condgof.errors import InputError
-from condgof.laws import Law, ModelLike, as_model
+from condgof.laws import Law, ModelLike, as_model, censored
 from condgof.methods._dependence import INDEPENDENT, Asked, dependence_of
 from condgof.methods._rows import (
     SUBSAMPLE,
@@ -22,6 +21,7 @@ from condgof.methods._rows import (
     in_memory,
     lay_out,
     read_sample,
+    refuse_source,
     rows_named,
 )
 from condgof.null import Dependence, check_null
@@ -58,16 +58,15 @@ class Options:
     @classmethod
     def of(
         cls,
-        *,
         solver: Any,
         null: Any,
         n_boot: Any,
         precision: Any = None,
-        engine: Any = None,
-        memory: Any = DEFAULT_MEMORY,
         dependence: Any = None,
         groups: Any = None,
         missing: str = "refuse",
+        engine: Any = None,
+        memory: Any = DEFAULT_MEMORY,
     ) -> Options:
         """Check what a user passed."""
         if not isinstance(solver, str) or solver not in SOLVERS:
@@ -88,10 +87,6 @@ class Options:
         """Find out how the rows of a sample depend on each other; `data` may have a column of groups."""
         found = dependence_of(self.asked, scored, data, self.engine, self.n_boot)
         return replace(self, rows=found)
-
-    def with_groups(self, groups: IntArray) -> Options:
-        """Return the same for other rows, which come in these groups."""
-        return replace(self, asked=replace(self.asked, groups=groups))
 
     def chosen(self, n: int) -> str:
         """Return the solver that runs: a fixed rule in n and the number of draws."""
@@ -114,6 +109,14 @@ def check_precision(precision: Any) -> float | None:
     return float(precision)
 
 
+def censored_model(model: Any, x: Any, y: Any, event: Any, entry: Any) -> Any:
+    """Bind a model to what was said of censoring; return it as it is where nothing was."""
+    if event is None and entry is None:
+        return model
+    refuse_source("event=", x, y)
+    return censored(as_model(model), event, entry, x)
+
+
 def prepare(model: Any, x: Any, y: Any, units: Units, options: Options, seed: Seed) -> Scored | Stream:
     """Check and score a sample: arrays or a small source in memory, a large one as a stream."""
     return prepare_with_model(model, x, y, units, options, seed)[1]
@@ -123,7 +126,7 @@ def prepare_with_model(
     model: Any, x: Any, y: Any, units: Units, options: Options, seed: Seed
 ) -> tuple[Law, Scored] | tuple[ModelLike, Stream]:
     """Do the same, and return the law of rows in memory, or the model of a stream."""
-    model, x, y = lay_out(model, x, y)
+    (model,), x, y = lay_out([model], x, y)
     model = as_model(model)
     if not check_source_call(x, y, options.solver, options.missing):
         law, sample = read_sample(model, x, y, options.missing)
@@ -142,6 +145,8 @@ def check_count(count: Any, name: str) -> int:
         number = operator.index(count)
     except TypeError as error:
         raise InputError(f"{name} must be an integer, got {count!r}.") from error
+    if isinstance(count, (bool, np.bool_)):
+        raise InputError(f"{name} must be an integer, got {count!r}.")
     if number < 1:
         raise InputError(f"{name} must be at least 1, got {number}.")
     return number

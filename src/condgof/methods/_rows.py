@@ -18,6 +18,7 @@ from condgof.errors import (
     ShapeError,
     SupportError,
     UnsupportedModelError,
+    check_object,
 )
 from condgof.kernels import (
     Cells,
@@ -304,7 +305,8 @@ class Stream:
         units: Units = PLAIN,
     ) -> Stream:
         """Draw and score the subsample."""
-        model, source = bound_to(as_model(model), source)
+        model = as_model(model)
+        source = with_columns((model,), source)
         rows = sampled_rows(source.n, seed)
         rows = np.arange(source.n) if rows is None else rows
         scored = score_rows(model, source, _take(source, rows, engine), rows, units)[1]
@@ -318,11 +320,6 @@ class Stream:
     def without(self, rows: IntArray) -> Stream:
         """Return the stream with some rows left out."""
         return replace(self, left_out=rows)
-
-    def train(self, size: int, rng: np.random.Generator, engine: Engine) -> tuple[Scored, IntArray]:
-        """Draw rows to train on, uniformly over all row numbers."""
-        rows = np.sort(rng.choice(self.source.n, size, replace=False))
-        return self.at(rows, engine), rows
 
     def at(self, rows: IntArray, engine: Engine) -> Scored:
         """Read and score rows by their global numbers, in the units of the subsample."""
@@ -338,18 +335,18 @@ class Stream:
 
     def rows(self) -> SourceRows:
         """Return the rows, for sums over them."""
-        return SourceRows(
-            self.source, self.model, self.subsample.units, self.left_out, self.subsample.by
-        )
+        few = self.subsample
+        return SourceRows(self.source, (self.model,), few.units, self.left_out, few.by)
 
 
-def bound_to(model: ModelLike, source: Source | ArraySource) -> tuple[ModelLike, Source | ArraySource]:
-    """Let a source read the columns that a model names; refuse a model of another number of rows."""
-    if isinstance(model, Columns):
-        source = source.with_extra(model.names)
-    if model.rows is not None and model.rows != source.n:
-        raise ShapeError(f"The model is bound to {model.rows} rows and the source has {source.n}.")
-    return model, source
+def with_columns(models: Sequence[ModelLike], source: Any) -> Any:
+    """Let a source read the columns that models name; refuse a model of another number of rows."""
+    for model in models:
+        if model.rows is not None and model.rows != source.n:
+            one = "The" if len(models) == 1 else "A"
+            raise ShapeError(f"{one} model is bound to {model.rows} rows and the source has {source.n}.")
+    wanted = [name for model in models if isinstance(model, Columns) for name in model.names]
+    return source.with_extra(tuple(dict.fromkeys(wanted))) if wanted else source
 
 
 def _take(source: Source | ArraySource, rows: IntArray, engine: Engine) -> Block:
@@ -383,7 +380,8 @@ def _sample_of(source: Source | ArraySource, block: Block) -> Sample:
 
 def in_memory(model: Any, source: Source | ArraySource, units: Units = PLAIN) -> tuple[Law, Scored]:
     """Read a whole (small) source, for the exact solver, with the law of its rows."""
-    model, source = bound_to(as_model(model), source)
+    model = as_model(model)
+    source = with_columns((model,), source)
     block = source.block_range(0, source.n)
     return score_rows(model, source, block, np.arange(source.n), units)
 
@@ -425,42 +423,30 @@ def check_source_call(x: Any, y: Any, solver: str, missing: str = "refuse") -> b
 
 
 @dataclass(frozen=True, eq=False)
-class Span:
-    """What is sent to a worker for some rows of a source."""
-
-    #: Global numbers of the first row and of the row after the last.
-    start: int
-    stop: int
-    #: The model of these rows, where it is bound to rows; a functional one goes with the task.
-    bound: ModelLike | None
-    #: Those of these rows that count for nothing.
-    left_out: IntArray
-
-
-@dataclass(frozen=True, eq=False)
-class SourceRows:
+class StreamedRows:
     """All rows of a source; workers read theirs from the files, or have chunks of Dask arrays."""
 
     #: Where the rows are.
-    source: Source | ArraySource
-    #: Scores chunks of rows, is bound to all rows, or names columns of the source.
-    model: ModelLike
+    source: Any
+    #: Score chunks of rows, are bound to all rows, or name columns of the source.
+    models: tuple[ModelLike, ...]
     #: The units of x, and of predictions that follow it.
     units: XUnits
     #: Global numbers of rows that count for nothing.
     left_out: IntArray
-    #: What y is standardised by.
-    by: str = "none"
+
+    def seen(self, sample: Sample, laws: list[Law]) -> tuple[Any, Any, Any, Outcomes | None]:
+        """Return x and y as kernels see them, scores, and from what a discrete y can be drawn anew."""
+        raise NotImplementedError
 
     @property
     def total(self) -> int:
         """Number of rows, counting those that are left out."""
-        return self.source.n
+        return int(self.source.n)
 
     def pieces(self) -> Iterator[Piece]:
         """Read and score all rows in pieces."""
-        whole = Span(0, self.total, self.model if self._bound else None, self.left_out)
-        read = read_span(self.source, self._functional, self.units, self.by, whole)
+        read = self.score(self.source, self.models, 0, self.total, self.left_out)
         return with_progress(read, -(-self.total // PIECE), "condgof")
 
     def cuts(self, size: int) -> Sequence[int]:
@@ -468,61 +454,65 @@ class SourceRows:
         return self.source.cuts if isinstance(self.source, ArraySource) else even_cuts(self.total, size)
 
     def part(self, start: int, stop: int) -> Any:
-        """Return what a worker has to know of some rows: their numbers, in the main."""
+        """Return what a worker has to know: the numbers of rows, and models that are bound to them."""
         first, last = np.searchsorted(self.left_out, [start, stop])
-        bound = self.model.take(np.arange(start, stop)) if self._bound else None
-        span = Span(start, stop, bound, self.left_out[first:last])
+        rows = np.arange(start, stop)
+        bound = tuple(None if m.rows is None else m.take(rows) for m in self.models)
+        span = start, stop, bound, self.left_out[first:last]
         return Deferred(span, self.source.chunk(start)) if isinstance(self.source, ArraySource) else span
 
     @property
     def reader(self) -> Callable[[Any], Iterator[Piece]]:
-        """What reads and scores a span."""
-        rest = (self._functional, self.units, self.by)
+        """What reads and scores a part; models that are bound to no rows go with it."""
+        models: Any = tuple(m if m.rows is None else None for m in self.models)
+        sent = replace(self, models=models, left_out=self.left_out[:0])
         if isinstance(self.source, ArraySource):
-            return partial(read_chunk, tuple(self.source.arrays), *rest)
-        return partial(read_span, self.source, *rest)
+            return partial(_read, replace(sent, source=None), tuple(self.source.arrays))
+        return partial(_read, sent, None)
 
-    @property
-    def _functional(self) -> ModelLike | None:
-        return None if self._bound else self.model
+    def score(
+        self, source: Any, models: Sequence[ModelLike], start: int, stop: int, left_out: IntArray
+    ) -> Iterator[Piece]:
+        """Read and score some rows; models that are bound to rows have those from `start` on."""
+        for sample, laws, rows in read_laws(source, models, start, stop):
+            with rows_named(rows):
+                x, y, scores, outcomes = self.seen(sample, laws)
+            keep = ~np.isin(rows, left_out) if len(left_out) else None
+            yield Piece(int(rows[0]), x, y, scores, keep, outcomes)
 
-    @property
-    def _bound(self) -> bool:
-        return self.model.rows is not None
+
+@dataclass(frozen=True, eq=False)
+class SourceRows(StreamedRows):
+    """All rows of a source with the scores of one model."""
+
+    #: What y is standardised by.
+    by: str
+
+    def seen(self, sample: Sample, laws: list[Law]) -> tuple[Any, Any, Any, Outcomes | None]:
+        """Standardise y, and append predictions to x where they are among the units."""
+        found = coordinates_of(laws[0], sample, self.by)
+        x = _covariates(sample.x, laws[0], len(self.units.scales) > sample.d_x)
+        return self.units.apply(x), found.u, found.scores, found.outcomes
 
 
-def read_span(
-    source: Source | ArraySource,
-    functional: ModelLike | None,
-    units: XUnits,
-    by: str,
-    span: Span,
-) -> Iterator[Piece]:
-    """Read and score the rows of a span in pieces."""
-    model = span.bound if functional is None else functional
-    assert model is not None
-    for block in source.blocks(PIECE, span.start, span.stop):
+def _read(rows: StreamedRows, names: tuple[str, ...] | None, part: Any) -> Iterator[Piece]:
+    """Read and score a part on a worker; of Dask arrays, those of its chunk come with it."""
+    (start, stop, bound, left_out), arrays = (part, ()) if names is None else part
+    source = rows.source if names is None else ArraySource(dict(zip(names, arrays, strict=True)), start)
+    models = [m if own is None else own for m, own in zip(rows.models, bound, strict=True)]
+    return rows.score(source, models, start, stop, left_out)
+
+
+def read_laws(
+    source: Any, models: Sequence[ModelLike], start: int, stop: int
+) -> Iterator[tuple[Sample, list[Law], IntArray]]:
+    """Read rows in pieces: the sample, the law of each model, and the numbers of the rows."""
+    for block in source.blocks(PIECE, start, stop):
         rows = np.arange(block.start, block.start + block.n)
         sample = _sample_of(source, block)
         with rows_named(rows):
-            law = law_of_rows(model, block, sample, rows, span.start)
-            seen = coordinates_of(law, sample, by)
-        x = units.apply(_covariates(block.x, law, len(units.scales) > block.x.shape[1]))
-        keep = ~np.isin(rows, span.left_out) if len(span.left_out) else None
-        yield Piece(block.start, x, seen.u, seen.scores, keep, seen.outcomes)
-
-
-def read_chunk(
-    names: tuple[str, ...],
-    functional: ModelLike | None,
-    units: XUnits,
-    by: str,
-    item: tuple[Span, tuple[FloatArray, ...]],
-) -> Iterator[Piece]:
-    """Score the rows of a chunk of Dask arrays in pieces."""
-    span, arrays = item
-    source = ArraySource(dict(zip(names, arrays, strict=True)), span.start)
-    return read_span(source, functional, units, by, span)
+            laws = [law_of_rows(model, block, sample, rows, start) for model in models]
+        yield sample, laws, rows
 
 
 @contextmanager
@@ -544,24 +534,25 @@ def law_of_rows(model: ModelLike, block: Block, sample: Sample, rows: IntArray, 
     return law_of(model.take(rows - first) if model.rows is not None else model, sample)
 
 
-def lay_out(model: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
-    """Turn Dask arrays into a source, and a model of Dask arrays into columns of it.
+def lay_out(models: Sequence[Any], x: Any, y: Any) -> tuple[list[Any], Any, Any]:
+    """Turn Dask arrays into a source, and models of Dask arrays into columns of it.
 
     Anything else is returned as it is. x is None in an unconditional test.
     """
+    check_object(x, "x")
+    check_object(y, "y")
+    given = list(models)
     if not (is_lazy(x) or is_lazy(y)):
-        return model, x, y
+        return given, x, y
     arrays = {"y": y} if x is None else {"y": y, "x": x}
-    if isinstance(model, Scores) and is_lazy(model.values):
-        arrays["score"] = model.values
-        source = ArraySource.of(arrays)
-        return columns(score=_names(source, "score")), source, None
-    if isinstance(model, tuple) and len(model) == 2 and any(map(is_lazy, model)):
-        arrays["mean"], arrays["std"] = model
-        source = ArraySource.of(arrays)
-        return columns(mean=_names(source, "mean"), std=_names(source, "std")), source, None
-    return as_model(model), ArraySource.of(arrays), None
-
-
-def _names(source: ArraySource, name: str) -> list[str]:
-    return list(names_of(name, source.arrays[name].shape[1]))
+    for k, model in enumerate(given):
+        own = f"model {k} " if len(given) > 1 else ""
+        pair = isinstance(model, tuple) and len(model) == 2
+        parts = dict(zip(("mean", "std"), model, strict=True)) if pair else {}
+        parts = {"score": model.values} if isinstance(model, Scores) else parts
+        if any(map(is_lazy, parts.values())):
+            arrays |= {own + part: values for part, values in parts.items()}
+            wide = {part: 1 if np.ndim(v) < 2 else np.shape(v)[1] for part, v in parts.items()}
+            named: Any = {part: list(names_of(own + part, width)) for part, width in wide.items()}
+            given[k] = columns(**named)
+    return given, ArraySource.of(arrays), None

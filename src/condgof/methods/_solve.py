@@ -22,7 +22,6 @@ from condgof.stein import (
     Features,
     Given,
     Nystrom,
-    Panel,
     Plan,
     SteinEvidence,
     SteinOperator,
@@ -107,6 +106,7 @@ def plan_of(
     rows, n = scored.subsample, scored.n
     caps = CAPS if n <= 50_000 else CAPS_ABOVE
     precision = options.precision or (PRECISION if n <= 50_000 else PRECISION_ABOVE)
+    single = n > 50_000
     small = isinstance(kernel_y, CellKernel) and n <= EXACT_ROWS and options.precision is None
     # One BLAS thread: the last bits decide which pivots are drawn, and must not depend on cores.
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
@@ -115,15 +115,14 @@ def plan_of(
         else:
             rng = seed.stream(Use.LANDMARKS)
             target, cap = (EXACT, n) if small else (precision, caps[0])
-            maker = Nystrom.on(kernel_x, rows.x, rng, precision=target, cap=cap)
+            maker = Nystrom.on(kernel_x, rows.x, rng, precision=target, cap=cap, single=single)
         if isinstance(kernel_y, CellKernel):
             evidence: Any = CellEvidence((kernel_y,))
         else:
             rng = seed.stream(Use.LANDMARKS, 2)
-            evidence, _ = SteinEvidence.on(
-                (kernel_y,), rows.y, rows.scores, rng, precision=precision / 10, cap=caps[1]
-            )
-        plan = Plan(Features((maker,)), evidence, (Panel(slice(0, 1), slice(0, 1)),))
+            finer: Any = {"precision": precision / 10, "cap": caps[1], "single": single}
+            evidence, _ = SteinEvidence.on((kernel_y,), rows.y, rows.scores, rng, **finer)
+        plan = Plan(Features((maker,)), evidence)
         if plan.features.width * evidence.blocks[-1].columns.stop > WIDEST and not small:
             plan = _turned(plan, rows)
         reached = residual(plan, rows, kernel_x, kernel_y)
@@ -165,8 +164,7 @@ def residual(
     h = xi @ xi.T
     near = (features @ features.T) * h
     if isinstance(kernel_y, CellKernel):
-        exact = h if isinstance(kernel_x, FiniteLocations) else kernel_x(x, x) * h
-        exact = near if isinstance(kernel_x, FiniteLocations) else exact
+        exact = near if isinstance(kernel_x, FiniteLocations) else kernel_x(x, x) * h
     else:
         exact = SteinOperator.of(x, y, scores, kernel_x, kernel_y).block(slice(None), slice(None))
     for matrix in (near, exact):

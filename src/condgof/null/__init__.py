@@ -1,9 +1,11 @@
 """Null distributions: redraws, the Gaussian limit, weights on rows; combination; p-values."""
 
-from condgof.null._combine import Combination, Family, log_tail
-from condgof.null._dependent import Dependence, Parcels, group_weights, stretch_weights
+from condgof.null._censoring import censoring_times, redraw_censored
+from condgof.null._combine import Combination, Family, log_tail, normal_pvalue, pvalue, settle_ties
+from condgof.null._dependent import Dependence, group_weights, stretch_weights
 from condgof.null._draws import (
     Drawn,
+    Redraw,
     drawn_surprises,
     excess,
     limit,
@@ -18,19 +20,20 @@ from condgof.null._draws import (
     weighted_rows,
     weighted_units,
 )
-from condgof.null._named import LIMIT, NULLS, bootstrap_weights, check_n_boot, check_null
-from condgof.null._pvalue import normal_pvalue, pvalue, settle_ties
-from condgof.null._skewed import ALTERNATIVES, Difference, check_alternative
+from condgof.null._paired import Difference, Paired, differences
 from condgof.null._weights import (
+    LIMIT,
+    NULLS,
     RowWeights,
+    bootstrap_weights,
+    check_n_boot,
+    check_null,
     multinomial_weights,
-    normal_weights,
     permutation_weights,
     sign_weights,
 )
 
 __all__ = [
-    "ALTERNATIVES",
     "LIMIT",
     "NULLS",
     "Combination",
@@ -38,12 +41,14 @@ __all__ = [
     "Difference",
     "Drawn",
     "Family",
-    "Parcels",
+    "Paired",
+    "Redraw",
     "RowWeights",
     "bootstrap_weights",
-    "check_alternative",
+    "censoring_times",
     "check_n_boot",
     "check_null",
+    "differences",
     "drawn_surprises",
     "excess",
     "group_weights",
@@ -51,12 +56,12 @@ __all__ = [
     "log_tail",
     "multinomial_weights",
     "normal_pvalue",
-    "normal_weights",
     "parcelled",
     "permutation_weights",
     "pvalue",
     "recombined",
     "redraw_cells",
+    "redraw_censored",
     "redraw_normal",
     "redrawn",
     "settle",

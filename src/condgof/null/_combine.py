@@ -1,8 +1,8 @@
-"""Many statistics, one p-value: combined, and calibrated by the same combination of their draws.
+"""The p-value of a statistic; and many of them, one p-value, by the same combination of their draws.
 
 Statistics and draws are treated alike in every step (centred, scaled and ranked among all of them
-together), so that
-where they are exchangeable so are the combined values, and the level holds with any number of draws.
+together), so that where they are exchangeable so are the combined values, and the level holds with any
+number of draws.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import numpy as np
 
 from condgof._typing import FloatArray, IntArray
 from condgof.null._draws import Drawn
-from condgof.null._pvalue import pvalue
 
 #: A draw as near as this to the statistic, in units of the spread, is the statistic itself: all signs
 #: are equal.
@@ -26,6 +25,44 @@ ROUNDING = 1e-6
 MOST = 0.9
 #: Share of the draws from which the slope of the tail beyond the largest is taken.
 TAIL = 0.05
+
+
+def pvalue(statistic: float, draws: FloatArray) -> float:
+    """(1 + number of draws at least as large as the statistic) / (number of draws + 1); never 0.
+
+    Examples
+    --------
+    >>> pvalue(2.0, np.array([0.0, 1.0, 2.0]))
+    0.5
+    """
+    return (1 + int(np.count_nonzero(draws >= statistic))) / (len(draws) + 1)
+
+
+def settle_ties(statistic: float, draws: FloatArray, within: float) -> FloatArray:
+    """Make draws that equal the statistic up to rounding equal to it.
+
+    Some signs and some permutations reproduce the statistic itself; without this, the last bit would
+    decide the p-value of a tiny sample.
+
+    Examples
+    --------
+    >>> bool((settle_ties(0.3, np.array([0.1 + 0.2, 0.5]), 1e-12) == [0.3, 0.5]).all())
+    True
+    """
+    return np.where(np.abs(draws - statistic) <= within, statistic, draws)
+
+
+def normal_pvalue(statistic: float) -> float:
+    """P(Z ≥ statistic) for a standard normal Z; never 0.
+
+    Examples
+    --------
+    >>> normal_pvalue(0.0), normal_pvalue(1e3) > 0
+    (0.5, True)
+    """
+    from scipy.special import ndtr
+
+    return max(float(ndtr(-statistic)), float(np.finfo(np.float64).tiny))
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,8 +157,7 @@ class Combination:
     def each(self) -> FloatArray:
         """The p-value of each statistic by itself, (K,)."""
         above = np.count_nonzero(self.scaled[:, :-1] >= self.scaled[:, -1:], axis=1)
-        values: FloatArray = (1 + above) / self.scaled.shape[1]
-        return values
+        return np.asarray((1 + above) / self.scaled.shape[1])
 
     def of_others(self, statistics: FloatArray) -> FloatArray:
         """Combine other statistics (K, m'), against these draws: what a misfit would have given."""
@@ -139,8 +175,7 @@ class Combination:
 
 def _log_mean_exp(z: FloatArray) -> FloatArray:
     top = z.max(axis=0)
-    values: FloatArray = top + np.log(np.exp(z - top).mean(axis=0))
-    return values
+    return np.asarray(top + np.log(np.exp(z - top).mean(axis=0)))
 
 
 def log_tail(reference: FloatArray, values: FloatArray) -> FloatArray:
@@ -161,5 +196,4 @@ def log_tail(reference: FloatArray, values: FloatArray) -> FloatArray:
     top = others[-max(1, round(TAIL * len(others))) :]
     slope = float(np.mean(top - top[0])) or 1.0
     beyond = np.maximum(values - others[-1], 0.0) / slope
-    out: FloatArray = -np.log(tails) + beyond
-    return out
+    return np.asarray(-np.log(tails) + beyond)

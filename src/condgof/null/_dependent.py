@@ -13,8 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condgof._typing import IntArray
-from condgof.null._named import NULLS, bootstrap_weights
-from condgof.null._weights import BLOCK, RowWeights, SmallInts, rows_of, sign_bits, signs_of
+from condgof.null._weights import (
+    BLOCK,
+    NULLS,
+    RowWeights,
+    SmallInts,
+    bootstrap_weights,
+    rows_of,
+    sign_bits,
+    signs_of,
+)
 from condgof.sample import Seed, Use
 
 #: More groups than this share signs: whole groups together are groups too, and signs must be kept.
@@ -91,8 +99,7 @@ def _coarse(n: int, m: int, seed: Seed, length: float) -> RowWeights:
     def make(block: int) -> SmallInts:
         number = (block * BLOCK + np.arange(rows_of(block, n))) // step
         first, last = int(number[0]), int(number[-1])
-        signs: SmallInts = steps.block(first, last + 1).astype(np.int8)[number - first]
-        return signs
+        return np.asarray(steps.block(first, last + 1).astype(np.int8)[number - first])
 
     return RowWeights(n, m, make, 1.0 / (n - 1))
 
@@ -100,8 +107,7 @@ def _coarse(n: int, m: int, seed: Seed, length: float) -> RowWeights:
 def _pick(bits: NDArray[np.uint8], rows: IntArray, draws: IntArray) -> SmallInts:
     """Return the signs of some draws, each in a row of its own."""
     shift = (7 - draws % 8).astype(np.uint8)
-    picked: SmallInts = ((bits[rows, draws // 8] >> shift) & 1).astype(np.int8) * 2 - 1
-    return picked
+    return np.asarray(((bits[rows, draws // 8] >> shift) & 1).astype(np.int8) * 2 - 1)
 
 
 def group_weights(codes: IntArray, m: int, seed: Seed) -> RowWeights:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -166,7 +165,7 @@ def limit(plan: Plan, rows: Rows, n: int, m: int, seed: Seed, engine: Engine) ->
     assert isinstance(plan.evidence, NormalEvidence)
     size = n * plan.evidence.d_y
     most = most_surprises(size)
-    sums = gather(plan, rows, n, partial(_top_of_rows, most), most, seed, engine)
+    sums = gather(plan, rows, n, lambda z: top_surprises(z.reshape(1, -1), most)[0], most, seed, engine)
     root_x = _root(sums.gram).astype(np.float32)
     root_y = _root(plan.evidence.second).astype(np.float32)
     rank, q = root_x.shape[1], root_y.shape[1]
@@ -198,10 +197,6 @@ def limit(plan: Plan, rows: Rows, n: int, m: int, seed: Seed, engine: Engine) ->
     )
 
 
-def _top_of_rows(most: int, z: AnyArray) -> FloatArray:
-    return np.asarray(top_surprises(z.reshape(1, -1), most)[0])
-
-
 def plan_trace(plan: Plan, gram: FloatArray, second: FloatArray) -> FloatArray:
     """Return tr(A_f)·tr(C_e) of each statistic, (K,)."""
     traces = [np.diag(matrix) for matrix in (gram, second)]
@@ -214,8 +209,7 @@ def _root(matrix: FloatArray) -> FloatArray:
     """Return the symmetric root, which does not depend on the signs and turns of eigenvectors."""
     values, axes = np.linalg.eigh((matrix + matrix.T) / 2.0)
     kept = values > SMALLEST * values[-1]
-    root: FloatArray = (axes[:, kept] * np.sqrt(values[kept])) @ axes[:, kept].T
-    return root
+    return np.asarray((axes[:, kept] * np.sqrt(values[kept])) @ axes[:, kept].T)
 
 
 def drawn_surprises(n: int, m: int, rng: np.random.Generator) -> FloatArray:

@@ -1,31 +1,32 @@
 """Figures and the report: they read results only."""
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from condgof.report._cards import check_card, result_card
-from condgof.report._criterion import draw_criterion
-from condgof.report._escape import csv_cell, csv_text, html, label, script_json, terminal, visible
-from condgof.report._figures import new_figure
+from condgof.report._compared import compared_card, compared_page, plot_compared
+from condgof.report._escape import html, label, script_json, terminal, visible
 from condgof.report._page import check_page
-from condgof.report._pictures import plot_check
-from condgof.report._plot_power import plot_power
-from condgof.report._plots import plot_result
-from condgof.report._power import draw_power
-from condgof.report._taxi import draw_change, draw_gallery, draw_maps, draw_pair
+from condgof.report._pen_pyplot import new_figure
+from condgof.report._pictures import plot_check, plot_result
+
+if TYPE_CHECKING:
+    from condgof.report._studies import draw_criterion, draw_power, plot_power
 
 __all__ = [
     "check_card",
     "check_page",
-    "csv_cell",
-    "csv_text",
-    "draw_change",
+    "compared_card",
+    "compared_page",
     "draw_criterion",
-    "draw_gallery",
-    "draw_maps",
-    "draw_pair",
     "draw_power",
     "html",
     "label",
     "new_figure",
     "plot_check",
+    "plot_compared",
     "plot_power",
     "plot_result",
     "result_card",
@@ -33,3 +34,10 @@ __all__ = [
     "terminal",
     "visible",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the figures of experiments when they are first asked for: a report needs no experiment."""
+    if name in ("draw_criterion", "draw_power", "plot_power"):
+        return getattr(importlib.import_module("condgof.report._studies"), name)
+    raise AttributeError(f"module 'condgof.report' has no attribute {name!r}")

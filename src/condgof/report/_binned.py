@@ -11,7 +11,7 @@ from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._axes import Axis
 from condgof.check._looked import Looked
 from condgof.check._record import Slice
-from condgof.check._signals import legendre
+from condgof.check._signals import events_of, legendre
 from condgof.report._chart import Boxes, Ends, Scale, places, title_of, written
 
 #: A column is cut into at most so many bins, and at most so many levels are drawn; rows of a bin.
@@ -138,6 +138,9 @@ def evidence(looked: Looked, y: int | None = None) -> FloatArray:
     if looked.z is not None:
         z = np.clip(looked.z[:, columns], -5, 5)
         return np.concatenate([z, (np.square(z) - 1.0) / 2.0], axis=1)
+    if looked.kind == "censored":
+        happened, expected = events_of(looked)
+        return np.asarray((happened - expected) / np.sqrt(np.maximum(expected.mean(axis=0), 1e-12)))
     if looked.kind == "classes":
         right, sure = right_and_sure(looked)
         return np.asarray((right - sure) / np.sqrt(np.maximum(sure * (1 - sure), 0.01)))[:, None]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from condgof.check._record import Check, Slice
-from condgof.methods import Comparison
+from condgof.check._text import headline
 from condgof.report._escape import html, shorten
-from condgof.report._message import chips, headline
+from condgof.report._message import chips
 from condgof.report._numbers import number
 from condgof.result import GofResult, pvalue_number, pvalue_words
 
@@ -39,9 +39,7 @@ def result_card(result: GofResult) -> str:
     rows += [("note", str(note)) for note in result.details.get("notes", ())]
     word = "evidence" if result.reject() else "no evidence"
     said = f"{word} against the model at the 5% level"
-    if isinstance(result, Comparison):
-        said = result.words()
-    return _box(f"{result.method}: {said}", _spark(result) + _table(rows), result.reject())
+    return box(f"{result.method}: {said}", _spark(result) + lines(rows), result.reject())
 
 
 def check_card(check: Check) -> str:
@@ -52,8 +50,8 @@ def check_card(check: Check) -> str:
     ]
     rows.append(("Rows", f"{check.result.n:,}"))
     listed = _slices(check.slices, "where") + _slices(check.groups, "group")
-    body = f"<div>{html(check.words)}</div>{_table(rows)}{listed}"
-    return _box(
+    body = f"<div>{html(check.words)}</div>{lines(rows)}{listed}"
+    return box(
         headline(check), f"{body}<div><code>to_html()</code> has the whole report.</div>", check.rejected
     )
 
@@ -82,17 +80,19 @@ def _slices(parts: tuple[Slice, ...], name: str) -> str:
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>{more}"
 
 
-def _box(head: str, body: str, bad: bool) -> str:
+def box(head: str, body: str, bad: bool) -> str:
+    """Return a heading with what is under it."""
     return f'<div style="{_BOX}"><strong>{"✗" if bad else "○"} {html(head)}</strong>{body}</div>'
 
 
-def _table(rows: list[tuple[str, str]]) -> str:
-    lines = "".join(
+def lines(rows: list[tuple[str, str]]) -> str:
+    """Return a small table of names and values."""
+    found = "".join(
         f'<tr><th scope="row" style="{_LINE}">{html(name)}</th>'
         f'<td style="{_LINE}">{html(value)}</td></tr>'
         for name, value in rows
     )
-    return f"<table><tbody>{lines}</tbody></table>"
+    return f"<table><tbody>{found}</tbody></table>"
 
 
 def _spark(result: GofResult) -> str:

@@ -5,17 +5,12 @@ A column may be named anything: each way out has one function here, and everythi
 
 from __future__ import annotations
 
-import csv
 import html as _html
-import io
 import json
 import unicodedata
-from collections.abc import Iterable, Sequence
 from typing import Any
 
-from condgof.study import csv_cell
-
-__all__ = ["csv_cell", "csv_text", "html", "label", "script_json", "shorten", "terminal", "visible"]
+__all__ = ["html", "label", "script_json", "shorten", "terminal", "visible"]
 
 #: Characters that turn the direction of text or hide: a name must not rearrange the line that it is in.
 _HIDDEN = {
@@ -38,10 +33,8 @@ def visible(text: object) -> str:
 def _shown(character: str) -> str:
     code = ord(character)
     control = unicodedata.category(character) in ("Cc", "Cs") or code & 0xFFFE == 0xFFFE
-    return _escaped(character) if control or code in _HIDDEN else character
-
-
-def _escaped(character: str) -> str:
+    if not control and code not in _HIDDEN:
+        return character
     return character.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
@@ -93,20 +86,6 @@ def terminal(text: object) -> str:
     x\x1b]0;title\x07
     """
     return visible(text)
-
-
-def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    r"""Return a table as CSV, every cell through `csv_cell`.
-
-    Examples
-    --------
-    >>> csv_text(["name", "value"], [["@x", 1]])
-    "name,value\n'@x,1\n"
-    """
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerows([csv_cell(cell) for cell in row] for row in (header, *rows))
-    return out.getvalue()
 
 
 def shorten(text: object, length: int = 32) -> str:

@@ -65,11 +65,6 @@ def _n(numeric: bool) -> str:
     return ' class="n"' if numeric else ""
 
 
-def figure(svg: str, caption: str) -> str:
-    """Return a chart with the words under it."""
-    return f"<figure>{svg}<figcaption>{cell(caption)}</figcaption></figure>"
-
-
 def folded(summary: str, body: str) -> str:
     """Return something that opens when its summary is clicked."""
     return f"<details><summary>{cell(summary)}</summary>{body}</details>"

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from condgof.check._findings import said
 from condgof.check._numbers import short, sized
 from condgof.check._record import Check, Finding
+from condgof.check._text import headline
 from condgof.report._escape import html, shorten
 from condgof.report._html import paragraph
 from condgof.report._numbers import number, once_in
-from condgof.result import pvalue_words
 
 _CROSS = '<path d="M6 6L18 18M18 6L6 18"/>'
 _RING = '<circle cx="12" cy="12" r="8"/>'
@@ -26,6 +26,7 @@ KINDS = {
     "class": ("share of {}", "share of rows"),
     "zeros": ("zeros", "share of rows"),
     "quantile": ("not above the {} quantile", "share of rows"),
+    "events": ("events, {}", "times what the model expects"),
 }
 #: A message of more letters is set smaller.
 LONG = 130
@@ -44,16 +45,6 @@ def given(check: Check) -> str:
     )
 
 
-def headline(check: Check) -> str:
-    """Return the verdict in a few words."""
-    return "Evidence against the model" if check.rejected else "No evidence against the model"
-
-
-def p_of(check: Check) -> str:
-    """Write the p-value of the verdict, "p ≤" where it is the least that it can be."""
-    return pvalue_words(check.pvalue, check.result.pvalue_floor)
-
-
 def name_of(finding: Finding, several: bool = False, overall: bool = False) -> str:
     """Name a finding: "inside the 90% interval"; of several columns of y, with its column."""
     kind, label = finding.kind, finding.label
@@ -70,7 +61,9 @@ def name_of(finding: Finding, several: bool = False, overall: bool = False) -> s
 def kind_name(kind: str) -> str:
     """Name a kind of finding without a label."""
     name = KINDS.get(kind, (kind, ""))[0]
-    return {"class": "share of a class"}.get(kind, name.replace(" the {}", " the").replace(" of {}", ""))
+    return {"class": "share of a class", "events": "events"}.get(
+        kind, name.replace(" the {}", " the").replace(" of {}", "")
+    )
 
 
 def value_of(finding: Finding, value: float) -> str:
@@ -98,14 +91,14 @@ def range_of(finding: Finding) -> str:
 
 def chips(check: Check) -> list[tuple[str, str, str]]:
     """Return how certain, how much, whether it is enough: a name, a value and what it means, each."""
-    much, power, p = check.effect.interval, check.power, p_of(check)
+    much, power, p = check.effect.interval, check.power, check.result.pvalue_words
     often = once_in(check.pvalue).replace("about", "at most") if "≤" in p else once_in(check.pvalue)
     seen, ends = sized(much.estimate, much.low, much.high)
     value = (
         f"{seen}, between {ends.replace('to', 'and')}" if much.low > 0 else f"at most {short(much.high)}"
     )
     found = [
-        ("How certain", p, f"If the model were right, data this far off would come up {often}."),
+        ("How certain", p, f"If {check.subject} were right, data this far off would come up {often}."),
         ("How much", value, f"{check.effect.unit}; 0 is a perfect fit"),
     ]
     if check.tolerance is not None:

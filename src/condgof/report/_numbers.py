@@ -5,11 +5,6 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-import numpy as np
-
-from condgof._typing import FloatArray
-from condgof.sample import Column
-
 
 def number(value: float, digits: int = 3) -> str:
     """Write a number with some significant digits, thousands set apart.
@@ -25,20 +20,10 @@ def number(value: float, digits: int = 3) -> str:
         mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
         text = f"{_trimmed(mantissa)}e{int(exponent)}"
     else:
-        places = max(0, digits - 1 - _magnitude(value))
+        magnitude = math.floor(math.log10(abs(value))) if value else 0
+        places = max(0, digits - 1 - magnitude)
         text = _trimmed(f"{value:,.{places}f}")
     return "0" if text in ("-0", "0") else text.replace("-", "−")
-
-
-def date(days: float) -> str:
-    """Write a number of days since 1970-01-01 UTC as a date.
-
-    Examples
-    --------
-    >>> date(18322.0), date(18322.6042)
-    ('2020-03-01', '2020-03-01 14:30')
-    """
-    return Column("", dates=True).text(days)
 
 
 def size(value: float) -> str:
@@ -111,20 +96,6 @@ def tick_texts(at: list[float]) -> list[str]:
         places += 1
     texts = (f"{t / unit:,.{places}f}" for t in at)
     return [f"{s}{suffix}".replace("-", "−") if t else "0" for s, t in zip(texts, at, strict=True)]
-
-
-def span(values: FloatArray, pad: float = 0.04) -> tuple[float, float]:
-    """Return the ends of an axis for values: their range, and a little more."""
-    finite = values[np.isfinite(values)]
-    if not len(finite):
-        return 0.0, 1.0
-    low, high = float(finite.min()), float(finite.max())
-    room = pad * (high - low) if high > low else 0.05 * abs(low) or 0.5
-    return low - room, high + room
-
-
-def _magnitude(value: float) -> int:
-    return math.floor(math.log10(abs(value))) if value else 0
 
 
 def _trimmed(text: str) -> str:

@@ -10,8 +10,9 @@ from importlib import resources
 from typing import Any
 
 from condgof.check._record import Check
+from condgof.check._text import headline
 from condgof.report._escape import html, script_json, shorten
-from condgof.report._message import given, headline, message
+from condgof.report._message import given, message
 from condgof.report._pen_svg import chart_style
 from condgof.report._sections import columns, folds, groups, overview, to_try, where
 
@@ -46,7 +47,7 @@ def check_page(
     below += [f"model: {shorten(model, 80)}"] if isinstance(model, str) else []
     parts = (message, overview, where, groups, columns, to_try)
     body = "".join(part(check) for part in parts) + folds(check, command, notes)
-    return _page(heading, " · ".join(below), f"{headline(check)} · {heading}", body, numbers(check))
+    return page(heading, " · ".join(below), f"{headline(check)} · {heading}", body, numbers(check))
 
 
 def numbers(check: Check) -> dict[str, Any]:
@@ -63,7 +64,7 @@ def numbers(check: Check) -> dict[str, Any]:
     return plain
 
 
-def _page(heading: str, below: str, tab: str, body: str, found: dict[str, Any]) -> str:
+def page(heading: str, below: str, tab: str, body: str, found: dict[str, Any]) -> str:
     """Put a body into a page, with style and script and the policy that allows just these two.
 
     `found` is there for machines, as JSON in the element with the id "numbers".

@@ -10,8 +10,10 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
 from condgof.check._axes import Axis
+from condgof.check._findings import Reader
 from condgof.check._looked import Looked
 from condgof.check._record import Check, Slice
+from condgof.check._signals import events_of
 from condgof.report import _binned as binned
 from condgof.report import _chart as c
 from condgof.report._binned import Bins, bins_of, each_error, names_column, part_rows, sides
@@ -111,6 +113,9 @@ def _words(looked: Looked) -> tuple[str, str]:
         data = "middle 80% and median of the data" if looked.pit is not None else "mean of the data ± sd"
         ways = "box s2 model too narrow; box s-2 too wide; dot high too low; dot low too high"
         return "residual, in sd", f"box bar {data}; dashed model of the model; {ways}"
+    if looked.kind == "censored":
+        ways = "dot high more than expected; dot low fewer"
+        return "events / expected", f"dashed model of the model; dot even the data; {ways}"
     if looked.kind == "classes":
         return "accuracy − confidence", "dot even the data; dot high too sure; dot low not sure enough"
     low, high = ("too high", "too low") if looked.kind == "quantiles" else ("too wide", "too narrow")
@@ -121,6 +126,8 @@ def _words(looked: Looked) -> tuple[str, str]:
 def _along(looked: Looked, bins: Bins, y: int) -> _Along | None:
     if looked.z is not None:
         return _of_z(looked.z[:, y], bins, looked.pit is not None)
+    if looked.kind == "censored":
+        return _ratios(looked, bins)
     if looked.kind == "classes":
         right, sure = binned.right_and_sure(looked)
         return _shares(bins, [right], [sure], ["accuracy − confidence"], True)
@@ -192,9 +199,30 @@ def _shares(
     return _Along(seen / n - said * less, low, high, levels, kinds, (), tuple(heads), words)
 
 
+def _ratios(looked: Looked, bins: Bins) -> _Along:
+    """Return events over those expected, by bin."""
+    from scipy.special import ndtri
+
+    happened, expected = (part[:, 0] for part in events_of(looked))
+    seen = [
+        [Reader(looked, reach).ratio(rows, happened[rows], expected[rows]) for rows in bins.rows]
+        for reach in (1.96, -float(ndtri(each_error(len(bins.rows)) / 2.0)))
+    ]
+    one, every = (np.array([[value, *ends] for value, ends in each]) for each in seen)
+    kinds = np.array(sides(every[:, 1:2], every[:, 2:], np.ones((len(every), 1))), dtype=object)
+    strength = np.array([happened[rows].sum() for rows in bins.rows]) ** 0.5 * np.abs(one[:, 0] - 1.0)
+    b = int(np.argmax(np.where(kinds[:, 0] != "even", strength, -1.0)))
+    words = f"{number(one[b, 0], 2)} times the events expected at {bins.names[b]}"
+    words = words if kinds[b, 0] != "even" else ""
+    head = ("events / expected",)
+    return _Along(one[:, :1], one[:, 1:2], one[:, 2:], (1.0,), kinds, (), head, words)
+
+
 def _ends(looked: Looked, found: Sequence[_Along]) -> c.Ends:
     """Return one y axis for panels."""
     values = np.concatenate([one.values.ravel() for one in found])
+    if looked.kind == "censored":
+        return 0.0, min(max(float(values.max()) * 1.3, 2.0), 6.0)
     if looked.z is None and looked.kind != "classes":
         low = min(float(values.min()), *found[0].expected)
         return (max(0.0, low - 0.12) if low > 0.2 else -0.02), 1.02

@@ -12,6 +12,8 @@ from condgof.report._chart import STEPS, Band, Boxes, Chart, Intervals, Key, Lin
 from condgof.report._escape import label, visible
 from condgof.report._pen_svg import colours
 
+# Okabe and Ito's palette: told apart by colour-blind readers too.
+BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#666666"
 #: Markers of matplotlib.
 SHAPES = {"dot": "o", "tick": "_", "pin": "|", "up": "^", "down": "v", "left": "<", "right": ">"}
 
@@ -24,6 +26,16 @@ def axes_for(ax: Any, size: tuple[float, float] = (6.0, 4.0)) -> Any:
     import matplotlib.pyplot as plt
 
     return plt.figure(figsize=size, layout="constrained").add_subplot()
+
+
+def new_figure(rows: int, columns: int, *, width: float, height: float, **shape: Any) -> tuple[Any, Any]:
+    """Return a figure and its axes (rows, columns) that no window manager knows of."""
+    require("matplotlib", "plot", "Drawing a figure")
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    options = {"sharex": "col", "sharey": "row", **shape}
+    return figure, figure.subplots(rows, columns, squeeze=False, **options)
 
 
 def draw(chart: Chart, ax: Any = None) -> Any:

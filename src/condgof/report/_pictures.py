@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -20,8 +19,9 @@ from condgof.report._chart import Chart
 from condgof.report._forest import forest
 from condgof.report._numbers import number, size
 from condgof.report._panels import column_panel, map_of
-from condgof.report._pen_pyplot import draw
+from condgof.report._pen_pyplot import ORANGE, axes_for, draw
 from condgof.report._shares import classes, coverage, reliability, rootogram
+from condgof.report._survival import survival, thirds
 from condgof.result import GofResult, pvalue_number
 
 #: Rows drawn: at random, and on each side of those outside the model's 99% interval, and with a tip.
@@ -183,7 +183,10 @@ def _row_marks(
     inside = np.ones(len(x), bool)
     for kind, these in (("data", np.abs(far) <= FAR), ("high", far > FAR), ("low", far < -FAR)):
         at = np.flatnonzero(these)
-        own = functools.partial(_tip_of, tip, at)
+
+        def own(i: int, at: AnyArray = at) -> str:
+            return tip(int(at[i]))
+
         marked, keys, inside[at] = c.beyond(x[at], y[at], ends, up, (kind,) * 4, own)
         edge, beyond = edge + marked, beyond + keys
     if len(np.unique(x)) <= 80:  # rows upon each other are moved aside
@@ -210,10 +213,6 @@ def _row_marks(
     if looked.pit is None and looked.bands is None:
         words = "line model prediction; box band50 one sd around it; box band90 two"
     return [*marks, *edge], (*legend, *beyond, *c.keys(words))
-
-
-def _tip_of(tip: Callable[[int], str], at: AnyArray, i: int) -> str:
-    return tip(int(at[i]))
 
 
 def _scatter(count: int, ratio: float = 0.7548776662466927) -> FloatArray:
@@ -259,6 +258,8 @@ def _part_z(check: Check, part: Slice) -> tuple[FloatArray, str]:
 def slice_residuals(check: Check, part: Slice) -> Chart | None:
     """Draw the residuals of a slice's rows against the model; of a discrete y, what was observed."""
     looked = check.looked
+    if looked.kind == "censored":
+        return survival(check, part)
     if looked.z is None:
         about = classes if part.kind == "class" else reliability
         return (about if looked.kind == "classes" else coverage)(check, part)
@@ -377,6 +378,8 @@ def plot_check(check: Check, what: str = "fit", ax: Any = None, **which: Any) ->
         "classes": lambda: classes(check),
         "rootogram": lambda: rootogram(check),
         "coverage": lambda: coverage(check),
+        "survival": lambda: survival(check),
+        "thirds": lambda: thirds(check),
         "null": lambda: null_picture(check.result),
     }
     if what not in known:
@@ -388,3 +391,27 @@ def plot_check(check: Check, what: str = "fit", ax: Any = None, **which: Any) ->
     if chart is None:
         raise InputError(f"This check of {check.looked.kind} has no picture {what!r}.")
     return draw(chart, ax)
+
+
+def plot_result(result: GofResult, ax: Any = None) -> Any:
+    """Draw the null distribution and the statistic of a test; see `GofResult.plot`."""
+    chart = null_picture(result)
+    if chart is not None:
+        ax = draw(chart, ax)
+    elif result.null is not None and "normal" in result.null:
+        ax, at = axes_for(ax), result.statistic
+        z = np.linspace(min(-3.5, at - 0.5), max(3.5, at + 0.5), 301)
+        density = np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
+        ax.fill_between(z, density, color="#c9d4e0", lw=0, label="if the model is right (normal limit)")
+        ax.axvline(at, color=ORANGE, lw=2.0, label=f"this model: {number(at)}")
+        ax.set_ylim(bottom=0.0)
+        ax.set_ylabel("density")
+        ax.set_xlabel("test statistic (larger: worse fit)")
+        ax.legend(frameon=False, fontsize="small")
+    else:
+        raise InputError(
+            f"This {result.method} result has no null distribution to draw. Run the test with "
+            "null='wild'."
+        )
+    ax.set_title(f"{result.method}, n = {result.n:,}: {result.pvalue_words}", loc="left")
+    return ax

@@ -17,6 +17,7 @@ from condgof.report._panels import panel_keys, panels
 from condgof.report._pen_svg import legend
 from condgof.report._pictures import fit, null_picture, pit
 from condgof.report._shares import classes, coverage, reliability, rootogram
+from condgof.report._survival import survival, thirds
 from condgof.report._where import MOST_ROWS, ROOM, code, figure, numbers_table, slices_table
 from condgof.result import pvalue_number
 
@@ -25,6 +26,7 @@ OPEN_PANELS, MOST_PANELS, MOST_TILES = 6, 18, 8
 #: The first pictures of each kind of y.
 PICTURES: dict[str, tuple[Callable[[Check], Chart | None], ...]] = {
     "classes": (reliability, classes),
+    "censored": (survival, thirds),
     "counts": (fit, rootogram),
     "quantiles": (coverage, fit),
     "intervals": (coverage, fit),
@@ -44,6 +46,7 @@ ADVICE = {
     ),
     "class": ("A term for {} in the probabilities", "Recalibrate class by class: vector scaling"),
     "coverage": ("Conformal intervals, by {}", "Recalibrate: conformal prediction"),
+    "events": ("A term for {} in the hazard", "Another family of times, or a free baseline hazard"),
     "quantile": ("Let the quantiles depend on {}", "Recalibrate: conformal prediction"),
 }
 #: Where to read on about that.

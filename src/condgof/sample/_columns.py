@@ -13,10 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import InputError, InputTypeError, NonFiniteError, ShapeError, check_finite
+from condgof.errors import (
+    InputError,
+    InputTypeError,
+    NonFiniteError,
+    ShapeError,
+    check_finite,
+    check_object,
+    refuse_rows,
+)
 from condgof.sample._column import Column
-from condgof.sample._dates import as_days
-from condgof.sample._numbers import as_array, as_numbers, boxed_numbers, holds, missing_in
+from condgof.sample._numbers import as_array, as_days, as_numbers, boxed_numbers, holds, missing_in
 
 DROP = "Drop or fill those rows first."
 INFINITE = (
@@ -27,23 +34,13 @@ FEW_ROWS = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
-    """x or y as it was read, before anything is done about missing values.
+class Variables:
+    """x or y as it was read, before anything is done about missing values."""
 
-    Parameters
-    ----------
-    what : str
-        Its name, for messages.
-    given : array, Series or frame
-        A copy of what the user passed (lists become arrays).
-    values : ndarray of shape (n, d)
-        The numbers; levels of categorical columns by position; NaN is a missing value.
-    columns : tuple of Column
-        One for each column of `values`.
-    """
-
+    #: "x" or "y", for messages; and a copy of what the user passed (lists become arrays).
     what: str
     given: Any
+    #: The numbers, (n, d): levels of categorical columns by position; NaN is a missing value.
     values: FloatArray
     columns: tuple[Column, ...]
 
@@ -65,14 +62,9 @@ class Table:
             check_finite(values, self.what, INFINITE if np.isinf(values).any() else advice)
             return
         for column, numbers in zip(self.columns, values.T, strict=True):
-            label, rows = f"{self.what} column {column.name!r}", np.flatnonzero(np.isnan(numbers))
-            if column.kind != "numbers" and len(rows):
-                raise NonFiniteError(
-                    f"{label} has missing values in {len(rows)} of {len(numbers)} rows, the first in "
-                    f"row {rows[0]} (counted from 0). {advice}",
-                    count=len(rows),
-                    first_row=int(rows[0]),
-                )
+            label = f"{self.what} column {column.name!r}"
+            if column.kind != "numbers":
+                refuse_rows(np.isnan(numbers), f"{label} has missing values", advice, NonFiniteError)
             check_finite(numbers, label, INFINITE if np.isinf(numbers).any() else advice)
 
     def check_categories(self) -> None:
@@ -117,6 +109,11 @@ def take_rows(data: Any, rows: IntArray) -> Any:
     return data.iloc[rows] if hasattr(data, "iloc") else data[rows]
 
 
+def column_at(frame: Any, i: int) -> Any:
+    """Return a column of a frame by its position."""
+    return frame.iloc[:, i] if hasattr(frame, "iloc") else frame.to_series(i)
+
+
 def read(data: Any, what: str, *, text: bool) -> tuple[Any, FloatArray, tuple[Column, ...]]:
     """Read x or y without missing values; `read_table` says what is read, and returned."""
     table = read_table(data, what, text=text)
@@ -124,7 +121,7 @@ def read(data: Any, what: str, *, text: bool) -> tuple[Any, FloatArray, tuple[Co
     return table.given, table.values, table.columns
 
 
-def read_table(data: Any, what: str, *, text: bool) -> Table:
+def read_table(data: Any, what: str, *, text: bool) -> Variables:
     """Read x or y.
 
     Parameters
@@ -138,9 +135,10 @@ def read_table(data: Any, what: str, *, text: bool) -> Table:
 
     Returns
     -------
-    Table
+    Variables
         Frames stay frames, lists become arrays.
     """
+    check_object(data, what)
     if hasattr(data, "collect") and hasattr(data, "lazy"):
         raise InputTypeError(
             f"{what} is a polars LazyFrame, which holds no rows yet. Call .collect() first, once for x "
@@ -166,10 +164,10 @@ def read_table(data: Any, what: str, *, text: bool) -> Table:
         )
     parts = [_frame_column(data, i, name, what, text) for i, name in enumerate(names)]
     values = np.column_stack([numbers for numbers, _ in parts])
-    return Table(what, fresh(data), values, tuple(column for _, column in parts))
+    return Variables(what, fresh(data), values, tuple(column for _, column in parts))
 
 
-def _read_array(data: Any, what: str, text: bool) -> Table:
+def _read_array(data: Any, what: str, text: bool) -> Variables:
     if data is None:
         raise InputTypeError(f"{what} is missing (None). Pass an array with one row an observation.")
     advice = (
@@ -204,11 +202,11 @@ def _read_array(data: Any, what: str, text: bool) -> Table:
         )
         for i, name in enumerate(names)
     )
-    return Table(what, given, values, columns)
+    return Variables(what, given, values, columns)
 
 
 def _frame_column(frame: Any, i: int, name: str, what: str, text: bool) -> tuple[FloatArray, Column]:
-    series = frame.iloc[:, i] if hasattr(frame, "iloc") else frame.to_series(i)
+    series = column_at(frame, i)
     label = f"{what} column {name!r}"
     dtype = str(series.dtype).lower()
     if dtype.startswith(("datetime64[", "timestamp[")):  # of pandas, which has time zones as objects
@@ -286,3 +284,63 @@ def constant(values: FloatArray) -> bool:
     """Whether all of some values are equal."""
     # The ends first: they nearly always tell, and at once.
     return len(values) > 0 and bool(values[0] == values[-1] and values.min() == values.max())
+
+
+class Labels(Variables):
+    """A y of text labels, which models get as they are."""
+
+    def plain(self) -> AnyArray:
+        """Return the label of each row."""
+        labels: AnyArray = np.array(self.columns[0].levels)[self.values[:, 0].astype(int)]
+        return labels
+
+
+def read_labels(y: Any) -> Labels | None:
+    """Read a y that holds text: strings, or a category column of strings; None for any other.
+
+    Examples
+    --------
+    >>> read_labels(["b", "a", "b"]).values[:, 0], read_labels([1, 2]) is None
+    (array([1., 0., 1.]), True)
+    """
+    name = "y"
+    series = y
+    if is_frame(y):
+        if len(y.columns) != 1:
+            return None
+        name, series = str(next(iter(y.columns))), column_at(y, 0)
+    elif getattr(y, "name", None) not in (None, "", 0):
+        name = str(y.name)
+    elif not isinstance(y, (list, tuple, np.ndarray)) and not any(
+        hasattr(y, name) for name in ("to_frame", "isna")
+    ):
+        return None
+    raw = _one_column(series)
+    if raw is None:
+        return None
+    missing = missing_in(raw if isinstance(y, (list, tuple)) else series).reshape(-1)
+    text = np.array([isinstance(value, str) for value in raw], dtype=bool)
+    if not text.any():
+        return None
+    if not (text | missing).all():
+        row = int(np.argmin(text | missing))
+        raise InputTypeError(
+            f"y column {name!r} holds text, and {raw[row]!r} in row {row} (counted from 0). Make text, "
+            "or numbers, of all of them."
+        )
+    codes, levels = encode(raw, missing)
+    given = fresh(y) if is_frame(y) or hasattr(y, "to_frame") else raw.copy()
+    return Labels("y", given, codes[:, None], (Column(name, levels, len(levels) == 1),))
+
+
+def _one_column(series: Any) -> AnyArray | None:
+    """Return what may be text as an array of shape (n,), or None."""
+    try:
+        raw = np.asarray(series)
+    except Exception:  # whatever an object's __array__ may raise; reading numbers will say it
+        return None
+    if raw.dtype.kind == "U" and isinstance(series, (list, tuple)):
+        raw = np.asarray(series, dtype=object)  # NumPy makes a text of NaN
+    if raw.dtype.kind not in "OU" or not raw.size or raw.ndim > 2 or raw.size != len(raw):
+        return None
+    return raw.reshape(-1)

@@ -7,14 +7,18 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import AnyArray, IntArray
-from condgof.errors import InputError, InputTypeError, NonFiniteError, ShapeError
+from condgof.errors import (
+    InputError,
+    InputTypeError,
+    NonFiniteError,
+    ShapeError,
+    check_object,
+    refuse_rows,
+)
 from condgof.sample._array_source import ArraySource
-from condgof.sample._columns import DROP, is_frame
+from condgof.sample._columns import DROP, column_at, is_frame
 from condgof.sample._numbers import missing_in
 from condgof.sample._source import Source
-
-#: Rows of a column of a source that are read at a time.
-BLOCK = 2**18
 
 
 def read_groups(
@@ -46,6 +50,7 @@ def read_groups(
     """
     if isinstance(groups, str):
         groups, what = _column(groups, data), f"The column {groups!r} (groups=)"
+    check_object(groups, what)
     try:
         values = np.asarray(groups)
     except ValueError as error:  # lists of different lengths
@@ -60,21 +65,14 @@ def read_groups(
     missing = missing_in(groups).reshape(n) | missing_in(values)
     if kept is not None:
         missing[np.setdiff1d(np.arange(n), kept)] = False
-    if missing.any():
-        rows = np.flatnonzero(missing)
-        raise NonFiniteError(
-            f"{what} has missing values in {len(rows)} of {n} rows, the first in row {rows[0]} "
-            f"(counted from 0). {DROP}",
-            count=len(rows),
-            first_row=int(rows[0]),
-        )
+    refuse_rows(missing, f"{what} has missing values", DROP, NonFiniteError)
     return _numbered(values if kept is None else values[kept], what)
 
 
 def _column(name: str, data: Any) -> Any:
     if isinstance(data, Source):
         only = Source(data.files, (), (), ()).with_extra(name)
-        return np.concatenate([block.extra[name] for block in only.blocks(BLOCK)])
+        return np.concatenate([block.extra[name] for block in only.blocks(2**18)])
     if isinstance(data, ArraySource) or not is_frame(data):
         raise InputTypeError(
             f"groups={name!r} names a column, and x is not a frame (nor a source) that has columns. "
@@ -86,8 +84,7 @@ def _column(name: str, data: Any) -> Any:
             f"groups={name!r} is not a column of x. Its columns are {', '.join(map(repr, names[:10]))}. "
             "Or pass an array with the group of each row."
         )
-    i = names.index(name)
-    return data.iloc[:, i] if hasattr(data, "iloc") else data.to_series(i)
+    return column_at(data, names.index(name))
 
 
 def _numbered(values: AnyArray, what: str) -> IntArray:

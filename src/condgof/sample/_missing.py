@@ -12,9 +12,8 @@ import numpy as np
 from condgof._typing import IntArray
 from condgof.errors import InputError, ShapeError
 from condgof.sample._column import Column
-from condgof.sample._columns import DROP, Table, constant
+from condgof.sample._columns import DROP, Variables, constant
 
-OPTIONS = ("refuse", "drop", "level")
 #: What to do about missing values of x, or y, which cannot have a level of them.
 ADVICE = {
     "x": f"{DROP} Or pass missing='drop', which leaves them out, or missing='level', which makes "
@@ -25,7 +24,7 @@ ADVICE = {
 
 def check_option(missing: Any) -> None:
     """Raise unless `missing` is one of the three options."""
-    if not isinstance(missing, str) or missing not in OPTIONS:
+    if not isinstance(missing, str) or missing not in ("refuse", "drop", "level"):
         raise InputError(f"missing must be 'refuse', 'drop' or 'level', got {missing!r}.")
 
 
@@ -45,7 +44,7 @@ def check_rows(x: Any, y: Any, n_x: int, n_y: int) -> None:
     )
 
 
-def complete_rows(x: Table, y: Table) -> tuple[IntArray | None, tuple[str, ...]]:
+def complete_rows(x: Variables, y: Variables) -> tuple[IntArray | None, tuple[str, ...]]:
     """Return the rows without a missing value (None if that is all of them), and what to say of it."""
     values = np.column_stack((x.values, y.values))
     kept = np.flatnonzero(~np.isnan(values).any(axis=1))
@@ -61,7 +60,7 @@ def complete_rows(x: Table, y: Table) -> tuple[IntArray | None, tuple[str, ...]]
     return kept, (f"{lost} of {n} rows {were} left out because a value is missing",)
 
 
-def as_levels(table: Table) -> tuple[Table, tuple[str, ...]]:
+def as_levels(table: Variables) -> tuple[Variables, tuple[str, ...]]:
     """Make missing a level of each column that misses values, and say so.
 
     Text gets one more level. Numbers and dates are put at the (lower) median of the others, so that

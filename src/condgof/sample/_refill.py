@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import AnyArray
-from condgof.sample._columns import fresh, is_frame
+from condgof.sample._columns import column_at, fresh, is_frame
 
 
 def held(data: Any) -> Any:
@@ -35,7 +35,7 @@ def refill(data: Any, values: AnyArray) -> Any:
     """
     if is_frame(data):
         names = list(data.columns)
-        parts = [_typed(values[:, i], _column(data, i)) for i in range(len(names))]
+        parts = [_typed(values[:, i], column_at(data, i)) for i in range(len(names))]
         if hasattr(data, "iloc"):
             # By position first: two columns may have the same name.
             frame = type(data)(dict(enumerate(parts)), index=data.index)
@@ -50,10 +50,6 @@ def refill(data: Any, values: AnyArray) -> Any:
     if hasattr(data, "new_tensor"):
         return data.new_tensor(values.reshape(data.shape))
     return _typed(values.reshape(np.shape(data)), data)
-
-
-def _column(frame: Any, i: int) -> Any:
-    return frame.iloc[:, i] if hasattr(frame, "iloc") else frame.to_series(i)
 
 
 def _typed(values: AnyArray, like: Any) -> Any:

@@ -10,11 +10,17 @@ import numpy as np
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import InputError, InputTypeError, ShapeError, check_finite
 from condgof.sample._column import Column, encode_levels
-from condgof.sample._columns import Table, constant, is_frame, read, read_table, take_rows
-from condgof.sample._dates import as_days
-from condgof.sample._labels import read_labels
+from condgof.sample._columns import (
+    Variables,
+    constant,
+    is_frame,
+    read,
+    read_labels,
+    read_table,
+    take_rows,
+)
 from condgof.sample._missing import ADVICE, as_levels, check_option, check_rows, complete_rows
-from condgof.sample._numbers import as_array, as_numbers, unboxed
+from condgof.sample._numbers import as_array, as_days, as_numbers, unboxed
 from condgof.sample._units import XUnits
 
 MIN_ROWS = 3
@@ -94,7 +100,7 @@ class Sample:
         return sample.ready() if to_test else sample
 
     @classmethod
-    def _of(cls, x: Table, y: Table, missing: str) -> Sample:
+    def _of(cls, x: Variables, y: Variables, missing: str) -> Sample:
         check_option(missing)
         n = len(y.values)
         kept: IntArray | None = None
@@ -191,8 +197,12 @@ class Sample:
         """Return the sample with other names for its columns."""
         return replace(
             self,
-            x_columns=tuple(map(_rename, self.x_columns, x_names)),
-            y_columns=tuple(map(_rename, self.y_columns, y_names)),
+            x_columns=tuple(
+                replace(c, name=name) for c, name in zip(self.x_columns, x_names, strict=True)
+            ),
+            y_columns=tuple(
+                replace(c, name=name) for c, name in zip(self.y_columns, y_names, strict=True)
+            ),
         )
 
     def units(self, scale_x: str) -> XUnits:
@@ -282,25 +292,21 @@ class Sample:
         return np.column_stack(parts)
 
 
-def _read_x(x: Any) -> Table:
+def _read_x(x: Any) -> Variables:
     return read_table(unboxed(x) if isinstance(x, (list, tuple)) else x, "x", text=True)
 
 
-def _no_x(n: int) -> Table:
-    return Table("x", None, np.empty((n, 0)), ())
+def _no_x(n: int) -> Variables:
+    return Variables("x", None, np.empty((n, 0)), ())
 
 
-def _read_y(y: Any) -> Table:
+def _read_y(y: Any) -> Variables:
     return read_labels(y) or read_table(unboxed(y), "y", text=False)
 
 
 def _constant(values: FloatArray, columns: tuple[Column, ...]) -> tuple[Column, ...]:
     """Return the columns in which all rows are equal."""
     return tuple(c for c, part in zip(columns, values.T, strict=True) if constant(part))
-
-
-def _rename(column: Column, name: str) -> Column:
-    return replace(column, name=name)
 
 
 def _names(columns: tuple[Column, ...]) -> str:

@@ -8,12 +8,21 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from condgof._typing import FloatArray, IntArray
+from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import InputError, InputTypeError, NonFiniteError, ShapeError
 from condgof.sample._columns import DROP
 from condgof.sample._sample import MIN_ROWS
-from condgof.sample._source_paths import PathLike, expand, format_of
-from condgof.sample._source_read import SourceFile, arrow, check_columns, describe, numbers, runs
+from condgof.sample._source_read import (
+    PathLike,
+    SourceFile,
+    arrow,
+    check_columns,
+    describe,
+    expand,
+    format_of,
+    numbers,
+    runs,
+)
 from condgof.sample._source_read import read as read_file
 
 Names: TypeAlias = str | Sequence[str]
@@ -154,6 +163,25 @@ class Source:
                         yield filling.block(begin)
                         begin, room = begin + room, min(size, stop - begin - room)
                         filling = _Filling(self, room)
+
+    def batches(self) -> Iterator[tuple[int, dict[str, FloatArray]]]:
+        """Yield batches of all rows, as the files have them: the first row, and columns, null as NaN."""
+        for file in self.files:
+            for row, batch in read_file(file, 0, file.rows, self._columns) if file.rows else ():
+                yield file.start + row, {name: numbers(batch.column(name)) for name in self._columns}
+
+    def text(self, name: str) -> AnyArray:
+        """Read one more column of all rows as text, (n,): None where it is null."""
+        pa, parts = arrow(), []
+        for file in self.files:
+            for _, batch in read_file(file, 0, file.rows, (name,), text=True) if file.rows else ():
+                column = batch.column(name)
+                if pa.types.is_dictionary(column.type):
+                    column = column.dictionary_decode()
+                column = column.cast(pa.string()).dictionary_encode()
+                known = np.array([*column.dictionary.to_pylist(), None], dtype=object)  # once each
+                parts.append(known[np.asarray(column.indices.fill_null(len(known) - 1))])
+        return np.concatenate(parts)
 
     def block_range(self, start: int, stop: int) -> Block:
         """Read the global rows from `start` up to, not including, `stop`."""

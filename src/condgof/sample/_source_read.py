@@ -1,4 +1,4 @@
-"""Reading ranges of rows from Parquet, CSV and Feather files in bounded memory.
+"""Files of a sample: which a path stands for, and reading ranges of their rows in bounded memory.
 
 Each file is a row of *pieces* that can be read without the ones before: row groups of Parquet, record
 batches of Feather, and spans of lines of CSV. pyarrow's dataset scanner would do less: it buffers
@@ -8,12 +8,14 @@ whole Parquet files (334 MB for a file of 240 MB, against 26 MB here), and it ca
 from __future__ import annotations
 
 import difflib
+import glob
+import os
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -24,35 +26,87 @@ BATCH_ROWS = 1 << 16
 BUFFER_BYTES = 1 << 20
 PIECE_BYTES = 1 << 23
 
+PathLike: TypeAlias = str | os.PathLike[str]
+
+FORMATS = {
+    ".parquet": "Parquet",
+    ".pq": "Parquet",
+    ".csv": "CSV",
+    ".feather": "Feather",
+    ".arrow": "Feather",
+    ".ipc": "Feather",
+}
+
 
 @dataclass(frozen=True, eq=False)
 class SourceFile:
-    """One file of a source.
-
-    Parameters
-    ----------
-    path : str
-        Its absolute path.
-    format : {"Parquet", "CSV", "Feather"}
-        How to read it.
-    start : int
-        The global number of its first row.
-    cuts : tuple of int
-        The row of the file that each piece starts at, and the number of rows as the last entry.
-    offsets : tuple of int
-        The byte that each piece starts at (CSV); empty when a CSV file is read from its head only.
-    """
+    """One file of a source: Parquet, CSV or Feather."""
 
     path: str
     format: str
+    #: The global number of its first row.
     start: int
+    #: The row of the file that each piece starts at, and the number of rows as the last entry.
     cuts: tuple[int, ...]
+    #: The byte that each piece starts at (CSV); empty when a CSV file is read from its head only.
     offsets: tuple[int, ...] = ()
 
     @property
     def rows(self) -> int:
         """Number of rows."""
         return self.cuts[-1]
+
+
+def expand(path: Any) -> list[str]:
+    """Return the files that a path, a pattern, a folder or a list of these stand for."""
+    given = [path] if isinstance(path, str | os.PathLike) else path
+    if not isinstance(given, Sequence) or not all(isinstance(p, str | os.PathLike) for p in given):
+        raise InputTypeError(f"path must be a path or a list of paths, got {type(path).__name__}.")
+    if not given:
+        raise InputError("path is an empty list. Pass at least one file.")
+    paths: list[str] = []
+    for each in given:
+        name = os.path.expanduser(os.fspath(each))
+        # A name that exists is meant as it is, even with brackets in it.
+        matches = [name] if os.path.exists(name) else sorted(glob.glob(name, recursive=True))
+        found = [file for match in matches for file in _files(match)]
+        if not found:
+            raise InputError(f"No file matches {os.fspath(each)!r}. Check the path or the pattern.")
+        paths += [os.path.abspath(file) for file in found]
+    if len(set(paths)) < len(paths):
+        twice = next(file for file in paths if paths.count(file) > 1)
+        raise InputError(f"{twice} is named twice, and its rows would count twice. Name it once.")
+    return paths
+
+
+def _files(path: str) -> list[str]:
+    """Return the path of a file, or the data files in a folder and its subfolders, sorted.
+
+    Names that start with a dot or an underscore are by custom not data, but notes of the writer.
+    """
+    if not os.path.isdir(path):
+        return [path]
+    found: list[str] = []
+    for folder, folders, files in os.walk(path):
+        folders[:] = [name for name in folders if not name.startswith((".", "_"))]
+        names = [name for name in files if not name.startswith((".", "_"))]
+        found += [os.path.join(folder, name) for name in names if _ending(name) in FORMATS]
+    return sorted(found)
+
+
+def _ending(path: str) -> str:
+    return os.path.splitext(path)[1].lower()
+
+
+def format_of(path: str) -> str:
+    """Return the format that the ending of a file says."""
+    kind = FORMATS.get(_ending(path))
+    if kind is None:
+        raise InputError(
+            f"{path} has the ending {_ending(path)!r}, which is none of {', '.join(FORMATS)}. "
+            "Convert the file, or rename it to say its format."
+        )
+    return kind
 
 
 def arrow(part: str = "") -> Any:
@@ -76,19 +130,7 @@ def _naming(path: str, kind: str, header: Sequence[str] = ()) -> Iterator[None]:
 
 
 def describe(path: str, kind: str, names: Sequence[str], start: int) -> SourceFile:
-    """Check the columns of a file, and find its pieces.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-    kind : {"Parquet", "CSV", "Feather"}
-        Its format.
-    names : sequence of str
-        The columns that will be read.
-    start : int
-        The global number of its first row.
-    """
+    """Check the columns of a file whose first row has the global number `start`, and find its pieces."""
     check_columns(path, kind, names)
     with _naming(path, kind):
         if kind == "Parquet":
@@ -107,9 +149,13 @@ def describe(path: str, kind: str, names: Sequence[str], start: int) -> SourceFi
     return SourceFile(path, kind, start, (0, *np.cumsum(sizes, dtype=np.int64).tolist()))
 
 
-def check_columns(path: str, kind: str, names: Sequence[str], *, text: bool = False) -> None:
-    """Raise unless the file has each of these columns once, as numbers (with `text`, as anything)."""
+def check_columns(path: str, kind: str, names: Sequence[str]) -> None:
+    """Raise unless the file has each of these columns once, as numbers."""
     schema = _schema(path, kind)
+    try:
+        schema.names  # noqa: B018  (pyarrow decodes them here)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not text in UTF-8: convert it first.") from error
     types = arrow().types
     for name in names:
         count = schema.names.count(name)
@@ -120,8 +166,6 @@ def check_columns(path: str, kind: str, names: Sequence[str], *, text: bool = Fa
             raise InputError(f"{path} has no column {name!r}. {hint}: {listed}.")
         if count > 1:
             raise InputError(f"{path} has {count} columns named {name!r}. Give each its own name.")
-        if text:
-            continue
         kinds = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_null)
         of_type = schema.field(name).type
         if not any(is_kind(of_type) for is_kind in kinds):
@@ -134,25 +178,10 @@ def check_columns(path: str, kind: str, names: Sequence[str], *, text: bool = Fa
 def read(
     file: SourceFile, start: int, stop: int, names: Sequence[str], *, text: bool = False
 ) -> Iterator[tuple[int, Any]]:
-    """Read rows of a file in order, in batches of bounded size.
+    """Read rows of a file (by their number in it, ``start < stop``) in batches of bounded size.
 
-    Parameters
-    ----------
-    file : SourceFile
-        The file.
-    start, stop : int
-        The rows, by their number in the file; ``start < stop``.
-    names : sequence of str
-        The columns.
-    text : bool
-        Whether they are wanted as text, which only CSV has to know.
-
-    Yields
-    ------
-    row : int
-        The number in the file of the first row of the batch.
-    batch : pyarrow.RecordBatch
-        Some columns, among them those of `names`.
+    Yields the number in the file of the first row of a batch, and the batch, a pyarrow.RecordBatch with
+    the columns of `names` among its own. That they are wanted as `text`, only CSV has to know.
     """
     first = bisect_right(file.cuts, start) - 1
     last = bisect_left(file.cuts, stop)
@@ -191,16 +220,21 @@ def runs(file: SourceFile, rows: Any) -> Iterator[tuple[int, int]]:
         yield int(cuts[run[0]]), int(cuts[run[-1] + 1])
 
 
+def schema_of(source: Any, kind: str) -> Any:
+    """Read the names and types of the columns of a file (of CSV also a buffer), as its head has them."""
+    if kind == "Parquet":
+        return arrow("parquet").read_schema(source)
+    if kind == "Feather":
+        with arrow("ipc").open_file(source) as reader:
+            return reader.schema
+    parse = arrow("csv").ParseOptions(newlines_in_values=True)
+    with arrow("csv").open_csv(source, parse_options=parse) as reader:
+        return reader.schema
+
+
 def _schema(path: str, kind: str) -> Any:
     with _naming(path, kind):
-        if kind == "Parquet":
-            return arrow("parquet").read_schema(path)
-        if kind == "Feather":
-            with arrow("ipc").open_file(path) as reader:
-                return reader.schema
-        parse = arrow("csv").ParseOptions(newlines_in_values=True)
-        with arrow("csv").open_csv(path, parse_options=parse) as reader:
-            return reader.schema
+        return schema_of(path, kind)
 
 
 def _parquet_batches(file: SourceFile, first: int, last: int, names: Sequence[str]) -> Iterator[Any]:

@@ -1,32 +1,26 @@
 """Evidence of y, features of x, and their sum; the exact Stein matrix by tiles; the power criterion."""
 
-from condgof.stein._common import (
-    Common,
-    check_same_y,
-    common_cells,
-    common_coordinates,
-    outside_support,
-    with_probabilities,
-)
 from condgof.stein._coordinates import (
     BLIND,
+    CENSORED,
     STANDARDIZED_BY,
+    Common,
     Coordinates,
     choose_coordinates,
+    common_coordinates,
     coordinates_of,
     numbered,
     scores,
-    scores_of,
 )
 from condgof.stein._criterion import (
     PairwiseTerms,
     criterion_gradient,
     criterion_of_means,
-    criterion_slopes,
     finite_set_gradient,
 )
 from condgof.stein._evidence import (
     CellEvidence,
+    CensoredEvidence,
     Evidence,
     EvidenceBlock,
     Functions,
@@ -36,7 +30,6 @@ from condgof.stein._evidence import (
     surprise,
 )
 from condgof.stein._features import (
-    FeatureBlock,
     Features,
     Given,
     Levels,
@@ -47,24 +40,13 @@ from condgof.stein._features import (
     Ranked,
     Scales,
 )
-from condgof.stein._kernel import SteinKernel, SteinRows
-from condgof.stein._operator import SteinOperator
+from condgof.stein._kernel import SteinOperator
 from condgof.stein._pivots import choose_pivots, whitening
 from condgof.stein._rows import PIECE, ArrayRows, Piece, Rows, even_cuts, row_uniforms
-from condgof.stein._sum import (
-    Held,
-    Panel,
-    Plan,
-    Sums,
-    Units,
-    gather,
-    gather_units,
-    reduce_over,
-)
+from condgof.stein._sum import Held, Panel, Plan, Sums, Units, added, gather, gather_units, reduce_over
 from condgof.stein._sweep import (
     DEFAULT_MEMORY,
     ArrayWeights,
-    MatrixSums,
     Weights,
     check_memory,
     check_overflow,
@@ -75,24 +57,24 @@ from condgof.stein._sweep import (
 
 __all__ = [
     "BLIND",
+    "CENSORED",
     "DEFAULT_MEMORY",
     "PIECE",
     "STANDARDIZED_BY",
     "ArrayRows",
     "ArrayWeights",
     "CellEvidence",
+    "CensoredEvidence",
     "Common",
     "Coordinates",
     "Evidence",
     "EvidenceBlock",
-    "FeatureBlock",
     "Features",
     "Functions",
     "Given",
     "Held",
     "Levels",
     "Marginals",
-    "MatrixSums",
     "NormalEvidence",
     "Nystrom",
     "Ones",
@@ -105,23 +87,19 @@ __all__ = [
     "Rows",
     "Scales",
     "SteinEvidence",
-    "SteinKernel",
     "SteinOperator",
-    "SteinRows",
     "Sums",
     "Units",
     "Weights",
+    "added",
     "check_memory",
     "check_overflow",
-    "check_same_y",
     "choose_coordinates",
     "choose_pivots",
-    "common_cells",
     "common_coordinates",
     "coordinates_of",
     "criterion_gradient",
     "criterion_of_means",
-    "criterion_slopes",
     "even_cuts",
     "finite_set_gradient",
     "gather",
@@ -129,14 +107,11 @@ __all__ = [
     "legendre",
     "matmul",
     "numbered",
-    "outside_support",
     "plan",
     "reduce_over",
     "row_uniforms",
     "scores",
-    "scores_of",
     "surprise",
     "sweep",
     "whitening",
-    "with_probabilities",
 ]

@@ -4,39 +4,39 @@ For any smooth invertible u = T_x(y) that is chosen without looking at y, testin
 density that it induces on u are the same hypothesis. Scores carry over by the chain rule,
 
     ∇_u log p(u|x) = (∂y/∂u)ᵀ ∇_y log p(y|x) + ∇_u log |det ∂y/∂u|.
+
+Several laws of one y are compared in coordinates that they share, so that none has its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
-from condgof.errors import (
-    InputError,
-    NumericalError,
-    ShapeError,
-    UnsupportedModelError,
-    check_finite,
-)
+from condgof.errors import InputError, NumericalError, ShapeError, UnsupportedModelError, check_finite
 from condgof.kernels import Cells
-from condgof.laws import Discrete, Law, Model, Outcomes, as_model, law_of
+from condgof.laws import Censored, Discrete, Law, Model, Outcomes, as_model, law_of
 from condgof.laws._discrete import FULL, PLAIN, refuse_standardizing
 from condgof.laws._law import check_shape
 from condgof.laws._line import Line
-from condgof.sample import Sample
+from condgof.sample import Sample, as_numbers
 
 #: Rows that `scores` gives to a model that works in batches.
 BLOCK = 8_192
 #: What a user may ask for.
 STANDARDIZE = ("auto", "cdf", "marginals", "mean_std", "none")
+#: What y is standardised by where some of it is censored.
+CENSORED = "censored"
 #: What results say of it.
 STANDARDIZED_BY = {
     "cdf": "normal scores of the model's CDF",
     "marginals": "normal scores of the model's marginal CDFs",
     "mean_std": "location and scale of the model",
+    CENSORED: "normal scores of the model's CDF, some of them censored",
     "none": "it is",
     PLAIN: "it is",
     FULL: "the model has it",
@@ -69,6 +69,13 @@ class Coordinates:
 
 def choose_coordinates(law: Law, d_y: int, standardize: Any) -> str:
     """Check what a user asked for, and return the best that the model offers for "auto"."""
+    if isinstance(law, Censored):
+        if standardize not in ("auto", "cdf", CENSORED):
+            raise InputError(
+                f"With event= y is compared by the model's CDF; standardize={standardize!r} "
+                "has no meaning. Leave it out."
+            )
+        return CENSORED
     if law.discrete and standardize in (PLAIN, FULL):  # chosen before, for other rows
         return str(standardize)
     if not isinstance(standardize, str) or standardize not in STANDARDIZE:
@@ -109,6 +116,9 @@ def coordinates_of(law: Law, sample: Sample, by: str) -> Coordinates:
     if by in (PLAIN, FULL):
         return _discrete(law, sample, by)
     line = line_of(law, sample)
+    if isinstance(law, Censored):
+        u = checked(law.normal_scores(sample.y_given), sample)
+        return Coordinates(u, law.watched(u))
     if by == "cdf":
         u = checked(law.normal_scores(sample.y_given), sample)
         return Coordinates(u, -u)  # a standard normal u has the score −u
@@ -200,7 +210,7 @@ def _affine(
 
 
 def checked(values: AnyArray, sample: Sample) -> FloatArray:
-    u = np.asarray(values, dtype=np.float64)
+    u = np.asarray(as_numbers(values, "What standardises y"), dtype=np.float64)
     if u.shape != sample.y.shape:
         raise NumericalError(
             f"Standardising y gave shape {u.shape} in place of {sample.y.shape}. Check the model."
@@ -259,3 +269,47 @@ def _scores_in_blocks(model: Model, x: AnyArray, y: AnyArray) -> FloatArray:
         sample = Sample.of(x[part], y[part], to_test=False)
         out[part] = scores_of(law_of(model, sample), sample)
     return out
+
+
+@dataclass(frozen=True, eq=False)
+class Common:
+    """A sample on the ground that K laws share."""
+
+    #: y, or where it lies on the whole line, (n, d_y).
+    u: FloatArray
+    #: ∇_u log p(u|x) of each law, (n, d_y).
+    scores: tuple[FloatArray, ...]
+    #: Largest estimated error of scores that were differentiated numerically, for each law.
+    errors: tuple[float | None, ...]
+    #: How y was brought from a bounded support to the whole line.
+    reparametrized: str | None = None
+    #: Whether the supports of the laws differ.
+    differ: bool = False
+
+
+def common_coordinates(laws: Sequence[Law], sample: Sample) -> Common:
+    """Score a sample with several laws of a continuous y, on one line for all of them.
+
+    Where supports are bounded, y is brought to the line from their intersection: on it every model has
+    the scores that it has (a density is known to a Stein test up to a constant). An observation outside
+    any of the supports is a `SupportError`.
+    """
+    n, d_y = sample.n, sample.d_y
+    low, high, differ = np.full((n, d_y), -np.inf), np.full((n, d_y), np.inf), False
+    for number, law in enumerate(laws):
+        own = line_of(law, sample) or Line(np.full((n, d_y), -np.inf), np.full((n, d_y), np.inf))
+        differ |= number > 0 and not (np.array_equal(own.low, low) and np.array_equal(own.high, high))
+        low, high = np.maximum(low, own.low), np.minimum(high, own.high)
+    line = Line.of((low, high), n, d_y)
+    found = [raw_scores(law, sample) for law in laws]
+    if line is None:
+        errors = tuple(largest(error) for _, error in found)
+        return Common(sample.y, tuple(scores for scores, _ in found), errors)
+    slope = line.slope(sample.y)
+    return Common(
+        checked(line.forward(sample.y), sample),
+        tuple(checked(line.scores(sample.y, scores), sample) for scores, _ in found),
+        tuple(None if error is None else largest(error * slope) for _, error in found),
+        line.words(),
+        differ,
+    )

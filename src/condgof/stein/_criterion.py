@@ -33,8 +33,7 @@ def criterion_of_means(means: FloatArray, reg: float = 0.0) -> FloatArray:
     means = means / unit
     spread = 2.0 * means.std(axis=0, ddof=1) + reg / unit
     out = np.zeros(means.shape[1])
-    values: FloatArray = np.divide(means.mean(axis=0), spread, out=out, where=spread > 0)
-    return values
+    return np.asarray(np.divide(means.mean(axis=0), spread, out=out, where=spread > 0))
 
 
 def criterion_slopes(means: FloatArray, reg: float = 0.0) -> tuple[float, FloatArray]:

@@ -1,10 +1,8 @@
 """Evidence ξ: test functions of y, row by row, each with mean 0 given x if the law is true.
 
 Three kinds. Normal scores z of the law are N(0, I) whatever x is, so that their evidence is a fixed
-table.
-Where only scores ∇ log p are known, the Stein operator makes test functions of any function of y. A
-discrete y
-has the centred indicators of its cells.
+table. Where only scores ∇ log p are known, the Stein operator makes test functions of any function of y.
+A discrete y has the centred indicators of its cells.
 """
 
 from __future__ import annotations
@@ -25,10 +23,14 @@ from condgof.stein._sweep import check_overflow
 END, STEPS = 6.5, 4096
 #: Eigen-directions of a Stein kernel of N(0, 1) below this share of the largest are left out.
 SMALLEST = 1e-2
+#: Scores above this are never computed with in single precision.
+HUGE = 1e12
 #: Nodes, evenly spaced, of the quadrature over N(0, 1) that finds them.
 NODES = 157
 #: Single functions of z beside the Stein functions; see `simple`.
 SIMPLE = ("z", "surprise", "shift", "spread", "skew", "tails")
+#: A normal score beyond this is as wrong as can be; squares of its surprise must not overflow.
+FARTHEST = 1e9
 #: Several columns of y: landmarks of the kernel on all of them, draws for its second moment, most
 #: directions.
 LANDMARKS, DRAWS, TOGETHER = 64, 2**15, 48
@@ -54,11 +56,9 @@ class Evidence(Protocol):
     @property
     def blocks(self) -> tuple[EvidenceBlock, ...]:
         """Which columns belong together, in order and without gaps."""
-        ...
 
     def of(self, u: AnyArray, scores: AnyArray) -> AnyArray:
         """Return ξ (n, q) of rows in the coordinates u (n, d_y) with scores (n, d_y), or residuals."""
-        ...
 
 
 def width(evidence: Evidence) -> int:
@@ -123,6 +123,64 @@ class NormalEvidence:
     def draw(self, rng: np.random.Generator, n: int) -> SingleArray:
         """Draw normal scores of n rows under the law, (n, d_y)."""
         return rng.standard_normal((n, self.d_y), dtype=np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class CensoredEvidence:
+    """Evidence of times of which some are censored: what is expected of it, given what is known of them.
+
+    A function h of normal scores with E[h(Z)] = 0 has the value h(z) where the event came at z, and
+    H(z) = E[h(Z) | Z > z] where it had not come by then; less H(z₀) where a row was watched only from z₀
+    on. On the scale of Λ = −log S(y|x), with f = h − H and d = 1 for an event, that is
+
+        ξ = d·f(Λ) − ∫₀^Λ f,
+
+    a martingale in Λ: its mean given x is 0 whenever censoring is independent of the time given x.
+    Without censoring it is the evidence h of the plain test. Of a Stein function h = l' − zl of N(0, 1)
+    H = −l(z)φ(z)/(1 − Φ(z)).
+    """
+
+    #: h, and where it is looked up.
+    plain: NormalEvidence
+    #: H on the grid of h, (STEPS + 1, q).
+    later: SingleArray
+
+    @classmethod
+    def at(cls, bandwidths: Sequence[float]) -> CensoredEvidence:
+        """Return evidence at some bandwidths, and the simple functions."""
+        plain = NormalEvidence.at(bandwidths, 1)
+        grid = np.linspace(-END, END, STEPS + 1)
+        weight = np.exp(-0.5 * grid**2)[:, None]
+        part = weight * plain.table
+        # Half of the step that z lies in is above it.
+        above, sums = (np.cumsum(v[::-1], axis=0)[::-1] - 0.5 * v for v in (weight, part))
+        later = sums / above
+        later[0] = 0.0
+        return cls(plain, later.astype(np.float32))
+
+    @property
+    def blocks(self) -> tuple[EvidenceBlock, ...]:
+        """Those of the plain evidence."""
+        return self.plain.blocks
+
+    def of(self, u: AnyArray, scores: AnyArray) -> SingleArray:
+        """Return ξ (n, q) of normal scores u (n, 1); scores: residual, event, entry, (n, 3)."""
+        event = scores[:, 1:2] > 0
+        return np.where(event, self.plain.of(u), self.expected(u)) - self.expected(scores[:, 2:])
+
+    def tilted(self, size: float, u: AnyArray) -> SingleArray:
+        """Return ∫₀^Λ f(t) exp(−size·t) dt at Λ of normal scores u, (n, q): −H where the size is 0."""
+        from scipy.special import log_ndtr
+
+        grid = -log_ndtr(-np.linspace(-END, END, STEPS + 1))[:, None]
+        value = (self.plain.table - self.later) * np.exp(-size * grid)
+        steps = 0.5 * (value[1:] + value[:-1]) * np.diff(grid, axis=0)
+        sums = np.concatenate([np.zeros((1, value.shape[1])), np.cumsum(steps, axis=0)])
+        return replace(self.plain, table=sums.astype(np.float32)).of(u)
+
+    def expected(self, u: AnyArray) -> SingleArray:
+        """Return H(u), (n, q)."""
+        return replace(self.plain, table=self.later).of(u)
 
 
 @lru_cache(maxsize=16)
@@ -198,8 +256,7 @@ def _normal_h(a: FloatArray, b: FloatArray, sigma: float) -> FloatArray:
     """Return the Stein kernel of N(0, 1), whose score is −t, with a Gaussian l."""
     square = np.square(a[:, None] - b)
     bracket = np.multiply.outer(a, b) + sigma**-2 - square * (sigma**-2 + sigma**-4)
-    values: FloatArray = np.exp(-0.5 * square / sigma**2) * bracket
-    return values
+    return np.asarray(np.exp(-0.5 * square / sigma**2) * bracket)
 
 
 def legendre(z: AnyArray) -> FloatArray:
@@ -227,15 +284,14 @@ def simple(z: AnyArray) -> FloatArray:
     """Return single functions of z with mean 0 and variance 1 under N(0, 1), (n, 6).
 
     z itself; the surprise −log P(|Z| ≥ |z|) less 1, which is exponential and sees spread and tails; and
-    the
-    Legendre functions, bounded: shift, spread, skew and tails.
+    the Legendre functions, bounded: shift, spread, skew and tails.
 
     Examples
     --------
     >>> np.round(simple(np.array([0.0])), 3) + 0.0
     array([[ 0.   , -1.   ,  0.   , -1.118,  0.   ,  1.125]])
     """
-    z = np.asarray(z, dtype=np.float64)
+    z = np.clip(z, -FARTHEST, FARTHEST)
     return np.column_stack([z, surprise(z) - 1.0, legendre(z)])
 
 
@@ -243,8 +299,7 @@ def surprise(z: AnyArray) -> FloatArray:
     """Return −log P(|Z| ≥ |z|) of a standard normal Z, which is exponential under N(0, 1)."""
     from scipy.special import log_ndtr
 
-    values: FloatArray = -np.log(2.0) - log_ndtr(-np.abs(np.asarray(z, dtype=np.float64)))
-    return values
+    return np.asarray(-np.log(2.0) - log_ndtr(-np.minimum(np.abs(z), FARTHEST)))
 
 
 def _together(bandwidths: tuple[float, ...], d_y: int) -> SteinEvidence:
@@ -269,27 +324,29 @@ class Functions:
     kernel: Radial
     #: The landmarks v, (r, d_y).
     points: FloatArray
-    #: W, (r, r').
-    white: FloatArray
+    #: W, (r, r'), in the precision of all that is computed.
+    white: AnyArray
 
-    def of(self, u: FloatArray, scores: FloatArray) -> FloatArray:
+    def of(self, u: FloatArray, scores: FloatArray) -> AnyArray:
         """Return s_c l(u, v) + ∂_c l(u, v) for each coordinate c, whitened, (n, d_y·r')."""
         sigma, rank = self.kernel.sigma, self.white.shape[1]
+        kind = self.white.dtype if float(np.abs(scores).max(initial=0.0)) < HUGE else np.float64
         near = sqdist(u, self.points, sigma)
         if type(self.kernel) is Gaussian:
-            value = np.exp(-0.5 * near)
+            value = np.exp((-0.5 * near).astype(kind))
             slope = value
         else:
-            value, slope, _ = self.kernel.profile(near)
+            value, slope, _ = (part.astype(kind) for part in self.kernel.profile(near))
             slope = -2.0 * slope
         # ∂_c l = −slope·(u_c − v_c)/σ²: the part with u_c is a multiple of rows, that with v_c of
         # columns, so that one product has them all.
-        apart = (u - self.points.mean(axis=0)) / sigma**2
-        columns = (self.points - self.points.mean(axis=0)) / sigma**2
+        apart = ((u - self.points.mean(axis=0)) / sigma**2).astype(kind)
+        columns = ((self.points - self.points.mean(axis=0)) / sigma**2).astype(kind)
         whites = [self.white, *(c[:, None] * self.white for c in columns.T)]
         turned = slope @ np.concatenate(whites, axis=1)
         bent = turned[:, :rank]
         out = turned[:, rank:].reshape(len(u), u.shape[1], rank)
+        scores = scores.astype(kind)
         for c in range(u.shape[1]):
             if slope is value:
                 out[:, c] += (scores[:, c] - apart[:, c])[:, None] * bent
@@ -319,8 +376,12 @@ class SteinEvidence:
         *,
         precision: float,
         cap: int,
+        single: bool = False,
     ) -> tuple[SteinEvidence, float]:
-        """Choose landmarks among rows u, scores (n, d_y); also return the residual reached."""
+        """Choose landmarks among rows u, scores (n, d_y); also return the residual reached.
+
+        With `single` they are computed in single precision, without directions too weak for it.
+        """
         parts, worst = [], 0.0
         size = np.square(scores).sum(axis=1)
         check_overflow(size)
@@ -330,7 +391,7 @@ class SteinEvidence:
             weight = size / unit + u.shape[1] / (kernel.sigma**2 * unit)
             chosen = choose_pivots(kernel, u, rng, tolerance=precision, cap=cap, weight=weight)
             points = u[chosen.index]
-            parts.append(Functions(kernel, points, whitening(kernel(points, points))))
+            parts.append(Functions(kernel, points, whitening(kernel(points, points), single=single)))
             worst = max(worst, chosen.residual)
         return cls(u.shape[1], tuple(parts)), worst
 

@@ -22,8 +22,6 @@ COLUMN_BANDWIDTH, COLUMN_RANK = 0.5, 8
 MOST_RICH = 64
 #: Waves on a single column, in half periods over all ranks: long and short ones.
 WAVES = ((3, 4), (5, 6, 7, 8))
-#: Directions below this share of the largest are left out of what is computed in single precision.
-SINGLE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +46,9 @@ class Maker(Protocol):
     @property
     def chunks(self) -> tuple[Chunk, ...]:
         """What they are."""
-        ...
 
     def raw(self, x: FloatArray) -> AnyArray:
         """Return them for rows x (n, d_x), (n, raw columns)."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -116,14 +112,14 @@ class Features:
 
 @dataclass(frozen=True, eq=False)
 class Nystrom:
-    """A kernel on x through landmarks: F = k(x, v) W, in double precision."""
+    """A kernel on x through landmarks: F = k(x, v) W, in the precision of W."""
 
     #: k.
     kernel: CovariateKernel
     #: The landmarks v, (r, d_x).
     points: FloatArray
     #: W, (r, r').
-    white: FloatArray
+    white: AnyArray
     #: Share of the trace of k that they leave, on the rows they were chosen from.
     residual: float
 
@@ -136,13 +132,14 @@ class Nystrom:
         *,
         precision: float,
         cap: int,
+        single: bool = False,
     ) -> Nystrom | Ones:
         """Choose landmarks among rows x (n, d_x)."""
         if not kernel.factors:
             return Ones()
         chosen = choose_pivots(kernel, x, rng, tolerance=precision, cap=cap)
         points = x[chosen.index]
-        return cls(kernel, points, whitening(kernel(points, points)), chosen.residual)
+        return cls(kernel, points, whitening(kernel(points, points), single=single), chosen.residual)
 
     @property
     def chunks(self) -> tuple[Chunk, ...]:
@@ -150,9 +147,9 @@ class Nystrom:
         size, rank = self.white.shape
         return (Chunk("x", size, self.white, (rank,), (1.0,)),)
 
-    def raw(self, x: FloatArray) -> FloatArray:
+    def raw(self, x: FloatArray) -> AnyArray:
         """Return k(x, v)."""
-        return self.kernel(x, self.points)
+        return self.kernel(x, self.points).astype(self.white.dtype, copy=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +196,7 @@ class Scales:
         chosen = choose_pivots(compare, x, rng, tolerance=precision, cap=cap)
         points = x[chosen.index]
         own = plain._at(points, points, plain.multiples)
-        whites = tuple(whitening(k.astype(np.float64), SINGLE).astype(np.float32) for k in own)
+        whites = tuple(whitening(k.astype(np.float64), single=True) for k in own)
         made = cls(family, kernel, plain.multiples, points, whites, None, chosen.residual)
         return replace(made, centre=made.raw(x).mean(axis=0, dtype=np.float64).astype(np.float32))
 

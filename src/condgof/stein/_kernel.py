@@ -1,4 +1,4 @@
-"""The Stein kernel H(z, z') = k(x, x') h_p(z, z') between sets of rows.
+"""The Stein kernel H(z, z') = k(x, x') h_p(z, z') between sets of rows, and its matrix, never built.
 
 Paper, Proposition 2, for a radial l(y, y') = φ(t), t = ‖y − y'‖²/σ². With d = y − y' and the scores
 s, s':
@@ -98,6 +98,7 @@ class SteinKernel:
             [f for f in factors if type(f.kernel) is not Gaussian],
         )
 
+    @np.errstate(over="ignore", invalid="ignore")  # `check_overflow` looks at what comes of them
     def rows(self, x: FloatArray, y: FloatArray, scores: FloatArray) -> SteinRows:
         """Prepare rows x (n, d_x), y and scores (n, d_y) = ∇_y log p(y|x)."""
         sigma = self.kernel_y.sigma
@@ -210,3 +211,39 @@ def _cross_terms(y: FloatArray, scores: FloatArray) -> FloatArray:
 def _swap_cross(left: FloatArray) -> FloatArray:
     d = (left.shape[1] - 2) // 2
     return left[:, [*range(d, 2 * d), *range(d), 2 * d + 1, 2 * d]]
+
+
+@dataclass(frozen=True, eq=False)
+class SteinOperator:
+    """The Stein matrix of a sample as a lazy operator: symmetric and positive semi-definite."""
+
+    #: How rows are compared.
+    kernel: SteinKernel
+    #: All rows, prepared.
+    sample: SteinRows
+
+    @classmethod
+    def of(
+        cls,
+        x: FloatArray,
+        y: FloatArray,
+        scores: FloatArray,
+        kernel_x: CovariateKernel | FiniteLocations,
+        kernel_y: Radial,
+    ) -> SteinOperator:
+        """Prepare the rows x (n, d_x), y and scores (n, d_y) for kernels that are ready."""
+        kernel = SteinKernel.amid(x, y, kernel_x, kernel_y)
+        return cls(kernel, kernel.rows(x, y, scores))
+
+    @property
+    def n(self) -> int:
+        """Number of rows (and columns)."""
+        return len(self.sample)
+
+    def diag(self) -> FloatArray:
+        """Return the diagonal, (n,)."""
+        return self.kernel.diag(self.sample)
+
+    def block(self, rows: Rows, columns: Rows) -> FloatArray:
+        """Return the block of the matrix at some rows and columns."""
+        return self.kernel.block(self.sample.take(rows), self.sample.take(columns))

@@ -1,8 +1,7 @@
 """Landmarks of a kernel: rows through which all others are seen, by randomly pivoted Cholesky.
 
 k ≈ k(·, S) k(S, S)⁻¹ k(S, ·) for landmark rows S. Each block of pivots is drawn with probability
-proportional
-to what is left of the diagonal (Chen, Epperly, Tropp and Webber).
+proportional to what is left of the diagonal (Chen, Epperly, Tropp and Webber).
 """
 
 from __future__ import annotations
@@ -12,12 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from condgof._typing import FloatArray, IntArray
+from condgof._typing import AnyArray, FloatArray, IntArray
 
 #: Pivots that are drawn together.
 BLOCK = 24
 #: A pivot below this share of its own diagonal entry is numerically a copy of others.
 SMALLEST_PIVOT = 1e-10
+#: Directions below this share of the largest are left out of what is computed in single precision.
+SINGLE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +77,10 @@ def _small_cholesky(matrix: FloatArray) -> tuple[IntArray, FloatArray]:
     return order, np.tril(factor[order][:, : len(order)])
 
 
-def whitening(matrix: FloatArray, smallest: float = 1e-9) -> FloatArray:
+def whitening(matrix: FloatArray, smallest: float = 1e-9, *, single: bool = False) -> AnyArray:
     """Return W (r, r') with W Wᵀ ≈ matrix⁻¹, leaving out directions below a share of the largest.
+
+    In single precision these are more directions: W multiplies rounding errors by 1/√smallest.
 
     Examples
     --------
@@ -88,6 +91,6 @@ def whitening(matrix: FloatArray, smallest: float = 1e-9) -> FloatArray:
            [0., 1.]])
     """
     values, axes = np.linalg.eigh((matrix + matrix.T) / 2.0)
-    kept = values > smallest * values[-1]
+    kept = values > (max(smallest, SINGLE) if single else smallest) * values[-1]
     white: FloatArray = axes[:, kept] / np.sqrt(values[kept])
-    return np.ascontiguousarray(white[:, ::-1])
+    return np.ascontiguousarray(white[:, ::-1], dtype=np.float32 if single else np.float64)

@@ -46,24 +46,19 @@ class Rows(Protocol):
     @property
     def total(self) -> int:
         """Number of rows, counting those that are left out."""
-        ...
 
     def pieces(self) -> Iterator[Piece]:
         """Yield all rows in pieces of `PIECE` rows."""
-        ...
 
     def cuts(self, size: int) -> Sequence[int]:
         """Return the global row numbers at which to cut spans of about `size` rows, from 0 to n."""
-        ...
 
     def part(self, start: int, stop: int) -> Any:
         """Return what is sent to a worker for the rows from `start` to `stop`."""
-        ...
 
     @property
     def reader(self) -> Callable[[Any], Iterator[Piece]]:
         """What turns a part into pieces on a worker; it is sent once, with the task."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,15 +1,14 @@
 """The sum G = Fᵀξ over all rows, wherever they are, and its squares in blocks.
 
 With features F of x and evidence ξ of y, Σ_{i≠j} (F_i·F_j)(ξ_i·ξ_j) = ‖Fᵀξ‖² − Σ_i ‖F_i‖²‖ξ_i‖²: the
-off-diagonal
-sum of a Stein matrix whose two sides are factored each on its own.
+off-diagonal sum of a Stein matrix whose two sides are factored each on its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import islice, pairwise
 from typing import Any, TypeVar
 
@@ -48,7 +47,7 @@ class Plan:
 
     features: Features
     evidence: Evidence
-    panels: tuple[Panel, ...]
+    panels: tuple[Panel, ...] = (Panel(slice(0, 1), slice(0, 1)),)
     #: Whether the excess of surprises is one more statistic, where normal scores are known.
     surprises: bool = False
 
@@ -100,13 +99,11 @@ class Plan:
 
     def sizes(self, features: AnyArray) -> AnyArray:
         """Return ‖F_i‖² within each block of features, (n, blocks)."""
-        found: AnyArray = np.square(features) @ _indicator(self.features.blocks).astype(features.dtype)
-        return found
+        return np.asarray(np.square(features) @ _indicator(self.features.blocks).astype(features.dtype))
 
     def evidence_squares(self, xi: AnyArray) -> AnyArray:
         """Return ‖ξ_i‖² within each block of evidence, (..., blocks), of evidence (..., q)."""
-        found: AnyArray = np.square(xi) @ self._of_evidence.astype(xi.dtype)
-        return found
+        return np.asarray(np.square(xi) @ self._of_evidence.astype(xi.dtype))
 
     @cached_property
     def _of_evidence(self) -> FloatArray:
@@ -270,7 +267,9 @@ def gather_units(plan: Plan, rows: Rows, count: int, units_of: UnitsOf, engine: 
         sizes = plan.sizes(features)
         # Sums over a unit are kept in single precision; they may be made in it, if it can hold them.
         single = rows.total > MANY and float(np.abs(xi).max(initial=0.0)) < SINGLE
-        thin = features.astype(np.float32) if single else features
+        kind = np.float32 if single else np.float64
+        thin: AnyArray = features.astype(kind, copy=False)
+        whole: AnyArray = xi.astype(kind, copy=False)
         found: dict[int, tuple[Any, ...]] = {}
         for unit, some, own_xi in units_of(piece, xi):
             part = features[some]
@@ -278,7 +277,7 @@ def gather_units(plan: Plan, rows: Rows, count: int, units_of: UnitsOf, engine: 
             own = plan.own(sizes[some], plan.evidence_squares(own_xi))
             counted = len(part) if piece.keep is None else int(piece.keep[some].sum())
             found[unit] = _plus(found.get(unit), (sums, own, float(counted)))
-        totals = [(features[:, cut.x].T @ xi[:, cut.y]).astype(np.float64) for cut in plan.cuts]
+        totals = [(thin[:, cut.x].T @ whole[:, cut.y]).astype(np.float64) for cut in plan.cuts]
         return _Some(found, totals)
 
     some = reduce_over(rows, engine, task, _merge)
@@ -306,6 +305,11 @@ def _plus(one: tuple[Any, ...] | None, other: tuple[Any, ...]) -> tuple[Any, ...
     if one is None:
         return other
     return [a + b for a, b in zip(one[0], other[0], strict=True)], one[1] + other[1], one[2] + other[2]
+
+
+def added(parts: Iterable[list[FloatArray]]) -> list[FloatArray]:
+    """Add lists of arrays up, in their order."""
+    return reduce(lambda one, other: [a + b for a, b in zip(one, other, strict=True)], parts)
 
 
 def _merge(parts: Iterable[_Some]) -> _Some:

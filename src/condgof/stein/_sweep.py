@@ -27,11 +27,9 @@ class PairMatrix(Protocol):
     @property
     def n(self) -> int:
         """Number of rows (and columns)."""
-        ...
 
     def block(self, rows: slice, columns: slice, /) -> FloatArray:
         """Return a block of the matrix, as a new array."""
-        ...
 
 
 class Weights(Protocol):
@@ -40,11 +38,9 @@ class Weights(Protocol):
     @property
     def m(self) -> int:
         """Number of quadratic forms."""
-        ...
 
     def block(self, start: int, stop: int) -> FloatArray:
         """Return the weights of rows start to stop, (stop − start, m)."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,16 +120,8 @@ def sweep(
     """Sum an off-diagonal Stein (or other) matrix, plainly and under m sets of weights, in one sweep."""
     group = max(1, (memory // 8 - 5 * MIN_TILE**2) // (4 * MIN_TILE))
     if weights.m > group:
-        parts = [
-            sweep(
-                operator,
-                _Columns(weights, a, min(a + group, weights.m)),
-                engine=engine,
-                memory=memory,
-                tile=tile,
-            )
-            for a in range(0, weights.m, group)
-        ]
+        several = (_Columns(weights, a, min(a + group, weights.m)) for a in range(0, weights.m, group))
+        parts = [sweep(operator, some, engine=engine, memory=memory, tile=tile) for some in several]
         return MatrixSums(parts[0].total, np.concatenate([part.forms for part in parts]))
     cut = plan(operator.n, weights.m, memory)
     size = tile or cut.tile

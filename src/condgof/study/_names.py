@@ -22,9 +22,14 @@ OWN = ", or your own, module:attr"
 def unknown(what: str, name: str, known: Iterable[str], more: str = "") -> InputError:
     """Return the error of a name that is not there: it lists the names, and the nearest one."""
     names = list(known)
-    near = difflib.get_close_matches(name, names, 1)
-    guess = f" Did you mean {near[0]!r}?" if near else ""
+    guess = did_you_mean(name, names)
     return InputError(f"There is no {what} {name!r}.{guess} There are: {', '.join(names)}{more}.")
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Name the nearest of the names that are there, as the end of a message; "" where none is near."""
+    near = difflib.get_close_matches(name, list(known), 1)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 @dataclass(frozen=True)
@@ -55,9 +60,7 @@ class Reference:
         for part in attribute.split("."):
             if not hasattr(value, part):
                 names = [name for name in vars(value) if not name.startswith("_")]
-                near = difflib.get_close_matches(part, names, 1)
-                guess = f" Did you mean {near[0]!r}?" if near else ""
-                raise InputError(f"{module_name} has no {part!r}.{guess}")
+                raise InputError(f"{module_name} has no {part!r}.{did_you_mean(part, names)}")
             value = getattr(value, part)
         return value
 

@@ -88,13 +88,14 @@ def run_study(
     workers = as_workers(engine)
     tests = as_methods(methods)
     cases = as_problems(problems)
-    topics = tuple(_topic(name, case) for name, case in cases.items())
+    loaded = {name: _load(source) for name, source in cases.items()}
+    topics = tuple(Topic(name, str(case.title), bool(case.h0)) for name, case in loaded.items())
     sizes = _sizes(n, [t.name for t in topics])
     trials, seed = _whole("trials", trials, 1), _whole("seed", seed, 0)
     if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.floating)) or not 0 < alpha < 1:
         raise InputError(f"alpha must be between 0 and 1, got {alpha!r}.")
     folder = None if out is None else Path(out)
-    with open_store(folder, _options(seed, cases, tests), say or _to_stderr) as store:
+    with open_store(folder, _options(seed, loaded, tests), say or _to_stderr) as store:
         # Trial by trial and not cell by cell: the time left can be told, and what is there when a
         # study is stopped is a smaller study.
         wanted = [
@@ -104,7 +105,8 @@ def run_study(
             for size in sizes[t.name]
             for method in tests
         ]
-        missing = [at for at in wanted if _is_missing(store.outcomes.get(at), retry_failed)]
+        there = {at for at, one in store.outcomes.items() if one.error is None or not retry_failed}
+        missing = [at for at in wanted if at not in there]
         runner = Runner(seed, cases, tests)
         done = len(wanted) - len(missing)
         results: Iterable[tuple[Trial, Outcome]] = workers.completed(runner, missing) if missing else ()
@@ -154,11 +156,6 @@ def _load(source: Any) -> Any:
     return source.made() if isinstance(source, Reference) else source
 
 
-def _topic(name: str, source: Any) -> Topic:
-    case = _load(source)
-    return Topic(name, str(case.title), bool(case.h0))
-
-
 def _options(seed: int, cases: Mapping[str, Any], tests: Mapping[str, Any]) -> dict[str, Any]:
     """Return what results depend on, as the folder of a study remembers it."""
     import condgof
@@ -166,7 +163,7 @@ def _options(seed: int, cases: Mapping[str, Any], tests: Mapping[str, Any]) -> d
     return {
         "condgof": condgof.__version__,
         "seed": seed,
-        "problems": {name: fingerprint(_load(source)) for name, source in cases.items()},
+        "problems": {name: fingerprint(case) for name, case in cases.items()},
         "methods": {name: definition(test) for name, test in tests.items()},
     }
 
@@ -191,10 +188,6 @@ def fingerprint(case: Any) -> str:
         values = np.asarray(part).ravel().tolist()
         digest.update(repr([f"{v:.8g}" if isinstance(v, float) else str(v) for v in values]).encode())
     return digest.hexdigest()[:16]
-
-
-def _is_missing(outcome: Outcome | None, retry_failed: bool) -> bool:
-    return outcome is None or (retry_failed and outcome.error is not None)
 
 
 def _sizes(n: Any, names: list[str]) -> dict[str, tuple[int, ...]]:

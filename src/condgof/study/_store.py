@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import importlib
 import json
 import math
 import os
@@ -11,11 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from condgof.errors import CondgofError
-from condgof.study._lock import locked
+from condgof.errors import CondgofError, InputError
 from condgof.study._trial import Outcome, Trial
 
-TRIALS, OPTIONS = "trials.jsonl", "study.json"
+TRIALS, OPTIONS, LOCK = "trials.jsonl", "study.json", ".lock"
 FORMAT = 1
 
 
@@ -23,17 +24,13 @@ class StudyError(CondgofError, ValueError):
     """A folder holds a study that this one cannot go on with."""
 
 
+class InUseError(CondgofError, OSError):
+    """Another process holds the lock."""
+
+
 @dataclass(frozen=True, eq=False)
 class Store:
-    """Where outcomes are kept: in memory and, with a file, on disk.
-
-    Parameters
-    ----------
-    outcomes : dict
-        What is there already, and what is added.
-    file : binary file, optional
-        Opened for appending.
-    """
+    """Where outcomes are kept: in memory and, with a file that is opened for appending, on disk."""
 
     outcomes: dict[Trial, Outcome] = field(default_factory=dict)
     file: BinaryIO | None = None
@@ -50,17 +47,11 @@ class Store:
 def open_store(
     folder: Path | None, options: dict[str, Any], say: Callable[[str], None]
 ) -> Iterator[Store]:
-    """Open the study in a folder, which is made when it is not there; None keeps all in memory.
+    """Open the study in a folder, made when it is not there and locked; None keeps all in memory.
 
-    Parameters
-    ----------
-    folder : Path or None
-        The folder. It is locked meanwhile.
-    options : dict
-        What results depend on: ``seed``, ``condgof`` and the definitions of ``problems`` and
-        ``methods`` by name. Those that are remembered must agree, and new ones are added.
-    say : callable
-        Gets a sentence for each thing that had to be mended.
+    `options` are what results depend on: ``seed``, ``condgof`` and the definitions of ``problems`` and
+    ``methods`` by name. Those that are remembered must agree, and new ones are added. `say` gets a
+    sentence for each thing that had to be mended.
     """
     if folder is None:
         yield Store()
@@ -73,6 +64,56 @@ def open_store(
         with path.open("ab") as file:
             yield Store(outcomes, file)
             os.fsync(file.fileno())
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock on a folder.
+
+    The lock is the system's, on an open file: it ends with the process, however that ends, so that no
+    stale lock is ever left behind. The file itself stays; it only says who holds or held it.
+    """
+    # Never opened for truncation: whoever cannot have the lock must not wipe its holder's name.
+    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            _lock(descriptor)
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EAGAIN, errno.EDEADLK):
+                raise InputError(
+                    f"{folder} cannot be locked ({error.strerror}), and two processes must not write "
+                    "there at once. Use a folder on a disk of this machine."
+                ) from error
+            holder = _holder(folder)
+            raise InUseError(
+                f"{folder} is in use by another process{holder}. "
+                "Wait for it to end, or use another folder."
+            ) from error
+        os.ftruncate(descriptor, 0)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        os.write(descriptor, f"{os.getpid()}\n".encode())
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> None:
+    if os.name == "nt":
+        windows = importlib.import_module("msvcrt")
+        # A byte far behind the text, which others may then still read.
+        os.lseek(descriptor, 1 << 20, os.SEEK_SET)
+        windows.locking(descriptor, windows.LK_NBLCK, 1)
+    else:
+        fcntl = importlib.import_module("fcntl")
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _holder(folder: Path) -> str:
+    try:
+        text = (folder / LOCK).read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
+    return f" (number {text})" if text.isdigit() else ""
 
 
 def to_line(outcome: Outcome) -> bytes:

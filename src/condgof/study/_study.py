@@ -16,8 +16,8 @@ import numpy as np
 from condgof._typing import FloatArray
 from condgof.errors import InputError
 from condgof.study import _table
-from condgof.study._csv import csv_cell
 from condgof.study._methods import TITLES
+from condgof.study._table import csv_cell
 from condgof.study._trial import Outcome, Trial
 
 

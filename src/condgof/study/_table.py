@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from condgof.study._csv import csv_cell
-
-#: Coverage of the intervals.
-COVERAGE = 0.95
+#: What a spreadsheet takes for the start of a formula, also in its wide form.
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ def make_row(problem: str, n: int, method: str, pvalues: Sequence[float | None],
     return Row(problem, n, method, len(valid), rejections, rate, low, high, len(pvalues) - len(valid))
 
 
-def interval(successes: int, trials: int, coverage: float = COVERAGE) -> tuple[float, float]:
+def interval(successes: int, trials: int, coverage: float = 0.95) -> tuple[float, float]:
     """Return the exact (Clopper–Pearson) interval of a binomial share.
 
     Examples
@@ -66,6 +64,21 @@ def interval(successes: int, trials: int, coverage: float = COVERAGE) -> tuple[f
     low = 0.0 if successes == 0 else float(beta.ppf(tail, successes, trials - successes + 1))
     high = 1.0 if successes == trials else float(beta.ppf(1.0 - tail, successes + 1, trials - successes))
     return low, high
+
+
+def csv_cell(value: object) -> object:
+    """Keep a spreadsheet from running text: what looks like a formula gets an apostrophe in front.
+
+    Numbers stay numbers.
+
+    Examples
+    --------
+    >>> csv_cell("=1+1"), csv_cell(-1.5)
+    ("'=1+1", -1.5)
+    """
+    if not isinstance(value, str):
+        return value
+    return f"'{value}" if value.startswith(FORMULA) or value.lstrip(" ").startswith(FORMULA) else value
 
 
 def to_csv(rows: Sequence[Row]) -> str:

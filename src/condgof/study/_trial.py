@@ -91,15 +91,7 @@ def draw_trial(problem: Any, n: int, trial: int, *, seed: int = 0) -> tuple[Any,
 
 @dataclass(frozen=True)
 class Runner:
-    """Runs trials; it travels to the workers.
-
-    Parameters
-    ----------
-    seed : int
-        The seed of the study.
-    problems, methods : mapping
-        Objects or references by name.
-    """
+    """Runs trials of a study, of problems and methods that are objects or references; it travels."""
 
     seed: int
     problems: Mapping[str, Any]

@@ -24,22 +24,14 @@ ROUNDED = 1e-6
 
 
 @dataclass(frozen=True)
-class Classes:
-    """What a user said of the classes of y.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Their names, in the order of the columns; empty where the columns tell.
-    ordered : bool
-        Whether that order means something.
-    """
+class ClassNames:
+    """What a user said of the classes of y: their names in the order of columns, () where these tell."""
 
     names: tuple[str, ...] = ()
     ordered: bool = False
 
     @classmethod
-    def of(cls, names: str | None, ordered: bool, prob: Sequence[str]) -> Classes:
+    def of(cls, names: str | None, ordered: bool, prob: Sequence[str]) -> ClassNames:
         """Read the options ``--classes`` and ``--ordered``."""
         if not prob and (names is not None or ordered):
             flag = "--classes" if names is not None else "--ordered"
@@ -82,10 +74,6 @@ class Classes:
             f"{_listed(ways[-1])}. Name the classes as {column!r} does, in the order of the columns: "
             f"--classes {shlex.quote(_joined(sorted(labels)[:count]))}"
         )
-
-
-#: Nothing was said.
-UNNAMED = Classes()
 
 
 def spellings(columns: Sequence[str]) -> list[tuple[str, ...]]:

@@ -2,41 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
 
-from condgof.cli.check._pick import flag_of, pick, pick_one
+from condgof.cli.check._pick import pick, pick_one
 from condgof.cli.check._predictions import Header, Prediction, check_kinds
 from condgof.errors import InputError
+
+#: Options that take one column.
+ONE = ("--by", "--groups", "--event", "--entry")
 
 
 @dataclass(frozen=True)
 class Roles:
-    """What each column is for, by name.
-
-    Parameters
-    ----------
-    x, y : tuple of str
-        Covariates and responses.
-    predictions : tuple of Prediction
-        What columns say of y: one, none where the model is imported, two where models are compared.
-    by : str, optional
-        The column of the groups.
-    categorical : tuple of str
-        Those of x that hold categories, whatever they look like.
-    groups : str, optional
-        The column that says which rows depend on each other.
-    text_y : bool
-        Whether y may be text: the names of classes.
-    """
+    """What each column is for, by name."""
 
     x: tuple[str, ...]
     y: tuple[str, ...]
+    #: One, none where the model is imported, several where models are compared.
     predictions: tuple[Prediction, ...] = ()
     by: str | None = None
     categorical: tuple[str, ...] = ()
     groups: str | None = None
+    #: Whether y may be text: the names of classes.
     text_y: bool = False
+    event: str | None = None
+    entry: str | None = None
 
     @property
     def predicted(self) -> tuple[str, ...]:
@@ -46,7 +38,8 @@ class Roles:
     @property
     def numbers(self) -> tuple[str, ...]:
         """The columns that must hold numbers; y too, unless it may be text."""
-        return tuple(dict.fromkeys((*self.y, *self.predicted)))
+        watched = (name for name in (self.event, self.entry) if name is not None)
+        return tuple(dict.fromkeys((*self.y, *self.predicted, *watched)))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -60,7 +53,7 @@ class Roles:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Wanted:
     """The columns as the user wrote them, option by option."""
 
     x: Sequence[str]
@@ -68,6 +61,8 @@ class Asked:
     by: str | None = None
     categorical: Sequence[str] = ()
     groups: str | None = None
+    event: str | None = None
+    entry: str | None = None
     mean: Sequence[str] = ()
     std: Sequence[str] = ()
     family: str | None = None
@@ -81,31 +76,27 @@ class Asked:
     prob: Sequence[str] = ()
     count_mean: Sequence[str] = ()
 
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Wanted:
+        """Read them from all that was given on a command line, by the names of options."""
+        return cls(**{each.name: given[each.name] for each in fields(cls) if given.get(each.name)})
+
     def resolve(self, table: str, names: Sequence[str], model: bool, seed: int = 0) -> Roles:
         """Find the columns in a table, and check that the roles go together.
 
-        Parameters
-        ----------
-        table : str
-            What messages call the table.
-        names : sequence of str
-            Its columns.
-        model : bool
-            Whether the model comes from elsewhere (``--model``).
-        seed : int
-            Of the random numbers that break ties among draws and quantiles.
+        `model` says whether the model comes from elsewhere; `seed` is that of random tie breaks.
         """
         kind = check_kinds(self, model)
         y = pick(self.y, names, table, "--y")
         found = () if kind is None else (Header(table, names, y, seed).prediction(kind, self),)
-        by, groups = (
-            None if asked is None else pick_one(asked, names, table, flag_of(role))
-            for role, asked in (("by", self.by), ("groups", self.groups))
+        by, groups, event, entry = (
+            None if asked is None else pick_one(asked, names, table, flag)
+            for flag, asked in zip(ONE, (self.by, self.groups, self.event, self.entry), strict=True)
         )
-        taken = {*y, *(name for each in found for name in each.names), by}
+        taken = {*y, *(name for each in found for name in each.names), by, event, entry}
         x = pick(self.x, names, table, "--x", without=taken)
         categorical = pick(self.categorical, x, "--x", "--categorical") if self.categorical else ()
-        roles = Roles(x, y, found, by, categorical, groups, text_y=model or kind == "prob")
+        roles = Roles(x, y, found, by, categorical, groups, model or kind == "prob", event, entry)
         _check_roles(roles)
         return roles
 
@@ -113,7 +104,8 @@ class Asked:
 def _check_roles(roles: Roles) -> None:
     """Refuse a column that has two roles."""
     given = [("--y", roles.y), *(pair for each in roles.predictions for pair in each.roles.items())]
-    given.append(("--by", () if roles.by is None else (roles.by,)))
+    own = (("--by", roles.by), ("--event", roles.event), ("--entry", roles.entry))
+    given += [(flag, (name,)) for flag, name in own if name is not None]
     seen: dict[str, str] = {}
     for flag, names in given:
         for name in names:
@@ -124,5 +116,6 @@ def _check_roles(roles: Roles) -> None:
             seen[name] = flag
     # x may hold predictions: p(y|x) with x the predicted mean is a sound question.
     for name in roles.x:
-        if name in roles.y:
-            raise InputError(f"Column {name!r} is in --y and in --x. Give it one of the two.")
+        if name in roles.y or name == roles.event:
+            flag = "--y" if name in roles.y else "--event"
+            raise InputError(f"Column {name!r} is in {flag} and in --x. Give it one of the two.")

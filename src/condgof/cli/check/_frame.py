@@ -13,15 +13,7 @@ from condgof._typing import AnyArray, FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """One column, with the few methods of polars that condgof asks a series for.
-
-    Parameters
-    ----------
-    name : str
-        Its name.
-    values : ndarray of shape (n,)
-        Numbers, or strings as objects.
-    """
+    """One column of numbers, or of strings as objects, with what condgof asks a polars series for."""
 
     name: str
     values: AnyArray

@@ -17,7 +17,7 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.cli.check._frame import Frame
-from condgof.errors import CondgofError, InputError, InputTypeError, require
+from condgof.errors import CondgofError, InputError, InputTypeError, ModelError, require
 from condgof.laws import Columns, Law, Model, ModelLike, as_model, grid_of
 from condgof.study import Reference
 
@@ -25,23 +25,13 @@ FORMS = ("auto", "frame", "array")
 
 
 def load_model(address: str, form: str, x_names: tuple[str, ...], d_y: int) -> ModelLike:
-    """Import a model.
+    """Import a model from ``package.module:name`` or ``path/to/file.py:name``; functions are called.
 
-    Parameters
-    ----------
-    address : str
-        ``package.module:name`` or ``path/to/file.py:name``. A function without arguments is called.
-    form : {"auto", "frame", "array"}
-        How the model gets x: as a pandas frame with the columns' names, or as an array (n, d_x); "auto"
-        is a frame where pandas is installed.
-    x_names : tuple of str
-        The columns of x.
-    d_y : int
-        Number of columns of y; with one, the model gets y as (n,).
+    It gets x in the `form` asked for, one of `FORMS`: as a pandas frame with the columns' names, or as
+    an array (n, d_x); "auto" is a frame where pandas is installed. Of one column (d_y = 1), it gets y
+    as (n,).
     """
-    here = os.getcwd()
-    if here not in sys.path:
-        sys.path.insert(0, here)  # users' modules are where they are
+    modules_from_here()
     reference = Reference(address)
     with running(address):
         value = reference.load()
@@ -58,6 +48,13 @@ def load_model(address: str, form: str, x_names: tuple[str, ...], d_y: int) -> M
         return replace(model, make=partial(asked, model.make))
     # A closed form of functions of x is a law still to be called; one of arrays asks for x no more.
     return model if model.rows is not None else Model(partial(asked, model), model.name)
+
+
+def modules_from_here() -> None:
+    """Have users' modules found where they are: in the folder that the command is run in."""
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)
 
 
 def model_file(address: str) -> str | None:
@@ -149,6 +146,7 @@ class FlatY(Law):
     score_and_error = _of_y("score_and_error")
     log_prob = _of_y("log_prob")
     cdf = _of_y("cdf")
+    crps = _of_y("crps")
     sf = _of_y("sf")
     normal_scores = _of_y("normal_scores")
     marginals = _of_y("marginals")
@@ -161,6 +159,7 @@ class FlatY(Law):
     rows = property(lambda self: self.law.rows)
     name = property(lambda self: self.law.name)
     notes = property(lambda self: self.law.notes)
+    normalised = property(lambda self: self.law.normalised)
     support = property(lambda self: self.law.support)
 
     def take(self, rows: IntArray) -> FlatY:
@@ -181,9 +180,10 @@ def running(*addresses: str | None) -> Iterator[None]:
     """Turn what goes wrong in users' models, and their leaving the program, into errors of theirs."""
     try:
         yield
-    except CondgofError:
-        raise
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit) as caught:
+        error = (caught.__cause__ or caught) if isinstance(caught, ModelError) else caught
+        if isinstance(error, CondgofError):
+            raise
         given = [each for each in addresses if each is not None]
         seen = {Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__)}
         own = [each for each in given if Path(model_file(each) or "").resolve() in seen]

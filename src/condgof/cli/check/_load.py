@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from condgof._typing import AnyArray
-from condgof.cli.check._classes import UNNAMED, Classes
+from condgof.cli.check._classes import ClassNames
 from condgof.cli.check._columns import Roles
 from condgof.cli.check._frame import Frame, Series
-from condgof.cli.check._predictions import Prediction
 from condgof.cli.check._stream import CannotStreamError, bound_to, streamed
 from condgof.cli.check._survey import Dropped, Survey
 from condgof.cli.check._table import Table
-from condgof.laws import Law, ModelLike
+from condgof.laws import ModelLike
+from condgof.report import terminal
 from condgof.sample import Source
 
 #: Tables whose columns take more bytes than this are not read whole.
@@ -26,79 +27,74 @@ STREAM_BYTES = 1 << 28
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """What a check needs.
+    """What a check, or a comparison, needs: models and rows, and what was left out of the table."""
 
-    Parameters
-    ----------
-    model : Law, Model or Columns
-        The model.
-    x, y : Frame and Frame or Series, or Source and None
-        The sample.
-    by : Series or str, optional
-        The group (``--by``) of each row, or the column of x that has it.
-    rows : int
-        Rows that are tested.
-    dropped : Dropped
-        Rows that are not.
-    groups : Series, optional
-        Which rows depend on each other (``--groups``).
-    """
-
-    model: Any
+    label: str
+    models: list[Any]
+    #: Frame and Frame or Series, or Source and None.
     x: Any
     y: Any
+    #: The group of each row, or the column of x that has it.
     by: Series | str | None
     rows: int
     dropped: Dropped
-    groups: Series | None = None
+    groups: AnyArray | None = None
+    #: The columns of ``--event`` and ``--entry``, by these names.
+    watched: dict[str, AnyArray] = field(default_factory=dict)
 
     @property
     def streamed(self) -> bool:
         """Whether the table was too large to be read whole."""
         return isinstance(self.x, Source)
 
+    def words(self, more: str = "") -> str:
+        """Say which rows there are, and how many were left out."""
+        rows = f"{self.label}: {self.rows:,} rows"
+        if self.dropped.rows:
+            rows += f"; {self.dropped.words} with missing values left out{more}"
+        return f"{rows}; streamed" if self.streamed else rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the same ready for JSON."""
+        return {
+            "path": self.label,
+            "rows": self.rows,
+            "dropped_rows": self.dropped.rows,
+            "dropped_by_column": dict(self.dropped.columns),
+            "streamed": self.streamed,
+        }
+
 
 @contextmanager
 def loaded(
     table: Table,
     roles: Roles,
-    model: ModelLike | None,
+    models: Sequence[ModelLike | None],
     drop_nulls: bool,
-    say: Callable[[str], None],
-    classes: Classes = UNNAMED,
+    classes: ClassNames,
+    quiet: bool,
 ) -> Iterator[Loaded]:
     """Read a table, or find it, for as long as a check takes.
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    roles : Roles
-        What its columns are for.
-    model : Law or Model, optional
-        The model, where it is not in columns of the table.
-    drop_nulls : bool
-        Whether rows with missing values are left out, rather than an error.
-    say : callable
-        Gets what the user should know.
-    classes : Classes
-        What the classes of ``--prob`` are called.
+    A model that is None is in columns of the table, in the order of the predictions.
     """
     if table.paths and table.bytes_of(roles.all) > STREAM_BYTES:
         reason = _unstreamed(table, roles)
         with ExitStack() as stack:
             if reason is None:
                 try:
-                    found = stack.enter_context(streamed(table, roles, [model], drop_nulls))
+                    found = stack.enter_context(streamed(table, roles, models, drop_nulls))
                 except CannotStreamError as why:
                     reason = str(why)
                 else:
-                    (own,), source, rows, dropped, labels = found
+                    own, source, rows, dropped, labels = found
                     by = roles.by if labels is None else Series(str(roles.by), labels)
-                    yield Loaded(own, source, None, by, rows, dropped)
+                    yield Loaded(table.label, own, source, None, by, rows, dropped)
                     return
-        say(f"reading {len(roles.all)} columns into memory, because {reason} cannot be streamed.")
-    yield _whole(table, roles, model, drop_nulls, classes)
+        if not quiet:
+            text = f"reading {len(roles.all)} columns into memory, because {reason} cannot be streamed."
+            print(f"condgof: {terminal(text)}", file=sys.stderr)
+    yield _whole(table, roles, models, drop_nulls, classes)
 
 
 def _unstreamed(table: Table, roles: Roles) -> str | None:
@@ -108,11 +104,17 @@ def _unstreamed(table: Table, roles: Roles) -> str | None:
         return f"text columns such as {text[0]}"
     if not all(each.streams for each in roles.predictions):
         return "predictions of classes and counts"
+    if roles.event is not None:
+        return "--event"
     return None if roles.groups is None else f"the groups of {roles.groups}"
 
 
 def _whole(
-    table: Table, roles: Roles, model: ModelLike | None, drop_nulls: bool, classes: Classes
+    table: Table,
+    roles: Roles,
+    models: Sequence[ModelLike | None],
+    drop_nulls: bool,
+    classes: ClassNames,
 ) -> Loaded:
     data = table.read(roles)
     survey = Survey(table.label, roles)
@@ -123,16 +125,19 @@ def _whole(
     x = Frame({name: data[name] for name in roles.x})
     y = y_of(data, roles)
     by = Series(roles.by, data[roles.by]) if roles.by in roles.labels else roles.by
-    groups = None if roles.groups is None else Series(roles.groups, data[roles.groups])
-    found: ModelLike
-    if model is not None:
-        kept = np.flatnonzero(complete)
-        found = model if model.rows is None else bound_to(model, survey.rows, kept)
-    elif roles.predictions[0].model is None:
-        found = classes.model(data, roles.predicted, roles.y[0], table.label)
-    else:
-        found = in_columns(roles.predictions[0], data)
-    return Loaded(found, x, y, by, len(x), dropped, groups)
+    groups = None if roles.groups is None else data[roles.groups]
+    kept, predictions, found = np.flatnonzero(complete), iter(roles.predictions), list[ModelLike]()
+    for model in models:
+        if model is not None:
+            found.append(model if model.rows is None else bound_to(model, survey.rows, kept))
+        elif (own := next(predictions)).model is None:
+            found.append(classes.model(data, own.names, roles.y[0], table.label))
+        else:
+            # Numbered as a stream of these rows has them, so that ties are broken alike.
+            found.append(own.model.bind(data, np.arange(len(x))))
+    named = {"event": roles.event, "entry": roles.entry}
+    watched = {option: data[name] for option, name in named.items() if name is not None}
+    return Loaded(table.label, found, x, y, by, len(x), dropped, groups, watched)
 
 
 def y_of(data: dict[str, AnyArray], roles: Roles) -> Frame | Series:
@@ -140,10 +145,3 @@ def y_of(data: dict[str, AnyArray], roles: Roles) -> Frame | Series:
     if len(roles.y) == 1:
         return Series(roles.y[0], data[roles.y[0]])
     return Frame({name: data[name] for name in roles.y})
-
-
-def in_columns(prediction: Prediction, data: dict[str, AnyArray]) -> Law:
-    """Return the law of all rows, from the columns of a prediction."""
-    assert prediction.model is not None
-    # Numbered as a stream of these rows has them, so that ties are broken alike.
-    return prediction.model.bind(data, np.arange(len(next(iter(data.values())))))

@@ -14,9 +14,12 @@ from condgof.errors import InputError
 LISTED = 10
 
 
-def flag_of(role: str) -> str:
-    """Return the option of a role."""
-    return f"--{role.replace('_', '-')}"
+def number_of(text: str) -> float | None:
+    """Read a number; None where there is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def pick(
@@ -27,24 +30,12 @@ def pick(
     without: Collection[str | None] = (),
     natural: bool = False,
 ) -> tuple[str, ...]:
-    """Find the columns that an option means.
+    """Find the columns that an option (`flag`, given once or several times) means among `names`.
 
     The first that fits counts: a column of that very name; names separated by commas; ``#k``, the
-    column at position k counted from 0; a pattern with ``*``, ``?`` or ``[...]``; a whole number, which
-    is a position as well.
-
-    Parameters
-    ----------
-    asked : sequence of str
-        What was given, once or several times.
-    names : sequence of str
-        The columns that are there.
-    table, flag : str
-        What messages call the table and the option.
-    without : collection of str
-        Columns that a pattern leaves out, because they have another role.
-    natural : bool
-        Whether what a pattern stands for is sorted, d_10 after d_9; in the order of the table otherwise.
+    column at position k counted from 0; a pattern with ``*``, ``?`` or ``[...]``, which leaves out
+    columns `without` and may be sorted in `natural` order, d_10 after d_9; a whole number, which is a
+    position as well.
 
     Examples
     --------
@@ -83,16 +74,7 @@ def pairs(
 ) -> list[tuple[str, str]]:
     """Split options such as ``mu=a,sigma=b`` into pairs; a column's own name may have commas in it.
 
-    Parameters
-    ----------
-    asked : sequence of str
-        What was given, once or several times.
-    names : sequence of str
-        The columns that are there.
-    flag, example : str
-        The option, and how it is used, for messages.
-    named : {0, 1}
-        Which side of the "=" is a column.
+    `named` (0 or 1) says which side of the "=" is a column.
 
     Examples
     --------

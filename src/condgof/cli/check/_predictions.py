@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from condgof._typing import AnyArray
-from condgof.cli.check._pick import flag_of, pairs, pick, pick_one
+from condgof.cli.check._pick import number_of, pairs, pick, pick_one
 from condgof.errors import CondgofError, InputError
 from condgof.laws import FAMILIES, Columns, Law, columns
 from condgof.laws._columns import find_family
+from condgof.study import did_you_mean
 
 if TYPE_CHECKING:
-    from condgof.cli.check._columns import Asked
+    from condgof.cli.check._columns import Wanted
 
-#: The kinds by the options that ask for them, and the field of `Asked` that tells.
+#: The kinds by the options that ask for them, and the field of `Wanted` that tells.
 KINDS = {
     "--mean and --std": "mean",
     "--family and --param": "family",
@@ -48,21 +48,12 @@ NONE: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Rule:
-    """What the numbers of a column must be, row by row.
-
-    Parameters
-    ----------
-    names : tuple of str
-        The column, and another that it is compared with.
-    words : str
-        What it is and must be.
-    holds : callable
-        From the columns, (m,) each, to whether it holds, (m,).
-    """
+class ColumnRule:
+    """What the numbers of a column must be, row by row; or of a column compared with another."""
 
     names: tuple[str, ...]
     words: str
+    #: From the columns, (m,) each, to whether it holds, (m,).
     holds: Callable[..., AnyArray]
 
 
@@ -87,29 +78,16 @@ POSITIVE, BETWEEN = "must be positive", "must lie between 0 and 1"
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """What columns of a table say of y.
+    """What columns of a table say of y."""
 
-    Parameters
-    ----------
-    roles : mapping of str to tuple of str
-        The columns, by the option that names them.
-    words : str
-        What it is, for a reader.
-    facts : mapping
-        The same for JSON: some of `NONE`.
-    model : Columns, optional
-        The model that the columns make; None for classes, whose names depend on y.
-    rules : tuple of Rule
-        What the numbers must be.
-    endless : tuple of str
-        Columns that may be infinite.
-    """
-
+    #: The columns, by the option that names them; in words; and for JSON, some of `NONE`.
     roles: Mapping[str, tuple[str, ...]]
     words: str
     facts: Mapping[str, Any]
+    #: None for classes, whose names depend on y.
     model: Columns | None = None
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[ColumnRule, ...] = ()
+    #: Columns that may be infinite.
     endless: tuple[str, ...] = ()
 
     @property
@@ -123,7 +101,7 @@ class Prediction:
         return not {"prob", "count_mean"} & set(self.facts)
 
 
-def check_kinds(asked: Asked, model: bool) -> str | None:
+def check_kinds(asked: Wanted, model: bool) -> str | None:
     """Check that there is one kind of prediction, and return it; None where there is a model."""
     for first, second, what in TOGETHER:
         if bool(getattr(asked, first)) != bool(getattr(asked, second)):
@@ -144,31 +122,19 @@ def check_kinds(asked: Asked, model: bool) -> str | None:
 
 @dataclass(frozen=True)
 class Header:
-    """The columns of a table, among which those of a prediction are looked for.
-
-    Parameters
-    ----------
-    table : str
-        What messages call the table.
-    names : sequence of str
-        Its columns.
-    y : tuple of str
-        Those of y.
-    seed : int
-        Of the random numbers that break ties.
-    """
+    """The columns of a table, among which those of a prediction are looked for; `seed` breaks ties."""
 
     table: str
     names: Sequence[str]
     y: tuple[str, ...]
     seed: int = 0
 
-    def prediction(self, kind: str, asked: Asked) -> Prediction:
+    def prediction(self, kind: str, asked: Wanted) -> Prediction:
         """Find the columns of a prediction, which is one of the values of `KINDS`."""
         if kind not in OF_EACH and len(self.y) > 1:
             raise InputError(
-                f"{flag_of(kind)} is of one column of y, and --y names {len(self.y)}. Check each by "
-                "itself."
+                f"--{kind.replace('_', '-')} is of one column of y, and --y names {len(self.y)}. Check "
+                "each by itself."
             )
         made: Prediction = getattr(self, f"_{kind}")(asked)
         return made
@@ -183,49 +149,51 @@ class Header:
             )
         return found
 
-    def _mean(self, asked: Asked) -> Prediction:
+    def _mean(self, asked: Wanted) -> Prediction:
         mean, std = self._each(asked.mean, "--mean"), self._each(asked.std, "--std")
         return Prediction(
             {"--mean": mean, "--std": std},
             f"normal, mean = {', '.join(mean)}, standard deviation = {', '.join(std)}",
             {"mean": list(mean), "std": list(std)},
             columns(mean=mean, std=std),
-            tuple(Rule((name,), f"is a standard deviation and {POSITIVE}", positive) for name in std),
+            tuple(
+                ColumnRule((name,), f"is a standard deviation and {POSITIVE}", positive) for name in std
+            ),
         )
 
-    def _score(self, asked: Asked) -> Prediction:
+    def _score(self, asked: Wanted) -> Prediction:
         score = self._each(asked.score, "--score")
         facts = {"score": list(score)}
         return Prediction(
             {"--score": score}, f"scores = {', '.join(score)}", facts, columns(score=score)
         )
 
-    def _pit(self, asked: Asked) -> Prediction:
+    def _pit(self, asked: Wanted) -> Prediction:
         pit = self._each(asked.pit, "--pit")
         return Prediction(
             {"--pit": pit},
             f"probability integral transforms = {', '.join(pit)}",
             {"pit": list(pit)},
             columns(pit=pit),
-            tuple(Rule((name,), f"is a PIT and {BETWEEN}", between) for name in pit),
+            tuple(ColumnRule((name,), f"is a PIT and {BETWEEN}", between) for name in pit),
         )
 
-    def _prob(self, asked: Asked) -> Prediction:
+    def _prob(self, asked: Wanted) -> Prediction:
         prob = pick(asked.prob, self.names, self.table, "--prob")
         words = f"classes, probabilities = {', '.join(prob)}"
         return Prediction({"--prob": prob}, words, {"prob": list(prob)})
 
-    def _count_mean(self, asked: Asked) -> Prediction:
+    def _count_mean(self, asked: Wanted) -> Prediction:
         (mean,) = self._each(asked.count_mean, "--count-mean")
         return Prediction(
             {"--count-mean": (mean,)},
             f"Poisson counts, mean = {mean}",
             {"count_mean": [mean]},
             columns(family="poisson", param={"mean": mean}),
-            (Rule((mean,), f"is a mean of counts and {POSITIVE}", positive),),
+            (ColumnRule((mean,), f"is a mean of counts and {POSITIVE}", positive),),
         )
 
-    def _draws(self, asked: Asked) -> Prediction:
+    def _draws(self, asked: Wanted) -> Prediction:
         draws = pick(asked.draws, self.names, self.table, "--draws", self.y, natural=True)
         if len(draws) < 2:
             raise InputError(
@@ -239,7 +207,7 @@ class Header:
             columns(draws=draws, rng=self.seed),
         )
 
-    def _quantiles(self, asked: Asked) -> Prediction:
+    def _quantiles(self, asked: Wanted) -> Prediction:
         levels: dict[str, float] = {}
         example = "--quantiles q05=0.05,q50=0.5,q95=0.95"
         for word, level in pairs(asked.quantiles, self.names, "--quantiles", example, named=0):
@@ -254,7 +222,7 @@ class Header:
             _tried("--quantiles", quantiles=levels, rng=self.seed),
         )
 
-    def _interval(self, asked: Asked) -> Prediction:
+    def _interval(self, asked: Wanted) -> Prediction:
         ends = pick(asked.interval, self.names, self.table, "--interval")
         given = ",".join(asked.coverage).split(",")
         shares = [_level(part, "--coverage") for part in given if part.strip()]
@@ -275,11 +243,10 @@ class Header:
             ends,
         )
 
-    def _family(self, asked: Asked) -> Prediction:
+    def _family(self, asked: Wanted) -> Prediction:
         form = find_family(str(asked.family))
         if form is None:
-            near = difflib.get_close_matches(str(asked.family).strip().lower(), FAMILIES, 1)
-            guess = f" Did you mean {near[0]!r}?" if near else ""
+            guess = did_you_mean(str(asked.family).strip().lower(), FAMILIES)
             raise InputError(
                 f"--family: there is no {asked.family!r}.{guess} There are: {', '.join(FAMILIES)}."
             )
@@ -288,8 +255,8 @@ class Header:
         for key, word in pairs(asked.param, self.names, "--param", example, named=1):
             if key in param:
                 raise InputError(f"--param names {key!r} twice. Give each parameter once.")
-            number = None if word in self.names else _as_number(word)
-            if number is None:
+            number = None if word in self.names else number_of(word)
+            if number is None or not math.isfinite(number):
                 param[key] = pick_one(word, self.names, self.table, f"--param {key}")
             else:
                 param[key] = number
@@ -306,23 +273,23 @@ class Header:
         )
 
 
-def _nested(intervals: Sequence[tuple[str, str, str]]) -> list[Rule]:
+def _nested(intervals: Sequence[tuple[str, str, str]]) -> list[ColumnRule]:
     """Return what must hold of the ends of intervals: low, high and what it is called, each."""
     end = "is the {} end of the {} interval and must be at most {!r}, {}"
     rules = [
-        Rule((low, high), end.format("low", share, high, "its high end"), at_most)
+        ColumnRule((low, high), end.format("low", share, high, "its high end"), at_most)
         for low, high, share in intervals
     ]
     for (low, high, inner), (wide_low, wide_high, outer) in pairwise(intervals):
         of_inner, of_outer = f"that of the {inner} interval", f"that of the {outer} interval"
         rules += [
-            Rule((wide_low, low), end.format("low", outer, low, of_inner), at_most),
-            Rule((high, wide_high), end.format("high", inner, wide_high, of_outer), at_most),
+            ColumnRule((wide_low, low), end.format("low", outer, low, of_inner), at_most),
+            ColumnRule((high, wide_high), end.format("high", inner, wide_high, of_outer), at_most),
         ]
     return rules
 
 
-def _limits(form: type[Law], param: Mapping[str, str | float]) -> list[Rule]:
+def _limits(form: type[Law], param: Mapping[str, str | float]) -> list[ColumnRule]:
     """Return what must hold of the parameters of a family; numbers are checked at once."""
     family = form.__name__
     above = ("std",) if family == "Normal" else getattr(form, "POSITIVE", ())
@@ -332,7 +299,7 @@ def _limits(form: type[Law], param: Mapping[str, str | float]) -> list[Rule]:
     for name, (must, holds) in limits.items():
         value = param.get(name)
         if isinstance(value, str):
-            rules.append(Rule((value,), f"is the parameter {name} of {family} and {must}", holds))
+            rules.append(ColumnRule((value,), f"is the parameter {name} of {family} and {must}", holds))
         elif value is not None and not holds(np.array(value)):
             raise InputError(f"--param: {name} of {family} {must}, got {value:g}.")
     return rules
@@ -349,16 +316,8 @@ def _tried(flag: str, **given: Any) -> Columns:
     return model
 
 
-def _as_number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
-
-
 def _level(text: str, flag: str) -> float:
-    value = _as_number(text)
+    value = number_of(text)
     if value is None or not 0 < value < 1:
         raise InputError(f"{flag}: {text.strip()!r} is no number between 0 and 1. Write 0.9 for 90%.")
     return value

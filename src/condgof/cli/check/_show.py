@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from condgof.check import Check
+from condgof.check._size import WORSE
 from condgof.check._text import Line, lines_of, title_of
-from condgof.check._tolerance import WORSE
 from condgof.report import terminal
 
 #: Lines longer than this are hard to read; labels take so many letters, and the text at least so many.

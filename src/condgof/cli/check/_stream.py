@@ -17,7 +17,7 @@ from condgof.cli.check._survey import Dropped, Survey
 from condgof.cli.check._table import Table
 from condgof.errors import ShapeError
 from condgof.laws import ModelLike
-from condgof.sample import Source, arrow, column_numbers, read_batches, scan
+from condgof.sample import Source, arrow, scan
 
 
 class CannotStreamError(Exception):
@@ -46,11 +46,11 @@ def streamed(
     """
     extra = roles.predicted
     source = scan(list(table.paths), x=roles.x, y=roles.y, extra=extra)
-    labels = _labels(source, str(roles.by)) if roles.by in roles.labels else None
+    labels = source.text(str(roles.by)) if roles.by in roles.labels else None
     survey = Survey(table.label, roles)
     bound = any(model is not None and model.rows is not None for model in models)
     kept: list[IntArray] = []
-    for start, data in _batches(source):
+    for start, data in source.batches():
         complete = survey.add(data, _gaps(roles, labels, start, data))
         if bound or labels is not None:
             kept.append(start + np.flatnonzero(complete))
@@ -74,28 +74,6 @@ def streamed(
         yield found, source.with_extra(()), source.n, dropped, groups
 
 
-def _labels(source: Source, name: str) -> AnyArray:
-    """Read a column of groups as text, None where there is none; equal ones are one object."""
-    pa, parts = arrow(), []
-    for file in source.files:
-        for _, batch in read_batches(file, 0, file.rows, (name,), text=True) if file.rows else ():
-            column = batch.column(name)
-            if pa.types.is_dictionary(column.type):
-                column = column.dictionary_decode()
-            column = column.cast(pa.string()).dictionary_encode()
-            known = np.array([*column.dictionary.to_pylist(), None], dtype=object)
-            parts.append(known[np.asarray(column.indices.fill_null(len(known) - 1))])
-    return np.concatenate(parts)
-
-
-def _batches(source: Source) -> Iterator[tuple[int, dict[str, AnyArray]]]:
-    """Yield the number of the first row of a batch, and its numbers."""
-    names = tuple(dict.fromkeys((*source.x_names, *source.y_names, *source.extra_names)))
-    for file in source.files:
-        for row, batch in read_batches(file, 0, file.rows, names) if file.rows else ():
-            yield file.start + row, {name: column_numbers(batch.column(name)) for name in names}
-
-
 def _gaps(
     roles: Roles, labels: AnyArray | None, start: int, data: dict[str, AnyArray]
 ) -> dict[str, AnyArray]:
@@ -110,7 +88,7 @@ def _write_complete(source: Source, survey: Survey, labels: AnyArray | None, pat
     """Write the rows in which nothing is missing."""
     pa, writer = arrow(), None
     try:
-        for start, data in _batches(source):
+        for start, data in source.batches():
             complete = survey.add(data, _gaps(survey.roles, labels, start, data))
             chosen = [pa.array(values[complete]) for values in data.values()]
             batch = pa.RecordBatch.from_arrays(chosen, names=list(data))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from condgof._typing import AnyArray
 from condgof.cli.check._columns import Roles
-from condgof.cli.check._predictions import Rule
+from condgof.cli.check._predictions import ColumnRule
 from condgof.errors import InputError, NonFiniteError
 from condgof.sample import MIN_ROWS
 
@@ -21,15 +21,7 @@ LISTED = 10
 
 @dataclass(frozen=True)
 class Dropped:
-    """Rows that were left out because something is missing in them.
-
-    Parameters
-    ----------
-    rows : int
-        How many.
-    columns : mapping of str to int
-        In how many rows each column is missing; only columns where it is.
-    """
+    """Rows that were left out, and in how many of them each column is missing, where any is."""
 
     rows: int = 0
     columns: Mapping[str, int] = field(default_factory=dict)
@@ -44,15 +36,7 @@ class Dropped:
 
 @dataclass
 class Survey:
-    """Counts over all rows, which may come in batches.
-
-    Parameters
-    ----------
-    label : str
-        What messages call the table.
-    roles : Roles
-        What its columns are for.
-    """
+    """Counts over all rows of a table, which may come in batches."""
 
     label: str
     roles: Roles
@@ -60,22 +44,14 @@ class Survey:
     missing_rows: int = 0
     missing: dict[str, int] = field(default_factory=dict)
     infinite: dict[str, tuple[int, int]] = field(default_factory=dict)
-    broken: dict[Rule, tuple[int, int, float]] = field(default_factory=dict)
+    broken: dict[ColumnRule, tuple[int, int, float]] = field(default_factory=dict)
 
     def add(
         self,
         columns: Mapping[str, AnyArray],
         gaps: Mapping[str, NDArray[np.bool_]] = MappingProxyType({}),
     ) -> NDArray[np.bool_]:
-        """Count some rows more, and return which of them have everything.
-
-        Parameters
-        ----------
-        columns : mapping of str to ndarray of shape (m,)
-            Their columns.
-        gaps : mapping of str to ndarray of shape (m,)
-            Where columns that are not among them are missing.
-        """
+        """Count some rows more, and return which have everything; `gaps` are those of other columns."""
         absences = dict(gaps)
         for name, values in columns.items():
             absences[name] = _missing(values)
@@ -120,7 +96,7 @@ class Survey:
     def _may_be_infinite(self) -> set[str]:
         return {n for each in self.roles.predictions for n in each.endless} - set(self.roles.x)
 
-    def judge(self, drop_nulls: bool) -> Dropped:
+    def judge(self, drop_nulls: bool, least: int = MIN_ROWS) -> Dropped:
         """Raise where the table cannot be used, and say what is to be left out."""
         if self.rows == 0:
             raise InputError(f"{self.label} has no rows, only the names of its columns.")
@@ -148,11 +124,11 @@ class Survey:
                 f"{self.rows:,} rows, the first {value:g} in row {first:,} (counted from 0)."
             )
         left = self.rows - dropped.rows
-        if left < MIN_ROWS:
+        if left < least:
             after = f" after {dropped.rows:,} with missing values were left out" if dropped.rows else ""
             raise InputError(
                 f"{self.label} has {left} row{'s' * (left != 1)}{after}, and a check needs at least "
-                f"{MIN_ROWS}, better hundreds."
+                f"{least}, better hundreds."
             )
         return dropped
 

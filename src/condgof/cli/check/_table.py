@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import sys
@@ -14,8 +15,9 @@ import numpy as np
 
 from condgof._typing import AnyArray
 from condgof.cli.check._columns import Roles
+from condgof.cli.check._pick import number_of
 from condgof.errors import InputError, InputTypeError
-from condgof.sample import arrow, data_format, data_paths
+from condgof.sample import arrow, data_format, data_paths, schema_of
 
 #: What the command line calls standard input, and how messages do.
 STDIN, STDIN_LABEL = "-", "standard input"
@@ -23,28 +25,15 @@ STDIN, STDIN_LABEL = "-", "standard input"
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table in files, or on standard input.
-
-    Parameters
-    ----------
-    label : str
-        What messages call it: what the user wrote.
-    paths : tuple of str
-        The files; empty for standard input.
-    kind : {"Parquet", "CSV", "Feather"}
-        Their format.
-    types : mapping of str to pyarrow.DataType
-        The columns of the first file in order, and what they hold; of CSV, as the first block looks.
-    names : tuple of str
-        All column names, also those that come twice.
-    text : bytes, optional
-        What came on standard input.
-    """
+    """A table in files, or on standard input; messages call it what the user wrote."""
 
     label: str
+    #: The files, none for standard input, and their format: Parquet, CSV or Feather.
     paths: tuple[str, ...]
     kind: str
+    #: Of the first file; of CSV, as the first block looks.
     types: dict[str, Any]
+    #: Also those that come twice.
     names: tuple[str, ...]
     text: bytes | None = field(default=None, repr=False)
 
@@ -53,11 +42,7 @@ class Table:
         """Find the files and read the names of their columns."""
         arrow()
         if data == STDIN:
-            text = sys.stdin.buffer.read()
-            with _naming(STDIN_LABEL, "CSV"):
-                schema = _csv_schema(arrow().py_buffer(text))
-                names = tuple(schema.names)
-            return cls(STDIN_LABEL, (), "CSV", dict(zip(names, schema.types, strict=True)), names, text)
+            return cls.of_text(STDIN_LABEL, sys.stdin.buffer.read())
         paths = tuple(data_paths(data))
         odd = [path for path in paths if path.encode(errors="ignore").decode() != path]
         if odd:
@@ -69,12 +54,26 @@ class Table:
                 "Name files of one format."
             )
         kind = kinds.pop()
+        for path in paths:
+            if not os.path.isfile(path):
+                raise InputError(
+                    f"{path} is a pipe or a device, and tables are read twice. Pass CSV on standard "
+                    f"input: condgof check - < {path}"
+                )
         if not any(os.path.getsize(path) for path in paths):
             raise InputError(f"{data} is empty. A table with the columns of x and y is needed.")
         with _naming(data, kind):
             schema = _schema(paths[0], kind)
             names = tuple(schema.names)
         return cls(data, paths, kind, dict(zip(names, schema.types, strict=True)), names)
+
+    @classmethod
+    def of_text(cls, label: str, text: bytes) -> Table:
+        """Read the names of columns of CSV that is there already."""
+        with _naming(label, "CSV"):
+            schema = _schema(text, "CSV")
+            names = tuple(schema.names)
+        return cls(label, (), "CSV", dict(zip(names, schema.types, strict=True)), names, text)
 
     def bytes_of(self, names: Sequence[str]) -> int:
         """Estimate the memory that some columns take; of CSV, no more than the files."""
@@ -91,13 +90,7 @@ class Table:
         return _is_text(self.types[name])
 
     def read(self, roles: Roles) -> dict[str, AnyArray]:
-        """Read columns whole.
-
-        Returns
-        -------
-        dict of str to ndarray of shape (n,)
-            Doubles with NaN where there is nothing; text as objects, with None.
-        """
+        """Read columns whole: doubles with NaN where there is nothing; text as objects, with None."""
         parts = [self._read_one(path, roles) for path in self.paths or (None,)]
         text = {name for part in parts for name, column in part.items() if _is_text(column.type)}
         return {
@@ -128,7 +121,8 @@ def _read_csv(source: Any, label: str, table: Table, roles: Roles) -> dict[str, 
     may = (*roles.x, *(roles.y if roles.text_y else ()))
     text = {name for name in may if table.is_text(name)} | {*roles.categorical, *roles.labels}
     dates = {name: kind for name, kind in table.types.items() if pa.types.is_temporal(kind)}
-    boolean = {name for name in roles.x if pa.types.is_boolean(table.types[name])}
+    truths = (*roles.x, *(() if roles.event is None else (roles.event,)))
+    boolean = {name for name in truths if pa.types.is_boolean(table.types[name])}
     while True:
         kinds = {name: pa.bool_() if name in boolean else pa.float64() for name in roles.all}
         kinds |= {name: kind for name, kind in dates.items() if name in roles.all}
@@ -146,15 +140,12 @@ def _read_csv(source: Any, label: str, table: Table, roles: Roles) -> dict[str, 
             )
             return {name: read.column(name) for name in roles.all}
         except (pa.ArrowInvalid, KeyError, UnicodeDecodeError) as error:
-            name = _column_at_fault(error, table)
+            found = re.search(r"CSV column #(\d+)", str(error))
+            number = int(found[1]) if found else len(table.names)
+            name = table.names[number] if number < len(table.names) else None
             if name is None or name not in may or name in text:
                 raise _csv_error(error, source, label, name) from error
             text.add(name)
-
-
-def _column_at_fault(error: Exception, table: Table) -> str | None:
-    found = re.search(r"CSV column #(\d+)", str(error))
-    return table.names[int(found[1])] if found and int(found[1]) < len(table.names) else None
 
 
 def _csv_error(
@@ -181,8 +172,10 @@ def _suited(column: Any, name: str, label: str, roles: Roles) -> Any:
     """Check that a column holds what its role needs; return numbers as doubles and text as strings."""
     pa = arrow()
     kind = column.type
+    # What a dictionary stands for may be more than 2 GB of text.
+    text = pa.large_string() if pa.types.is_dictionary(kind) else pa.string()
     if name in roles.categorical or name in roles.labels:
-        return column.cast(pa.string())
+        return column.cast(text)
     types = pa.types
     if any(
         is_kind(kind)
@@ -192,9 +185,9 @@ def _suited(column: Any, name: str, label: str, roles: Roles) -> Any:
     if types.is_null(kind):
         return column.cast(pa.float64())
     if name in roles.x and _is_text(kind):
-        return _checked_text(column.cast(pa.string()), name, label)
+        return _checked_text(column.cast(text), name, label)
     if name in roles.y and roles.text_y and _is_text(kind):
-        return column.cast(pa.string())
+        return column.cast(text)
     held = "text" if _is_text(kind) else f"values of type {kind}"
     advice = (
         "--categorical takes it as categories, or turn it into numbers."
@@ -207,21 +200,13 @@ def _suited(column: Any, name: str, label: str, roles: Roles) -> Any:
 def _checked_text(column: Any, name: str, label: str) -> Any:
     """Refuse a column of numbers with some text in it: as categories, it would be of no use."""
     values = [value for value in column.unique().to_pylist() if value is not None]
-    odd = [value for value in values if not _is_number(value)]
+    odd = [value for value in values if number_of(value) is None]
     if odd and 2 * len(odd) < len(values):
         raise InputTypeError(
             f"Column {name!r} of {label} holds {odd[0]!r} among numbers. Correct it, or take the column "
             f"as categories with --categorical {name}."
         )
     return column
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _values(column: Any, text: bool) -> AnyArray:
@@ -239,19 +224,15 @@ def _is_text(kind: Any) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind) or is_view(kind))
 
 
-def _schema(path: str, kind: str) -> Any:
-    if kind == "Parquet":
-        return arrow("parquet").read_schema(path)
-    if kind == "Feather":
-        with arrow("ipc").open_file(path) as reader:
-            return reader.schema
-    return _csv_schema(path)
-
-
-def _csv_schema(source: Any) -> Any:
-    parse = arrow("csv").ParseOptions(newlines_in_values=True)
-    with arrow("csv").open_csv(source, parse_options=parse) as reader:
-        return reader.schema
+def _schema(source: Any, kind: str) -> Any:
+    """Read the names and types of columns, of a file or of CSV that is there already."""
+    if kind == "CSV":
+        with open(source, "rb") if isinstance(source, str) else io.BytesIO(source) as file:
+            start = file.read(2)
+        if start in (b"\xff\xfe", b"\xfe\xff"):
+            raise InputError("The table is text in UTF-16: convert it to UTF-8 first.")
+        source = source if isinstance(source, str) else arrow().py_buffer(source)
+    return schema_of(source, kind)
 
 
 @contextmanager

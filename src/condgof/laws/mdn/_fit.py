@@ -17,8 +17,6 @@ from condgof.laws.mdn._model import EPSILON, LOG_VARIANCE, MDN, NETWORKS, Histor
 from condgof.sample import RngLike, Sample, Seed, Use, is_frame
 
 FEWEST_ROWS = 10
-#: Rows at a time when the validation loss is computed.
-CHUNK = 8192
 
 
 @dataclass(frozen=True)
@@ -195,7 +193,7 @@ def _loss(networks: Any, x: Any, y: Any) -> float:
     torch = import_torch()
     networks.eval()
     with torch.no_grad():
-        parts = zip(x.split(CHUNK), y.split(CHUNK), strict=True)
+        parts = zip(x.split(8192), y.split(8192), strict=True)
         total = sum(float(mean_nll(networks, a, b)) * len(a) for a, b in parts)
     return total / len(x)
 

@@ -26,8 +26,6 @@ from condgof.laws._mixture import NormalMixture, Parts
 from condgof.laws.fits._linear import Fitted
 from condgof.sample import as_numbers, is_frame
 
-#: Rows that are evaluated at a time.
-BATCH_SIZE = 4096
 #: Widths of the hidden layers, in all three networks (paper, appendix C).
 HIDDEN = (128, 64)
 #: The networks, and which layers a ReLU follows: in the paper's tables, not the second of the last two.
@@ -185,7 +183,7 @@ class MDN(Fitted):
     y_shift: FloatArray
     y_scale: FloatArray
     x_names: tuple[str, ...] | None = None
-    batch_size: int = BATCH_SIZE
+    batch_size: int = 4096
     history: History = field(default_factory=History)
     _layers: dict[str, Layers] = field(init=False)
 

@@ -1,0 +1,419 @@
+"""A model in use, watched row after row: is it wrong, has it changed, since when, where and how?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import AnyArray, IntArray
+from condgof.check._check import check
+from condgof.check._record import Check
+from condgof.errors import InputError, ShapeError, require
+from condgof.laws import Columns, Law, as_model, law_of
+from condgof.methods._monitor import LONGEST, Evidence, History, Seen, look_at
+from condgof.sample import (
+    DROP,
+    RngLike,
+    Sample,
+    Seed,
+    check_rows,
+    is_frame,
+    read,
+    read_labels,
+    read_table,
+    unboxed,
+)
+
+#: The version of the state, in which it is told.
+VERSION = 1
+#: Numbers that the rows in memory may take, and the most rows.
+NUMBERS, MOST_ROWS = 20_000, 2_000
+#: Rows that a model is asked of again when it goes on, and how far from before it may be.
+ASKED, APART = 8, 1e-3
+#: What columns hold, if it is the same to look at.
+ALIKE = {"booleans": "numbers"}
+
+
+class Monitor:
+    """A model in use, and the evidence against it so far; `monitor` makes one.
+
+    `beside` are columns of x that only the model reads, those of its predictions unless given; `frame`
+    makes a frame of columns by name, known from the first batch otherwise.
+
+    Examples
+    --------
+    >>> import numpy as np, condgof as cg
+    >>> rng = np.random.default_rng(0)
+    >>> m = cg.monitor(cg.models.Normal(mean=lambda x: x, std=1.0), rng=0)
+    >>> x = rng.normal(size=1000)
+    >>> m.update(x, x + rng.normal(size=1000)).alarm
+    False
+    >>> m.update(1.5, 2.5).rows
+    1001
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        alpha: float = 0.05,
+        run_length: float = 100_000,
+        seed: int = 0,
+        *,
+        beside: Sequence[str] | None = None,
+        frame: Any = None,
+    ) -> None:
+        self.model = as_model(model)
+        self.alpha, self.run_length = alpha, run_length
+        #: How many rows were seen.
+        self.rows = 0
+        self._seed, self._frame = seed, frame
+        named = self.model.names if isinstance(self.model, Columns) else ()
+        self._beside = named if beside is None else tuple(beside)
+        self._said: dict[str, Any] = {}
+        #: The latest rows: y, what bets need, and columns of x by their number.
+        self._kept: dict[str, AnyArray] = {}
+        self._evidence: Evidence | None = None
+
+    @property
+    def alarm(self) -> bool:
+        """Whether the evidence has ever reached 1/alpha."""
+        return self._evidence is not None and self._evidence.alarm is not None
+
+    @property
+    def evidence(self) -> float:
+        """The evidence against the model, an e-value: if the model is true, its mean is at most 1.
+
+        It is added up in steps (see `monitor`): up to 31 of the latest rows may not be in it yet.
+        """
+        return math.exp(min(self._evidence.log, 690.0)) if self._evidence else 1.0
+
+    @property
+    def changes(self) -> tuple[dict[str, int], ...]:
+        """The changes noticed: after how many ``rows``, and ``since`` about which, counted from 0."""
+        return tuple(map(dict, self._evidence.changes)) if self._evidence else ()
+
+    @property
+    def changed(self) -> bool:
+        """Whether the model was ever seen to fit otherwise than before."""
+        return bool(self.changes)
+
+    @property
+    def since(self) -> int | None:
+        """About which row it began, counted from 0: what the alarm is about, else the last change."""
+        if self._evidence and self._evidence.alarm:
+            return int(self._evidence.alarm["since"])
+        return self.changes[-1]["since"] if self.changes else None
+
+    @property
+    def words(self) -> str:
+        """All this in a few sentences."""
+        weighed = self._evidence.done if self._evidence else 0
+        of = "" if weighed == self.rows else f" from the first {weighed:,}"
+        said = [f"{self.rows:,} rows, evidence {self.evidence:.3g}{of} (alarm at {1 / self.alpha:g})."]
+        if self._evidence and self._evidence.alarm:
+            alarm = self._evidence.alarm
+            predicted = self._said["predicted"][: self._evidence.predicted]
+            along = ["", *(f" along {name}" for name in (*predicted, *map(repr, self._looked)))]
+            said.append(
+                f"ALARM after {alarm['rows']:,} rows: the model is wrong since about row "
+                f"{alarm['since']:,}, most of all in {alarm['how']}{along[alarm['group']]}."
+            )
+        for change in self.changes[-1:]:
+            since, rows = change["since"], change["rows"]
+            said.append(f"Changed since about row {since:,}, noticed after {rows:,} rows.")
+        return " ".join(said)
+
+    def __repr__(self) -> str:
+        return f"Monitor({self.words})"
+
+    def update(self, x: Any, y: Any) -> Monitor:
+        """Add a batch of rows, or one row with a y that is a number or a label; return the monitor.
+
+        How rows are cut into batches changes nothing. A batch that is refused leaves no trace.
+        """
+        if np.ndim(y) == 0:
+            y = [y]
+            x = x if is_frame(x) else np.array([x])
+        if len(y) == 0:
+            raise ShapeError("The batch is empty. Pass one row or more; without new rows do not call.")
+        sample = _sample(x, y)
+        said = _said(sample)
+        self._compare(said)
+        rows = np.arange(self.rows, self.rows + sample.n)
+        seen = look_at(self._law(sample, rows), sample, rows, self._seed)
+        said |= {"kinds": list(seen.kinds), "predicted": list(seen.names)}
+        if not self.rows:
+            self._begin(said, seen)
+        elif any(said[key] != self._said[key] for key in ("kinds", "predicted")):
+            raise InputError("The model says something of another kind than of the rows before.")
+        if is_frame(sample.x_given):
+            self._frame = type(sample.x_given)
+        self._add(sample, seen)
+        return self
+
+    def check(self, **options: Any) -> Check:
+        """Check the latest rows since `since` (or all) that are in memory; options as in `check`."""
+        if not self.rows:
+            raise InputError("There are no rows to check: update(x, y) comes first.")
+        first = self.rows - len(self._kept["z"])
+        places = np.arange(max(self.since or 0, first), self.rows) - first
+        sample, law = self._again(places)
+        names = [name for name, _ in self._said["x"]]
+        x = self._x_of(places, [name for name in names if name not in self._beside] or names)
+        return check(law, x, sample.y_given, **{"rng": self._seed, **options})
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """All that it knows as numbers, texts, lists and dictionaries, ready for JSON.
+
+        ``monitor(model, state=state)`` goes on from there as if nothing had happened.
+        """
+        plain = {"condgof_monitor": VERSION, "alpha": self.alpha, "run_length": self.run_length}
+        plain |= {"seed": self._seed, "rows": self.rows}
+        if self._evidence is None:
+            return plain
+        kept = {name: values.tolist() for name, values in self._kept.items()}
+        return {**plain, "said": dict(self._said), "evidence": self._evidence.plain(), "kept": kept}
+
+    @property
+    def _looked(self) -> list[str]:
+        """The columns of x that rows are grouped by."""
+        named = [name for name, _ in self._said["x"] if name not in self._beside]
+        return named if self._evidence is None else named[: self._evidence.columns]
+
+    def _compare(self, said: Mapping[str, Any]) -> None:
+        """Refuse a batch with other columns."""
+        names = [name for name, _ in said["x"]]
+        lacking = [name for name in self._beside if name not in names]
+        if lacking:
+            raise InputError(f"x has no column {lacking[0]!r}, where the model's predictions should be.")
+        for what in ("x", "y") if self.rows else ():
+            listed = [", ".join(repr(name) for name, _ in own[what]) for own in (said, self._said)]
+            if listed[0] != listed[1]:
+                raise InputError(f"{what} has the columns {listed[0]}, and before {listed[1]}.")
+            for (name, kind), (_, old) in zip(said[what], self._said[what], strict=True):
+                if ALIKE.get(kind, kind) != ALIKE.get(old, old):
+                    raise InputError(f"{what} column {name!r} holds {kind}, and before {old}.")
+
+    def _law(self, sample: Sample, rows: IntArray) -> Law:
+        """Ask the model of rows with these numbers."""
+        if isinstance(self.model, Columns):
+            table = {column.name: sample.x[:, i] for i, column in enumerate(sample.x_columns)}
+            law = self.model.bind(table, rows, sample.x_given)
+            return law(n=sample.n) if law.rows is None else law  # of one row all may be numbers
+        if self.model.rows is not None:
+            if rows[-1] >= self.model.rows:
+                raise ShapeError(
+                    f"The model is bound to {self.model.rows} rows, and this batch goes to row "
+                    f"{rows[-1]}, counted from 0. Pass a function of x, or predictions of all rows."
+                )
+            return law_of(self.model.take(rows), sample)
+        law = law_of(self.model, sample)
+        # Ties are broken by random numbers that belong to the rows, however they come in batches.
+        return replace(law, ids=rows) if hasattr(law, "ids") else law  # type: ignore[type-var]
+
+    def _begin(self, said: dict[str, Any], seen: Seen) -> Evidence:
+        """Make room, now that it is known what rows hold."""
+        self._said = said
+        sizes = seen.z.shape[1], seen.predicted.shape[1], len(self._looked)
+        self._evidence = Evidence(seen.kinds, *sizes, self.alpha, self.run_length, self._seed)
+        self._kept = {name: getattr(seen, name)[:0] for name in ("z", "tilts", "predicted")}
+        dtypes = [object if kind == "text" else float for _, kind in (*said["x"], said["y"][0])]
+        self._kept["y"] = np.empty((0, len(said["y"])), dtype=dtypes[-1])
+        self._kept |= {f"x{i}": np.empty(0, dtype=dtype) for i, dtype in enumerate(dtypes[:-1])}
+        return self._evidence
+
+    def _add(self, sample: Sample, seen: Seen) -> None:
+        """Add rows that were looked at."""
+        assert self._evidence is not None
+        text = self._kept["y"].dtype == object
+        new = {name: getattr(seen, name) for name in ("z", "tilts", "predicted")}
+        new["y"] = np.array(sample.y_given, dtype=object).reshape(-1, 1) if text else sample.y
+        for i, (column, values) in enumerate(zip(sample.x_columns, sample.x.T, strict=True)):
+            named = None if column.levels is None else np.array(column.levels, dtype=object)
+            new[f"x{i}"] = values if named is None else named[values.astype(int)]
+        first = self.rows - len(self._kept["z"])
+        held = {name: np.concatenate([old, new[name]]) for name, old in self._kept.items()}
+        width = sum(array[0].size if array.ndim == 2 else 1 for array in held.values())
+        capacity = int(np.clip(NUMBERS // width, 2 * LONGEST, MOST_ROWS))
+        looked = set(self._looked)
+        columns = [*held["predicted"].T[: self._evidence.predicted]]
+        columns += [held[f"x{i}"] for i, (name, _) in enumerate(self._said["x"]) if name in looked]
+        self._evidence.add(History(first, held["z"], held["tilts"], columns), capacity)
+        self.rows += sample.n
+        self._kept = {name: values[-capacity:] for name, values in held.items()}
+
+    def restore(self, state: Any) -> Monitor:
+        """Take over a state, and refuse one that is not of this model."""
+        if not isinstance(state, Mapping) or state.get("condgof_monitor") != VERSION:
+            raise InputError("state is not that of a monitor of this version: pass monitor.state.")
+        for name in ("alpha", "run_length"):
+            own, old = getattr(self, name), state.get(name)
+            if own != old:
+                raise InputError(
+                    f"The state is of a monitor with {name}={old!r}, and this one has {own!r}. Pass the "
+                    "same, or begin anew without a state."
+                )
+        try:
+            self.rows, self._seed = int(state["rows"]), int(state["seed"])
+            if not self.rows:
+                return self
+            kept, said = state["kept"], dict(state["said"])
+            arrays = {name: np.array(kept[name], dtype=float) for name in ("z", "tilts", "predicted")}
+            evidence = self._begin(said, Seen(tuple(said["kinds"]), (), **arrays))
+            evidence.restore(state["evidence"])
+            self._kept = {name: np.array(kept[name], dtype=a.dtype) for name, a in self._kept.items()}
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            raise InputError(f"The state is damaged ({type(error).__name__}: {error}).") from error
+        self._verify()
+        return self
+
+    def _verify(self) -> None:
+        """Refuse the state of another model: this one must say the same of the latest rows."""
+        n = len(self._kept["z"])
+        some = np.arange(max(n - ASKED, 0), n)
+        try:
+            sample, law = self._again(some)
+            seen = look_at(law, sample, some + self.rows - n, self._seed)
+        except Exception as error:  # whatever a model raises that gets columns it does not know
+            raise InputError(
+                "The state is of another model or of other columns: this model cannot be asked of its "
+                f"rows ({type(error).__name__}: {error})."
+            ) from error
+        for name in ("z", "tilts"):
+            own, old = getattr(seen, name), self._kept[name][some]
+            if own.shape != old.shape or not np.allclose(own, old, rtol=APART, atol=APART):
+                raise InputError(
+                    "The state is of another model: this one says otherwise of the latest rows. Pass "
+                    "the model that the state was made with, or begin anew without a state."
+                )
+
+    def _again(self, places: IntArray) -> tuple[Sample, Law]:
+        """Return rows that are in memory, and their law."""
+        y = self._kept["y"][places]
+        y = y.astype(str) if y.dtype == object else y
+        x = self._x_of(places, [name for name, _ in self._said["x"]])
+        sample = _sample(x, y[:, 0] if self._said["flat_y"] else y)
+        return sample, self._law(sample, places + self.rows - len(self._kept["z"]))
+
+    def _x_of(self, places: IntArray, names: Sequence[str]) -> Any:
+        """Return x of such rows in the form in which it came: an array, or a frame of some columns."""
+        data = {
+            name: _typed(self._kept[f"x{i}"][places], kind)
+            for i, (name, kind) in enumerate(self._said["x"])
+            if name in names
+        }
+        if self._said["form"] == "array":
+            x = np.column_stack(list(data.values()))
+            return x[:, 0] if self._said["flat_x"] else x
+        if self._frame is None:
+            library = "polars" if self._said["form"] == "polars" else "pandas"
+            self._frame = require(library, "frames", "Going on with rows of a frame").DataFrame
+        return self._frame(data)
+
+
+def _sample(x: Any, y: Any) -> Sample:
+    """Read a batch, of as few rows as there are."""
+    given, values, columns = read(x, "x", text=True)
+    table = read_labels(y) or read_table(unboxed(y), "y", text=False)
+    check_rows(x, y, len(values), len(table.values))
+    table.check_complete(DROP)
+    return Sample(values, table.values, given, table.plain(), columns, table.columns)
+
+
+def _said(sample: Sample) -> dict[str, Any]:
+    """Return what the columns are called and hold, and in which form they come."""
+    frame = is_frame(sample.x_given) or hasattr(sample.x_given, "to_frame")
+    x, y = (
+        [[column.name, "booleans" if column.boolean else column.kind] for column in columns]
+        for columns in (sample.x_columns, sample.y_columns)
+    )
+    return {
+        "x": x,
+        "y": y,
+        "form": type(sample.x_given).__module__.partition(".")[0] if frame else "array",
+        "flat_x": not frame and sample.x_given.ndim == 1,
+        "flat_y": sample.y_given.ndim == 1,
+    }
+
+
+def _typed(values: AnyArray, kind: str) -> AnyArray:
+    if kind == "dates":
+        return np.rint(values * 86_400e6).astype("M8[us]")
+    return values.astype(bool) if kind == "booleans" else values
+
+
+def monitor(
+    model: Any,
+    *,
+    alpha: float = 0.05,
+    run_length: float = 100_000,
+    rng: RngLike = None,
+    state: Mapping[str, Any] | None = None,
+) -> Monitor:
+    """Watch a model in use: rows come one by one or in batches, and the answer is valid at any time.
+
+    - *Is it wrong?* The evidence is an e-value: wealth of 1 that is bet against the model. If the model
+      is true, it ever reaches 1/alpha with probability at most alpha, however long one watches and
+      whenever one looks. Bets are on shift, spread and shape of the normal scores z, or of a discrete y
+      on its probabilities: of all rows, and by quantiles or levels of each column of x and of the
+      predictions; from the first row on, and once more every 64 rows, for a model that was right long.
+    - *Has it changed?* A model that was always a little wrong is not news. As long as nothing changes,
+      ranks of z among all rows before are uniform; bets against that (a Shiryaev–Roberts sum) see a
+      change where there is none after `run_length` rows on average, or later.
+
+    Memory does not grow: sums, and at most 2,000 of the latest rows. Evidence is added up after each of
+    the first 32 rows, then in steps of a sixteenth of the rows seen, at most 32.
+
+    Rows must be independent given x and what came before, as forecasts of the next y are. Do not use it
+    on rows that the model was fitted on. Scores alone cannot be monitored.
+
+    Parameters
+    ----------
+    model : law, model or anything `as_model` takes
+        The model, a function of x. Predictions in columns of a frame x are named by `columns`; arrays of
+        predictions must have a row for each that is to come.
+    alpha : float
+        The probability of an alarm if the model is true, over all time.
+    run_length : float
+        After how many rows, on average and at least, a change is seen where there is none.
+    rng : int, numpy.random.Generator or None
+        Of the random numbers that break ties among ranks.
+    state : mapping, optional
+        ``monitor.state`` from before, to go on with the same model, alpha and run_length. The model is
+        asked once more of the latest rows, and must say the same.
+
+    Returns
+    -------
+    Monitor
+        ``update(x, y)``; ``alarm``, ``evidence``, ``changed``, ``since``, ``words``; ``check()`` of the
+        rows since then; ``state``.
+
+    Examples
+    --------
+    >>> import json, numpy as np, condgof as cg
+    >>> rng = np.random.default_rng(0)
+    >>> model = cg.models.Normal(mean=lambda x: 2 * x, std=1.0)
+    >>> m = cg.monitor(model, rng=0)
+    >>> for day in range(10):
+    ...     x = rng.normal(size=200)
+    ...     wrong = 0.7 * (x > 0) * (day >= 5)      # from row 1,000 on
+    ...     m = m.update(x, 2 * x + wrong + rng.normal(size=200))
+    >>> m.alarm, m.changed, 900 < m.since < 1100
+    (True, True, True)
+    >>> m.check(rng=0).slices[0].kind
+    'shift'
+    >>> again = cg.monitor(model, state=json.loads(json.dumps(m.state)))
+    >>> again.evidence == m.evidence
+    True
+    """
+    for name, value, low, high in (("alpha", alpha, 0, 1), ("run_length", run_length, 1, math.inf)):
+        number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+        if not number or not low < value < high:
+            raise InputError(f"{name} must be a number between {low} and {high}, got {value!r}.")
+    made = Monitor(model, float(alpha), float(run_length), Seed.of(rng).value)
+    return made if state is None else made.restore(state)

@@ -1,0 +1,379 @@
+"""A repair: a correction learned on the rows of a check, which makes a better model if rows say so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
+
+import numpy as np
+from scipy.special import ndtri
+
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.check._numbers import short, sized
+from condgof.check._record import Record
+from condgof.check._repair_fit import CONSTANT, PENALTIES, Trial, standard_error
+from condgof.check._repair_kinds import Classed, Kind, Learned, kind_of
+from condgof.check._repair_x import Design, folds_of
+from condgof.engine import single_threaded_blas
+from condgof.errors import InputError
+from condgof.laws import Law, Model, ModelLike, Quantiles, as_model, law_of
+from condgof.laws._crossfit import join
+from condgof.laws._law import Joined
+from condgof.laws._repaired import Repaired
+from condgof.laws._scores import MEASURES, offered, score
+from condgof.methods._rows import Scored, predictions
+from condgof.sample import RngLike, Sample, Seed, Use, take_rows
+
+if TYPE_CHECKING:
+    from condgof.check._record import Check
+
+#: Of more rows than this so many are learned from; fewer than that teach nothing.
+MOST, LEAST = 10_000, 50
+FOLDS = 5
+#: How many standard errors a gain must have: if the p-value of the check is a tenth of its level or
+#: less, if the model is rejected, and if it is not.
+STRONG, NEEDED = 0.1, (0.5, 1.5, 2.5)
+#: Half the width of a 95% interval, in standard errors; and by how much that of held-out rows is wider,
+#: because folds share the rows that they learn from (Nadeau and Bengio: √(1 + FOLDS/(FOLDS − 1))).
+WIDE, SHARED = 1.96, 1.5
+#: What a row counts for whose prediction is no number.
+WORST = 1e6
+PIT_SCORE = "log score of the PIT"
+NOTHING = "Nothing to mend: no correction is clearly better on held-out rows."
+#: Uses of random numbers in a check; see `condgof.check._scan`.
+REPAIR = 27
+
+
+#: Rows of a check, what was learned without them, and of which columns.
+Part = tuple[IntArray, Learned | None, bool | None]
+
+
+class Base(NamedTuple):
+    """What a check was of: the model as it was given, its law and sample of the rows looked at."""
+
+    model: Any
+    law: Law
+    rows: Scored
+    #: Rows of one unit depend on each other, (n,); None where none do.
+    units: IntArray | None
+
+
+@dataclass(frozen=True)
+class Gain(Record):
+    """How much better a repaired model predicts rows that it was not learned on."""
+
+    #: "log score", "CRPS", "Brier score", "pinball loss" or "Winkler score" (of all but the first, less
+    #: is better); "log score of the PIT" where nothing else is known.
+    measure: str
+    #: Its mean over the rows, of the model as it is and repaired.
+    before: float
+    after: float
+    #: By how much it is better, and a 95% interval.
+    estimate: float
+    interval: tuple[float, float]
+    #: How many rows.
+    n: int
+
+    @property
+    def words(self) -> str:
+        """In words: log score better by 0.12 a row (0.09 to 0.15): -1.52 before, -1.40 after."""
+        if self.interval[0] == self.interval[1] == 0:
+            return f"{self.measure} {self.before:.2f} before and after: the model is left as it is"
+        sign = 1.0 if self.estimate >= 0 else -1.0
+        low, high = sorted(sign * end for end in self.interval)
+        size, span = sized(abs(self.estimate), low, high)
+        figures = max(len(size.partition(".")[2]), 2)
+        ends = f"{self.before:.{figures}f} before, {self.after:.{figures}f} after"
+        way = "better" if sign > 0 else "worse"
+        return f"{self.measure} {way} by {size} a row ({span}): {ends}"
+
+    def __str__(self) -> str:
+        return self.words
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Repair(Model):
+    """A model repaired, from `Check.repair`: a model like any other, which says what it learned.
+
+    ``better(x)`` is the law at other rows, and ``check(better, x2, y2)`` checks it. Where the model was
+    given by predictions of the rows of the check, those of other rows are needed:
+    ``better.of((mean2, std2))`` is the model there. Judge it on rows that it was not learned on.
+
+    Examples
+    --------
+    >>> import numpy as np, condgof as cg
+    >>> rng = np.random.default_rng(0)
+    >>> x, new_x = rng.uniform(0, 4, (2, 1000))
+    >>> y, new_y = (v + np.where(v > 3, 2.0, 1.0) * rng.standard_normal(1000) for v in (x, new_x))
+    >>> report = cg.check(cg.models.Normal(mean=lambda x: x, std=1.0), x, y, rng=1)
+    >>> better = report.repair()
+    >>> better.gain(new_x, new_y).estimate > 0.05
+    True
+    >>> after = cg.check(better, new_x, new_y, rng=1)
+    >>> after.effect.interval.estimate < report.effect.interval.estimate
+    True
+    """
+
+    #: What was learned, by functions of what; None where the model is left as it is.
+    kind: Kind | None = None
+    design: Design | None = None
+    learned: Learned | None = None
+    #: Whether it depends on every column of x, on those that the check names, or (None) on none.
+    every: bool | None = None
+    #: The model as it was; None where it was predictions of the rows of the check.
+    base: ModelLike | None = None
+    #: The gain on rows of the check, each by a repair that was learned and chosen without it; None where
+    #: nothing was learned.
+    held_out: Gain | None = None
+    #: In sentences: what was learned, and the gain.
+    sentences: tuple[str, ...] = ()
+    #: The rows of the check with what was learned without them, and what the check was of.
+    parts: tuple[Part, ...] = field(default=(), repr=False)
+    checked: Base | None = field(default=None, repr=False)
+
+    @property
+    def rows(self) -> int | None:
+        return None if self.base is None else self.base.rows
+
+    def take(self, rows: IntArray) -> Self:
+        return self if self.base is None else self.of(self.base.take(rows))
+
+    @property
+    def words(self) -> str:
+        """What was learned, and the gain on held-out rows."""
+        return " ".join(self.sentences)
+
+    def of(self, model: Any) -> Self:
+        """Return the repair of predictions for other rows, or of another model of the same kind.
+
+        Parameters
+        ----------
+        model : law, model or anything `as_model` takes
+            Such as ``(mean2, std2)``, from the model that was checked.
+        """
+        own = as_model(model)
+        return replace(self, base=own, make=partial(_changed, self, own))
+
+    def gain(self, x: Any, y: Any) -> Gain:
+        """Return how much better the repaired model predicts other rows, which must be independent."""
+        if self.base is None:
+            _refuse()
+        sample = Sample.of(x, y, to_test=False)
+        return gain_of(law_of(self.base, sample), law_of(self, sample), sample.y_given)
+
+    def held_out_law(self) -> tuple[Law, Law]:
+        """Return the law of the rows of the check, and repaired: each row by what others taught."""
+        assert self.checked is not None
+        law, x = self.checked.law, self.checked.rows.sample.x_given
+        laws = []
+        for rows, learned, every in self.parts:
+            some = replace(self, learned=learned, every=every)
+            laws.append((rows, some._change(law.take(rows), take_rows(x, rows))))
+        return law, join(laws)
+
+    def _change(self, law: Law, x: Any) -> Law:
+        if self.learned is None or self.kind is None or self.design is None:
+            return law
+        return self.kind.change(law, self.learned, features_of(self.design, x, law, self.every))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was learned in words, and the gain, as plain Python objects, ready for JSON."""
+        gain = (
+            None if self.held_out is None else {**self.held_out.to_dict(), "words": self.held_out.words}
+        )
+        return {"words": self.words, "held_out": gain}
+
+    def __repr__(self) -> str:
+        return f"Repair({self.words})"
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences)
+
+
+def _changed(repair: Repair, base: ModelLike, x: Any) -> Law:
+    return repair._change(base(x), x)
+
+
+def _refuse(*_: Any) -> NoReturn:
+    raise InputError(
+        "The model was checked by predictions for its rows, which say nothing of other rows. Pass "
+        "predictions for these: better.of((mean, std)), better.of(condgof.from_draws(draws)), …, is the "
+        "repaired model there."
+    )
+
+
+def features_of(design: Design, x: Any, law: Law, every: bool | None) -> FloatArray:
+    """Return the functions of x and of what the law predicts, (n, P)."""
+    if every is None:
+        return np.ones((law.n, 1))
+    return design.at(x, _predicted(law), every)
+
+
+def _predicted(law: Law) -> FloatArray:
+    found = predictions(law)
+    return np.empty((law.n, 0)) if found is None else found
+
+
+def repair_of(check: Check, rng: RngLike = 0) -> Repair:
+    """Learn a repair on the rows of a check; see `Check.repair`."""
+    base = check.base
+    if base is None:
+        raise InputError(
+            "This report has no model to repair: it was stored without it, or is of `composite`, whose "
+            "model has seen these rows. Check a model on rows that it was not fitted on, or "
+            "condgof.crossfit(fit, x, y)."
+        )
+    law, sample, looked = base.law, base.rows.sample, check.looked
+    kind = kind_of(law, looked)
+    model = as_model(base.model)
+    own = model if model.rows is None and not hasattr(model, "bind") else None
+    slices = [[condition.column for condition in one.conditions] for one in check.slices]
+    design = Design.of(sample.x_given, _predicted(law), slices)
+    found = Repair(_refuse, f"{model.name}, repaired", kind=kind, design=design, checked=base)
+    with single_threaded_blas():
+        found = _learn(found, check, Seed.of(rng))
+    return found if own is None else found.of(own)
+
+
+def _learn(repair: Repair, check: Check, seed: Seed) -> Repair:
+    base, kind, design = repair.checked, repair.kind, repair.design
+    assert base is not None
+    assert kind is not None
+    assert design is not None
+    law, sample = base.law, base.rows.sample
+    n, rng = sample.n, seed.stream(Use.CHECK, REPAIR)
+    units = np.arange(n) if base.units is None else base.units
+    if n < LEAST or len(np.unique(units)) < 2 * FOLDS:
+        least = f"that takes {LEAST} rows, and {2 * FOLDS} groups or blocks if rows depend on each other"
+        return _left(repair, f"{n} rows are too few to learn from ({least}).")
+    rows = np.sort(rng.choice(n, MOST, replace=False)) if n > MOST else np.arange(n)
+    data: Any = kind.of(law, check.looked, sample).take(rows)
+    given = take_rows(sample.x_given, rows), law.take(rows)
+    features = {every: features_of(design, *given, every) for every in (None, False, True)}
+    widths = [f.shape[1] for f in features.values()]  # a set that adds nothing is not tried
+    features = {
+        e: f for (e, f), less in zip(features.items(), [0, *widths], strict=False) if f.shape[1] > less
+    }
+    folds = folds_of(units[rows], FOLDS, rng)
+    tried = list(_attempts(data, features, folds))
+    needed = NEEDED[0 if check.pvalue <= STRONG * check.alpha else 1 if check.rejected else 2]
+    trial = Trial(np.stack([one.gains for one in tried], axis=1), folds, units[rows], needed)
+    best = trial.chosen(folds >= 0)
+    if best is None:
+        return _left(repair, NOTHING)
+    parts: list[Part] = []
+    for fold in range(FOLDS):
+        here, pick = trial.fold(fold)
+        one = None if pick is None else tried[pick]
+        parts.append((rows[here], one and one.learned[fold], one and one.every))
+    own = tried[best]
+    final = data.learn(features[own.every], own.penalty)[own.number]
+    parts.append((np.setdiff1d(np.arange(n), rows), final, own.every))
+    done = replace(repair, learned=final, every=own.every, parts=tuple(p for p in parts if len(p[0])))
+    gain = gain_of(*done.held_out_law(), sample.y_given, units, SHARED * WIDE)
+    if gain.estimate <= 0:
+        return _left(repair, NOTHING)
+    return replace(done, held_out=gain, sentences=_told(done, gain, features[own.every], n))
+
+
+class Attempt(NamedTuple):
+    """What was learned on all folds but one, for each, and the gains on the rows of that one, (n,)."""
+
+    every: bool | None
+    penalty: float
+    #: Which of the results of `learn` it is.
+    number: int
+    learned: list[Learned]
+    gains: FloatArray
+
+
+def _attempts(data: Any, features: dict[bool | None, FloatArray], folds: IntArray) -> Iterator[Attempt]:
+    """Try the constant alone, then each set of columns at each penalty."""
+    for every, f in features.items():
+        # On every column the least penalty is left out: it takes the longest.
+        for penalty in (CONSTANT,) if every is None else PENALTIES[every:]:
+            made = [data.take(folds != k).learn(f[folds != k], penalty) for k in range(FOLDS)]
+            for number in range(len(made[0])):
+                gains = np.empty(len(folds))
+                for k in range(FOLDS):
+                    here = folds == k
+                    gains[here] = data.take(here).gains(made[k][number], f[here])
+                gains = np.where(np.isfinite(gains), gains, -WORST)
+                yield Attempt(every, penalty, number, [each[number] for each in made], gains)
+
+
+def _left(repair: Repair, why: str) -> Repair:
+    assert repair.checked is not None
+    every_row = np.arange(repair.checked.rows.sample.n)
+    text = f"{why} The model is left as it is."
+    return replace(repair, sentences=(text,), parts=((every_row, None, None),))
+
+
+def gain_of(
+    before: Law, after: Law, y: AnyArray, units: IntArray | None = None, wide: float = WIDE
+) -> Gain:
+    """Compare two laws of the same rows by the first measure that both have, and that is finite."""
+    name, sign, scores = PIT_SCORE, 1.0, [np.zeros(len(y)), np.zeros(len(y))]
+    measures = offered(after)
+    for measure in measures:
+        scores = [score(law, y, measure) for law in (before, after)]
+        name, sign = MEASURES[measure].name, MEASURES[measure].sign
+        if all(np.isfinite(part).all() for part in scores):
+            break
+    if not measures:  # nothing is known but the PIT
+        for rows, law in after.parts() if isinstance(after, Joined) else [(slice(None), after)]:
+            scores[1][rows] = law.pit_score(y[rows]) if isinstance(law, Repaired) else 0.0
+    better = sign * (scores[1] - scores[0])
+    reach = wide * standard_error(better, np.arange(len(better)) if units is None else units)
+    middle = float(better.mean())
+    ends = middle - reach, middle + reach
+    return Gain(name, float(scores[0].mean()), float(scores[1].mean()), middle, ends, len(better))
+
+
+def _told(repair: Repair, gain: Gain, features: FloatArray, n: int) -> tuple[str, ...]:
+    """Say what was learned, and the gain."""
+    learned, design = repair.learned, repair.design
+    assert learned is not None
+    assert design is not None
+    given = "the same in all rows"
+    if repair.every is not None:
+        names = [b.name for i, b in design.bases if repair.every or i in design.named]
+        shown = names[:4] + ([f"{len(names) - 4} more"] if len(names) > 4 else [])
+        shown = (["the predictions"] if any(design.predictions) else []) + shown
+        given = "given " + " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+    eta = features @ learned.coefficients
+    at = _single(repair)
+    if at is not None:
+        moved = learned.warp(features).inverse(np.full((len(eta), 1), at)) - at
+        what = f"the quantile is moved by {_span(np.quantile(moved, (0.05, 0.95)))}"
+    elif repair.kind is Classed:
+        steep = np.quantile(np.exp(eta[:, 0]), (0.05, 0.95))
+        what = f"logits times {_span(steep)} and a constant for each class"
+        if learned.floor is not None:
+            what += (
+                f", after {learned.floor[0]:g} of the overall frequencies is mixed in, because what the "
+                "model held to be impossible came"
+            )
+    else:
+        low, middle, high = learned.warp(features).inverse(np.tile([-1.0, 0.0, 1.0], (len(eta), 1))).T
+        moves = np.quantile(middle, (0.05, 0.95))
+        spread = np.quantile(0.5 * (high - low), (0.05, 0.95))
+        what = f"a shift by {_span(moves)} model standard deviations and a spread times {_span(spread)}"
+        if eta.shape[1] > 4:
+            what += f", the odds of 0 times {_span(np.quantile(np.exp(eta[:, 4]), (0.05, 0.95)))}"
+    more = f", {n - MOST:,} others" if n > MOST else ""
+    held = f"On held-out rows ({min(n, MOST):,} in {FOLDS} folds{more}): {gain.words}."
+    return f"Learned, {given}: {what} (middle 90% of rows).", held
+
+
+def _single(repair: Repair) -> float | None:
+    """Return the normal score of a law that is one quantile, whose unit is that of y."""
+    law = None if repair.checked is None else repair.checked.law
+    return float(ndtri(law.levels[0])) if isinstance(law, Quantiles) and len(law.levels) == 1 else None
+
+
+def _span(ends: AnyArray) -> str:
+    low, high = (short(end) for end in ends)
+    return low if low == high else f"{low} to {high}"

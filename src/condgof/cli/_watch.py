@@ -1,0 +1,255 @@
+"""`condgof watch`: a model in use, watched while its predictions and what happened are written."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from condgof.cli import _check
+from condgof.cli._files import check_apart, check_place, write_whole
+from condgof.cli._options import Option, command
+from condgof.errors import CondgofError, InputError
+
+HELP = (
+    "Watch a model in use: rows are read as they come, and the evidence against the model is valid at "
+    "any time.\n\n"
+    "A line is printed when the evidence passes 5, 10, 100, …, when it reaches 1/alpha (the alarm: "
+    "if the model is true it comes with probability alpha at most, over all time), with what is wrong "
+    "since when, and when the model has changed. Predictions are given as in `condgof check`.\n\n"
+    "Exit code 0: it ran. 1: --fail-on-alarm, and there was an alarm. 2: bad input or usage, with a "
+    "message. 3: an internal error."
+)
+EXAMPLES = (
+    "Examples:\n\n"
+    "condgof watch log.csv --x hour,site --y load --mean mu --std sd --state watch.json --follow\n\n"
+    "condgof watch - --x hour --y load --quantiles q10=0.1,q50=0.5,q90=0.9 --fail-on-alarm"
+)
+#: The options that are those of `condgof check`.
+SHARED = (
+    "x", "y", "categorical", "drop-nulls", "mean", "std", "family", "param", "draws", "quantiles",
+    "interval", "coverage", "pit", "prob", "classes", "ordered", "count-mean", "model", "model-x",
+    "seed",
+)  # fmt: skip
+#: Bytes that are read at once, and seconds between two looks at a file that does not grow.
+CHUNK, PAUSE = 1 << 20, 0.5
+#: Evidence at which a line is printed.
+MARKS = (5.0, *(float(10**k) for k in range(1, 16)))
+WATCH = "Watch"
+OPTIONS = (
+    *(option for option in _check.OPTIONS if option.name in SHARED),
+    Option("alpha", float, "LEVEL", WATCH, 0.05, "Probability of an alarm if the model is true."),
+    Option("run-length", float, "ROWS", WATCH, 100_000, "After how many rows, on average, a change may "
+        "be seen where there is none."),
+    Option("state", Path | None, "FILE", WATCH, None, "Where all that is known is written, in one "
+        "piece, after each block of rows; the same command goes on from there, after the rows of FILE "
+        "that it has read."),
+    Option("follow", bool, "", WATCH, False, "Wait for more rows at the end of FILE, until Ctrl-C."),
+    Option("fail-on-alarm", bool, "", WATCH, False, "Stop at an alarm, with exit code 1."),
+)  # fmt: skip
+
+
+def _watch(given: Mapping[str, Any]) -> int:
+    from condgof.cli.check import FORMS, check_choice
+
+    data, alpha, run_length, state = (given[name] for name in ("data", "alpha", "run_length", "state"))
+    check_choice("--model-x", given["model_x"], FORMS)
+    if not 0 < alpha < 1 or not run_length > 1:
+        raise InputError(
+            f"--alpha must be between 0 and 1, and --run-length above 1, got {alpha:g}, {run_length:g}."
+        )
+    if state is not None:
+        check_place(state, "--state")
+        check_apart(state, "--state", [] if data == "-" else [data])
+    watcher = Watcher(data, given, alpha, float(run_length), state)
+    for _ in watcher.run(given["follow"]):
+        if given["fail_on_alarm"] and watcher.alarmed:
+            break
+    watcher.end()
+    return 1 if given["fail_on_alarm"] and watcher.alarmed else 0
+
+
+FILE = ("FILE", "CSV file that may grow, or - for CSV on standard input.")
+watch = command("watch", OPTIONS, _watch, FILE)
+
+
+class Watcher:
+    """Reads rows, gives them to a monitor, says what is new, and writes what is known."""
+
+    def __init__(
+        self, data: str, given: Mapping[str, Any], alpha: float, run_length: float, state: Path | None
+    ) -> None:
+        self.data, self.given, self.path = data, given, state
+        self.settings = (alpha, run_length, given["seed"])
+        self.label = "standard input" if data == "-" else data
+        self.before = _read_state(state) if state is not None and state.exists() else {}
+        #: How many bytes and rows of the file were read; what was said last: evidence, change, alarm.
+        self.place: dict[str, Any] = {"offset": 0, "read": 0, "mark": 0.0, "change": 0, "alarm": False}
+        self.header, self.left_out, self.new_alarm = b"", 0, False
+        self.monitor: Any = None
+
+    @property
+    def alarmed(self) -> bool:
+        """Whether there was an alarm, also before."""
+        old = self.before.get("monitor", {}).get("evidence", {}).get("alarm")
+        return bool(old if self.monitor is None else self.monitor.alarm)
+
+    def run(self, follow: bool) -> Iterator[None]:
+        """Read rows to the end, or for ever, and stop after each block of them."""
+        with sys.stdin.buffer if self.data == "-" else open(self.data, "rb") as file:
+            for lines in self._blocks(file, follow):
+                with redirect_stdout(sys.stderr):  # whatever users' models print
+                    self._add(self.header + lines)
+                if self.monitor is None:  # all of them were left out
+                    continue
+                self._tell()
+                if self.path is not None:
+                    place = {"header": self.header.decode(errors="replace"), **self.place}
+                    document = {"watch": place, "monitor": self.monitor.state}
+                    write_whole(self.path, json.dumps(document, separators=(",", ":")))
+                yield
+
+    def _blocks(self, file: Any, follow: bool) -> Iterator[bytes]:
+        """Yield whole lines after the header, as they come."""
+        rest, block = b"", b" "
+        while block or (follow and self.data != "-"):
+            block = file.read1(CHUNK) if self.data == "-" else file.read(CHUNK)
+            if not block and follow and self.data != "-":
+                time.sleep(PAUSE)
+                continue
+            ends = bool(rest) and not block  # the last line lacks its end
+            rest += b"\n" if ends else block
+            if not self.header and b"\n" in rest:
+                line, _, rest = rest.partition(b"\n")
+                self.header = line + b"\n"
+                rest = self._after_state(file, rest)
+            cut = _last_line(rest) if self.header else 0
+            lines, rest = rest[:cut], rest[cut:]
+            self.place["offset"] += len(lines) - ends
+            if lines.strip():
+                yield lines
+        if not self.header:
+            raise InputError(f"{self.label} is empty. A table with the columns of x and y is needed.")
+
+    def _after_state(self, file: Any, rest: bytes) -> bytes:
+        """Leave out the rows that a state has seen; return what follows the header otherwise."""
+        place = self.before.get("watch", {"header": None, "offset": len(self.header)})
+        if self.before and place["header"] != self.header.decode(errors="replace"):
+            raise InputError(f"--state {self.path} is of other columns than those of {self.label}.")
+        self.place |= {key: value for key, value in place.items() if key != "header"}
+        if not self.before or self.data == "-":  # of standard input, new rows follow those before
+            return rest
+        if os.path.getsize(self.data) < place["offset"]:
+            raise InputError(
+                f"--state {self.path} has seen {place['offset']:,} bytes of {self.label}, which now has "
+                "fewer: it is another file. Name another --state, or remove that one."
+            )
+        file.seek(place["offset"])
+        return b""
+
+    def _add(self, text: bytes) -> None:
+        """Give rows to the monitor."""
+        from condgof.cli.check import Frame, Survey, Table, Wanted, running, y_of
+
+        given, read = self.given, self.place["read"]
+        label = f"{self.label}, from row {read:,} on," if read else self.label
+        if self.monitor is None:
+            self.table = Table.of_text(self.label, text)
+            named = self.label, self.table.names
+            self.roles = Wanted.of(given).resolve(*named, given["model"] is not None, given["seed"])
+        roles, survey = self.roles, Survey(label, self.roles)
+        data = replace(self.table, text=text, label=label).read(roles)
+        complete = survey.add(data)
+        self.left_out += survey.judge(given["drop_nulls"], 0).rows
+        self.place["read"] += survey.rows
+        data = {name: values[complete] for name, values in data.items()}
+        if not complete.any():
+            return
+        with running(given["model"]):
+            monitor = self._begun(data) if self.monitor is None else self.monitor
+            names = tuple(dict.fromkeys((*roles.x, *roles.predicted)))
+            monitor.update(Frame({name: data[name] for name in names}), y_of(data, roles))
+        self.monitor = monitor
+
+    def _begun(self, data: dict[str, Any]) -> Any:
+        """Make the monitor, for these first rows, or from a state."""
+        from condgof.check._monitor import Monitor
+        from condgof.cli.check import ClassNames, Frame, load_model
+        from condgof.laws import Columns, probabilities
+
+        given, roles = self.given, self.roles
+        classes = ClassNames.of(given["classes"], given["ordered"], given["prob"] or ())
+        model: Any
+        if given["model"] is not None:
+            model = load_model(given["model"], given["model_x"], roles.x, len(roles.y))
+        else:
+            model = roles.predictions[0].model
+        if model is None:
+            law = classes.model(data, roles.predicted, roles.y[0], self.label)
+
+            def of(parts: Any, rows: Any) -> Any:
+                p = parts["prob"][:, 0] if len(roles.predicted) == 1 else parts["prob"]
+                return probabilities(p, law.classes.labels, ordered=law.ordered)
+
+            model = Columns({"prob": roles.predicted}, of, law.name)
+        beside = [name for name in roles.predicted if name not in roles.x]
+        made = Monitor(model, *self.settings, beside=beside, frame=Frame)
+        return made.restore(self.before["monitor"]) if self.before else made
+
+    def _tell(self) -> None:
+        """Print what is new."""
+        found, place = self.monitor, self.place
+        for change in found.changes:
+            if change["rows"] > place["change"]:
+                place["change"] = change["rows"]
+                _print(f"After {change['rows']:,} rows: changed since about row {change['since']:,}.")
+        if found.alarm and not place["alarm"]:
+            place["alarm"] = self.new_alarm = True
+            _print(found.words)
+            try:
+                _print(f"The latest rows since then: {found.check().words}")
+            except CondgofError as error:
+                _print(f"The rows since then cannot be checked yet: {error}")
+        marks = [mark for mark in MARKS if place["mark"] < mark <= found.evidence]
+        if marks and not found.alarm:
+            place["mark"] = marks[-1]
+            _print(f"After {found.rows:,} rows: evidence {found.evidence:.3g}.")
+
+    def end(self) -> None:
+        """Say how it stands."""
+        if self.monitor is None:
+            _print(f"No new rows in {self.label}.")
+        elif not self.new_alarm:  # which has said all of it
+            _print(self.monitor.words)
+        if self.left_out:
+            _print(f"{self.left_out:,} row{'s' * (self.left_out > 1)} with missing values left out.")
+
+
+def _print(text: str) -> None:
+    from condgof.report import terminal
+
+    print(terminal(text), flush=True)
+
+
+def _last_line(text: bytes) -> int:
+    """Return where the last whole row ends: at a newline that is not between quotes."""
+    cut = text.rfind(b"\n") + 1
+    while cut and text.count(b'"', 0, cut) % 2:
+        cut = text.rfind(b"\n", 0, cut - 1) + 1
+    return cut
+
+
+def _read_state(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if {"watch", "monitor"} <= set(found):
+            return dict(found)
+    except (ValueError, TypeError):
+        pass
+    raise InputError(f"--state {path} is no state of condgof watch. Name another file, or remove it.")

@@ -1,0 +1,159 @@
+"""The claims about `Check.repair`: better on new rows where the misfit is clear, harmless where the
+model was true, and no more claimed than new rows show.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import binom
+
+import condgof as cg
+from checks import FAST, CheckClaim, at_most
+from condgof.study import problem
+from report import TAIL
+
+#: Rows that a repair is judged on, trials of a cell, and what counts as worse, a row.
+NEW, TRIALS, WORSE = 20_000, 200, 0.002
+#: Problems with a clear misfit, and true models, with the number of rows to learn from.
+CLEAR = {
+    "hgm": 500,
+    "qgm": 2000,
+    "skewed": 500,
+    "softmax-overconfident-3": 2000,
+    "poisson-overdispersed": 500,
+    "wages": 1000,
+}
+TRUE = {
+    "lgm": 300,
+    "true-student": 500,
+    "true-mixture": 1000,
+    "true-softmax-3": 500,
+    "true-poisson": 300,
+    "true-wages": 1000,
+}
+
+
+#: How frequent levels of education are.
+SHARES = [0.2, 0.4, 0.25, 0.15]
+
+
+def wages(n: int, rng: np.random.Generator) -> pd.DataFrame:
+    """Columns like those of a table of wages."""
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 70, n),
+            "education": rng.choice(["some", "school", "college", "advanced"], n, p=SHARES),
+            "married": rng.integers(0, 2, n),
+            "year": rng.integers(2003, 2010, n),
+        }
+    )
+
+
+def _step(x: pd.DataFrame) -> np.ndarray:
+    return x["education"].map({"some": 0.0, "school": 0.15, "college": 0.35, "advanced": 0.6}).to_numpy()
+
+
+def _line(x: pd.DataFrame) -> np.ndarray:
+    return np.asarray(4.2 + 0.006 * (x["age"] - 18) + _step(x), dtype=np.float64)
+
+
+def _curve(x: pd.DataFrame) -> np.ndarray:
+    age = np.asarray(x["age"], dtype=np.float64)
+    return np.asarray(4.38 + _step(x) - 0.0003 * (age - 48) ** 2 + 0.1 * x["married"])
+
+
+def _noise(x: pd.DataFrame) -> np.ndarray:
+    return 0.22 + 0.25 * _step(x)
+
+
+#: A line with one spread; the truth is curved in age, and has a step and a spread by education.
+WAGES = cg.models.Normal(mean=_line, std=0.3)
+TRUE_WAGES = cg.models.Normal(mean=_curve, std=_noise)
+
+
+def _draw(name: str, n: int, rng: np.random.Generator) -> tuple[Any, Any, Any]:
+    if "wages" not in name:
+        case = problem(name)
+        return case.p, *case.draw(n, rng)
+    x = wages(n, rng)
+    model = WAGES if name == "wages" else TRUE_WAGES
+    return model, x, TRUE_WAGES(x).sample(rng)[:, 0]
+
+
+def repaired(name: str, n: int, trial: int) -> dict[str, float]:
+    """Learn a repair, and judge it on new rows."""
+    rng = np.random.default_rng([trial, n, *name.encode()])
+    model, x, y = _draw(name, n, rng)
+    report = cg.check(model, x, y, rng=trial, **FAST)
+    better = report.repair(rng=trial)
+    gain = better.gain(*_draw(name, NEW, rng)[1:])
+    claimed = better.held_out
+    return {
+        "rejected": float(report.rejected),
+        "gain": gain.estimate,
+        "learned": float(claimed is not None),
+        "claimed": 0.0 if claimed is None else claimed.estimate,
+        "low": -np.inf if claimed is None else claimed.interval[0],
+    }
+
+
+def _better(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]:
+    lines, failures = ["| problem | rows | rejected | better | gain | claimed | claimed too much |"], []
+    lines.append("|---|---|---|---|---|---|---|")
+    for name, trials in rows.items():
+        better = sum(t["gain"] > 0 for t in trials)
+        over = sum(t["low"] > t["gain"] for t in trials)
+        means = (np.mean([t[key] for t in trials]) for key in ("gain", "claimed", "rejected"))
+        gain, claimed, rejected = means
+        case, n = name.rsplit(".", 1)
+        lines.append(
+            f"| {case} | {n} | {rejected:.2f} | {better / len(trials):.3f} | {gain:.4f} | "
+            f"{claimed:.4f} | {over / len(trials):.3f} |"
+        )
+        if better < int(binom.ppf(TAIL / 2, len(trials), 0.95)):
+            failures.append(f"repair.better {name}: better in {better} of {len(trials)}")
+        if not at_most(over, len(trials), 0.025):
+            failures.append(f"repair.better {name}: claimed too much in {over} of {len(trials)}")
+    return "\n".join(lines), failures
+
+
+def _harmless(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]:
+    lines, failures = ["| problem | rows | learned | worse by 0.002 | mean gain | least |"], []
+    lines.append("|---|---|---|---|---|---|")
+    for name, trials in rows.items():
+        worse = sum(t["gain"] < -WORSE for t in trials)
+        gains, learned = [t["gain"] for t in trials], np.mean([t["learned"] for t in trials])
+        case, n = name.rsplit(".", 1)
+        lines.append(
+            f"| {case} | {n} | {learned:.3f} | {worse / len(trials):.3f} | {np.mean(gains):.5f} | "
+            f"{min(gains):.4f} |"
+        )
+        if not at_most(worse, len(trials), 0.05):
+            failures.append(f"repair.true {name}: worse in {worse} of {len(trials)}")
+    return "\n".join(lines), failures
+
+
+def _cells(problems: dict[str, int]) -> dict[str, Any]:
+    return {f"{name}.{n}": (partial(repaired, name, n), TRIALS) for name, n in problems.items()}
+
+
+REPAIR_CHECKS = {
+    "repair.better": CheckClaim(
+        "Repairs of a clear misfit",
+        f"`report.repair()` learned on so many rows, its log score on {NEW:,} new rows: better in 95% "
+        "of trials; claimed: the gain on held-out rows of the check, too much if the lower end of its "
+        "interval is above the gain on new rows.",
+        _cells(CLEAR),
+        _better,
+    ),
+    "repair.true": CheckClaim(
+        "Repairs of true models",
+        f"The same of models that are true: worse by more than {WORSE} a row in at most 5% of trials.",
+        _cells(TRUE),
+        _harmless,
+    ),
+}

@@ -1,0 +1,131 @@
+"""check(event=): observed and expected events, of slices and of all rows, told and drawn."""
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import chi2
+
+import condgof as cg
+
+RNG = np.random.default_rng(0)
+N = 800
+X = pd.DataFrame({"age": RNG.integers(20, 80, N), "female": RNG.integers(0, 2, N)})
+SCALE = 10 * np.exp(-0.02 * (X.age.to_numpy() - 50))
+NOISE, UNTIL = RNG.exponential(size=N), RNG.exponential(15, N)
+
+
+def times(factor):
+    true = SCALE * NOISE * factor
+    return np.minimum(true, UNTIL), true <= UNTIL
+
+
+@pytest.fixture(scope="module")
+def old():
+    """From 65 on, the hazard is twice what the model says."""
+    y, event = times(np.where(X.age >= 65, 0.5, 1.0))
+    return cg.check(cg.models.Exponential(scale=SCALE), X, y, event=event, by="female", rng=1)
+
+
+def test_the_slice_is_found_and_its_numbers_are_those_of_its_rows(old):
+    first = old.slices[0]
+    assert old.rejected
+    assert (first.kind, first.direction) == ("events", "hazard too low")
+    assert first.conditions[0].column == "age"
+    rows = old.frame().query(first.query)
+    assert (rows.index == first.rows).all()
+    lead = first.findings[0]
+    observed, expected = rows.event.sum(), rows.cumulative_hazard.sum()
+    assert lead.estimate == pytest.approx(observed / expected, rel=1e-12)
+    assert lead.words.startswith(f"{observed} events observed, {expected:,.1f} expected (ratio ")
+    assert lead.interval[0] < 2.0 < lead.interval[1]
+    assert old.words.startswith("The hazard is wrong: hazard too low where age ≥ ")
+
+
+def test_all_rows_are_told_by_thirds_with_poisson_intervals(old):
+    frame = old.frame()
+    whole, early, middle, late = old.overall[:4]
+    assert [f.label for f in old.overall[:4]] == ["", "early third", "middle third", "late third"]
+    end = old.looked.cuts[0]
+    assert f"(cumulative hazard up to {end:g})" in early.words
+    seen = int((frame.event.astype(bool) & (frame.cumulative_hazard <= end)).sum())
+    expected = frame.cumulative_hazard.clip(upper=end).sum()
+    assert early.estimate == pytest.approx(seen / expected, rel=1e-12)
+    parts = sum(
+        f.estimate * e
+        for f, e in zip((early, middle, late), _expected(frame, old.looked.cuts), strict=True)
+    )
+    assert parts == pytest.approx(frame.event.sum())
+    tail, total = 0.0041671, frame.cumulative_hazard.sum()  # 2.638 standard errors
+    count = frame.event.sum()
+    low, high = chi2.ppf(tail, 2 * count) / 2, chi2.ppf(1 - tail, 2 * count + 2) / 2
+    assert whole.interval == pytest.approx((low / total, high / total), rel=1e-3)
+
+
+def _expected(frame, cuts):
+    ends = (0.0, *cuts, np.inf)
+    hazard = frame.cumulative_hazard
+    return [(hazard.clip(a, b) - a).sum() for a, b in pairwise(ends)]
+
+
+def test_a_constant_excess_is_its_own_size():
+    y, event = times(1 / 1.5)
+    report = cg.check(cg.models.Exponential(scale=SCALE), X, y, event=event, tolerance=0.1, rng=1)
+    assert report.effect.unit == "relative error of the hazard"
+    assert report.effect.interval.low < 0.5 < report.effect.interval.high
+    assert report.effect.interval.estimate == pytest.approx(0.5, abs=0.15)
+    assert report.tolerance.verdict == "worse than you allow"
+    assert report.overall[0].interval[0] < 1.5 < report.overall[0].interval[1]
+
+
+def test_a_true_model_passes_and_says_what_would_have_been_found():
+    y, event = times(1.0)
+    report = cg.check(cg.models.Exponential(scale=SCALE), X, y, event=event, rng=1)
+    assert not report.rejected
+    assert "A hazard that is 1." in report.power.words
+    again = 0
+    for seed in range(10):  # of the size that is found with probability 0.8
+        rng = np.random.default_rng(seed)
+        true = rng.exponential(SCALE / (1 + report.power.size))
+        until = rng.exponential(15, N)
+        found = cg.adaptive(
+            cg.models.Exponential(scale=SCALE), X, np.minimum(true, until), event=true <= until, rng=seed
+        )
+        again += found.reject()
+    assert again >= 5  # 0.7% at 0.8
+
+
+def test_the_report_is_written_and_every_picture_drawn(old):
+    page = old.to_html()
+    assert "Kaplan-Meier estimate" in page
+    assert "events / expected" in page
+    pytest.importorskip("matplotlib")
+    for what, which in (("survival", {}), ("thirds", {}), ("column", {"column": "age"}), ("slice", {})):
+        assert old.plot(what, **which).get_title(loc="left") or old.plot(what, **which).get_title()
+    with pytest.raises(cg.errors.InputError, match="no picture 'pit'"):
+        old.plot("pit")
+    assert old.to_dict()["overall"][0]["kind"] == "events"
+    assert "events observed" in str(old)
+    assert len(old.groups) == 2
+
+
+def test_an_event_that_the_model_holds_to_be_impossible_is_named():
+    y, event = times(1.0)
+    y[7], event[7] = 1e-12, True
+    report = cg.check(cg.models.Exponential(scale=SCALE), X, y, event=event, rng=1)
+    wild = [f for f in report.overall if f.kind == "wild"]
+    assert "row 7 (z = -" in wild[0].words
+    event[7] = False  # that a row left at once says nothing
+    report = cg.check(cg.models.Exponential(scale=SCALE), X, y, event=event, rng=1)
+    assert not [f for f in report.overall if f.kind == "wild"]
+
+
+def test_the_estimate_of_the_picture_is_that_of_kaplan_and_meier(old):
+    lifelines = pytest.importorskip("lifelines")
+    from condgof.report._survival import kaplan_meier
+
+    frame = old.frame()
+    at, share, _ = kaplan_meier(old.looked, np.arange(N))
+    fitted = lifelines.KaplanMeierFitter().fit(frame.cumulative_hazard, frame.event)
+    np.testing.assert_allclose(share, fitted.predict(at).to_numpy(), atol=1e-10)

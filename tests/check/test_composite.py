@@ -1,0 +1,226 @@
+"""The whole answer of `composite`: a check whose every null is drawn with refits."""
+
+import html
+import json
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+
+import condgof as cg
+from condgof.check import _composite as whole
+from condgof.errors import InputError, RefitError
+from condgof.sample import Seed, Use
+
+N_BOOT = 29
+
+
+def line_fit(x, y):
+    """Least squares on two columns; a tuple (mean, std)."""
+    design = np.column_stack([np.ones(len(x)), x["dose"], x["age"]])
+    y = np.asarray(y)
+    mean = design @ np.linalg.lstsq(design, y, rcond=None)[0]
+    return mean, np.full(len(y), np.sqrt(np.square(y - mean).sum() / (len(y) - 3)))
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(5)
+    x = pd.DataFrame({"dose": rng.uniform(-2, 2, 120), "age": rng.integers(18, 70, 120)})
+    y = pd.Series(1.0 + x["dose"] + 0.8 * x["dose"] ** 2 + rng.standard_normal(120), name="fare")
+    return x, y
+
+
+def legendre(u):
+    v = 2.0 * u - 1.0
+    return np.column_stack([
+        3**0.5 * v, 5**0.5 * (3 * v**2 - 1) / 2, 7**0.5 * (5 * v**3 - 3 * v) / 2,
+        3 * (35 * v**4 - 30 * v**2 + 3) / 8,
+    ])  # fmt: skip
+
+
+def naive(x, y, space):
+    """Draw, refit and search, one after the other; a loop over slices, and numbers by hand."""
+    mean, std = line_fit(x, y)
+
+    def found(y):
+        m, s = line_fit(x, y)
+        z = (y - m) / s
+        psi, best = legendre(norm.cdf(z)), -np.inf
+        for part in space.parts:
+            for where, penalty in zip(part.where, part.penalty, strict=True):
+                inside = space.inside(where)
+                sums = psi[inside, : part.signals].sum(axis=0) / np.sqrt(inside.sum())
+                best = max(best, np.abs(sums).max() - penalty)
+        quartiles = np.quantile(z, [0.25, 0.75])
+        wide = (quartiles[1] - quartiles[0]) / (2 * norm.ppf(0.75))
+        return best, np.median(z), wide - 1.0, np.mean(np.abs(z) <= norm.ppf(0.75)) - 0.5
+
+    drawn = (
+        mean + std * Seed.of(3).stream(Use.REPLICATE, b, 0).standard_normal((len(x), 1))[:, 0]
+        for b in range(1, N_BOOT + 1)
+    )
+    return np.array([found(np.asarray(y)), *(found(one) for one in drawn)])
+
+
+def test_a_slow_loop_gives_the_same(table, monkeypatch):
+    x, y = table
+    seen, scan_of = [], whole.AllOfCheck._scan
+
+    def spy(self, draws):
+        seen.append(scan_of(self, draws))
+        return seen[-1]
+
+    monkeypatch.setattr(whole.AllOfCheck, "_scan", spy)
+    report = cg.composite(line_fit, x, y, n_boot=N_BOOT, rng=3, engine=1)
+    scan = seen[-1]
+    expected = naive(x, y, scan.space)
+    np.testing.assert_allclose(np.append(scan.best.value, scan.draws), expected[:, 0], rtol=1e-5)
+    above = np.sum(expected[1:, 0] >= expected[0, 0])
+    assert report.result.details["families"]["slices"] == (1 + above) / (N_BOOT + 1)
+    assert report.slices[0].pvalue == (1 + above) / (N_BOOT + 1)
+    for finding, values in zip(report.overall, expected.T[1:], strict=False):
+        chance = values[1:]
+        assert finding.estimate - finding.expected == pytest.approx(values[0], abs=1e-9)
+        half = whole.REACH * chance.std(ddof=1)
+        low, high = np.quantile(chance, [0.05 / 12, 1 - 0.05 / 12])
+        ends = max(high, chance.mean() + half), min(low, chance.mean() - half)
+        assert finding.interval == pytest.approx([finding.estimate - end for end in ends], abs=1e-9)
+
+
+def test_it_is_a_check_in_the_users_words(table):
+    x, y = table
+    report = cg.composite(line_fit, x, y, n_boot=99, rng=1, engine=1)
+    assert isinstance(report, cg.Check)
+    assert report.rejected
+    assert report.reject(0.05)
+    assert report.pvalue == report.result.pvalue
+    assert report.result.method == "composite(check)"
+    assert "slices" in report.result.details["families"]
+    first = report.slices[0]
+    assert first.kind == "shift"
+    z = report.frame().query(first.query)["z"]
+    assert list(z.index) == list(first.rows)
+    assert z.mean() == pytest.approx(first.findings[0].estimate)
+    text = str(report)
+    assert text.startswith("Check of fare given dose and age, n = 120")
+    assert "Evidence against the family of the fitted model (p ≤ 0.01)" in text
+    alone = cg.composite(cg.fits.ols(), x[["dose"]], y, n_boot=99, rng=1, engine=1)
+    assert "dose" in alone.words
+    assert "dose" in alone.slices[0].query
+    assert "crossfit" not in text
+    assert whole.OF_FITTED in report.notes
+    assert report.power.size is None
+    json.dumps(report.to_dict())
+    assert pickle.loads(pickle.dumps(report)).pvalue == report.pvalue
+    assert "fare" in report.to_html()
+    assert html.escape(report.words) in report._repr_html_()
+
+
+def test_of_a_true_family_the_message_counts_refits(table):
+    x, _ = table
+    y = 1.0 + x["dose"] + np.random.default_rng(0).standard_normal(120)
+    report = cg.composite(line_fit, x, y, n_boot=99, rng=1, engine=1)
+    assert not report.rejected
+    assert report.slices == ()
+    worse = np.sum(report.result.null_distribution >= report.result.statistic)
+    assert f"of 99 samples that were drawn from the fitted model and fitted again, {worse} look" in str(
+        report.words
+    )
+    assert report.pvalue == (1 + worse) / 100
+
+
+@pytest.mark.parametrize("kind", ["counts", "classes", "several", "moments", "few"])
+def test_every_kind_of_y(table, kind):
+    from sklearn.linear_model import LogisticRegression
+
+    x, y = table
+    rng, options = np.random.default_rng(1), {}
+    fit = cg.fits.ols()
+    if kind == "counts":
+        fit, y = cg.fits.glm("poisson"), rng.poisson(np.exp(0.5 * x["dose"]))
+    elif kind == "classes":
+        fit = cg.fits.sklearn(LogisticRegression(C=1e6))
+        y = np.where(rng.random(120) < 1 / (1 + np.exp(-x["dose"])), "yes", "no")
+    elif kind == "several":
+        y = np.column_stack([y, rng.standard_normal(120)])
+    elif kind == "moments":
+        options = {"standardize": "mean_std"}
+    else:
+        x, y = x[:30], y[:30]
+    report = cg.composite(fit, x, y, n_boot=19, rng=0, engine=1, **options)
+    assert 0.05 <= report.pvalue <= 1
+    assert report.overall
+    assert str(report)
+    if kind == "few":
+        assert "30 rows are too few to search for slices" in str(report)
+    else:
+        assert report.details["searched"]["slices"] > 0
+    if kind == "classes":  # the score equations of a logistic regression
+        (share,) = [f for f in report.overall if f.kind == "class"]
+        assert "came in" in share.words
+        assert "(the fit makes it so)" in share.words
+        assert not share.telling
+    if kind == "counts":
+        shift = report.overall[0]
+        assert shift.estimate == pytest.approx(report.frame()["z"].mean())
+
+
+def test_a_fit_that_follows_the_noise_is_told_of_crossfit(table):
+    from sklearn.tree import DecisionTreeRegressor
+
+    x, y = table
+    lines = cg.composite(line_fit, x, y, n_boot=99, rng=1, engine=1)
+    assert lines.details["effective_parameters"] == pytest.approx(3.0, abs=4 * np.sqrt(6 / 99))
+    tree = cg.fits.sklearn(DecisionTreeRegressor(min_samples_leaf=2), cv=2)
+    report = cg.composite(tree, x, y, n_boot=9, rng=1, engine=1)
+    assert report.details["effective_parameters"] > 30
+    assert "the fit follows the noise" in report.notes[-1]
+    assert "`cg.check(cg.crossfit(fit, x, y), x, y)`" in report.notes[-1]
+
+
+def test_slow_fits_are_told_of_crossfit(table, monkeypatch):
+    monkeypatch.setattr(whole, "SLOW", 0.0)
+    report = cg.composite(line_fit, *table, n_boot=9, rng=1, engine=1)
+    assert report.notes[-1].startswith("9 refits took 0.")
+    assert "takes 5 fits" in report.notes[-1]
+
+
+def test_refits_that_fail_are_counted_and_too_many_are_an_error(table):
+    x, y = table
+    calls = [0]
+
+    def fit(x, y, at=(3, 7)):
+        calls[0] += 1
+        if calls[0] - 1 in at:
+            raise ValueError("no convergence")
+        return line_fit(x, y)
+
+    report = cg.composite(fit, x, y, n_boot=N_BOOT, rng=3, engine=1)
+    assert len(report.result.null_distribution) == N_BOOT - 2
+    said = f"2 of {N_BOOT} refits failed and were left out (ValueError: no convergence)"
+    assert said in report.notes
+    assert said in str(report).replace("\n           ", " ")
+    calls[0] = 0
+    with pytest.raises(RefitError, match="refits failed, more than 10%"):
+        cg.composite(lambda x, y: fit(x, y, range(1, 999)), x, y, n_boot=N_BOOT, rng=3, engine=1)
+
+
+def test_alpha_is_that_of_the_check(table):
+    report = cg.composite(line_fit, *table, n_boot=19, rng=3, engine=1, alpha=0.01)
+    assert not report.rejected  # 20 samples give no p-value below 0.05
+    assert report.alpha == 0.01
+    with pytest.raises(InputError, match="alpha must be between 0 and 1"):
+        cg.composite(line_fit, *table, alpha=2)
+
+
+@pytest.mark.parametrize("workers", ["threads", "processes"])
+def test_workers_change_nothing(table, workers):
+    x, y = table
+    alone = cg.composite(cg.fits.ols(), x, y, n_boot=9, rng=3, engine=1)
+    many = cg.composite(cg.fits.ols(), x, y, n_boot=9, rng=3, engine=2, workers=workers)
+    assert many.words == alone.words
+    assert [f.words for f in many.overall] == [f.words for f in alone.overall]
+    np.testing.assert_allclose(many.result.null_distribution, alone.result.null_distribution, rtol=1e-6)

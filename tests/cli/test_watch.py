@@ -1,0 +1,216 @@
+"""condgof watch: rows as they come, a state that loses nothing, and exit codes."""
+
+import io
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from condgof.cli import _watch, main
+
+ROLES = ["--x", "x,town", "--y", "y", "--mean", "mu", "--std", "sd"]
+
+
+def lines(n=900, wrong=600, seed=0):
+    """Rows that go wrong in Rome, as text."""
+    rng = np.random.default_rng(seed)
+    x, town = rng.normal(size=n).round(5), rng.choice(["Oslo", "Rome"], n)
+    y = x + rng.normal(size=n) + 1.2 * ((np.arange(n) >= wrong) & (town == "Rome"))
+    p = 1 / (1 + np.exp(-x))
+    kind = np.where(rng.random(n) < p, "yes", "no")
+    return [
+        f"{x[i]},{town[i]},{y[i]:.6f},{x[i]},1,{x[i] - 1.6:.5f},{x[i] + 1.6:.5f},{p[i]:.6f},{kind[i]}\n"
+        for i in range(n)
+    ]
+
+
+def stored(name):
+    return json.loads(Path(name).read_text())
+
+
+HEADER = "x,town,y,mu,sd,lo,hi,p,kind\n"
+
+
+@pytest.fixture
+def log(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def write(rows, name="log.csv", header=HEADER):
+        (tmp_path / name).write_text(header + "".join(rows))
+        return name
+
+    return write
+
+
+def test_an_alarm_says_since_when_where_and_how(log, capsys):
+    assert main(["watch", log(lines()), *ROLES]) == 0
+    text = capsys.readouterr().out
+    assert "ALARM after" in text
+    assert "along 'town'" in text
+    assert "changed since about row" in text
+    assert "town = Rome" in text
+
+
+def test_a_true_model_has_one_line(log, capsys):
+    assert main(["watch", log(lines(400, 400)), *ROLES, "--fail-on-alarm", "--seed", "1"]) == 0
+    assert capsys.readouterr().out.startswith("400 rows, evidence ")
+
+
+def test_marks_are_said_on_the_way(log, capsys, monkeypatch):
+    monkeypatch.setattr(_watch, "CHUNK", 200)
+    assert main(["watch", log(lines(900, 0)), *ROLES, "--alpha", "1e-9", "--run-length", "1e9"]) == 0
+    text = capsys.readouterr().out
+    assert "evidence 5" in text or "evidence 6" in text or ": evidence 1" in text
+    assert text.count(": evidence ") >= 3
+
+
+def test_cut_and_resumed_the_state_is_the_same(log, capsys, monkeypatch):
+    rows = lines()
+    assert main(["watch", log(rows), *ROLES, "--state", "whole.json"]) == 0
+    for cut in (1, 2, 100, 650, 900):
+        text = "".join(rows[:cut])
+        log([text[:-1] if cut == 100 else text], "part.csv")  # a last line without its end
+        assert main(["watch", "part.csv", *ROLES, "--state", "part.json"]) == 0
+    whole, part = (stored(name) for name in ("whole.json", "part.json"))
+    assert whole == part
+    capsys.readouterr()
+    assert main(["watch", "part.csv", *ROLES, "--state", "part.json", "--fail-on-alarm"]) == 1
+    assert capsys.readouterr().out == "No new rows in part.csv.\n"
+
+
+def test_standard_input_goes_on_after_a_state(log, capsys, monkeypatch):
+    rows = lines()
+    main(["watch", log(rows), *ROLES, "--state", "whole.json"])
+    for part in (rows[:300], rows[300:]):
+        text = io.TextIOWrapper(io.BytesIO((HEADER + "".join(part)).encode()))
+        monkeypatch.setattr("sys.stdin", text)
+        assert main(["watch", "-", *ROLES, "--state", "part.json"]) == 0
+    whole, part = (stored(name)["monitor"] for name in ("whole.json", "part.json"))
+    assert whole == part
+
+
+def test_an_alarm_ends_it_with_exit_code_1(log, monkeypatch, capsys):
+    monkeypatch.setattr(_watch, "CHUNK", 1000)
+    assert main(["watch", log(lines()), *ROLES, "--fail-on-alarm", "--state", "s.json"]) == 1
+    assert stored("s.json")["monitor"]["rows"] < 900
+
+
+@pytest.mark.parametrize(
+    "roles",
+    [
+        ["--x", "town", "--y", "y", "--interval", "lo,hi", "--coverage", "0.89"],
+        ["--x", "town", "--y", "kind", "--prob", "p", "--classes", "no,yes"],
+        ["--x", "x,town", "--y", "y", "--family", "normal", "--param", "mean=mu,std=1"],
+        ["--x", "x", "--y", "y", "--model", "mine.py:model", "--model-x", "array"],
+        ["--x", "mu", "--y", "y", "--mean", "mu", "--std", "sd"],
+    ],
+    ids=["interval", "classes", "family", "model", "x is the prediction"],
+)
+def test_all_kinds_of_predictions(log, roles, tmp_path, capsys):
+    (tmp_path / "mine.py").write_text(
+        "import condgof as cg\nmodel = cg.models.Normal(mean=lambda x: x[:, 0], std=1.0)\n"
+    )
+    rows = lines(300, 300)
+    log(rows[:200])
+    assert main(["watch", "log.csv", *roles, "--state", "s.json"]) == 0
+    log(rows)
+    assert main(["watch", "log.csv", *roles, "--state", "s.json"]) == 0
+    assert "300 rows, evidence" in capsys.readouterr().out
+
+
+def test_missing_values_and_quoted_lines(log, capsys):
+    rows = lines(60, 60)
+    rows[7] = rows[7].replace("Oslo", '"Os\nlo"').replace("Rome", '"Ro\nme"')
+    rows[9] = ",".join(["", *rows[9].split(",")[1:]])
+    assert main(["watch", log(rows), *ROLES]) == 2
+    assert "--drop-nulls" in capsys.readouterr().err
+    assert main(["watch", log(rows), *ROLES, "--drop-nulls"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("59 rows")
+    assert "1 row with missing values left out" in text
+
+
+def test_errors_name_rows_of_the_file(log, capsys, monkeypatch):
+    rows = lines(300, 300)
+    log(rows[:200])
+    assert main(["watch", "log.csv", *ROLES, "--state", "s.json"]) == 0
+    rows[204] = ",".join(["", *rows[204].split(",")[1:]])
+    log(rows)
+    assert main(["watch", "log.csv", *ROLES, "--state", "s.json"]) == 2
+    assert "log.csv, from row 200 on, has missing values in 1 row (x 1)" in capsys.readouterr().err
+    assert stored("s.json")["monitor"]["rows"] == 200
+
+
+def test_rows_in_quotes_are_not_cut():
+    assert _watch._last_line(b'a,"b\nc"\nd,"e\n') == len(b'a,"b\nc"\n')
+    assert _watch._last_line(b"a") == 0
+
+
+def test_follow_waits_for_rows(log, tmp_path):
+    rows = lines(200, 0)
+    log(rows[:20])
+    command = [
+        sys.executable,
+        "-m",
+        "condgof",
+        "watch",
+        "log.csv",
+        *ROLES,
+        "--follow",
+        "--fail-on-alarm",
+    ]
+    run = subprocess.Popen([*command, "--state", "s.json"], stdout=subprocess.PIPE, text=True)
+    try:
+        for _ in range(300):
+            if (tmp_path / "s.json").exists() or run.poll() is not None:
+                break
+            time.sleep(0.1)
+        assert run.poll() is None
+        with open("log.csv", "a") as file:
+            file.write("".join(rows[20:])[:-5])
+        out, _ = run.communicate(timeout=60)
+    finally:
+        if run.poll() is None:
+            run.send_signal(signal.SIGINT)
+            run.wait()
+    assert run.returncode == 1
+    assert "ALARM" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["watch", "no.csv", *ROLES], "No such file"),
+        (["watch", "log.csv", *ROLES[:-2]], "--std"),
+        (["watch", "log.csv", *ROLES, "--alpha", "2"], "--alpha must be between"),
+        (["watch", "log.csv", *ROLES, "--run-length", "0"], "--run-length above 1"),
+        (["watch", "log.csv", *ROLES, "--model-x", "odd"], "--model-x must be one of"),
+        (["watch", "log.csv", *ROLES, "--state", "no/s.json"], "there is no folder"),
+        (["watch", "log.csv", *ROLES, "--state", "log.csv"], "the same file"),
+        (["watch", "log.csv", *ROLES, "--state", "odd.json"], "no state of condgof watch"),
+        (["watch", "log.csv", *ROLES, "--state", "old.json", "--alpha", "0.01"], "alpha=0.05"),
+        (["watch", "log.csv", "--x", "town", *ROLES[2:], "--state", "old.json"], "and before"),
+        (["watch", "short.csv", *ROLES, "--state", "old.json"], "which now has fewer"),
+        (["watch", "renamed.csv", *ROLES, "--state", "old.json"], "of other columns than"),
+        (["watch", "empty.csv", *ROLES], "is empty"),
+    ],
+)
+def test_errors_are_one_line_with_exit_code_2(log, words, message, capsys, tmp_path):
+    rows = lines(60, 60)
+    log(rows[:50])
+    main(["watch", "log.csv", *ROLES, "--state", "old.json"])
+    log(rows)
+    log(rows[:10], "short.csv")
+    log(rows, "renamed.csv", "x,town,y,mu,sd,lo,hi,q,kind\n")
+    (tmp_path / "odd.json").write_text("[1]")
+    (tmp_path / "empty.csv").write_text("")
+    capsys.readouterr()
+    assert main(words) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error

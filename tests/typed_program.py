@@ -1,0 +1,13 @@
+"""A user's program: `make check` type-checks it, and its last line must be an error."""
+
+import numpy as np
+
+import condgof as cg
+
+x = np.arange(9.0)
+report: cg.Check = cg.check((x, x), x, x, rng=0)
+result: cg.GofResult = cg.adaptive(cg.normal(mean=x, std=x), x, x)
+p: float = result.pvalue
+rejected: bool = report.rejected
+words: list[str] = [one.words for one in report.slices]
+wrong: str = result.pvalue  # type: ignore[assignment]  # strict mypy refuses an ignore that is not needed
