@@ -12,6 +12,7 @@ from scipy import integrate
 from scipy.special import ndtr
 
 import condgof as cg
+from condgof.check._repair import Gain
 from condgof.check._repair_fit import OfClasses, OfCounts, OfScores, fit, fit_shape, warp_units
 from condgof.check._repair_x import Basis
 from condgof.errors import InputError, UnsupportedModelError
@@ -364,3 +365,19 @@ def test_x_must_have_the_columns_of_the_check():
         better(x[["b", "town"]])
     with pytest.raises(InputError, match="held numbers, and now holds text"):
         better(x.assign(b="high"))
+
+
+@pytest.mark.parametrize(
+    ("estimate", "interval", "chance"),
+    [
+        (3.0, (-4.9, 10.9), True),
+        (-0.1, (-0.3, 0.1), True),
+        (0.2, (0.1, 0.3), False),
+        (-0.2, (-0.3, -0.1), False),
+    ],
+)
+def test_a_gain_that_may_be_chance_says_so(estimate, interval, chance):
+    """One wild row can carry the whole mean: the interval then holds 0."""
+    words = Gain("log score", -8.0, -8.0 + estimate, estimate, interval, 900).words
+    assert ("which may be chance" in words) == chance
+    assert ("better by" in words) == (estimate > 0)

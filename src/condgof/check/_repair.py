@@ -87,7 +87,8 @@ class Gain(Record):
         figures = max(len(size.partition(".")[2]), 2)
         ends = f"{self.before:.{figures}f} before, {self.after:.{figures}f} after"
         way = "better" if sign > 0 else "worse"
-        return f"{self.measure} {way} by {size} a row ({span}): {ends}"
+        chance = ", which may be chance" if low <= 0 else ""
+        return f"{self.measure} {way} by {size} a row ({span}){chance}: {ends}"
 
     def __str__(self) -> str:
         return self.words
