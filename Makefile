@@ -2,6 +2,7 @@
 PYTHON ?= python3
 TEST := .venv/test
 DEMO := .venv/demo
+LOWEST := .venv/lowest
 BENCH := .venv/bench
 BENCH01 := .venv/bench01
 SOURCES := $(shell find src -type f ! -name '*.pyc') pyproject.toml README.md LICENSE
@@ -9,23 +10,28 @@ OUT ?= $(if $(filter taxi,$(MAKECMDGOALS)),paper-taxi,demo-output)
 DATA ?= --help
 ONLY ?=
 
-.PHONY: demo test fuzz check calibrate bench docs taxi clean help
+.PHONY: demo test test-lowest fuzz check calibrate bench docs docs-serve taxi clean help
 
 help:
 	@echo "make demo        a model of the bundled data is rejected, and mended: text, reports, a figure"
 	@echo "make test        all tests, under five minutes on two cores"
+	@echo "make test-lowest the tests with the lowest versions that pyproject.toml allows (Python 3.11)"
 	@echo "make fuzz        odd data, options and models for some minutes: a right answer or one CondgofError"
 	@echo "make check       ruff, mypy, import-linter"
 	@echo "make calibrate   level and power over thousands of trials, resumable; ONLY=name picks cells"
 	@echo "make bench       speed and memory, against the textbook method and version 0.1"
-	@echo "make docs        write docs/cli.md from the commands themselves"
+	@echo "make docs        the site, in site/: all pages run, all links checked; make docs-serve shows it"
 	@echo "make taxi        the paper's taxi experiment; DATA=\"--train FILES --test FILE\" (docs/paper/taxi)"
 
 demo: $(DEMO)/.installed
 	$(DEMO)/bin/condgof demo --out $(OUT)
 
 test: $(TEST)/.installed
-	$(TEST)/bin/python -m pytest -n 2 --durations=10
+	$(TEST)/bin/python -m pytest -n 2 --dist worksteal --durations=10
+
+# Deprecations that old versions meet are not ours, and the pages of the documentation show what the newest versions print.
+test-lowest: $(LOWEST)/.installed
+	$(LOWEST)/bin/python -m pytest -n 2 --ignore tests/test_docs.py -W default::DeprecationWarning -W default::FutureWarning
 
 fuzz: $(TEST)/.installed
 	CONDGOF_FUZZ=2000 $(TEST)/bin/python -m pytest -n 2 tests/test_fuzz.py
@@ -37,19 +43,26 @@ check: $(TEST)/.installed
 	$(TEST)/bin/lint-imports
 
 calibrate: $(TEST)/.installed
-	$(TEST)/bin/python tests/calibration/run.py --only "$(ONLY)" --table docs/calibration.md
+	$(TEST)/bin/python tests/calibration/run.py --only "$(ONLY)" --table docs/measured/calibration.md
 
 bench: $(BENCH)/.installed $(BENCH01)/.installed
 	$(BENCH)/bin/python benchmarks/run.py --only "$(ONLY)"
 
-docs: $(TEST)/.installed
-	$(TEST)/bin/python -m condgof.cli._help docs/cli.md
+docs: $(TEST)/.installed $(TEST)/.docs
+	$(TEST)/bin/python -m condgof.cli._help docs/reference/cli.md
+	rm -rf site docs/auto_gallery docs/reference/generated
+	OMP_NUM_THREADS=1 $(TEST)/bin/python -m sphinx -q -W --keep-going -E -j 2 -d $(TEST)/doctrees docs site
+	rm -rf jupyter_execute
+	CONDGOF_SITE=1 $(TEST)/bin/python -m pytest -q -n 2 tests/site tests/test_docs.py -k 'test_site or code_blocks or example'
+
+docs-serve: docs
+	$(TEST)/bin/python -m http.server --directory site --bind 127.0.0.1 8000
 
 taxi: $(TEST)/.installed
 	$(TEST)/bin/python docs/paper/taxi/taxi.py $(DATA) --out $(OUT)
 
 clean:
-	rm -rf .venv dist build demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv dist build site docs/auto_gallery docs/reference/generated demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 # The wheel is what gets tested: nothing is installed in editable mode.
 $(TEST)/.installed: $(TEST)/.tools $(SOURCES)
@@ -62,6 +75,19 @@ $(TEST)/.tools: pyproject.toml
 	$(TEST)/bin/python -m pip install --quiet --upgrade pip
 	$(TEST)/bin/python -m pip install --quiet torch==2.13.0
 	$(TEST)/bin/python -m pip install --quiet --group dev '.[all]'
+	@touch $@
+
+$(TEST)/.docs: $(TEST)/.tools
+	$(TEST)/bin/python -m pip install --quiet --group docs
+	@touch $@
+
+$(LOWEST)/.installed: $(SOURCES) tests/lowest.py
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python tests/lowest.py > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/python -m pip install --quiet --upgrade pip
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade -c $(LOWEST)/constraints.txt \
+		--group dev '.[all]'
 	@touch $@
 
 $(DEMO)/.installed: $(SOURCES)

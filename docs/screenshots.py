@@ -1,7 +1,7 @@
 """Pictures of reports: python docs/screenshots.py writes docs/images/report-*.png.
 
 Three reports on simulated data (a continuous y, classes, counts), light and dark, on a wide screen and
-on a phone. Needs chromium, playwright, pandas and pillow.
+on a phone; and the top of the first, for the README. Needs chromium, playwright, pandas and pillow.
 """
 
 import io
@@ -20,6 +20,8 @@ import condgof as cg
 IMAGES = Path(__file__).parent / "images"
 #: Width and height of the screen, and how much of a report is shown.
 SCREENS = {1280: 2300, 390: 2300}
+#: How much of it the README shows: down to the slices.
+TOP = 1540
 
 
 def people(n, rng):
@@ -71,11 +73,18 @@ def counts(rng):
     return cg.models.Poisson(mean=mean), x, pd.Series(y, name="visits")
 
 
-def small(picture):
-    """Return a PNG of few colours."""
+def clip_of(width, height):
+    """Return the top of a page."""
+    return {"x": 0, "y": 0, "width": width, "height": height}
+
+
+def write(name, picture):
+    """Write a PNG of few colours."""
     out = io.BytesIO()
     Image.open(io.BytesIO(picture)).convert("RGB").quantize(128).save(out, "PNG", optimize=True)
-    return out.getvalue()
+    path = IMAGES / f"{name}.png"
+    path.write_bytes(out.getvalue())
+    sys.stdout.write(f"{path} {len(out.getvalue()) // 1000} kB\n")
 
 
 def main():
@@ -92,15 +101,17 @@ def main():
                 for width, height in SCREENS.items():
                     tab = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=theme)
                     tab.goto(page.as_uri())
+                    if width > 1000 and make is continuous:
+                        write(
+                            f"report-top-{theme}",
+                            tab.screenshot(clip=clip_of(width, TOP), full_page=True),
+                        )
                     if width > 1000:
                         tab.locator(".open").first.click()
                         tab.mouse.move(2, 2)
                     whole = tab.evaluate("document.documentElement.scrollHeight")
-                    clip = {"x": 0, "y": 0, "width": width, "height": min(height, whole)}
-                    picture = small(tab.screenshot(clip=clip, full_page=True))
-                    path = IMAGES / f"report-{make.__name__}-{theme}-{width}.png"
-                    path.write_bytes(picture)
-                    sys.stdout.write(f"{path} {len(picture) // 1000} kB\n")
+                    picture = tab.screenshot(clip=clip_of(width, min(height, whole)), full_page=True)
+                    write(f"report-{make.__name__}-{theme}-{width}", picture)
                     tab.close()
         browser.close()
 

@@ -13,7 +13,7 @@ import tempfile
 import numpy as np
 
 import condgof as cg
-from condgof.laws.mdn import MDN, fit_mdn
+from condgof.models import mdn
 
 
 def draw(n, rng):
@@ -31,7 +31,7 @@ def main(n, epochs=60):
     new_logit = np.log(new_y / (1 - new_y))
 
     for components in (1, 10):
-        model = fit_mdn(x, logit, components=components, epochs=epochs, rng=0)
+        model = mdn.fit_mdn(x, logit, components=components, epochs=epochs, rng=0)
         result = cg.adaptive(model, new_x, new_logit, n_boot=200, rng=0)
         law = model(new_x)
         fit = law.log_prob(new_logit).mean()
@@ -44,7 +44,7 @@ def main(n, epochs=60):
 
     with tempfile.TemporaryDirectory() as folder:
         model.save(f"{folder}/folded.safetensors")  # no pickle: numbers and a JSON header
-        again = MDN.load(f"{folder}/folded.safetensors")
+        again = mdn.MDN.load(f"{folder}/folded.safetensors")
     weights, means, _ = again.parts(np.array([0.5]))
     branches = 1 / (1 + np.exp(-means[0, weights[0] > 0.1, 0]))
     print("branches at x = 0.5:", np.sort(branches).round(2))

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-SCHEMA = json.loads((ROOT / "docs" / "check.schema.json").read_text())
+SCHEMA = json.loads((ROOT / "docs" / "reference" / "check.schema.json").read_text())
 TYPES = {
     "object": dict,
     "array": list,

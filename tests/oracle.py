@@ -29,11 +29,11 @@ def matern52(y, z, s):
     return (1 + rho + rho**2 / 3) * decay, -d * slope, d * slope, trace
 
 
-def laplace(y, z, s):
+def matern12(y, z, s):
     return (np.exp(-np.sqrt(np.sum((y - z) ** 2)) / s),)
 
 
-KERNELS = {"Gaussian": gaussian, "IMQ": imq, "Matern52": matern52, "Laplace": laplace}
+KERNELS = {"Gaussian": gaussian, "IMQ": imq, "Matern52": matern52, "Matern12": matern12}
 
 
 def stein_h(y, scores, kernel, s):

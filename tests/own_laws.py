@@ -1,6 +1,6 @@
 """Laws that a user writes: they keep their rows of x, and have one ability or two."""
 
-from condgof.laws import Law, Model
+from condgof.models import Law, Model
 from condgof.sample import take_rows
 
 

@@ -114,11 +114,11 @@ def test_24_many_columns_do_not_hang():
 
 def test_25_a_dictionary_of_text(table):
     """What a dictionary stands for was written out as strings of at most 2 GB; now of any length."""
-    from condgof.cli.check._table import Table
+    from condgof.sample import Table
 
     text = pa.array(["u", "v"] * (N // 2)).dictionary_encode()
     pq.write_table(pa.table({**{name: table[name] for name in table}, "c": text}), "t.parquet")
-    assert pa.types.is_dictionary(Table.of("t.parquet").types["c"])
+    assert pa.types.is_dictionary(Table.of("t.parquet").files[0].types["c"])
     assert main(["check", "t.parquet", "--x", "x,c", *ROLES[2:]]) == 0
 
 
@@ -201,7 +201,8 @@ def test_33_utf_16_and_pipes(table, capsys):
 
 
 def test_34_a_lock_that_fails_for_another_reason(tmp_path, monkeypatch):
-    from condgof.study import InUseError, _store
+    from condgof.study import _store
+    from condgof.study._store import InUseError
 
     def fail(number):
         def lock(descriptor):

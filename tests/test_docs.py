@@ -1,10 +1,14 @@
-"""Every example in the documentation runs: docstrings, and the code blocks of README.md."""
+"""Every example in the documentation runs: docstrings, and code blocks of README.md and docs/.
+
+Cells of notebook pages are run by the build of the site (`make docs`).
+"""
 
 import contextlib
 import doctest
 import importlib
 import inspect
 import io
+import os
 import pkgutil
 import re
 import shlex
@@ -30,22 +34,43 @@ def test_docstrings(name):
     assert result.failed == 0
 
 
+#: Pages that people write: what the build makes is left out.
+PAGES = [
+    str(path.relative_to(ROOT))
+    for path in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+    if not {"auto_gallery", "generated"} & set(path.parts)
+]
+
+
 def blocks(page):
     """Return (language, code) of each fenced block, in order."""
     return re.findall(r"^```(\w+)\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
 
 
+def cells(page):
+    """Return how many cells of a page the build of the site runs: those of pages with a kernel."""
+    text = (ROOT / page).read_text()
+    has_kernel = re.match(r"---\n(?:(?!---$).*\n)*?kernelspec:", text, re.MULTILINE)
+    return len(re.findall(r"^```\{code-cell\}", text, re.MULTILINE)) if has_kernel else 0
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_python_is_run_by_this_file_or_by_the_build(page):
+    """A block of Python in any other way of writing one would be shown and never run."""
+    text, listed = (ROOT / page).read_text(), [language for language, _ in blocks(page)]
+    fences = r"^[ \t>]*(?:`{3,}|~{3,}|:{3,})[ \t]*\{?(?:code|sourcecode|code-block|code-cell)?\}?[ \t]*"
+    written = re.findall(fences + r"i?py\w*", text, re.MULTILINE)
+    assert len(written) == listed.count("python") + cells(page)
+    assert not (cells(page) and "python" in listed), "one way a page"
+
+
+#: The README in `make test`; the pages of the site are run by `make docs`, as all of it is.
+RUN = PAGES if "CONDGOF_SITE" in os.environ else ["README.md"]
+
+
 @pytest.mark.parametrize(
     "page",
-    [
-        "README.md",
-        "docs/censoring.md",
-        "docs/choosing.md",
-        "docs/comparing.md",
-        "docs/fitting.md",
-        "docs/monitoring.md",
-        "docs/repairing.md",
-    ],
+    [page for page in RUN if {"python", "console"} & {language for language, _ in blocks(page)}],
 )
 def test_code_blocks_run_and_print_what_the_page_shows(page, tmp_path, monkeypatch):
     """Blocks share a namespace, as a reader would type them; a text block is the output before it."""
@@ -78,18 +103,22 @@ def test_the_first_example_is_short():
     assert len(first.strip().splitlines()) <= 15
 
 
+def test_the_readme_is_short_and_shows_a_report_first():
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert len(lines) <= 150
+    assert "docs/images/report-top-light.png" in "\n".join(lines[:10])
+
+
 def test_make_targets_in_the_readme_exist():
     makefile = (ROOT / "Makefile").read_text()
     for target in set(re.findall(r"make (\w+)", (ROOT / "README.md").read_text())):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 
 
-@pytest.mark.parametrize(
-    "page", [p.name for p in ROOT.glob("*.md")] + [f"docs/{p.name}" for p in ROOT.glob("docs/*.md")]
-)
+@pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page):
     for target in re.findall(r"(?:\]\(|src=\")([^)#\"]+)", (ROOT / page).read_text()):
-        if "://" not in target:
+        if "://" not in target and "auto_gallery" not in target:
             assert (ROOT / page).parent.joinpath(target).exists(), target
 
 

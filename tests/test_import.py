@@ -32,11 +32,11 @@ def test_a_missing_package_names_its_extra(monkeypatch):
     import pytest
 
     from condgof.errors import MissingPackageError
-    from condgof.report import new_figure
+    from condgof.report._pen_pyplot import new_figure
 
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingPackageError, match=r"pip install 'condgof\[plot\]'") as caught:
-        new_figure(1, 1, width=1, height=1)
+        new_figure((1, 1))
     assert isinstance(caught.value, ImportError)
 
 
@@ -66,6 +66,19 @@ def test_the_names_of_the_package_are_its_public_ones():
         getattr(condgof, name)
 
 
+def test_the_names_of_models_are_closed_forms_and_what_laws_of_ones_own_need():
+    import condgof
+
+    names = dir(condgof.models)
+    assert names == sorted(condgof.models.__all__)
+    assert 20 <= len(names) <= 27
+    assert all(hasattr(condgof.models, name) for name in names)
+    assert not [name for name in names if name.startswith("from_")]
+    assert not set(names) & set(dir(condgof)) - {"Law", "Laplace"}  # a kernel is called so, too
+    assert dir(condgof.fits) == ["glm", "heteroscedastic", "ols", "sklearn"]
+    assert dir(condgof.models.mdn) == ["MDN", "fit_mdn", "to_torch"]
+
+
 def test_a_report_imports_no_experiment():
     code = (
         "import sys, numpy as np, condgof as cg; x = np.arange(60.0); "
@@ -81,3 +94,12 @@ def test_the_package_says_that_it_is_typed():
     import condgof
 
     assert (Path(condgof.__file__).parent / "py.typed").is_file()
+
+
+def test_every_capability_of_the_first_version_is_tested_where_the_page_says():
+    import re
+
+    root = Path(__file__).parent.parent
+    named = set(re.findall(r"tests/[\w/]+\.py", (root / "docs" / "capabilities.md").read_text()))
+    assert len(named) > 60
+    assert [name for name in sorted(named) if not (root / name).exists()] == []

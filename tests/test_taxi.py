@@ -10,8 +10,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from condgof import Gaussian, kcsd
-from condgof import laws as models
+from condgof import Gaussian, from_scores, kcsd, models
 from condgof.errors import InputError
 
 FOLDER = Path(__file__).parent.parent / "docs" / "paper" / "taxi"
@@ -129,7 +128,7 @@ def test_an_effect_is_the_statistic_over_n(taxi):
     u = model(made.pickup).normal_scores(made.dropoff)
     effect = misfit.Effect.of(made.pickup, u, kernels)
     on = {"kernel_x": Gaussian(kernels.x), "kernel_y": Gaussian(kernels.u)}
-    result = kcsd(models.from_scores(-u), made.pickup, u, n_boot=10, rng=0, **on)
+    result = kcsd(from_scores(-u), made.pickup, u, n_boot=10, rng=0, **on)
     assert effect.value == pytest.approx(result.statistic / 300)
     assert effect.low < effect.value < effect.high
 

@@ -12,8 +12,10 @@ from matplotlib.figure import Figure
 from scipy.stats import kstest
 
 import condgof as cg
-from condgof.laws.mdn import MDN, fit_mdn
-from condgof.study import effect_of
+from condgof.models import mdn
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "paper" / "taxi"))
+from misfit import Effect, Kernels
 
 
 def read(path):
@@ -33,7 +35,7 @@ def examine(model, x, z, train):
     law = model(x)
     u = law.normal_scores(z)
     scaled = (x - train.mean(axis=0)) / train.std(axis=0)
-    effect = effect_of(scaled, u, cg.study.Kernels(2.0, 1.0, 1.0))
+    effect = Effect.of(scaled, u, Kernels(2.0, 1.0, 1.0))
     result = cg.adaptive(model, x, z, n_boot=500, rng=0)
     print(f"{model}: log-likelihood {law.log_prob(z).mean():.3f}, p {result.pvalue:.4f}")
     print(f"   D {effect.value:.5f} ({effect.low:.5f} to {effect.high:.5f}), u: mean {u.mean():+.3f}, "
@@ -79,8 +81,8 @@ def main(path, out):
         saved = Path(out) / f"mdn_{components}.safetensors"
         if not saved.is_file():
             options = {"components": components, "epochs": 100, "patience": 15, "rng": 0}
-            fit_mdn(train, z[:cut], **options).save(saved)
-        model = MDN.load(saved)
+            mdn.fit_mdn(train, z[:cut], **options).save(saved)
+        model = mdn.MDN.load(saved)
         u, criterion = examine(model, held, z_held, train)
     modes = model.parts(held)
     several = (np.sort(modes.weights, axis=1)[:, -2] > 0.2).mean()

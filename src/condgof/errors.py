@@ -7,10 +7,12 @@ each is also the built-in error a Python user would expect (`ValueError`, `TypeE
 from __future__ import annotations
 
 import importlib
+import operator
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -205,3 +207,41 @@ def check_finite(values: AnyArray, what: str, advice: str) -> None:
     import numpy as np
 
     refuse_rows(~np.isfinite(values), f"{what} has NaN or infinite values", advice, NonFiniteError)
+
+
+def check_choice(value: Any, name: str, choices: Collection[str]) -> str:
+    """Check an option that is one of some words."""
+    if not isinstance(value, str) or value not in choices:
+        raise InputError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
+    return value
+
+
+def check_count(
+    value: Any,
+    name: str,
+    most: int = sys.maxsize,
+    hint: str = "",
+    kind: type[CondgofError] = InputError,
+) -> int:
+    """Check an option that is a whole number of at least 1."""
+    wrong = f"{name} must be an integer, got {value!r}.{hint}"
+    if isinstance(value, bool):
+        raise InputError(wrong)
+    try:
+        number = operator.index(value)
+    except TypeError as error:
+        raise kind(wrong) from error
+    if number < 1:
+        raise InputError(f"{name} must be at least 1, got {number}.{hint}")
+    if number > most:
+        raise InputError(f"{name} must be an integer of at most {most:,}, got {value!r}.{hint}")
+    return number
+
+
+def check_number(value: Any, name: str, wanted: str, fits: Callable[[float], bool]) -> float:
+    """Check an option that is a number; `wanted` says in words which ones fit."""
+    if isinstance(value, Real) and not isinstance(value, bool):
+        with suppress(OverflowError):  # of a huge integer
+            if fits(number := float(value)):
+                return number
+    raise InputError(f"{name} must be {wanted}, got {value!r}.")

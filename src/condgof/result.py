@@ -1,4 +1,4 @@
-"""What a test gives back: plain, frozen, picklable."""
+"""What a test gives back: plain, frozen, picklable; and the wording of p-values and of numbers."""
 
 from __future__ import annotations
 
@@ -10,12 +10,58 @@ from typing import Any
 
 import numpy as np
 
-from condgof._typing import FloatArray
-from condgof.errors import InputError
+from condgof._typing import AnyArray, FloatArray
+from condgof.errors import check_number, require
+
+
+class Record:
+    """A frozen record: its arrays are read-only, its mappings too, and it pickles."""
+
+    def __post_init__(self) -> None:
+        for name, value in self.__dict__.items():
+            _read_only(value)
+            if isinstance(value, Mapping):
+                object.__setattr__(self, name, MappingProxyType(dict(value)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.items()
+        return {name: dict(value) if isinstance(value, Mapping) else value for name, value in state}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain Python objects, ready for JSON."""
+        return {f.name: plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
+
+
+class Shown:
+    """How a result shows itself in a notebook: as a card, and its rows as a pandas frame."""
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the rows of `to_frame`, a dictionary each."""
+        raise NotImplementedError
+
+    def to_frame(self) -> Any:
+        """Return the numbers as a pandas frame (needs ``condgof[frames]``).
+
+        Examples
+        --------
+        >>> result = GofResult(statistic=2.0, pvalue=0.01, method="kcsd", n=100)
+        >>> result.to_frame()[["method", "n", "pvalue"]].to_dict("records")
+        [{'method': 'kcsd', 'n': 100, 'pvalue': 0.01}]
+        """
+        return require("pandas", "frames", "to_frame").DataFrame(self.records())
+
+    def _repr_html_(self) -> str:
+        from condgof.report import card
+
+        return card(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GofResult:
+class GofResult(Shown, Record):
     """The result of a goodness-of-fit test.
 
     Compared by identity; its arrays are read-only and it pickles. Fields that a method does not
@@ -68,28 +114,9 @@ class GofResult:
     seed: int | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self._freeze(dict(self.details))
-
-    def _freeze(self, details: dict[str, Any]) -> None:
-        for name in ("null_distribution", "locations"):
-            _read_only(getattr(self, name))
-        for value in details.values():
-            _read_only(value)
-        object.__setattr__(self, "details", MappingProxyType(details))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "details": dict(self.details)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._freeze(state["details"])
-
     def reject(self, alpha: float = 0.05) -> bool:
         """Whether the model is rejected at level `alpha`: the p-value is at most `alpha`."""
-        if not isinstance(alpha, (int, float, np.floating)) or not 0 < alpha < 1:
-            raise InputError(f"alpha must be between 0 and 1, got {alpha!r}.")
-        return self.pvalue <= alpha
+        return self.pvalue <= check_alpha(alpha)
 
     @property
     def pvalue_words(self) -> str:
@@ -100,10 +127,6 @@ class GofResult:
     def pvalue_floor(self) -> float:
         """The smallest p-value that the draws can give; 0 where it does not come from draws."""
         return 0.0 if self.null_distribution is None else 1.0 / (len(self.null_distribution) + 1)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain Python objects, ready for JSON."""
-        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the null distribution and the statistic (needs ``condgof[plot]``).
@@ -127,69 +150,76 @@ class GofResult:
 
         return plot_result(self, ax)
 
-    def _repr_html_(self) -> str:
-        from condgof.report import result_card
+    def records(self) -> list[dict[str, Any]]:
+        """Return one row: the test, its size, statistic and p-value, and the seed."""
+        names = ("method", "n", "statistic", "pvalue", "null", "seed")
+        return [{name: getattr(self, name) for name in names}]
 
-        return result_card(self)
+    @property
+    def verdict(self) -> str:
+        """Whether there is evidence against the model at the 5% level, in words."""
+        return f"{'' if self.reject() else 'no '}evidence against the model at the 5% level"
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return what `print` shows below the verdict: a name and a value each."""
+        draws = 0 if self.null_distribution is None else len(self.null_distribution)
+        limit = f" ({self.null} limit)" if self.null else ""
+        how = f" ({draws:,} {self.null} draws)" if draws else limit
+        facts = [
+            ("p-value", f"{pvalue_number(self.pvalue, self.pvalue_floor)}{how}"),
+            ("statistic", f"{self.statistic:.4g}"),
+        ]
+        details = self.details
+        facts += [("kernel x", str(self.kernel_x))] if self.kernel_x is not None else []
+        facts += [("kernel y", str(self.kernel_y))] if self.kernel_y is not None else []
+        if "groups" in details:
+            facts.append(("rows", f"in {details['groups']:,} groups"))
+        if "block_length" in details:
+            facts.append(("rows", f"in order, blocks of {details['block_length']:,}"))
+        if "standardized_by" in details:
+            facts.append(("y seen as", details["standardized_by"]))
+        if "x_seen_as" in details:
+            facts.append(("x seen as", details["x_seen_as"]))
+        if "strongest_location" in details:
+            place = details["strongest_location"]
+            facts.append(("strongest", f"near x = {_point(place.get('label') or place['x'])}"))
+        if self.locations is not None:
+            points = [_point(v) for v in details.get("location_labels") or self.locations]
+            facts.append(("locations", ", ".join(points[:5]) + ", ..." * (len(points) > 5)))
+        if "fitted" in details:
+            facts.append(("fitted", details["fitted"]))
+        return [*facts, *(("note", str(note)) for note in details.get("notes", ()))]
 
     def __repr__(self) -> str:
         return (
             f"GofResult(method={self.method!r}, n={self.n}, statistic={self.statistic:.6g}, "
-            f"pvalue={self.pvalue:.4g})"
+            f"{self.pvalue_words})"
         )
 
     def __str__(self) -> str:
-        draws = 0 if self.null_distribution is None else len(self.null_distribution)
-        how = (
-            f" ({draws:,} {self.null} draws)" if draws else f" ({self.null} limit)" if self.null else ""
-        )
-        verdict = (
-            "evidence against the model at the 5% level"
-            if self.reject()
-            else "no evidence against the model at the 5% level"
-        )
-        lines = [
-            f"{self.method} test of goodness of fit, n = {self.n:,}",
-            f"  verdict    {verdict}",
-            f"  p-value    {pvalue_number(self.pvalue, self.pvalue_floor)}{how}",
-            f"  statistic  {self.statistic:.4g}",
-        ]
-        if self.kernel_x is not None:
-            lines.append(f"  kernel x   {self.kernel_x}")
-        if self.kernel_y is not None:
-            lines.append(f"  kernel y   {self.kernel_y}")
-        if "groups" in self.details:
-            lines.append(f"  rows       in {self.details['groups']:,} groups")
-        if "block_length" in self.details:
-            lines.append(f"  rows       in order, blocks of {self.details['block_length']:,}")
-        if "standardized_by" in self.details:
-            lines.append(f"  y seen as  {self.details['standardized_by']}")
-        if "x_seen_as" in self.details:
-            lines.append(f"  x seen as  {self.details['x_seen_as']}")
-        if "strongest_location" in self.details:
-            place = self.details["strongest_location"]
-            point = _named(place["label"]) if "label" in place else _point(place["x"])
-            lines.append(f"  strongest  near x = {point}")
-        if self.locations is not None:
-            labels = self.details.get("location_labels")
-            points = [_named(v) for v in labels] if labels else [_point(v) for v in self.locations]
-            shown = ", ".join(points[:5])
-            more = ", ..." if len(self.locations) > 5 else ""
-            lines.append(f"  locations  {shown}{more}")
-        if "fitted" in self.details:
-            lines.append(f"  fitted     {self.details['fitted']}")
-        lines += [f"  note       {note}" for note in self.details.get("notes", ())]
-        return "\n".join(lines)
+        lines = [("verdict", self.verdict), *self.facts()]
+        listed = "".join(f"\n  {name:10} {value}" for name, value in lines)
+        return f"{self.method} test of goodness of fit, n = {self.n:,}{listed}"
+
+
+def share_interval(
+    k: AnyArray | int, n: AnyArray | int, error: float = 0.05
+) -> tuple[FloatArray, FloatArray]:
+    """Return Clopper and Pearson's exact interval of a probability, k of n seen."""
+    from scipy.special import betaincinv
+
+    k, n = np.asarray(k), np.asarray(n)
+    low = np.where(k > 0, betaincinv(np.maximum(k, 1), n - k + 1, error / 2), 0.0)
+    return low, np.where(k < n, betaincinv(k + 1, np.maximum(n - k, 1), 1 - error / 2), 1.0)
+
+
+def check_alpha(alpha: Any) -> float:
+    """Check a level."""
+    return check_number(alpha, "alpha", "between 0 and 1", lambda value: 0 < value < 1)
 
 
 def pvalue_words(value: float, floor: float = 0.0) -> str:
-    """Write a p-value in words; see `pvalue_number`.
-
-    Examples
-    --------
-    >>> pvalue_words(0.0312), pvalue_words(1 / 1001, 1 / 1001)
-    ('p = 0.031', 'p ≤ 0.001')
-    """
+    """Write a p-value in words; see `pvalue_number`."""
     shown = pvalue_number(value, floor)
     return f"p {shown}" if shown.startswith("≤") else f"p = {shown}"
 
@@ -218,6 +248,97 @@ def pvalue_number(value: float, floor: float = 0.0) -> str:
     return shown.rstrip("0").rstrip(".") if value < 0.01 else shown
 
 
+def number(value: float, digits: int = 3) -> str:
+    """Write a number with some significant digits, thousands set apart.
+
+    Examples
+    --------
+    >>> number(0.012345), number(2149.7), number(-0.5), number(3.2e-9), number(12.0)
+    ('0.0123', '2,150', '−0.5', '3.2e−9', '12')
+    """
+    if not math.isfinite(value):
+        return "–" if math.isnan(value) else ("∞" if value > 0 else "−∞")
+    if value != 0 and not 1e-4 <= abs(value) < 1e9:
+        mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+        text = f"{_trimmed(mantissa)}e{int(exponent)}"
+    else:
+        magnitude = math.floor(math.log10(abs(value))) if value else 0
+        places = max(0, digits - 1 - magnitude)
+        text = _trimmed(f"{value:,.{places}f}")
+    return "0" if text in ("-0", "0") else text.replace("-", "−")
+
+
+def size(value: float) -> str:
+    """Write a size of a misfit: two decimals, more only where that would be nothing.
+
+    Examples
+    --------
+    >>> size(0.1), size(-1.834), size(0.0042), size(0.0), size(1234.5)
+    ('0.10', '−1.83', '0.0042', '0.00', '1,234')
+    """
+    if not math.isfinite(value) or 0 < abs(value) < 0.005 or abs(value) >= 100:
+        return number(value, 3 if abs(value) >= 100 else 2)
+    return f"{value:.2f}".replace("-", "−")
+
+
+def rounded(value: float) -> str:
+    """Write a number with two decimals, and up to four near 0 and just below 1.
+
+    Examples
+    --------
+    >>> tuple(map(rounded, (0.294, -1.5, 0.0042, 1234.6, 3e12, 0.9964, 1e-7)))
+    ('0.29', '-1.50', '0.0042', '1,235', '3e+12', '0.996', '0.00')
+    """
+    size = abs(value)
+    if not math.isfinite(value) or size >= 1e9:
+        return f"{value:.2g}".replace("inf", "∞")
+    if size >= 100:
+        return f"{value:,.0f}"
+    for places in (2, 3, 4):
+        text = f"{value:.{places}f}"
+        near_0, near_1 = size < 0.01 and places < 4, 0.99 <= size < 1.0
+        if float(text) != 0 and abs(float(text)) != 1.0 and not (near_0 and size * 10**places < 9.5):
+            return text
+        if not (near_0 or near_1 or size < 0.01):
+            return text
+    return f"{value + 0.0:.2f}".replace("-0.00", "0.00")
+
+
+def decimals(value: float) -> int:
+    """Return how many decimals show two figures of a number: 2, or more for a small one."""
+    if value == 0 or not math.isfinite(value):
+        return 2
+    # 0.1 less a rounding error is 0.1.
+    return min(max(2, 1 - math.floor(math.log10(abs(value)) + 1e-9)), 6)
+
+
+def short(value: float) -> str:
+    """Write two figures of a number, and at least two decimals.
+
+    Examples
+    --------
+    >>> short(0.1234), short(0.01234), short(12.345), short(0.0)
+    ('0.12', '0.012', '12.35', '0.00')
+    """
+    return f"{value:.{decimals(value)}f}"
+
+
+def sized(estimate: float, low: float, high: float, about: float = 0.0) -> tuple[str, str]:
+    """Write an estimate and its interval with the digits that its distance from `about` asks for.
+
+    Examples
+    --------
+    >>> sized(0.21, 0.1712, 0.25), sized(0.0147, 0.0058, 0.0236), sized(1.0036, 1.001, 1.006, 1.0)
+    (('0.21', '0.17 to 0.25'), ('0.015', '0.006 to 0.024'), ('1.0036', '1.0010 to 1.0060'))
+    """
+    digits = decimals(estimate - about)
+    return f"{estimate:.{digits}f}", f"{low + 0.0:.{digits}f} to {high + 0.0:.{digits}f}"
+
+
+def _trimmed(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 def _read_only(value: Any) -> None:
     if isinstance(value, np.ndarray):
         value.flags.writeable = False
@@ -226,7 +347,11 @@ def _read_only(value: Any) -> None:
             _read_only(item)
 
 
-def _point(v: FloatArray) -> str:
+def _point(v: FloatArray | Mapping[str, float | str]) -> str:
+    """Write a point: a number, (1, 2), or by names (age=30, sex=f)."""
+    if isinstance(v, Mapping):
+        texts = ((name, x if isinstance(x, str) else f"{x:.4g}") for name, x in v.items())
+        return f"({', '.join(f'{name}={text}' for name, text in texts)})"
     numbers = ", ".join(f"{value:.4g}" for value in v)
     return numbers if len(v) == 1 else f"({numbers})"
 
@@ -236,17 +361,18 @@ def _named(label: Mapping[str, float | str]) -> str:
     return f"({', '.join(parts)})"
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Return a value as plain Python objects, ready for JSON."""
     if hasattr(value, "to_dict"):
         return value.to_dict()
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
+        return plain(value.tolist())
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, np.generic):
-        return _plain(value.item())
+        return plain(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return None  # JSON has no NaN or infinity
     if value is None or isinstance(value, (bool, int, float, str)):

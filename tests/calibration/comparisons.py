@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm, ttest_1samp
 
 import condgof as cg
-from condgof.laws import score
+from condgof.laws._scores import score
 
 Normal = cg.models.Normal
 LEVELS = np.array([0.1, 0.5, 0.9])

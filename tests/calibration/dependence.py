@@ -50,7 +50,7 @@ def clustered(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 
 def parcelled(p: Any, x: Any, y: Any, **options: Any) -> cg.GofResult:
     """Draws from sums over 50 parcels of rows, as the test makes them by itself above 4,096 rows."""
-    module = "condgof.methods._draw"
+    module = "condgof.methods._lowrank"
     with mock.patch(f"{module}.WEIGHTED_ROWS", 400), mock.patch(f"{module}.PARCELS", 50):
         return cg.adaptive(p, x, y, **options)
 

@@ -1,6 +1,6 @@
 """Run the calibration cells: resumable, on all cores, results as JSON lines and as a table.
 
-    python tests/calibration/run.py --out .calibration --only level.lgm --table docs/calibration.md
+    python tests/calibration/run.py --out .calibration --only level.lgm --table calibration.md
 
 A trial is seeded by its own coordinates, so that stopping, going on and picking cells change nothing.
 """

@@ -16,12 +16,10 @@ from scipy.special import ndtri
 
 import condgof as cg
 from checks import CheckClaim, at_most
-from condgof.check._bench import Bench
-from condgof.check._misfits import first_to_next
-from condgof.check._size import Size
-from condgof.methods._design import make_design
-from condgof.methods._options import Options, prepare_with_model
-from condgof.methods._rows import Units
+from condgof.check._size import Bench, Size, first_to_next
+from condgof.methods._adaptive import make_design
+from condgof.methods._options import Options, prepare
+from condgof.methods._scored import Units
 from condgof.sample import Seed
 
 Rng = np.random.Generator
@@ -37,7 +35,7 @@ def sized(model: Any, x: Any, y: Any, seed: int, **options: Any) -> Size:
     rng = Seed.of(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cg.errors.DependenceWarning)
-        law, scored = prepare_with_model(model, x, y, Units("ranks", "auto", predictions=True), how, rng)
+        law, scored = prepare(model, x, y, Units("ranks", "auto", predictions=True), how, rng)
         how = how.for_rows(scored, x)
         design = make_design(scored.subsample, rng)
         return Bench.of(law, scored, design, how.rows, rng, how.engine).size

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from condgof.study import PAPER_METHODS, PAPER_SIZES, Study, run_study
+from condgof.study import Study, run_study
+from condgof.study._examples import PAPER_METHODS, PAPER_SIZES
 from report import TAIL, bounds
 
 TRUE_MODELS = ("lgm", "true-hetero", "true-mixture", "true-student", "true-pair")

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from condgof.check._axes import axes_of, axis_of, digits, literal, quoted, unique_names
-from condgof.check._frame import frame_of
-from condgof.check._looked import Looked
+from condgof.check._looked import Looked, frame_of
 from condgof.sample import Column, Sample
 
 DAY = 86_400_000_000

@@ -123,7 +123,7 @@ def test_an_event_that_the_model_holds_to_be_impossible_is_named():
 
 def test_the_estimate_of_the_picture_is_that_of_kaplan_and_meier(old):
     lifelines = pytest.importorskip("lifelines")
-    from condgof.report._survival import kaplan_meier
+    from condgof.report._kinds import kaplan_meier
 
     frame = old.frame()
     at, share, _ = kaplan_meier(old.looked, np.arange(N))

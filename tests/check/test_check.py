@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binom
 
 import condgof as cg
-from condgof.check import SCHEMA, _bench, _looked
+from condgof.check import SCHEMA, _looked, _size
 from condgof.errors import CondgofError, InputError, NonFiniteError, ShapeError
 
 RNG = np.random.default_rng(7)
@@ -115,8 +115,8 @@ def test_text_for_a_terminal(found):
     assert max(map(len, lines)) <= 100
     heads = [line[2:10].strip() for line in lines[1:] if line[2:10].strip()]
     assert heads == ["verdict", "message", "size", "all rows", "where"]
-    assert repr(found) == f"Check(n=300, pvalue=0.01, slices={len(found.slices)})"
-    assert repr(found.slices[0]) == f"Slice('city = Oslo', n={found.slices[0].n}, too low, pvalue=0.01)"
+    assert repr(found) == f"Check(n=300, p ≤ 0.01, slices={len(found.slices)})"
+    assert repr(found.slices[0]) == f"Slice('city = Oslo', n={found.slices[0].n}, too low, p ≤ 0.01)"
 
 
 def test_the_frame_has_what_is_said(found):
@@ -277,7 +277,7 @@ def test_more_rows_of_a_stream_than_are_looked_at(tmp_path, monkeypatch):
 
 
 def test_many_rows_are_measured_in_part_and_that_is_said(monkeypatch):
-    monkeypatch.setattr(_bench, "MOST_ROWS", 200)
+    monkeypatch.setattr(_size, "MOST_ROWS", 200)
     found = cg.check(MODEL, FRAME, HIGH, **FAST)
     assert any("200 of the 300 rows" in note for note in found.notes)
     assert found.slices[0].n == int((CITY == "Oslo").sum())

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binom
 
 import condgof as cg
-from condgof.check import _bench
+from condgof.check import _size
 
 FAST = {"n_boot": 99, "engine": 1}
 N = 400
@@ -135,7 +135,7 @@ def test_a_giant_group():
 
 
 def test_many_rows_of_a_series_are_taken_at_even_steps(monkeypatch):
-    monkeypatch.setattr(_bench, "MOST_ROWS", 200)
+    monkeypatch.setattr(_size, "MOST_ROWS", 200)
     x, noise, codes = clustered(3)
     found = cg.check((x, np.ones(N)), x, x + noise, dependence=10, rng=0, **FAST)
     assert any("200 of the 400 rows, at even steps" in note for note in found.notes)

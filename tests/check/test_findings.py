@@ -9,11 +9,21 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import condgof as cg
-from condgof.check._findings import Reader, direction, distance, led, said, severity, student
-from condgof.check._overall import REACH, _order_interval, overall_of
+from condgof.check._findings import (
+    REACH,
+    Reader,
+    _order_interval,
+    direction,
+    distance,
+    led,
+    overall_of,
+    severity,
+    student,
+)
 from condgof.check._record import Finding
 from condgof.check._signals import Signal
 from condgof.check._text import check_text
+from condgof.result import rounded
 
 REACH_95 = stats.norm.isf(0.025)
 
@@ -387,12 +397,12 @@ def test_distance_severity_and_direction():
     ],
 )  # fmt: skip
 def test_numbers_are_written_as_people_do(value, text):
-    assert said(value) == text
+    assert rounded(value) == text
 
 
 @given(st.floats(-50, 50))
 def test_numbers_are_near_what_they_stand_for(value):
-    assert abs(float(said(value)) - value) <= 0.00501
+    assert abs(float(rounded(value)) - value) <= 0.00501
 
 
 def test_the_text_says_each_number_of_all_rows_once():

@@ -9,11 +9,10 @@ import polars as pl
 import pytest
 
 from condgof.check._axes import axes_of
-from condgof.check._frame import frame_of
-from condgof.check._looked import Looked
+from condgof.check._looked import Looked, frame_of
 from condgof.check._named import read_by, read_named
 from condgof.errors import InputError, InputTypeError, MissingPackageError, NonFiniteError, ShapeError
-from condgof.laws._cells import Event
+from condgof.laws._known import Event
 from condgof.sample import Column, Sample
 
 RNG = np.random.default_rng(0)

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binom, norm, poisson
 
 import condgof as cg
-from condgof.check._groups import _bennett, _test, holm, straightened
+from condgof.check._named import _bennett, _test, holm, straightened
 from condgof.check._signals import KINDS, THIRD, Signal, Signals, legendre
 from condgof.errors import InputError, NonFiniteError
 

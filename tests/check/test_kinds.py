@@ -809,9 +809,9 @@ def test_rows_that_are_left_out_take_their_predictions_with_them(name):
 
 @pytest.mark.parametrize("name", ["draws", "quantiles", "vector draws", "classes", "ratios"])
 def test_some_of_the_rows_are_those_of_their_own_predictions(name, monkeypatch):
-    from condgof.check import _bench
+    from condgof.check import _size
 
-    monkeypatch.setattr(_bench, "MOST_ROWS", 200)
+    monkeypatch.setattr(_size, "MOST_ROWS", 200)
     monkeypatch.setattr(_looked, "BAND_COUNT", 50)
     x, y, model = TRUE[name](np.random.default_rng(1), 300)
     found = cg.check(model, x, y, rng=0, **FAST)

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import nbinom, poisson
 
 import condgof as cg
-from condgof.check._misfits import Side, first_to_next, mean_residuals, shifted_law, wider_law
+from condgof.check._size import Side, first_to_next, mean_residuals, shifted_law, wider_law
 
 LEVELS = np.array([0.1, 0.25, 0.5, 0.75, 0.9])
 

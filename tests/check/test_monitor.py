@@ -14,7 +14,7 @@ from scipy.stats import t as student
 import condgof as cg
 from condgof.check._monitor import Monitor
 from condgof.errors import InputError, InputTypeError, NonFiniteError, ShapeError, UnsupportedModelError
-from condgof.methods._bets import (
+from condgof.methods._monitor import (
     MEAN_ROWS,
     ODDS,
     PIT_ENDS,
@@ -352,7 +352,9 @@ def test_a_state_of_something_else_is_refused(begun, model, options, change, wor
 
 @pytest.mark.parametrize("options", [{"alpha": 0}, {"alpha": "a"}, {"alpha": True}, {"run_length": 1}])
 def test_options_are_checked(options):
-    with pytest.raises(InputError, match=f"{next(iter(options))} must be a number"):
+    wanted = {"alpha": "between 0 and 1", "run_length": "a number between 1 and inf"}
+    ((name, value),) = options.items()
+    with pytest.raises(InputError, match=f"^{name} must be {wanted[name]}, got {value!r}"):
         cg.monitor(LINE, **options)
 
 

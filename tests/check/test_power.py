@@ -9,10 +9,10 @@ import pytest
 from scipy.stats import binom
 
 import condgof as cg
-from condgof.check._misfits import first_to_next
 from condgof.check._power import HOPELESS, _moved, crossing
+from condgof.check._size import first_to_next
 from condgof.sample import Seed, Use
-from condgof.stein import NormalEvidence
+from condgof.stein._evidence import NormalEvidence
 
 FAST = {"engine": 1, "n_boot": 199}
 

@@ -13,18 +13,9 @@ from scipy.special import ndtr
 
 import condgof as cg
 from condgof.check._repair import Gain
-from condgof.check._repair_fit import OfClasses, OfCounts, OfScores, fit, fit_shape, warp_units
-from condgof.check._repair_x import Basis
+from condgof.check._repair_fit import Basis, Classed, Counted, Mapped, fit, fit_shape, warp_units
 from condgof.errors import InputError, UnsupportedModelError
-from condgof.laws._repaired import (
-    Repaired,
-    RepairedCounts,
-    Warp,
-    bend,
-    count_scores,
-    placed,
-    values_at,
-)
+from condgof.laws._repaired import Repaired, RepairedCounts, Warp, bend, count_scores, placed, values_at
 
 FAST = {"n_boot": 99, "engine": 1, "rng": 0}
 numbers = st.tuples(st.floats(-2, 2), st.floats(-1.5, 1.5), st.floats(-0.8, 0.8), st.floats(-0.6, 0.6))
@@ -110,9 +101,9 @@ def test_derivatives_of_the_likelihoods():
     y = rng.poisson(3.0, 50).astype(float)
     poisson = cg.models.Poisson(mean=np.full(50, 2.0))
     cases = (
-        OfScores(2.0 * rng.standard_normal(50)),
-        OfCounts(count_scores(poisson, np.column_stack([y - 1, y, 0 * y]))),
-        OfClasses(np.log(rng.dirichlet(np.ones(3), 50)), rng.integers(3, size=50)),
+        Mapped(2.0 * rng.standard_normal(50)),
+        Counted(count_scores(poisson, np.column_stack([y - 1, y, 0 * y]))),
+        Classed(rng.dirichlet(np.ones(3), 50), rng.integers(3, size=50)),
     )
     for given_rows in cases:
         q = len(given_rows.units)
@@ -127,7 +118,7 @@ def test_derivatives_of_the_likelihoods():
 
 def test_the_fit_finds_shift_and_spread():
     z = 1.0 + 2.0 * np.random.default_rng(0).standard_normal(20_000)
-    shift, spread, skew, tail = fit(OfScores(z), np.ones((len(z), 1)), 1.0)[0]
+    shift, spread, skew, tail = fit(Mapped(z), np.ones((len(z), 1)), 1.0)[0]
     law = Warp(np.array([[shift, spread, skew, tail]]))
     low, middle, high = law.inverse(np.array([[-1.0, 0.0, 1.0]]))[0]
     assert middle == pytest.approx(1.0, abs=0.1)
@@ -323,7 +314,7 @@ def test_rows_of_a_group_are_held_out_together():
     x = rng.standard_normal(600)
     y = x + rng.standard_normal(100)[groups] * 1.5 + rng.standard_normal(600)
     better = cg.check((x, np.ones(600)), x, y, groups=groups, **FAST).repair()
-    for rows, _, _ in better.parts:
+    for rows, _ in better.parts:
         inside = np.isin(groups, groups[rows])
         assert inside.sum() == len(rows)
 

@@ -9,15 +9,24 @@ from scipy.stats import binom, norm
 
 import condgof as cg
 import oracle
-from condgof.check import _bench, _size
-from condgof.check._bench import Bench
-from condgof.check._misfits import first_to_next, shifted_law, wider_law
-from condgof.check._numbers import short, sized
-from condgof.check._size import PairSums, both, pair_sums, parcels_of, squares_of, squares_of_classes
-from condgof.methods._design import make_design
-from condgof.methods._options import Options, prepare_with_model
-from condgof.methods._rows import Units
-from condgof.null import Dependence
+from condgof.check import _size
+from condgof.check._size import (
+    Bench,
+    PairSums,
+    both,
+    first_to_next,
+    pair_sums,
+    parcels_of,
+    shifted_law,
+    squares_of,
+    squares_of_classes,
+    wider_law,
+)
+from condgof.methods._adaptive import make_design
+from condgof.methods._options import Options, prepare
+from condgof.methods._scored import Units
+from condgof.null._bootstrap import Dependence
+from condgof.result import short, sized
 from condgof.sample import Seed
 
 ROWS = Dependence()
@@ -26,7 +35,7 @@ ROWS = Dependence()
 def bench_of(model, x, y, seed=0, **options):
     """The rows of a sample, without a verdict."""
     how, rng = Options.of(solver="auto", null="auto", n_boot=19, engine=1, **options), Seed.of(seed)
-    law, scored = prepare_with_model(model, x, y, Units("ranks", "auto", predictions=True), how, rng)
+    law, scored = prepare(model, x, y, Units("ranks", "auto", predictions=True), how, rng)
     how = how.for_rows(scored, x)
     return Bench.of(law, scored, make_design(scored.subsample, rng), how.rows, rng, how.engine)
 
@@ -66,7 +75,7 @@ def check_sums(found, matrix, near):
     assert found.n == n
     assert found.mean == pytest.approx(means.mean())
     assert found.near == pytest.approx(near.sum() / (n * (n - 1)))
-    assert found.own == pytest.approx(max(left.var(ddof=1) - square / (2 * n), 0), rel=1e-5)
+    assert found.between == pytest.approx(max(left.var(ddof=1) - square / (2 * n), 0), rel=1e-5)
     assert found.square == pytest.approx(square, rel=1e-5)
     assert found.lead == pytest.approx(np.clip(cube / square**1.5, 0, 1), rel=1e-4)
 
@@ -389,14 +398,14 @@ def test_groups_have_wider_bounds(rng):
 
 
 def test_many_rows_are_drawn_at_random_or_at_even_steps(rng, monkeypatch):
-    monkeypatch.setattr(_bench, "MOST_ROWS", 500)
+    monkeypatch.setattr(_size, "MOST_ROWS", 500)
     n = 2000
     x, y = rng.standard_normal((2, n))
     model = (np.zeros(n), np.ones(n))
     bench = bench_of(model, x, y, groups=np.arange(n) // 10)
     assert (bench.n, bench.rows.n, bench.law.n, len(bench.dependence.codes)) == (n, 500, 500, 500)
     assert bench.notes == (
-        "how much comes from 500 of the 2,000 rows, drawn at random; the verdict from all",
+        "the size of the misfit is of 500 of the 2,000 rows, drawn at random; the verdict of all",
     )
     bench = bench_of(model, x, y, dependence=40)
     assert bench.dependence.length == 10

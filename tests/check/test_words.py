@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import condgof as cg
-from condgof.check._numbers import short, sized
 from condgof.check._record import Condition, Finding, Power, Slice
-from condgof.check._words import SUBJECTS, message
-from condgof.result import pvalue_words
+from condgof.check._text import SUBJECTS, message
+from condgof.result import pvalue_words, short, sized
 
 POWER = Power(0.2, 1.2, 0.8, 0.05, "A shift of 0.2 would have been found with probability 0.8.")
 

@@ -65,5 +65,5 @@ def quick(monkeypatch, ready):
         return ready[quick.bad]
 
     quick.bad, quick.calls = True, calls
-    monkeypatch.setattr("condgof.cli.check._run.check", check)
+    monkeypatch.setattr("condgof.cli._check.run_check", check)
     return quick

@@ -85,7 +85,7 @@ def test_text_columns_and_codes_are_categories(table, columns, quick):
     assert run(table(code=codes), *ROLES, "--x", "town,code", "--categorical", "code") == 0
     x = asked(quick)["x"]
     assert x.columns == ["income", "town", "code"]
-    assert x.get_column("town").dtype == x.get_column("code").dtype == "string"
+    assert x.get_column("town").dtype == x.get_column("code").dtype == object
     assert list(np.asarray(x.get_column("code"))[:4]) == ["0", "1", "2", "0"]
     assert run(table("c.parquet", code=codes), *ROLES, "--x", "town,code", "--categorical", "code") == 0
     assert list(np.asarray(quick.calls[1]["x"].get_column("code"))[:4]) == ["0", "1", "2", "0"]
@@ -263,7 +263,7 @@ def test_an_internal_error_exits_3(table, monkeypatch, capsys):
     def broken(*_, **__):
         raise ZeroDivisionError("oops \x1b[31m")
 
-    monkeypatch.setattr("condgof.cli.check._run.check", broken)
+    monkeypatch.setattr("condgof.cli._check.run_check", broken)
     monkeypatch.delenv("CONDGOF_DEBUG", raising=False)
     assert run(table(), *ROLES) == 3
     error = capsys.readouterr().err

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from condgof.cli import main
-from condgof.cli.check._classes import spellings
+from condgof.cli._roles import spellings
 from json_document import SCHEMA, problems
 
 
@@ -183,7 +183,7 @@ def test_missing_probabilities_are_dropped_with_their_rows(table, classes, capsy
 
 
 def test_large_tables_of_classes_are_read_whole(table, classes, capsys, monkeypatch):
-    monkeypatch.setattr("condgof.cli.check._load.STREAM_BYTES", 1)
+    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 1)
     table("t.parquet", **classes)
     printed = run(capsys, "t.parquet", "--x", "income", "--y", "code", "--prob", "p_dog")
     assert "predictions of classes and counts cannot be streamed" in printed.err

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import norm
 
 from condgof.cli import main
-from condgof.laws import FAMILIES
+from condgof.laws._as_model import FAMILIES
 from json_document import SCHEMA, problems
 
 BASE = ("--x", "income,age", "--y", "food")
@@ -83,7 +83,7 @@ def test_whole_and_streamed(kind, wrong, table, kinds, capsys, monkeypatch):
     roles, words, said = KINDS[kind]
     told = [word.format(n="n" * wrong, number=0.4 if wrong else 1) for word in words]
     whole = as_json(capsys, name, *roles, *told)
-    monkeypatch.setattr("condgof.cli.check._load.STREAM_BYTES", 0)
+    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
     streamed = as_json(capsys, name, *roles, *told)
     assert (whole["data"]["streamed"], streamed["data"]["streamed"]) == (False, True)
     assert whole["rejected"] is streamed["rejected"] is wrong
@@ -108,7 +108,7 @@ def test_a_large_stream(table, capsys, monkeypatch):
     parquet.write_table(pa.table(made), "big.parquet")
     words = ("big.parquet", "--x", "income", "--y", "food", "--draws", "d_*")
     whole = as_json(capsys, *words)
-    monkeypatch.setattr("condgof.cli.check._load.STREAM_BYTES", 0)
+    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
     streamed = as_json(capsys, *words)
     assert streamed["data"]["streamed"] is True
     assert whole["rejected"] is streamed["rejected"] is False
@@ -173,7 +173,7 @@ def test_missing_predictions(table, kinds, capsys, monkeypatch):
     assert main(["check", *words]) == 2
     assert "missing values in 2 rows (d_2 2, d_7 1) of 90" in capsys.readouterr().err
     whole = as_json(capsys, *words, "--drop-nulls")
-    monkeypatch.setattr("condgof.cli.check._load.STREAM_BYTES", 0)
+    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
     streamed = as_json(capsys, *words, "--drop-nulls")
     assert whole["data"]["rows"] == streamed["data"]["rows"] == 88
     assert whole["result"]["pvalue"] == streamed["result"]["pvalue"], "ties are broken alike"
@@ -186,7 +186,7 @@ def test_missing_predictions(table, kinds, capsys, monkeypatch):
 def test_groups_of_draws(table, kinds, capsys, monkeypatch):
     words = (table("t.parquet", **kinds), *BASE, "--draws", "nd_*", "--by", "town")
     whole = as_json(capsys, *words)
-    monkeypatch.setattr("condgof.cli.check._load.STREAM_BYTES", 0)
+    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
     streamed = as_json(capsys, *words)
     assert {one["words"] for one in whole["groups"]} == {"town = Bergen", "town = Oslo"}
     assert max(one["pvalue"] for one in whole["groups"]) < 0.05
@@ -198,7 +198,7 @@ def test_an_interval_without_an_end(table, kinds, columns, capsys, monkeypatch):
     words = (table("t.parquet", **bounds), *BASE, "--interval", "none,top", "--coverage", "0.9")
     whole = as_json(capsys, *words)
     assert whole["rejected"] is False
-    monkeypatch.setattr("condgof.cli.check._load.STREAM_BYTES", 0)
+    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
     assert main(["check", *words, "--json"]) == 0
     printed = capsys.readouterr()
     assert "because an interval without an end (in none) cannot be streamed" in printed.err
@@ -288,7 +288,7 @@ def test_errors(case, table, kinds, capsys):
 )
 def test_errors_of_a_stream(case, table, kinds, capsys, monkeypatch):
     words, message = ERRORS[case]
-    monkeypatch.setattr("condgof.cli.check._load.STREAM_BYTES", 0)
+    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
     assert main(["check", table(**kinds), *BASE, *words]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
@@ -298,7 +298,7 @@ def test_errors_of_a_stream(case, table, kinds, capsys, monkeypatch):
 @pytest.mark.parametrize("streamed", [False, True])
 def test_numbers_that_cannot_be(streamed, table, kinds, capsys, monkeypatch):
     if streamed:
-        monkeypatch.setattr("condgof.cli.check._load.STREAM_BYTES", 0)
+        monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
     kinds["d_4"] = np.where(np.arange(90) == 7, np.inf, kinds["d_4"])
     assert main(["check", table("t.parquet", **kinds), *BASE, "--draws", "d_*"]) == 2
     error = capsys.readouterr().err
@@ -334,7 +334,7 @@ def test_a_model_cannot_end_the_program(name, streamed, table, capsys, monkeypat
     data = table("t.parquet")
     Path("ends.py").write_text(MODULE)
     if streamed:
-        monkeypatch.setattr("condgof.cli.check._load.STREAM_BYTES", 0)
+        monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
     words = (*BASE, "--model", f"ends.py:{name}", "--json", "--fail-on-reject")
     assert main(["check", data, *words]) == 2
     printed = capsys.readouterr()
@@ -355,7 +355,7 @@ def test_a_stream_gives_y_as_a_vector(table, capsys, monkeypatch):
     Path("vector.py").write_text(MODULE)
     models = ("vector.py:flat", "vector.py:later")
     whole = [as_json(capsys, data, *BASE, "--model", each) for each in models]
-    monkeypatch.setattr("condgof.cli.check._load.STREAM_BYTES", 0)
+    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
     streamed = [as_json(capsys, data, *BASE, "--model", each) for each in models]
     assert [each["data"]["streamed"] for each in streamed] == [True, True]
     assert [each["result"]["pvalue"] for each in streamed] == [
@@ -370,7 +370,7 @@ def test_a_model_of_x_with_arrays_beside_it(table, columns, capsys, monkeypatch)
     Path("beside.py").write_text(MODULE)
     words = (data, *BASE, "--model", "beside.py:offset", "--drop-nulls")
     whole = as_json(capsys, *words)
-    monkeypatch.setattr("condgof.cli.check._load.STREAM_BYTES", 0)
+    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
     streamed = as_json(capsys, *words)
     assert whole["data"]["rows"] == streamed["data"]["rows"] == 89
     assert whole["rejected"] is streamed["rejected"] is False

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from condgof.cli import main
-from condgof.cli.check._given import XForm
+from condgof.cli._model import XForm
 from condgof.errors import InputTypeError
 
 MODULE = """
@@ -102,7 +102,7 @@ def test_without_pandas(here, quick, monkeypatch, capsys):
 
 
 def _text_frame():
-    from condgof.cli.check import Frame
+    from condgof.sample import Frame
 
     return Frame({"town": np.array(["a", "b"], dtype=object)})
 

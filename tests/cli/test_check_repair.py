@@ -24,13 +24,18 @@ def test_repaired_predictions_are_written_beside_the_others(narrow, capsys):
     out, found = capsys.readouterr().out, pd.read_csv("out.csv")
     assert "Repair: out.csv, each row by what other rows taught" in out
     assert "On held-out rows (90 in 5 folds): log score better by" in out
-    assert list(found.columns[:4]) == ["row", "food", "q0.05", "q0.25"]
+    assert list(found.columns[:5]) == ["row", "income", "town", "food", "q0.05"]
+    assert {"mean", "std"} <= set(found.columns)
     assert len(found) == 90
     was, now = (found[f"{p}q0.95"] - found[f"{p}q0.05"] for p in ("", "repaired_"))
     assert was.median() == pytest.approx(2 * 1.645 * 0.4, rel=1e-3)
     assert now.median() == pytest.approx(2 * 1.645, rel=0.25)
     inside = (found["food"] >= found["repaired_q0.05"]) & (found["food"] <= found["repaired_q0.95"])
     assert inside.mean() > 0.8
+    quantiles = ",".join(
+        f"{name}={name[10:]}" for name in found.columns if name.startswith("repaired_q")
+    )
+    assert main(["check", "out.csv", "--x", "income", "--y", "food", "--quantiles", quantiles]) == 0
 
 
 def test_json_says_what_was_gained_and_parquet_is_written(narrow, capsys):

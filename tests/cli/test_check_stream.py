@@ -14,7 +14,7 @@ ROLES = ["--x", "income,age", "--y", "food", "--mean", "mu", "--std", "sd"]
 @pytest.fixture
 def small(monkeypatch):
     """Take every table for a large one."""
-    monkeypatch.setattr("condgof.cli.check._load.STREAM_BYTES", 0)
+    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
 
 
 def result(capsys, *words):
@@ -26,7 +26,7 @@ def result(capsys, *words):
 def test_streamed_is_as_read_whole(name, table, capsys, monkeypatch):
     table(name)
     whole = result(capsys, name, *ROLES)
-    monkeypatch.setattr("condgof.cli.check._load.STREAM_BYTES", 0)
+    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
     streamed = result(capsys, name, *ROLES)
     assert (whole["data"]["streamed"], streamed["data"]["streamed"]) == (False, True)
     assert streamed["result"]["pvalue"] == whole["result"]["pvalue"]
@@ -49,14 +49,14 @@ def test_nulls_in_a_stream(name, table, columns, small, quick, capsys):
         seen.append((x, block))
         return quick_check(model, x, y, **options)
 
-    from condgof.cli.check import _run
+    from condgof.cli import _check
 
-    quick_check = _run.check
-    _run.check = look
+    quick_check = _check.run_check
+    _check.run_check = look
     try:
         assert main(["check", name, *ROLES, "--drop-nulls"]) == 0
     finally:
-        _run.check = quick_check
+        _check.run_check = quick_check
     source, block = seen[0]
     keep = np.setdiff1d(np.arange(90), [3, 60])
     assert isinstance(source, Source)
@@ -124,8 +124,39 @@ def test_scores_and_models_stream(table, columns, small, quick, tmp_path, monkey
     assert quick.calls[3]["model"].rows == 89
 
 
-def test_text_is_read_into_memory_and_said(table, small, quick, capsys):
-    assert main(["check", table(), *ROLES, "--x", "town"]) == 0
-    assert "because text columns such as town cannot be streamed" in capsys.readouterr().err
-    assert main(["check", table(), *ROLES, "--x", "town", "--quiet"]) == 0
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.feather"])
+def test_text_and_dates_of_x(name, table, columns, capsys, monkeypatch):
+    """Streamed as they are read whole, in words and numbers, and with rows left out."""
+    day = np.datetime64("2024-02-20") + np.arange(90) % 40
+    town = columns["town"].tolist()
+    town[7] = None
+    food = columns["food"] + 2.0 * (columns["town"] == "Oslo")
+    words = [table(name, town=town, day=day, food=food), *ROLES, "--x", "town,day", "--drop-nulls"]
+    whole = result(capsys, *words, "--by", "town")
+    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
+    streamed = result(capsys, *words, "--by", "town")
+    assert (whole["data"]["streamed"], streamed["data"]["streamed"]) == (False, True)
+    assert "where town = Oslo" in whole["words"]
+    for key in ("words", "overall", "slices", "groups"):
+        assert streamed[key] == whole[key]
+    assert streamed["data"]["dropped_by_column"] == {"town": 1}
+    assert main(["check", *words, "--slice", "day < '2024-03-01'"]) == 0
+    assert "day < '2024-03-01'" in capsys.readouterr().out
+
+
+def test_codes_and_text_among_numbers(table, columns, small, capsys):
+    code = [str(i % 7) for i in range(90)]
+    words = [table(code=code), *ROLES, "--x", "code", "--categorical", "code"]
+    assert result(capsys, *words)["data"]["streamed"]
+    code[80] = "lots"
+    table(code=code)
+    assert main(["check", "t.csv", *ROLES, "--x", "code"]) == 2
+    assert "Column 'code' of t.csv holds 'lots' among numbers" in capsys.readouterr().err
+
+
+def test_what_cannot_be_streamed_is_read_into_memory_and_said(table, small, quick, capsys):
+    words = ["check", table(), *ROLES, "--groups", "town"]
+    assert main(words) == 0
+    assert "because the groups of town cannot be streamed" in capsys.readouterr().err
+    assert main([*words, "--quiet"]) == 0
     assert capsys.readouterr().err == ""

@@ -2,8 +2,8 @@
 
 import pytest
 
-from condgof.cli.check._columns import Wanted
-from condgof.cli.check._pick import pairs, pick
+from condgof.cli._pick import pairs, pick
+from condgof.cli._roles import find_roles
 from condgof.errors import InputError
 
 NAMES = ["age", "feat_1", "feat_2", "a,b", "0", "#1", "x*", "Größe", "[/]", "y", "mu", "sd", "g"]
@@ -112,7 +112,7 @@ def test_what_is_no_pair(asked):
 
 def resolve(model=False, **asked):
     given = {"x": ["age"], "y": ["y"], "mean": ["mu"], "std": ["sd"], **asked}
-    return Wanted(**given).resolve("t.csv", NAMES, model)
+    return find_roles({**given, "model": "mine:model" if model else None}, "t.csv", NAMES)
 
 
 def test_roles():

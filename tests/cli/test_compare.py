@@ -208,7 +208,7 @@ def test_models_that_are_bound_to_rows_stream(module, table, columns, capsys, mo
     words = (*BASE, "--a-model", "mine.py:bound", *B, "--drop-nulls", "--json")
     assert run("t.parquet", *words) == 0
     whole = json.loads(capsys.readouterr().out)
-    monkeypatch.setattr("condgof.cli.check._load.STREAM_BYTES", 0)
+    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
     assert run("t.parquet", *words) == 0
     streamed = json.loads(capsys.readouterr().out)
     assert streamed["data"] == {**whole["data"], "streamed": True}
@@ -244,7 +244,7 @@ def test_models_of_a_discrete_y(table, capsys, monkeypatch):
     both = ("--a-model", "heads.py:right", "--b-model", "heads.py:wrong", "-q")
     assert run("labels.csv", "--x", "x", "--y", "y", *both) == 0
     assert "a predicts better than b" in capsys.readouterr().out
-    monkeypatch.setattr("condgof.cli.check._load.STREAM_BYTES", 1000)
+    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 1000)
     alike = ("--a-model", "heads.py:counts", "--b-model", "heads.py:counts")
     assert run("labels.csv", "--x", "x", "--y", "count", *alike, "--json") == 0
     found = json.loads(capsys.readouterr().out)
@@ -272,7 +272,7 @@ def test_large_tables_are_streamed(table, columns, capsys, monkeypatch):
     words = (*BASE, *A, "--b-score", "score", "--json")
     assert run("big.parquet", *words) == 0
     whole = json.loads(capsys.readouterr().out)
-    monkeypatch.setattr("condgof.cli.check._load.STREAM_BYTES", 1000)
+    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 1000)
     assert run("big.parquet", *words) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["data"]["streamed"] is True

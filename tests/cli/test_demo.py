@@ -12,8 +12,8 @@ import pytest
 from condgof.check import check
 from condgof.cli import main
 from condgof.cli._demo import NEXT
-from condgof.cli.check import Series
-from condgof.study import engel_study
+from condgof.sample import Frame
+from condgof.study._examples import engel_study
 from read_page import Page
 
 
@@ -36,7 +36,10 @@ def checks():
     study, found = engel_study(), {}
     for name, model in study.models.items():
         mean, std = (column[:, 0] for column in model(study.income).mean_std())
-        sample = Series("income", study.income), Series("food", study.food)
+        sample = (
+            Frame({"income": study.income.copy()}, flat=True),
+            Frame({"food": study.food.copy()}, flat=True),
+        )
         found[name] = check((mean, std), *sample, rng=0)
     return found
 

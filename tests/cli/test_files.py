@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from condgof.cli._files import check_place, write_whole
+from condgof.cli._output import check_place, write_whole
 from condgof.errors import InputError
 
 

@@ -115,7 +115,7 @@ def test_a_column_of_x(wrong_in_oslo, capsys, monkeypatch):
     assert {one["words"] for one in found["groups"]} == {"town = Oslo", "town = Bergen"}
     whole = as_json(capsys, *words, "code", "--x", "code")
     assert [one["n"] for one in whole["groups"]] == [30, 30, 30]
-    monkeypatch.setattr("condgof.cli.check._load.STREAM_BYTES", 0)
+    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
     streamed = as_json(capsys, *words, "code", "--x", "code")
     assert streamed["data"]["streamed"] is True
     assert streamed["groups"] == whole["groups"]
@@ -131,7 +131,7 @@ def test_streamed_groups_are_as_read_whole(name, wrong_in_oslo, columns, capsys,
     wrong_in_oslo(name, town=town, income=income)
     words = [name, *ROLES, "--drop-nulls"]
     whole = as_json(capsys, *words)
-    monkeypatch.setattr("condgof.cli.check._load.STREAM_BYTES", 0)
+    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
     streamed = as_json(capsys, *words)
     assert (whole["data"]["streamed"], streamed["data"]["streamed"]) == (False, True)
     assert streamed["data"]["dropped_by_column"] == {"income": 1, "town": 1}

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from condgof.cli import main
-from condgof.cli._app import command
+from condgof.cli._app import program
 from condgof.cli._help import _commands, examples, help_page
 
 ROOT = Path(__file__).parent.parent.parent
-COMMANDS = dict(_commands("condgof", command()))
+COMMANDS = dict(_commands("condgof", program()))
 
 
 def options(name):
@@ -19,7 +19,8 @@ def options(name):
 
 
 def test_the_page_is_up_to_date():
-    assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == help_page(), "run: make docs"
+    page = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
+    assert page == help_page(), "run: make docs"
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -62,7 +62,7 @@ def test_scores_and_several_columns(table, capsys):
 
 @pytest.mark.parametrize("case", MADE)
 def test_made_checks(case, table, capsys, monkeypatch):
-    monkeypatch.setattr("condgof.cli.check._run.check", lambda *_, **__: MADE[case])
+    monkeypatch.setattr("condgof.cli._check.run_check", lambda *_, **__: MADE[case])
     found = document(capsys, table(), *ROLES, "--report", "r.html")
     assert found["report"] == "r.html"
 
@@ -83,6 +83,6 @@ def names(schema):
 
 
 def test_every_field_is_on_the_page():
-    page = (ROOT / "docs" / "json.md").read_text()
+    page = (ROOT / "docs" / "reference" / "json.md").read_text()
     words = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", page))))
     assert set(names(SCHEMA)) <= words

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from condgof.cli import main
-from condgof.cli.check._show import console, show_check
+from condgof.cli._output import console, show_check
 from condgof.report import terminal
 from report.made import made
 

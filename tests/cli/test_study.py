@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from condgof.cli import main
-from condgof.study import PAPER_METHODS, PAPER_SIZES, problem
+from condgof.study import problem
+from condgof.study._examples import PAPER_METHODS, PAPER_SIZES
 
 MODULE = """
 import condgof as cg
@@ -102,9 +103,12 @@ def test_a_fitted_model(here, capsys):
         (["--model", "a:b", "--data", "none.csv", "--n", "10"], "No such file"),
         (
             ["--model", "a:b", "--data", "x.csv", "--x", "c", "--n", "10"],
-            "has no column c. It has: a, b",
+            "has no column 'c'. Its columns are 'a', 'b'",
         ),
-        (["--model", "a:b", "--data", "x.csv", "--n", "10"], "line 3: not 2 numbers"),
+        (
+            ["--model", "a:b", "--data", "x.csv", "--n", "10"],
+            "x.csv has NaN or infinite values in 1 of 2 rows, the first in row 1",
+        ),
         (
             ["--model", "a:b", "--data", "x.csv", "--x", "a", "--misfit", "shift", "--n", "9"],
             "kind=size",

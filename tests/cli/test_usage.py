@@ -55,17 +55,18 @@ def test_without_its_packages_the_extra_is_named(package, capsys, monkeypatch):
 
 
 def test_the_example_problems_and_methods_exist():
-    from condgof.study import METHODS, PROBLEMS
+    from condgof.study import PROBLEMS
+    from condgof.study._names import METHODS
 
     assert {"qgm", "hgm"} <= set(PROBLEMS)
     assert {"adaptive", "kcsd"} <= set(METHODS)
 
 
 def test_the_bar_shows_where_it_is(monkeypatch, capsys):
-    from condgof.cli import _progress
+    from condgof.cli import _study
 
-    with _progress.progress_bar() as show:
-        monkeypatch.setattr(_progress, "EVERY", 0.0)
+    with _study.progress_bar() as show:
+        monkeypatch.setattr(_study, "EVERY", 0.0)
         for done in (2, 3, 10):
             show(done, 10)
     error = capsys.readouterr().err
@@ -74,11 +75,11 @@ def test_the_bar_shows_where_it_is(monkeypatch, capsys):
 
 
 def test_on_a_terminal_there_is_a_bar(monkeypatch, capsys):
-    from condgof.cli import _progress
+    from condgof.cli import _study
 
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("TERM", "dumb")
-    with _progress.progress_bar() as show:
+    with _study.progress_bar() as show:
         show(0, 10)
         show(10, 10)
     assert "10/10" in capsys.readouterr().err

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from condgof.report._cards import check_card, result_card
+from condgof.report import card
 from condgof.report._page import check_page
 from report.made import EVIL, made
 
@@ -181,9 +181,7 @@ def test_hostile_names_do_nothing(visit):
 
 
 def test_a_card_in_a_notebook_is_safe(visit):
-    cards = "".join(
-        (check_card(CHECKS["evil"]), check_card(CHECKS["groups"]), result_card(CHECKS["evil"].result))
-    )
+    cards = "".join((card(CHECKS["evil"]), card(CHECKS["groups"]), card(CHECKS["evil"].result)))
     seen = visit(f"<!doctype html><meta charset=utf-8><title>notebook</title>{cards}")
     assert seen.page.locator("img, script, style").count() == 0
     assert CHECKS["evil"].words in seen.page.locator("body").inner_text()

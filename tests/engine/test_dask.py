@@ -16,9 +16,9 @@ from distributed import KilledWorker
 import condgof as cg
 from condgof.engine import Cluster, Threads, _dask, as_engine
 from condgof.errors import InputTypeError, NonFiniteError, NumericalError, ShapeError
-from condgof.null import multinomial_weights
+from condgof.null._bootstrap import multinomial_weights
 from condgof.sample import Seed, Use
-from condgof.stein import ArrayRows
+from condgof.stein._sum import ArrayRows
 
 N = 30_000  # eight pieces, the last one not full
 AT = [[2.0, 0.0], [0.0, 0.0], [-1.0, 1.0]]

@@ -35,7 +35,7 @@ def gram_of(kernel, cells):
         (cg.Gaussian(1.3), ORDERED),
         (cg.Gaussian(0.8), COUNTS),
         (cg.IMQ(2.0), COUNTS),
-        (cg.Laplace(1.0), COUNTS),
+        (cg.Matern12(1.0), COUNTS),
         (cg.Categorical(0.0), COUNTS),
     ],
 )

@@ -6,10 +6,21 @@ import pytest
 import condgof as cg
 import oracle
 from condgof.errors import InputError, InputTypeError
-from condgof.kernels import median_distance, resolve_x, resolve_y, sqdist
+from condgof.kernels import (
+    Block,
+    Cells,
+    CovariateKernel,
+    Gram,
+    OnColumns,
+    cell_scales,
+    median_distance,
+    resolve_x,
+    resolve_y,
+    sqdist,
+)
 from condgof.sample import Column, Seed
 
-RADIAL = [cg.Gaussian, cg.IMQ, cg.Matern52, cg.Laplace]
+RADIAL = [cg.Gaussian, cg.IMQ, cg.Matern52, cg.Matern12]
 SEED = Seed.of(0)
 
 
@@ -79,9 +90,9 @@ def test_distances_that_overflow():
         median_distance(np.array([[0.0], [1e200], [-1e200]]), np.random.default_rng(0))
 
 
-def test_laplace_on_y_is_refused():
-    with pytest.raises(InputError, match="Laplace cannot serve on y"):
-        resolve_y(cg.Laplace(1.0), np.ones((3, 1)), SEED)
+def test_matern12_on_y_is_refused():
+    with pytest.raises(InputError, match="Matern12 cannot serve on y"):
+        resolve_y(cg.Matern12(1.0), np.ones((3, 1)), SEED)
     with pytest.raises(InputTypeError, match="radial"):
         resolve_y(cg.Categorical(), np.ones((3, 1)), SEED)
 
@@ -159,3 +170,15 @@ def test_kernels_are_values():
             {"kernel": "Categorical", "similarity": 0.2, "columns": ["b"]},
         ],
     }
+
+
+def test_small_examples():
+    distances = sqdist(np.array([[0.0], [3.0]]), np.array([[1.0]]), scale=2.0)
+    np.testing.assert_array_equal(distances, [[0.25], [1.0]])
+    product = cg.Gaussian(1.0).on(0) * cg.Categorical(0.5).on(1)
+    assert product(np.array([[0.0, 1.0]]), np.array([[0.0, 2.0]])) == 0.5
+    kernel = CovariateKernel((OnColumns(cg.Gaussian(2.0), (0,)),))
+    block = Gram.of(kernel, np.array([[0.0], [2.0]])).block(slice(0, 1), slice(0, 2))
+    np.testing.assert_allclose(block, [[1.0, np.exp(-0.5)]])
+    cells = Cells((Block("labels", 0, 3), Block("ranks", 3, 5)), "labels and ranks")
+    assert [kernel.name for kernel in cell_scales(cells, (2.0, 1.0))] == ["labels", "ranks"]

@@ -22,8 +22,7 @@ from scipy import stats
 
 import condgof as cg
 from condgof.errors import CondgofError, ShapeError, UnsupportedModelError
-from condgof.laws._classes import Probabilities
-from condgof.laws._discrete import FULL, PLAIN
+from condgof.laws._discrete import FULL, PLAIN, Probabilities
 from condgof.sample import take_rows
 
 #: The smallest p-value that a Kolmogorov–Smirnov test of seeded draws may have.

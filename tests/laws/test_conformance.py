@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ndtr
 
 import condgof as cg
-from condgof.laws import Law, Model
+from condgof.models import Law, Model
 from laws.conformance import check_law
 
 M = cg.models

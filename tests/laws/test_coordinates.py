@@ -7,10 +7,12 @@ from scipy import integrate, stats
 import condgof as cg
 from condgof.errors import InputError, NumericalError, ShapeError, UnsupportedModelError
 from condgof.kernels import CovariateKernel, OnColumns
-from condgof.laws import Normal, NormalMixture, StudentT, law_of
+from condgof.laws._as_model import law_of
+from condgof.laws._families import Normal, NormalMixture, StudentT
 from condgof.laws._law import log_tail_scores, tail_scores
+from condgof.methods._scored import choose_coordinates, coordinates_of
 from condgof.sample import Sample
-from condgof.stein import SteinOperator, choose_coordinates, coordinates_of
+from condgof.stein._matrix import SteinOperator
 from own_laws import OfX, model_of
 
 COV = np.array([[2.0, 0.6], [0.6, 1.0]])
@@ -283,10 +285,10 @@ class TestChainRule:
                 return location + scale * u
             return location + np.einsum("nij,nj->ni", scale, u)
 
-        np.testing.assert_allclose(back(seen.u), y, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(back(seen.y), y, rtol=1e-10, atol=1e-12)
         for k in range(y.shape[1]):
             step = 1e-6 * np.eye(y.shape[1])[k]
-            moved = slope_of(lambda u: model(x).log_prob(back(u)), seen.u, step)
+            moved = slope_of(lambda u: model(x).log_prob(back(u)), seen.y, step)
             np.testing.assert_allclose(seen.scores[:, k], moved, rtol=1e-4, atol=1e-6)
 
     @pytest.mark.parametrize("name", ["normal-cov", "mixture-2d", "mixture-3d"])
@@ -296,14 +298,14 @@ class TestChainRule:
         x = np.broadcast_to([0.3, -0.4], (n, 2))
         y = model(x).sample(np.random.default_rng(0))
         seen = coordinates(model, Sample.of(x, y, to_test=False), "mean_std")
-        np.testing.assert_allclose(np.cov(seen.u.T), np.eye(d_y), atol=6 / np.sqrt(n))
-        np.testing.assert_allclose(seen.u.mean(axis=0), 0.0, atol=6 / np.sqrt(n))
+        np.testing.assert_allclose(np.cov(seen.y.T), np.eye(d_y), atol=6 / np.sqrt(n))
+        np.testing.assert_allclose(seen.y.mean(axis=0), 0.0, atol=6 / np.sqrt(n))
 
     def test_location_and_scale_without_a_variance(self):
         model = StudentT(df=1.0, loc=lambda x: x, scale=2.0)
         x, y = np.array([0.0, 1.0, 2.0]), np.array([4.0, 1.0, 0.0])
         seen = coordinates(model, Sample.of(x, y), "mean_std")
-        np.testing.assert_allclose(seen.u[:, 0], [2.0, 0.0, -1.0])
+        np.testing.assert_allclose(seen.y[:, 0], [2.0, 0.0, -1.0])
 
 
 @pytest.mark.parametrize(("name", "by"), CASES)
@@ -312,7 +314,7 @@ def test_stein_kernel_has_mean_zero_in_every_coordinates(name, by):
     model, x, y = draw(name, 12_000, seed=11)
     seen = coordinates(model, Sample.of(x, y), by)
     kernel = CovariateKernel((OnColumns(cg.Gaussian(1.5), (0, 1)),))
-    operator = SteinOperator.of(x, seen.u, seen.scores, kernel, cg.Gaussian(1.0))
+    operator = SteinOperator.of(x, seen.y, seen.scores, kernel, cg.Gaussian(1.0))
     rows = operator.block(np.arange(10), np.arange(operator.n))[:, 10:]
     error = rows.std(axis=1) / np.sqrt(rows.shape[1])
     assert (np.abs(rows.mean(axis=1)) < 5 * error).all()
@@ -384,7 +386,7 @@ class TestErrors:
     def test_a_score_that_is_not_there(self):
         with pytest.raises(
             UnsupportedModelError,
-            match=r"OnlyCdf has no score. It can take: adaptive, fscd, kcsd, ksd, zheng\.",
+            match=r"OnlyCdf has no score. Tests that can take it: adaptive, fscd, kcsd, ksd, zheng\.",
         ):
             coordinates(model_of(OnlyCdf), self.sample, "none")
 
@@ -424,4 +426,4 @@ class TestErrors:
         assert coordinates(model, sample, "cdf").reparametrized is None
         for by in ("none", "mean_std"):
             assert coordinates(model, sample, by).reparametrized == "log(y - low)"
-        np.testing.assert_allclose(coordinates(model, sample, "none").u, np.log(sample.y))
+        np.testing.assert_allclose(coordinates(model, sample, "none").y, np.log(sample.y))

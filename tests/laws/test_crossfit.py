@@ -16,8 +16,9 @@ from sklearn.model_selection import KFold
 
 import condgof as cg
 from condgof.errors import InputError, InputTypeError, NonFiniteError, ShapeError
-from condgof.laws import Model, Normal, NormalMixture, Probabilities
 from condgof.laws._crossfit import DiscreteFolds, Folds, join
+from condgof.laws._discrete import Probabilities
+from condgof.models import Model, Normal, NormalMixture
 from laws.conformance import check_law
 
 N = 90
@@ -464,3 +465,32 @@ def test_a_wrong_family_is_found():
     x = rng.uniform(-2, 2, 300)
     y = x + 0.5 * x**2 + rng.normal(size=300)
     assert cg.adaptive(cg.crossfit(cg.fits.ols(), x, y, rng=0), x, y, n_boot=200, rng=0).reject()
+
+
+class TestOutOfFoldLawsAreNoFunctionsOfX:
+    """A fit to the other rows goes against the noise of those that it has not seen."""
+
+    X, NOISE = np.random.default_rng(3).normal(size=(2, 60))
+
+    def fit(self, x, y):
+        slope = float(x @ y / (x @ x))
+        return cg.from_log_prob(lambda y, x: -0.5 * (y - slope * x) ** 2)
+
+    def test_also_where_they_are_known_by_a_log_density(self):
+        y = self.X + self.NOISE
+        law = cg.crossfit(self.fit, self.X, y, folds=3, rng=0)
+        told = law.facing(y)
+        assert told.can("normal_scores")
+        assert not told.of_x
+        assert not told.take(np.arange(7)).of_x
+
+    @pytest.mark.parametrize("kind", ["folds", "classes"])
+    def test_also_of_some_rows(self, kind):
+        y = self.X + self.NOISE
+        if kind == "folds":
+            law = cg.crossfit(self.fit, self.X, y, folds=3, rng=0)
+        else:
+            steep = cg.models.Model(lambda x: cg.probabilities(1 / (1 + np.exp(-x))))
+            law = cg.crossfit(lambda x, y: steep, self.X, y > 0, folds=3, rng=0)
+        assert not law.of_x
+        assert not law.take(np.arange(7)).of_x

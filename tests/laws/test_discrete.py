@@ -17,10 +17,11 @@ from condgof.errors import (
     SupportError,
     UnsupportedModelError,
 )
-from condgof.laws import Binomial, NegativeBinomial, Poisson, as_model
 from condgof.laws import _discrete as discrete_module
+from condgof.laws._as_model import as_model
 from condgof.laws._counts import cell_of, cell_probabilities, standardised
 from condgof.laws._discrete import FULL, PLAIN
+from condgof.models import Binomial, NegativeBinomial, Poisson
 from condgof.study import problem
 from laws.conformance import check_law
 

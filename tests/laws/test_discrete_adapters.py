@@ -20,17 +20,17 @@ from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 import condgof as cg
 from condgof.errors import InputError, ShapeError, UnsupportedModelError
-from condgof.laws import (
+from condgof.laws._discrete import Probabilities
+from condgof.laws._scipy import ScipyCounts
+from condgof.models import (
     Binomial,
     HurdleNegativeBinomial,
     HurdlePoisson,
     NegativeBinomial,
     Poisson,
-    Probabilities,
     ZeroInflatedNegativeBinomial,
     ZeroInflatedPoisson,
 )
-from condgof.laws._scipy import ScipyCounts
 from laws.conformance import check_law
 
 RNG = np.random.default_rng(0)
@@ -171,13 +171,13 @@ class TestStatsmodels:
         results = sm.GLM(np.column_stack([won, trials - won]), E, sm.families.Binomial()).fit()
         with pytest.raises(InputError, match="fitted with trials"):
             cg.as_model(results)
-        model = cg.models.from_statsmodels(results, trials=trials[:24])
+        model = cg.from_statsmodels(results, trials=trials[:24])
         assert isinstance(model(NEW_E), Binomial)
         check_law(model, NEW_E)
         exposed = sm.Poisson(COUNTS, E, exposure=trials).fit(disp=0)
         with pytest.raises(InputError, match="fitted with exposure"):
             cg.as_model(exposed)
-        model = cg.models.from_statsmodels(exposed, exposure=trials[:24])
+        model = cg.from_statsmodels(exposed, exposure=trials[:24])
         np.testing.assert_allclose(
             model(NEW_E).mean_std()[0][:, 0], exposed.predict(NEW_E, exposure=trials[:24])
         )

@@ -8,6 +8,8 @@ from scipy import stats
 
 import condgof as cg
 from condgof.errors import DerivativeError, InputError, InputTypeError, NonFiniteError, ShapeError
+from condgof.laws._functions import call_density, differentiate
+from condgof.laws._library import named_method
 
 X = np.linspace(-2, 2, 40)
 Y = np.sin(X) + 0.3 * np.cos(17 * X)
@@ -197,3 +199,21 @@ class TestLogProb:
             cg.from_log_prob(lambda y, x: y, tolerance=0)
         with pytest.raises(InputTypeError, match="takes a function"):
             cg.from_log_prob(3)
+
+
+class TestCallingUsersCode:
+    def test_parameters_are_matched_by_name(self):
+        assert call_density(lambda x, y: (y, x), y="Y", x="X") == ("Y", "X")
+        assert call_density(lambda target, x: (target, x), y="Y", x="X") == ("Y", "X")
+
+    def test_a_method_whose_parameters_are_named(self):
+        class Flow:
+            def log_prob(self, inputs, context):
+                return inputs - context
+
+        assert named_method(Flow(), "log_prob", "inputs", "context", "from_torch")(5, 3) == 2
+
+    def test_a_numerical_derivative(self):
+        at = np.array([0.0, 1.0, 2.0])
+        slope, _ = differentiate(lambda y: np.sin(y[:, 0]), at[:, None])
+        assert np.abs(slope[:, 0] - np.cos(at)).max() < 1e-10

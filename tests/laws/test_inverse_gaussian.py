@@ -4,7 +4,7 @@ import numpy as np
 from scipy import stats
 
 import condgof as cg
-from condgof.laws import InverseGaussian
+from condgof.models import InverseGaussian
 from laws.conformance import check_law
 
 X = np.random.default_rng(0).normal(size=(40, 2))

@@ -6,7 +6,7 @@ import pytest
 
 import condgof as cg
 from condgof.errors import CondgofError
-from condgof.laws import FAMILIES
+from condgof.laws._as_model import FAMILIES
 
 N = 40
 RNG = np.random.default_rng(0)

@@ -14,10 +14,8 @@ from scipy import stats
 
 import condgof as cg
 from condgof.errors import InputError, NumericalError, ShapeError, UnsupportedModelError
-from condgof.laws import NormalMixture
-from condgof.laws.mdn import MDN, fit_mdn, to_torch
-from condgof.laws.mdn._fit import build_networks, mean_nll
-from condgof.laws.mdn._model import Sizes, apply
+from condgof.laws.mdn import MDN, Sizes, apply, build_networks, fit_mdn, mean_nll, to_torch
+from condgof.models import NormalMixture
 from laws.conformance import check_law
 
 
@@ -211,8 +209,7 @@ class TestBatches:
         """Peak memory beyond that of one batch is at most a tenth above x, y and the scores."""
         code = """
 import resource, sys, numpy as np
-from condgof.laws.mdn import MDN
-from condgof.laws.mdn._model import Sizes
+from condgof.laws.mdn import MDN, Sizes
 sizes, rng = Sizes(2, 2, 20), np.random.default_rng(0)
 state = {k: np.abs(0.1 * rng.standard_normal(s)) for k, s in sizes.shapes()}
 shift, scale = np.zeros(2), np.ones(2)

@@ -12,7 +12,7 @@ from condgof.errors import (
     ShapeError,
     UnsupportedModelError,
 )
-from condgof.laws import Law, Normal, NormalMixture, StudentT
+from condgof.models import Law, Normal, NormalMixture, StudentT
 
 COV = np.array([[2.0, 0.6], [0.6, 1.0]])
 
@@ -211,11 +211,14 @@ class TestAsModel:
             def sample(self, rng):
                 return np.zeros((3, 1))
 
-        with pytest.raises(UnsupportedModelError, match=r"OnlySampler has no score. It can take: mmd"):
+        with pytest.raises(
+            UnsupportedModelError, match=r"OnlySampler has no score. Tests that can take it: mmd"
+        ):
             cg.scores(OnlySampler(), [0.0, 1.0, 2.0], [1.0, 2.0, 4.0])
         with pytest.raises(UnsupportedModelError, match=r"Nothing has no score. No test"):
             cg.scores(Nothing(), [0.0, 1.0, 2.0], [1.0, 2.0, 4.0])
         with pytest.raises(
-            UnsupportedModelError, match=r"no cdf. It can take: adaptive, fscd, fssd, kcsd, ksd"
+            UnsupportedModelError,
+            match=r"no cdf. Tests that can take it: adaptive, fscd, fssd, kcsd, ksd",
         ):
             cg.from_score(lambda y, x: -y)(n=3).cdf(np.zeros(3))

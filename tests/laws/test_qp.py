@@ -7,7 +7,8 @@ from scipy import stats
 
 import condgof as cg
 from condgof.errors import ShapeError, UnsupportedModelError
-from condgof.laws import Bins, Gamma, Normal, NormalMixture
+from condgof.laws._known import Histograms
+from condgof.models import Gamma, Normal, NormalMixture
 from laws.conformance import check_law
 
 RNG = np.random.default_rng(5)
@@ -33,7 +34,7 @@ ENSEMBLES = {
     ),
     "hist": (
         lambda qp: qp.Ensemble(qp.hist, {"bins": GRID[::10], "pdfs": DENSITY[:, 5:-1:10]}),
-        Bins,
+        Histograms,
     ),
     "interp": (lambda qp: qp.Ensemble(qp.interp, {"xvals": GRID, "yvals": DENSITY}), None),
     "quant": (

@@ -6,7 +6,17 @@ from scipy import stats
 
 import condgof as cg
 from condgof.errors import InputTypeError, ShapeError, UnsupportedModelError
-from condgof.laws import Beta, Exponential, Gamma, Laplace, LogNormal, Normal, StudentT, Uniform, Weibull
+from condgof.models import (
+    Beta,
+    Exponential,
+    Gamma,
+    Laplace,
+    LogNormal,
+    Normal,
+    StudentT,
+    Uniform,
+    Weibull,
+)
 from laws.conformance import check_law
 
 N = 40

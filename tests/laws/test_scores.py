@@ -14,9 +14,9 @@ from scipy import integrate, stats
 
 import condgof as cg
 from condgof import errors
-from condgof.laws import Law, offered, score
-from condgof.laws._crps import integrated
-from condgof.laws._mixture import Mixture
+from condgof.laws._scores import integrated, offered, score
+from condgof.laws._skpro import Mixture
+from condgof.models import Law
 
 M = cg.models
 N = 40

@@ -127,7 +127,7 @@ class TestWeights:
     @pytest.mark.parametrize("weights", [NEW["w"].to_numpy(), NEW["w"].tolist(), "w", lambda x: x["w"]])
     def test_wls(self, weights):
         results = smf.wls("y ~ a", FRAME, weights=FRAME["w"]).fit()
-        model = cg.models.from_statsmodels(results, weights=weights)
+        model = cg.from_statsmodels(results, weights=weights)
         x = NEW[["a", "w"]]
         assert model.rows == (50 if isinstance(weights, (list, np.ndarray)) else None)
         check_law(model, x, needs=FULL)
@@ -138,7 +138,7 @@ class TestWeights:
         weighted = sm.GLM(Y, EXOG, family=FAMILIES[family], var_weights=FRAME["w"].to_numpy()).fit()
         with pytest.raises(InputError, match="fitted with weights"):
             cg.as_model(weighted)
-        model = cg.models.from_statsmodels(weighted, weights=NEW["w"].to_numpy())
+        model = cg.from_statsmodels(weighted, weights=NEW["w"].to_numpy())
         frozen = weighted.get_distribution(NEW_EXOG, var_weights=NEW["w"].to_numpy())
         np.testing.assert_allclose(model(NEW_EXOG).mean_std()[1][:, 0], frozen.std(), rtol=1e-6)
 
@@ -148,17 +148,17 @@ class TestWeights:
         with pytest.raises(InputError, match="fitted with offset"):
             cg.as_model(results)
         new = NEW["w"].to_numpy()
-        model = cg.models.from_statsmodels(results, offset=np.log(new), exposure=new)
+        model = cg.from_statsmodels(results, offset=np.log(new), exposure=new)
         expected = results.predict(NEW_EXOG, offset=np.log(new), exposure=new)
         np.testing.assert_allclose(model(NEW_EXOG).mean_std()[0][:, 0], expected)
         check_law(model, NEW_EXOG, needs=FULL)
         with pytest.raises(InputError, match="fitted without offset"):
-            cg.models.from_statsmodels(sm.OLS(Y, EXOG).fit(), offset=1.0)
+            cg.from_statsmodels(sm.OLS(Y, EXOG).fit(), offset=1.0)
 
     def test_bad_weights(self):
         results = sm.WLS(Y, EXOG, weights=FRAME["w"]).fit()
         with pytest.raises(InputError, match="weights must be positive"):
-            cg.scores(cg.models.from_statsmodels(results, weights=-1.0), NEW_EXOG, NEW_Y)
+            cg.scores(cg.from_statsmodels(results, weights=-1.0), NEW_EXOG, NEW_Y)
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,11 @@ from condgof.errors import (
     SupportError,
     UnsupportedModelError,
 )
-from condgof.laws import Beta, Exponential, Gamma, LogNormal, Normal, Uniform, law_of
+from condgof.laws._as_model import law_of
+from condgof.laws._families import Beta, Exponential, Gamma, LogNormal, Normal, Uniform
 from condgof.laws._line import Line
+from condgof.methods._scored import coordinates_of
 from condgof.sample import Sample
-from condgof.stein import coordinates_of
 from condgof.study import problem
 from laws.conformance import check_law
 
@@ -74,7 +75,7 @@ class TestLine:
         assert Line.of((np.array(-np.inf), np.array(np.inf)), 3, 1) is None
         y = RNG.normal(size=60)
         got = seen(Normal(0.0, 1.0), y)
-        np.testing.assert_array_equal(got.u[:, 0], y)
+        np.testing.assert_array_equal(got.y[:, 0], y)
         assert got.reparametrized is None
 
     def test_an_empty_support(self):
@@ -88,7 +89,7 @@ class TestClosedForms:
     def test_gamma(self):
         y = RNG.gamma(0.7, np.exp(X))
         got = seen(Gamma(0.7, scale=np.exp), y)
-        np.testing.assert_allclose(got.u[:, 0], np.log(y))
+        np.testing.assert_allclose(got.y[:, 0], np.log(y))
         np.testing.assert_allclose(got.scores[:, 0], 0.7 - y / np.exp(X), rtol=1e-12, atol=1e-14)
         assert got.reparametrized == LOG
 
@@ -97,7 +98,7 @@ class TestClosedForms:
         model, plain = LogNormal(lambda x: x, 0.5), Normal(lambda x: x, 0.5)
         for by in ("none", "mean_std", "cdf"):
             got, truth = seen(model, y, by), seen(plain, np.log(y), by)
-            np.testing.assert_allclose(got.u, truth.u, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(got.y, truth.y, rtol=1e-9, atol=1e-9)
             np.testing.assert_allclose(got.scores, truth.scores, rtol=1e-9, atol=1e-9)
         same = [cg.kcsd(m, X, v, n_boot=50, rng=0).pvalue for m, v in ((model, y), (plain, np.log(y)))]
         assert same[0] == same[1]
@@ -116,7 +117,7 @@ class TestClosedForms:
         y = 3 - RNG.gamma(2.0, size=60)
         model = cg.from_score(lambda y, x: 1 - 1 / (3 - y), support=(None, 3))
         got = seen(model, y)
-        np.testing.assert_allclose(got.u[:, 0], -np.log(3 - y))
+        np.testing.assert_allclose(got.y[:, 0], -np.log(3 - y))
         np.testing.assert_allclose(got.scores[:, 0], 3 - y - 2, atol=1e-12)
         assert got.reparametrized == "-log(high - y)"
 
@@ -126,7 +127,7 @@ class TestClosedForms:
             lambda y, x: np.column_stack([-y[:, 0], -np.ones(60)]), support=([[-np.inf, 0.0]], None)
         )
         got = seen(model, y)
-        np.testing.assert_array_equal(got.u[:, 0], y[:, 0])
+        np.testing.assert_array_equal(got.y[:, 0], y[:, 0])
         np.testing.assert_allclose(got.scores, np.column_stack([-y[:, 0], 1 - y[:, 1]]))
         assert got.reparametrized == "column 0: y, column 1: log(y - low)"
 
@@ -139,9 +140,9 @@ class TestClosedForms:
             y = model(x).sample(np.random.default_rng(1))
             got = seen(model, y, by, x)
             np.testing.assert_allclose(got.scores.mean(), 0.0, atol=0.05)
-            np.testing.assert_allclose((got.scores * got.u).mean(), -1.0, atol=0.1)
+            np.testing.assert_allclose((got.scores * got.y).mean(), -1.0, atol=0.1)
             if by == "mean_std":
-                assert 0.5 < got.u.std() < 3
+                assert 0.5 < got.y.std() < 3
 
 
 class TestOutside:
@@ -223,7 +224,7 @@ def test_streams(tmp_path):
     assert cg.kcsd(scores, source, **options).statistic == streamed.statistic
     # Every row is moved by itself, so that chunks agree with the whole.
     whole, part = (seen(model, v, "mean_std", w) for v, w in ((y, x), (y[700:800], x[700:800])))
-    np.testing.assert_array_equal(whole.u[700:800], part.u)
+    np.testing.assert_array_equal(whole.y[700:800], part.y)
     np.testing.assert_array_equal(whole.scores[700:800], part.scores)
 
 
@@ -292,7 +293,7 @@ class TestDeclared:
     def test_bad_ones(self):
         with pytest.raises(InputTypeError, match=r"support must be a pair \(low, high\)"):
             cg.from_score(lambda y, x: y, support=0.0)
-        with pytest.raises(UnsupportedModelError, match="says by itself where y lives"):
+        with pytest.raises(UnsupportedModelError, match="has a support of its own"):
             cg.models.with_support(Normal(X, 1.0), low=0)
         with pytest.raises(InputError, match="goes with score="):
             cg.columns(mean="m", std="s", support=(0, 1))

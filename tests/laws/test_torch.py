@@ -690,9 +690,9 @@ def test_bounded_models_are_compared_on_the_whole_line():
 
 def test_many_rows_are_scored_block_by_block(monkeypatch):
     """The scores are the same, and errors count over all rows."""
-    from condgof.stein import _coordinates
+    from condgof.methods import _scored
 
-    monkeypatch.setattr(_coordinates, "BLOCK", 7)
+    monkeypatch.setattr(_scored, "BLOCK", 7)
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, 40, 2))
     model = cg.from_torch(lambda x: torch.distributions.Laplace(x, 2.0))

@@ -14,7 +14,7 @@ import oracle
 from condgof.errors import CondgofError, InputError, InputTypeError, UnsupportedModelError
 from condgof.methods._adaptive import run_adaptive
 from condgof.methods._options import Options
-from condgof.methods._rows import Scored, Units
+from condgof.methods._scored import Scored, Units
 from condgof.sample import Sample, Seed
 from own_laws import OfX, model_of
 

@@ -6,7 +6,7 @@ from scipy.stats import binom
 
 import condgof as cg
 from condgof.errors import UnsupportedModelError
-from condgof.methods._rows import predictions
+from condgof.methods._scored import predictions
 
 
 def test_the_strongest_column_is_a_prediction():

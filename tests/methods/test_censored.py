@@ -6,7 +6,7 @@ import pytest
 import condgof as cg
 import oracle
 from condgof.errors import InputError, InputTypeError, ShapeError, SupportError, UnsupportedModelError
-from condgof.null import censoring_times
+from condgof.null._draws import censoring_times
 
 
 def sample(n, share, seed, shape=1.0):

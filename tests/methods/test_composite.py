@@ -12,13 +12,13 @@ from scipy.stats import norm
 
 import condgof as cg
 from condgof.errors import InputError, InputTypeError, RefitError, UnsupportedModelError
-from condgof.methods import Scored, Units, run_adaptive
+from condgof.methods._adaptive import LOCAL_X, narrowed, run_adaptive
 from condgof.methods._composite import OWN, TESTS, AllOfAdaptive
-from condgof.methods._design import LOCAL_X, narrowed
 from condgof.methods._options import Options
-from condgof.null import RowWeights, pvalue
+from condgof.methods._scored import Scored, Units
+from condgof.null._bootstrap import RowWeights, pvalue
 from condgof.sample import Sample, Seed, Use
-from condgof.stein import NormalEvidence
+from condgof.stein._evidence import NormalEvidence
 from own_laws import OfX, model_of
 
 N_BOOT = 19

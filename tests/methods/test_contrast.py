@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 import condgof as cg
 import oracle
-from condgof.methods._contrast import contrast
-from condgof.methods._joint import prepare_joint
 from condgof.methods._options import Options
+from condgof.methods._several import contrast, prepare_joint
 from condgof.sample import Seed
 
 

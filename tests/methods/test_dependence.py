@@ -18,9 +18,9 @@ from scipy.stats import binom
 import condgof as cg
 import oracle
 from condgof.errors import DependenceWarning, InputError, InputTypeError, NonFiniteError, ShapeError
-from condgof.methods._autocorrelation import auto_length, look
-from condgof.methods._dependence import Asked, split_dependent
-from condgof.null import Dependence, group_weights, sign_weights, stretch_weights
+from condgof.methods._dependence import Asked, auto_length, look
+from condgof.methods._fscd import split_rows
+from condgof.null._bootstrap import Dependence, group_weights, sign_weights, stretch_weights
 from condgof.sample import Seed
 from condgof.study import run_study
 
@@ -208,8 +208,8 @@ def test_a_column_of_a_frame():
 @pytest.mark.parametrize("said", ["blocks", "groups"])
 def test_parcels_are_the_dense_formula(said, monkeypatch):
     """Sums over parcels are those of the Stein matrix without the pairs within a parcel."""
-    monkeypatch.setattr("condgof.methods._draw.WEIGHTED_ROWS", 100)
-    monkeypatch.setattr("condgof.methods._draw.PARCELS", 12)
+    monkeypatch.setattr("condgof.methods._lowrank.WEIGHTED_ROWS", 100)
+    monkeypatch.setattr("condgof.methods._lowrank.PARCELS", 12)
     n, m = 150, 30
     x, y = X[:n], Y[:n]
     codes = np.arange(n) // 13 if said == "blocks" else _numbered(SHUFFLED[:n] % 30) % 12
@@ -270,7 +270,7 @@ def test_optimize_splits_time_and_groups():
 
 def test_a_large_group_is_left_out_whole_and_trained_on_in_part():
     codes = np.repeat([0, 1, 2], [4000, 5000, 6000])
-    train, out = split_dependent(Dependence(codes=codes), 15_000, 0.3, 2000, np.random.default_rng(0))
+    train, out = split_rows(Dependence(codes=codes), 15_000, 0.3, 2000, np.random.default_rng(0))
     assert len(train) == 2000
     np.testing.assert_array_equal(out, np.arange(4000))
     assert np.isin(train, out).all()

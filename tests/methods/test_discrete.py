@@ -12,7 +12,7 @@ import condgof as cg
 from condgof.errors import InputError, InputTypeError, UnsupportedModelError
 from condgof.laws import _discrete as residuals_module
 from condgof.laws._discrete import FULL, PLAIN
-from condgof.methods._solve import MILDER
+from condgof.methods._lowrank import MILDER
 from condgof.study import problem
 from oracle import gaussian, gram, u_statistic
 
@@ -122,7 +122,7 @@ class TestNull:
         y = COUNTS(x).sample(np.random.default_rng(1))[:, 0]
         options = {"rng": 0} if test is cg.kcsd else {"rng": 0, "locations": x[:3]}
         exact = test(COUNTS, x, y, **options)
-        with mock.patch("condgof.methods._draw.REDRAW_WORK", 10.0):
+        with mock.patch("condgof.methods._lowrank.REDRAW_WORK", 10.0):
             strata = test(COUNTS, x, y, **options)
         assert exact.null == strata.null == "model"
         assert strata.statistic == pytest.approx(exact.statistic, rel=1e-4)

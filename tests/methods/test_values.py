@@ -66,7 +66,7 @@ def test_fscd_witness_and_criterion(name, d_x, d_y):
 
 @pytest.mark.parametrize("null", ["wild", "multinomial"])
 def test_null_draws(null):
-    from condgof.null import bootstrap_weights
+    from condgof.null._bootstrap import bootstrap_weights
     from condgof.sample import Seed
 
     x, y, s = draw(2, 2)
@@ -109,12 +109,12 @@ def test_the_unconditional_ancestors(name, d_y):
     close(result.statistic, len(y) * wanted)
 
 
-def test_laplace_and_products_on_x():
+def test_matern12_and_products_on_x():
     x, y, s = draw(3, 2)
     h = oracle.stein_h(y, s, oracle.gaussian, 1.2)
-    k = oracle.gram(x[:, [2, 0]], x[:, [2, 0]], oracle.laplace, 1.5)
+    k = oracle.gram(x[:, [2, 0]], x[:, [2, 0]], oracle.matern12, 1.5)
     k *= oracle.gram(x[:, [1]], x[:, [1]], oracle.gaussian, 0.7)
-    kernel_x = cg.Laplace(1.5).on(2, 0) * cg.Gaussian(0.7).on(1)
+    kernel_x = cg.Matern12(1.5).on(2, 0) * cg.Gaussian(0.7).on(1)
     result = cg.kcsd(cg.from_scores(s), x, y, kernel_x=kernel_x, kernel_y=cg.Gaussian(1.2), n_boot=1)
     close(result.statistic, len(x) * oracle.u_statistic(k * h))
 

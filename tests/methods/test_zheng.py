@@ -20,9 +20,10 @@ from condgof.errors import (
     ShapeError,
     UnsupportedModelError,
 )
-from condgof.laws import Law, Normal, NormalMixture, StudentT
-from condgof.methods import _zheng
-from condgof.null import sign_weights
+from condgof.laws._families import Normal, NormalMixture, StudentT
+from condgof.laws._law import Law
+from condgof.methods import _baselines as _zheng
+from condgof.null._bootstrap import sign_weights
 from condgof.result import pvalue_number
 from condgof.sample import Seed
 from condgof.study import problem
@@ -309,7 +310,7 @@ class TestErrors:
     def test_no_cdf(self):
         with pytest.raises(
             UnsupportedModelError,
-            match=r"Scores has no cdf. It can take: adaptive, fscd, fssd, kcsd",
+            match=r"Scores has no cdf. Tests that can take it: adaptive, fscd, fssd, kcsd",
         ):
             cg.zheng(cg.from_scores(np.ones(20)), *draw(20))
 

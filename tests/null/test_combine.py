@@ -5,7 +5,8 @@ import pytest
 from scipy.stats import binom
 
 import oracle
-from condgof.null import Combination, Drawn, Family, log_tail
+from condgof.null._combine import Combination, Family, log_tail
+from condgof.null._draws import Drawn
 
 
 def draw(seed=0, count=5, m=60, shift=0.0):

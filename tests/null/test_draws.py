@@ -7,10 +7,10 @@ from scipy.stats import binom, ks_2samp
 import oracle
 from condgof.engine import as_engine
 from condgof.kernels import Block, Cells, Gaussian, cell_scales
-from condgof.null import (
-    Combination,
-    Family,
-    bootstrap_weights,
+from condgof.null._bootstrap import bootstrap_weights, sign_weights
+from condgof.null._combine import Combination, Family
+from condgof.null._draws import (
+    block_length,
     drawn_surprises,
     excess,
     limit,
@@ -18,33 +18,21 @@ from condgof.null import (
     redraw_cells,
     redraw_normal,
     redrawn,
-    sign_weights,
     signed_blocks,
     top_surprises,
     weighted_rows,
     weighted_units,
 )
-from condgof.null._draws import block_length
 from condgof.sample import Seed
-from condgof.stein import (
-    ArrayRows,
-    CellEvidence,
-    Features,
-    Given,
-    Held,
-    NormalEvidence,
-    Ones,
-    Panel,
-    Plan,
-    SteinEvidence,
-    surprise,
-)
+from condgof.stein._evidence import CellEvidence, NormalEvidence, SteinEvidence, surprise
+from condgof.stein._features import Features, given_functions, ones
+from condgof.stein._sum import ArrayRows, Held, Panel, Plan
 
 ENGINE = as_engine(1)
 
 
 def normal_plan(scales=(2.0, 1.0)):
-    features = Features((Given(lambda x: x, 2), Ones()))
+    features = Features((given_functions(lambda x: x, 2), ones()))
     evidence = NormalEvidence.at(scales, 1)
     return Plan(features, evidence, (Panel(slice(0, 2), slice(0, len(evidence.blocks))),), True)
 
@@ -64,7 +52,7 @@ def test_weights_on_rows_against_loops(name, n):
     grid = np.linspace(-4, 4, 200)[:, None]
     evidence, _ = SteinEvidence.on(kernels, grid, np.ones_like(grid), rng, precision=1e-12, cap=200)
     plan = Plan(
-        Features((Given(lambda x: np.hstack([x, x**2]), 2),)),
+        Features((given_functions(lambda x: np.hstack([x, x**2]), 2),)),
         evidence,
         (Panel(slice(0, 1), slice(0, 2)),),
     )
@@ -179,7 +167,9 @@ def test_strata_recombined_are_draws_of_all_rows(rare):
     codes = (rng.random(n) < rare).astype(int)
     outcomes, x = Rare(p, codes), rng.normal(size=(n, 2))
     evidence = CellEvidence(cell_scales(Cells((Block("labels", 0, 2),), "labels"), (1.0,)))
-    plan = Plan(Features((Given(lambda x: x, 2), Ones())), evidence, (Panel(slice(0, 2), slice(0, 1)),))
+    plan = Plan(
+        Features((given_functions(lambda x: x, 2), ones())), evidence, (Panel(slice(0, 2), slice(0, 1)),)
+    )
     rows = ArrayRows(x, codes[:, None].astype(float), outcomes.of(codes), outcomes)
     cells = redraw_cells(evidence, outcomes)
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from condgof.errors import InputError
-from condgof.null import (
+from condgof.null._bootstrap import (
     bootstrap_weights,
     multinomial_weights,
     normal_pvalue,

@@ -14,7 +14,7 @@ from scipy import stats
 from condgof.check._axes import Axis
 from condgof.check._looked import BANDS, Looked
 from condgof.check._record import Check, Condition, Effect, Finding, Interval, Power, Slice, Tolerance
-from condgof.laws._cells import Event
+from condgof.laws._known import Event
 from condgof.result import GofResult
 from condgof.sample import Column
 

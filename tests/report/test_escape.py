@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from condgof.report import html, label, script_json, terminal, visible
-from condgof.study import csv_cell
+from condgof.study._study import Outcome, Study, Topic, Trial, csv_cell
 
 ANY = st.text(st.characters(exclude_categories=()), max_size=60)
 NASTY = [
@@ -76,12 +76,13 @@ def test_a_spreadsheet_runs_nothing(text):
 
 @pytest.mark.parametrize("text", ["=1+1", "@x", "+1", "-1", "\t=1"])
 def test_tables_of_studies_are_safe_too(text):
-    from condgof.study import Row
-    from condgof.study._table import to_csv
-
-    lines = list(csv.reader(io.StringIO(to_csv([Row(text, 10, text, 5, 1, 0.2, 0.0, 0.7, 0)]))))
-    assert lines[1][0] == f"'{text}"
-    assert lines[1][2] == f"'{text}"
+    at = Trial(text, 10, text, 0)
+    topic = Topic(text, text, True)
+    study = Study((topic,), {text: (10,)}, (text,), 1, 0.05, 0, {at: Outcome(at, 0.2, 1.0, 0.1)})
+    for table in (study.to_csv(), study.times_csv()):
+        lines = list(csv.reader(io.StringIO(table)))
+        assert lines[1][0] == f"'{text}"
+        assert lines[1][2] == f"'{text}"
 
 
 @given(ANY)

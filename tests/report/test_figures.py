@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from condgof.report import draw_criterion, draw_power
-from condgof.report._studies import STYLES
-from condgof.study import ILLUSTRATIONS, METHODS, PAPER_METHODS, Outcome, Study, Trial, illustrate
-from condgof.study._study import Topic
+from condgof.report._studies import STYLES, draw_criterion, draw_power
+from condgof.study import Study, illustrate
+from condgof.study._examples import ILLUSTRATIONS, PAPER_METHODS
+from condgof.study._names import METHODS
+from condgof.study._study import Outcome, Topic, Trial
 
 
 def make(names, sizes, methods, trials=20, h0=("a",)):
@@ -25,9 +26,8 @@ def lines_of(ax):
 def test_one_panel_a_problem_one_line_a_method():
     study = make("abc", (10, 20, 40), PAPER_METHODS)
     figure = draw_power(study)
-    assert [ax.get_title() for ax in figure.axes] == [
-        "Problem a ($H_0$)", "Problem b ($H_1$)", "Problem c ($H_1$)",
-    ]  # fmt: skip
+    titles = [ax.get_title(loc="left") for ax in figure.axes]
+    assert titles == ["Problem a (H0)", "Problem b (H1)", "Problem c (H1)"]
     rates = {(row.problem, row.n, row.method): row.rate for row in study.table()}
     for ax, name in zip(figure.axes, "abc", strict=True):
         lines = lines_of(ax)

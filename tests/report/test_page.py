@@ -10,14 +10,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import condgof as cg
 import condgof.report
 from condgof.check._record import Finding, Tolerance
-from condgof.report._cards import check_card, result_card
-from condgof.report._message import expected_of, name_of, range_of, value_of
-from condgof.report._page import check_page
-from condgof.report._sections import advices
+from condgof.report import card
+from condgof.report._findings import expected_of, name_of, range_of, value_of
+from condgof.report._page import advices, check_page
 from read_page import TAGS, Page
 from report.made import EVIL, continuous, made
 
@@ -270,12 +271,12 @@ def test_advice_is_only_what_findings_support():
 
 def test_cards_in_notebooks_stand_alone():
     for name in ("continuous", "groups", "evil", "good", "scores"):
-        card = check_card(CHECKS[name])
-        page = Page(card)
+        shown = card(CHECKS[name])
+        page = Page(shown)
         assert condgof.report.visible(CHECKS[name].words) in page.text
         assert not {"img", "script", "style"} & {tag for tag, _ in page.elements}
-        assert len(card) < 20_000
-    assert "adaptive" in Page(result_card(CHECKS["good"].result)).text
+        assert len(shown) < 20_000
+    assert "adaptive" in Page(card(CHECKS["good"].result)).text
 
 
 def colours(css):
@@ -302,3 +303,22 @@ def test_contrast_is_enough_to_read(theme):
     for ink, back, least in pairs:
         high, low = sorted((luminance(found[ink]), luminance(found[back])), reverse=True)
         assert (high + 0.05) / (low + 0.05) >= least, (ink, back)
+
+
+def test_35_a_report_lists_no_ids_and_no_long_numbers():
+    """An id column, an account number and exact amounts are in the data, and not in the page."""
+    rng = np.random.default_rng(0)
+    n = 400
+    names = [f"person-{i // 2:04d}" for i in range(n)]  # all different, it would be refused
+    account = rng.integers(10**6, 10**7, n)
+    x = pd.DataFrame({"name": names, "account": account, "a": rng.standard_normal(n).round(9)})
+    y = pd.Series(x["a"] + rng.standard_normal(n).round(9), name="amount")
+    text = cg.check((x["a"], np.ones(n)), x, y, rng=0).to_html()
+    assert "What this file holds of your data" in text
+    assert "at most 12 levels of a column, of 5 rows or more each" in text
+    assert not re.search(r"person-\d", text)
+    assert not [v for v in account if f"{v:,}" in text or str(v) in text]
+    assert not [v for v in y if f"{v:.9g}" in text]
+    numbers = json.loads(Page(text).scripts[0])
+    digits = re.findall(r"\d+\.\d+", json.dumps(numbers["overall"]))
+    assert max(len(one.replace(".", "").lstrip("0")) for one in digits) <= 6

@@ -12,9 +12,10 @@ from condgof.check._axes import Axis
 from condgof.errors import InputError
 from condgof.report import _chart as c
 from condgof.report import _pictures as pictures
-from condgof.report._binned import bins_of, part_rows, quantile_ends, share_ends
+from condgof.report._binned import bins_of, part_rows, quantile_ends
 from condgof.report._panels import column_panel, map_of, panel_keys, panels
 from condgof.report._pen_svg import chart_style, colours, legend, svg
+from condgof.result import share_interval
 from report.made import EVIL, continuous, made
 
 CHECKS = made()
@@ -193,7 +194,7 @@ def test_order_statistics_cover_the_quantile():
 
 def test_shares_have_clopper_and_pearsons_interval():
     for k, n in ((0, 10), (3, 10), (10, 10)):
-        low, high = share_ends(np.array(k), np.array(n), 0.05)
+        low, high = share_interval(np.array(k), np.array(n), 0.05)
         exact = stats.binomtest(k, n).proportion_ci(0.95)
         assert (float(low), float(high)) == pytest.approx((exact.low, exact.high))
 

@@ -241,7 +241,7 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"kernel_y": cg.Laplace(1.0)}, "Laplace cannot serve on y"),
+            ({"kernel_y": cg.Matern12(1.0)}, "Matern12 cannot serve on y"),
             ({"kernel_x": 1.0}, "kernel_x must be a kernel"),
             ({"kernel_y": "gaussian"}, "kernel_y must be a radial kernel"),
             ({"n_boot": 0}, "n_boot must be at least 1"),

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from condgof.laws._censored import hazard
-from condgof.stein import CensoredEvidence
-from condgof.stein._evidence import END, STEPS, simple
+from condgof.laws._survival import hazard
+from condgof.stein._evidence import END, STEPS, CensoredEvidence, simple
 
 EVIDENCE = CensoredEvidence.at((2.0, 1.0))
 

@@ -9,12 +9,12 @@ from condgof.kernels import (
     Categorical,
     CovariateKernel,
     Gaussian,
-    Laplace,
+    Matern12,
     Matern52,
     OnColumns,
     Radial,
 )
-from condgof.stein import (
+from condgof.stein._criterion import (
     PairwiseTerms,
     criterion_gradient,
     criterion_of_means,
@@ -46,7 +46,7 @@ def with_bandwidths(kernel, logs):
     "kernel_x",
     [
         CovariateKernel((OnColumns(Gaussian(1.4), (0, 1, 2)),)),
-        CovariateKernel((OnColumns(IMQ(1.4), (2, 0)), OnColumns(Laplace(0.9), (1,)))),
+        CovariateKernel((OnColumns(IMQ(1.4), (2, 0)), OnColumns(Matern12(0.9), (1,)))),
         CovariateKernel((OnColumns(Matern52(1.4), (0, 1)), OnColumns(Categorical(0.3), (2,)))),
     ],
 )

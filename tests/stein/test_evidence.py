@@ -9,8 +9,17 @@ from scipy.stats import norm
 
 import oracle
 from condgof.kernels import IMQ, Block, Cells, Gaussian, Matern52, cell_scales
-from condgof.stein import CellEvidence, NormalEvidence, SteinEvidence, legendre, surprise
-from condgof.stein._evidence import END, SMALLEST, STEPS, simple
+from condgof.stein._evidence import (
+    END,
+    SMALLEST,
+    STEPS,
+    CellEvidence,
+    NormalEvidence,
+    SteinEvidence,
+    legendre,
+    simple,
+    surprise,
+)
 
 SCALES = (4.0, 2.0, 1.0, 0.5)
 GRID = np.linspace(-END, END, STEPS + 1)[:, None]

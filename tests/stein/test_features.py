@@ -9,16 +9,17 @@ from scipy.stats import norm
 import oracle
 from condgof.kernels import Categorical, CovariateKernel, Gaussian, OnColumns
 from condgof.sample import Column, XUnits
-from condgof.stein import (
+from condgof.stein._features import (
     Features,
-    Given,
-    Levels,
-    Marginals,
-    Nystrom,
-    Ones,
-    Pairs,
-    Scales,
+    Maker,
     choose_pivots,
+    levels,
+    marginals,
+    nystrom,
+    ones,
+    pairs,
+    scales,
+    single_locations,
     whitening,
 )
 
@@ -31,7 +32,7 @@ def x():
 
 
 def test_all_rows_as_landmarks_are_the_kernel_itself(x):
-    made = Nystrom.on(KERNEL, x, np.random.default_rng(0), precision=1e-12, cap=80)
+    made = nystrom(KERNEL, x, np.random.default_rng(0), precision=1e-12, cap=80)
     features = Features((made,)).of(x)
     np.testing.assert_allclose(features @ features.T, oracle.gram(x, x, oracle.gaussian, 1.4), atol=1e-6)
 
@@ -39,7 +40,7 @@ def test_all_rows_as_landmarks_are_the_kernel_itself(x):
 @pytest.mark.parametrize("tolerance", [0.1, 1e-2, 1e-4])
 def test_the_residual_is_what_it_says(x, tolerance):
     many = np.random.default_rng(1).normal(size=(400, 2))
-    made = Nystrom.on(KERNEL, many, np.random.default_rng(0), precision=tolerance, cap=400)
+    made = nystrom(KERNEL, many, np.random.default_rng(0), precision=tolerance, cap=400)
     features = Features((made,)).of(many)
     left = 1.0 - np.square(features).sum(axis=1)
     assert left.mean() == pytest.approx(made.residual, abs=1e-6)
@@ -55,7 +56,7 @@ def test_a_cap_is_kept_and_copies_are_left_out():
 
 
 def test_scales_are_the_kernel_at_each_bandwidth_less_its_mean(x):
-    made = Scales.on("x", KERNEL, (1.0, 0.5), x, np.random.default_rng(0), precision=1e-9, cap=80)
+    made = scales(KERNEL, (1.0, 0.5), x, np.random.default_rng(0), precision=1e-9, cap=80)
     features = Features((made,))
     values = features.of(x).astype(float)
     for block, multiple in zip(features.blocks, (1.0, 0.5), strict=True):
@@ -70,7 +71,7 @@ def test_levels_multiply():
     rng = np.random.default_rng(0)
     x = np.column_stack([rng.normal(size=50), rng.integers(0, 3, 50)])
     kernel = CovariateKernel((OnColumns(Gaussian(1.0), (0,)), OnColumns(Categorical(0.5), (1,))))
-    made = Scales("locations", kernel, (0.5,), x[:4])
+    made = single_locations(kernel, 0.5, x[:4])
     wanted = oracle.gram(x[:, :1], x[:4, :1], oracle.gaussian, 0.5) * np.where(
         x[:, 1:] == x[:4, 1], 1.0, 0.5
     )
@@ -98,7 +99,7 @@ def test_ties_share_their_middle_rank_and_points_come_back():
 
 
 def test_single_columns_are_centred_functions_of_the_column(x):
-    made = Marginals.on((1,), x)
+    made = marginals((1,), x)
     values = made.raw(x)
     np.testing.assert_allclose(values.mean(axis=0), 0.0, atol=1e-6)
     moved = x.copy()
@@ -111,18 +112,18 @@ def test_single_columns_are_centred_functions_of_the_column(x):
 
 def test_levels_and_pairs(x):
     codes = np.column_stack([x[:, 0], (x[:, 1] > 1).astype(float)])
-    levels = Levels(np.array([1]), np.array([1.0]), np.array([0.2]))
-    np.testing.assert_allclose(levels.raw(codes)[:, 0], codes[:, 1] - 0.2, atol=1e-7)
-    pairs = Pairs.on((0, 1), x, 9)
+    made = levels(np.array([1]), np.array([1.0]), np.array([0.2]))
+    np.testing.assert_allclose(made.raw(codes)[:, 0], codes[:, 1] - 0.2, atol=1e-7)
+    one = pairs((0, 1), x, 9)
     product = x[:, 0] * x[:, 1]
-    np.testing.assert_allclose(pairs.raw(x)[:, 0], product - product.mean(), atol=1e-5)
-    many = Pairs.on(range(40), np.random.default_rng(0).normal(size=(9, 40)), 100)
-    assert len(many.first) == 100 == len(set(zip(many.first, many.second, strict=True)))
+    np.testing.assert_allclose(one.raw(x)[:, 0], product - product.mean(), atol=1e-5)
+    (chunk,) = pairs(range(40), np.random.default_rng(0).normal(size=(9, 40)), 100).chunks
+    assert len(chunk.labels) == 100 == len(set(chunk.labels))
 
 
 def test_turning_is_linear(x):
-    scales = Scales.on("x", KERNEL, (1.0, 0.25), x, np.random.default_rng(0), precision=1e-3, cap=30)
-    features = Features((scales, Ones(), Given(lambda x: x**2, 2, "more", single=True)))
+    several = scales(KERNEL, (1.0, 0.25), x, np.random.default_rng(0), precision=1e-3, cap=30)
+    features = Features((several, ones(), Maker.single("more", lambda x: x**2, range(2))))
     np.testing.assert_allclose(
         features.turn(features.raw(x).sum(axis=0)[None])[0],
         features.of(x).sum(axis=0),
@@ -136,3 +137,6 @@ def test_turning_is_linear(x):
 def test_whitening_leaves_out_what_is_rounding():
     matrix = np.diag([1.0, 1e-3, 1e-12])
     assert whitening(matrix, 1e-6).shape == (3, 2)
+    matrix = np.array([[2.0, 0.5], [0.5, 1.0]])
+    white = whitening(matrix)
+    np.testing.assert_allclose(white.T @ matrix @ white, np.eye(2), atol=1e-12)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import oracle
-from condgof.kernels import IMQ, CovariateKernel, Gaussian, Laplace, Matern52, OnColumns
-from condgof.stein import SteinOperator
+from condgof.kernels import IMQ, CovariateKernel, Gaussian, Matern12, Matern52, OnColumns
+from condgof.stein._matrix import SteinOperator
 
 
 def matrices(kernel_x, kernel_y, x, y, s):
@@ -19,7 +19,7 @@ def sample(rng):
     return rng.normal(size=(20, 2)), rng.normal(size=(20, 2)), rng.normal(size=(20, 2))
 
 
-@pytest.mark.parametrize("kernel_x", [Gaussian(1.3), IMQ(1.3), Matern52(1.3), Laplace(1.3)])
+@pytest.mark.parametrize("kernel_x", [Gaussian(1.3), IMQ(1.3), Matern52(1.3), Matern12(1.3)])
 @pytest.mark.parametrize("kernel_y", [Gaussian(0.8), IMQ(0.8), Matern52(0.8)])
 def test_diag_rows_and_blocks(kernel_x, kernel_y, sample):
     operator, wanted = matrices(kernel_x, kernel_y, *sample)

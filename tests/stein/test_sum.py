@@ -5,24 +5,15 @@ import pytest
 
 from condgof.engine import as_engine
 from condgof.sample import Seed
-from condgof.stein import (
-    PIECE,
-    ArrayRows,
-    Features,
-    Given,
-    Held,
-    NormalEvidence,
-    Ones,
-    Panel,
-    Piece,
-    Plan,
-    gather,
-    gather_units,
-)
+from condgof.stein._evidence import NormalEvidence
+from condgof.stein._features import Features, Maker, given_functions, ones
+from condgof.stein._sum import PIECE, ArrayRows, Held, Panel, Piece, Plan, gather, gather_units
 
 
 def make_plan():
-    features = Features((Given(lambda x: x, 2), Ones(), Given(lambda x: x**2, 2, "single", single=True)))
+    features = Features(
+        (given_functions(lambda x: x, 2), ones(), Maker.single("single", lambda x: x**2, range(2)))
+    )
     evidence = NormalEvidence.at((4.0, 1.0), 1)
     return Plan(features, evidence, (Panel(slice(0, 2), slice(0, 3)), Panel(slice(1, 4), slice(1, 8))))
 
@@ -63,20 +54,20 @@ def test_a_pass_over_pieces(n):
         plan, rows, n, lambda z: np.sort(np.abs(z[:, 0]))[::-1][:5], 5, Seed.of(0), as_engine(2)
     )
     f, xi = plan.features.of(rows.x).astype(float), plan.evidence.of(rows.y).astype(float)
-    for total, cut in zip(found.totals, plan.cuts, strict=True):
+    for total, cut in zip(found[0], plan.cuts, strict=True):
         wanted = f[:, cut.x].T @ xi[:, cut.y]
         np.testing.assert_allclose(
             total, wanted, atol=1e-5 * np.sqrt(n) * (1 + np.abs(wanted).max() / np.sqrt(n))
         )
-    np.testing.assert_allclose(found.gram, f.T @ f, rtol=1e-4, atol=1e-3 * np.sqrt(n))
-    np.testing.assert_array_equal(found.top, np.sort(np.abs(rows.y[:, 0]))[::-1][:5])
+    np.testing.assert_allclose(found[1], f.T @ f, rtol=1e-4, atol=1e-3 * np.sqrt(n))
+    np.testing.assert_array_equal(found[2], np.sort(np.abs(rows.y[:, 0]))[::-1][:5])
 
 
 def test_single_precision_keeps_a_millionth_of_a_null_standard_deviation():
     plan, rows, n = make_plan(), sample(50_000), 50_000
     found = gather(plan, rows, n, lambda z: z[:1, 0], 1, Seed.of(0), as_engine(1))
     f, xi = plan.features.of(rows.x).astype(float), plan.evidence.of(rows.y).astype(float)
-    for total, cut in zip(found.totals, plan.cuts, strict=True):
+    for total, cut in zip(found[0], plan.cuts, strict=True):
         wanted = f[:, cut.x].T @ xi[:, cut.y]
         deviation = np.sqrt(
             np.square(f[:, cut.x]).sum(axis=0)[:, None] * np.square(xi[:, cut.y]).mean(axis=0)
@@ -89,7 +80,7 @@ def test_the_same_bits_on_any_number_of_threads():
     made = [
         gather(plan, rows, rows.total, lambda z: z[:1, 0], 1, Seed.of(0), as_engine(k)) for k in (1, 3)
     ]
-    for one, other in zip(made[0].totals, made[1].totals, strict=True):
+    for one, other in zip(made[0][0], made[1][0], strict=True):
         np.testing.assert_array_equal(one, other)
 
 

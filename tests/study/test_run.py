@@ -9,7 +9,11 @@ import pytest
 
 import condgof as cg
 from condgof.errors import InputError, InputTypeError, MissingPackageError
-from condgof.study import InUseError, Problem, StudyError, Trial, draw_trial, run_study
+from condgof.study import Problem, StudyError, draw_trial, run_study
+from condgof.study._examples import engel_study
+from condgof.study._run import smallest_pvalue
+from condgof.study._store import InUseError
+from condgof.study._study import Trial, csv_cell
 
 TABLES = ("table.txt", "table.csv", "table.json", "table.md")
 
@@ -46,7 +50,7 @@ def test_a_cell_depends_on_its_own_coordinates_only():
     small = numbers(run("qgm", quick, 20, trials=2))
     large = numbers(run(trials=5, n=[20, 10, 15]))
     assert small.items() <= large.items()
-    assert small.items().isdisjoint(numbers(run("qgm", quick, 20, trials=2, seed=1)).items())
+    assert small.items().isdisjoint(numbers(run("qgm", quick, 20, trials=2, rng=1)).items())
 
 
 def test_draw_trial_gives_the_sample_of_a_trial():
@@ -149,7 +153,7 @@ def shifted(name, by):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"seed": 1}, "its seed is 0, and you ask for 1"),
+        ({"rng": 1}, "its seed is 0, and you ask for 1"),
         ({"problems": [shifted("mine", 0.2)]}, "its problem 'mine' was another one"),
         ({"methods": {"quick": functools.partial(quick, k=1)}}, "its method 'quick' was another one"),
     ],
@@ -289,7 +293,7 @@ def test_what_cannot_be_studied(problems, methods, error, words):
         ({"n": []}, "No sample size"),
         ({"n": 10.5}, "n must be a whole number"),
         ({"trials": 0}, "trials must be at least 1"),
-        ({"seed": -1}, "seed must be at least 0"),
+        ({"rng": -1}, "rng must not be negative"),
         ({"alpha": 1.5}, "alpha must be between"),
     ],
 )
@@ -327,3 +331,21 @@ def test_observations_outside_the_support_refute_the_model(tmp_path):
         assert study.pvalues("outside", 30, "kcsd").tolist() == [1 / 1001] * 3
         assert study.pvalues("outside", 30, "few").tolist() == [1 / 20] * 3
         assert [row.rate for row in study.table()] == [1.0, 1.0]
+
+
+def test_the_smallest_pvalue_of_a_test():
+    assert smallest_pvalue(functools.partial(cg.kcsd, n_boot=99)) == 0.01
+
+
+def test_the_bundled_study():
+    study = engel_study()
+    assert (len(study.income), list(study.models)) == (117, ["constant spread", "growing spread"])
+    assert [csv_cell("=1+1"), csv_cell(-1.5)] == ["'=1+1", -1.5]
+
+
+def test_rng_may_be_a_generator_and_the_seed_gives_the_study_again():
+    first = run("qgm", quick, 20, trials=2, rng=np.random.default_rng(5))
+    again = run("qgm", quick, 20, trials=2, rng=first.seed)
+    assert numbers(first) == numbers(again)
+    with pytest.raises(InputTypeError, match="rng must be an integer"):
+        run("qgm", quick, 20, trials=2, rng="five")

@@ -5,7 +5,7 @@ import pytest
 import condgof as cg
 from condgof.study import misfit_of, run_study
 from condgof.study._store import from_line, to_line
-from condgof.study._trial import Outcome, Trial
+from condgof.study._study import Outcome, Trial
 
 # Names of more than one byte a letter: a tear may go through one.
 NAME = "größe=½ 𝄞"

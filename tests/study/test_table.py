@@ -7,24 +7,23 @@ import json
 import pytest
 from scipy.stats import binomtest
 
-from condgof.study._study import Study, Topic
-from condgof.study._table import interval, make_row
-from condgof.study._trial import Outcome, Trial
+from condgof.result import share_interval
+from condgof.study._study import Outcome, Row, Study, Topic, Trial
 
 
 @pytest.mark.parametrize("trials", [1, 7, 300])
 def test_intervals_are_those_of_scipy(trials):
     for successes in {0, 1, trials // 3, trials - 1, trials}:
         exact = binomtest(successes, trials).proportion_ci(method="exact")
-        assert interval(successes, trials) == pytest.approx((exact.low, exact.high), abs=1e-12)
+        assert share_interval(successes, trials) == pytest.approx((exact.low, exact.high), abs=1e-12)
 
 
 def test_no_trials_say_nothing():
-    assert interval(0, 0) == (0.0, 1.0)
+    assert share_interval(0, 0) == (0.0, 1.0)
 
 
 def test_rows():
-    row = make_row("qgm", 10, "kcsd", [0.05, 0.01, 0.2, None], 0.05)
+    row = Row.of(("qgm", 10, "kcsd"), [0.05, 0.01, 0.2, None], 0.05)
     assert (row.trials, row.rejections, row.failed, row.rate) == (3, 2, 1, 2 / 3)
 
 

@@ -1,8 +1,7 @@
 """The front door: whether a model fits, how and where it does not, and how much."""
 
 from condgof.check._check import check
-from condgof.check._compare import compare, rank
-from condgof.check._comparison import Comparison, Pair, Ranking, Score
+from condgof.check._comparison import Comparison, Pair, Ranking, Score, compare, rank
 from condgof.check._composite import composite
 from condgof.check._looked import Looked
 from condgof.check._record import (

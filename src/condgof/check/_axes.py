@@ -67,15 +67,13 @@ class Axis:
     name: str
     #: "numbers", "integers", "dates", "levels", "ordered" or "two".
     kind: str
-    #: Numbers (n,): levels by position, dates as days since 1970.
+    #: Numbers (n,): levels by position, dates as days since 1970; levels of the last three kinds.
     values: FloatArray
-    #: Of "levels", "ordered" and "two".
     levels: tuple[str, ...] | None = None
     #: Whether it is what the model predicts, not a column of x.
     predicted: bool = False
-    #: The user's name.
+    #: The user's name; the query of each level.
     label: str = ""
-    #: The query of each level.
     queries: tuple[str, ...] = ()
 
     def text(self, value: float) -> str:
@@ -144,7 +142,7 @@ class Axis:
             words, queries = [shown(self.levels[i]) for i in values], [self.queries[i] for i in values]
         else:
             name, texts = quoted(self.name), [self.written(value) for value in values]
-            words = [self._said(text) for text in texts]
+            words = [commas(text) for text in texts]
             queries = [f"{name} == {text}" for text in texts]
             if self.kind == "dates":  # a date equals no text, it is only compared with one
                 queries = [self.within(text, text).query for text in texts]
@@ -162,16 +160,13 @@ class Axis:
 
     def within(self, lower: str, upper: str, below: str = "<=") -> Condition:
         """Say which rows are between two bounds, of which one may be empty; the lower is included."""
-        name, less = quoted(self.name), below.replace("<=", "≤")
-        words = f"{self._said(lower)} ≤ {self.label} {less} {self._said(upper)}"
-        if not lower:
-            words = f"{self.label} {less} {self._said(upper)}"
-        elif not upper:
-            words = f"{self.label} ≥ {self._said(lower)}"
-        asked = [
-            f"{name} {sign} {self._asked(end)}" for sign, end in ((">=", lower), (below, upper)) if end
-        ]
-        return Condition(self.name, words, " and ".join(asked))
+        above = f"{commas(lower)} ≤ " if lower else ""
+        words = f"{above}{self.label} {below.replace('<=', '≤')} {commas(upper)}"
+        if not upper:
+            words = f"{self.label} ≥ {commas(lower)}"
+        write = literal if self.kind == "dates" else str
+        ends = [f"{sign} {write(end)}" for sign, end in ((">=", lower), (below, upper)) if end]
+        return Condition(self.name, words, " and ".join(f"{quoted(self.name)} {end}" for end in ends))
 
     def numbers(self, values: FloatArray) -> AnyArray:
         """Return values as they are compared: dates as microseconds."""
@@ -180,12 +175,6 @@ class Axis:
     def written(self, value: Any) -> str:
         """Write a number, or microseconds, with all digits."""
         return moment(int(value)) if self.kind == "dates" else digits(float(value))
-
-    def _said(self, bound: str) -> str:
-        return bound if self.kind == "dates" else commas(bound)
-
-    def _asked(self, bound: str) -> str:
-        return literal(bound) if self.kind == "dates" else bound
 
     def _between(self, below: Any, above: Any) -> str:
         """Write the shortest bound b with below < b ≤ above."""
@@ -264,10 +253,10 @@ def _categories(columns: Sequence[Column], x: FloatArray) -> Iterator[tuple[str,
     }
     prefixes = {name[: at.start()] for name in dummies.values() for at in re.finditer(r"[_=.[]+", name)}
     # Of the same columns the longest prefix, and most columns first.
-    found: dict[tuple[int, ...], str] = {}
+    prefix_of: dict[tuple[int, ...], str] = {}
     for prefix in sorted((prefix for prefix in prefixes if "[" not in prefix), key=len):
-        found[tuple(i for i, name in dummies.items() if _suffix(name, prefix))] = prefix
-    for members, prefix in sorted(found.items(), key=lambda pair: -len(pair[0])):
+        prefix_of[tuple(i for i, name in dummies.items() if _suffix(name, prefix))] = prefix
+    for members, prefix in sorted(prefix_of.items(), key=lambda pair: -len(pair[0])):
         distinct = len({_suffix(dummies.get(i, ""), prefix) for i in members}) == len(members)
         if len(members) >= DUMMIES and distinct and x[:, members].sum(axis=1).max() <= 1:
             yield prefix, members
@@ -277,8 +266,8 @@ def _categories(columns: Sequence[Column], x: FloatArray) -> Iterator[tuple[str,
 
 def _suffix(name: str, prefix: str) -> str:
     """Return the level in the name of a column of 0 and 1; "" if it does not belong to the prefix."""
-    found = re.fullmatch(re.escape(prefix) + r"(?:\[(?:T\.)?(.+)\]|[_=.[]+(.+))", name, re.DOTALL)
-    return (found[1] or found[2]) if found else ""
+    match = re.fullmatch(re.escape(prefix) + r"(?:\[(?:T\.)?(.+)\]|[_=.[]+(.+))", name, re.DOTALL)
+    return (match[1] or match[2]) if match else ""
 
 
 def _category(
@@ -332,8 +321,8 @@ def _safe(name: str) -> str:
     if not dunder and QUOTABLE.fullmatch(name) and _seen(name).isidentifier():
         return name
     # Marks that are put on letters are no part of a word to pandas, though they are to Python.
-    kept = (re.match(r"\w", mark) and f"a{mark}".isidentifier() for mark in name)
-    plain = "".join(mark if keep else "_" for mark, keep in zip(name, kept, strict=True))
+    allowed = (re.match(r"\w", mark) and f"a{mark}".isidentifier() for mark in name)
+    plain = "".join(mark if keep else "_" for mark, keep in zip(name, allowed, strict=True))
     plain = re.sub("_+", "_", plain).strip("_")
     plain = plain if plain.isidentifier() else f"column_{plain}".strip("_")
     return _safe(plain)

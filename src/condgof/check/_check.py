@@ -5,34 +5,35 @@ from __future__ import annotations
 import importlib
 import platform
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy
 
 from condgof._typing import IntArray
-from condgof.check._bench import Bench
-from condgof.check._findings import Reader, led
-from condgof.check._groups import named_slices
+from condgof.check._findings import REACH, Reader, led, overall_of
 from condgof.check._looked import Looked, look
-from condgof.check._named import read_by, read_named
-from condgof.check._overall import REACH, overall_of
+from condgof.check._named import NamedRows, named_slices, read_sets
 from condgof.check._power import power_of
-from condgof.check._record import Check, Finding, Slice, check_alpha
+from condgof.check._record import Check, Effect, Finding, Power, Slice
 from condgof.check._repair import Base
 from condgof.check._scan import Scan, Space
 from condgof.check._signals import Signals, signals_of
-from condgof.check._size import check_allowed, size_of, tolerance_of
-from condgof.check._words import message
+from condgof.check._size import Bench, check_allowed, tolerance_of
+from condgof.check._text import message
 from condgof.engine import single_threaded_blas, stages
-from condgof.errors import InputError
-from condgof.laws import ModelLike
+from condgof.laws._law import ModelLike
 from condgof.methods._adaptive import Beside, run_adaptive
-from condgof.methods._options import Options, censored_model, prepare_with_model
-from condgof.methods._rows import Scored, Stream, Units
-from condgof.null import Dependence, Family
+from condgof.methods._options import Options, censored_model, prepare
+from condgof.methods._scored import Scored, Units
+from condgof.methods._sources import Stream
+from condgof.null._bootstrap import Dependence
+from condgof.null._combine import Family
+from condgof.result import GofResult, check_alpha
 from condgof.sample import RngLike, Seed
-from condgof.stein import DEFAULT_MEMORY
+from condgof.stein._matrix import DEFAULT_MEMORY
 
 #: How much the search counts among the families of the verdict.
 SHARE = 0.12
@@ -55,14 +56,14 @@ def check(
     entry: Any = None,
     by: Any = None,
     slices: Sequence[Any] = (),
+    groups: Any = None,
+    dependence: Any = None,
     tolerance: float | None = None,
     alpha: float = 0.05,
     standardize: str = "auto",
     scale_x: str = "ranks",
     solver: str = "auto",
     n_boot: int = 1000,
-    dependence: Any = None,
-    groups: Any = None,
     missing: str = "refuse",
     rng: RngLike = None,
     engine: Any = None,
@@ -78,7 +79,7 @@ def check(
     - *Where*: slices of x, and of what the model predicts. A slice is an interval of a column or a
       level, or two such conditions. All intervals between 20 quantiles of a column, and all rectangles
       of a pair of columns, that have at least 25 rows and 2% of them, are compared by
-      max_k |Σ ψ_k(y)|/sd − √(2 log(n/|S|)), with functions ψ_k of mean 0 under the model (shift,
+      ``max_k |Σ ψ_k(y)|/sd − √(2 log(n/|S|))``, with functions ψ_k of mean 0 under the model (shift,
       spread, skew and tails of the PIT; of classes and counts what happened less its probability). The
       largest is compared with that of y drawn anew from the model, or where that cannot be done of
       random signs; then it is taken off and the search goes on. Slices are named only if the verdict
@@ -146,9 +147,9 @@ def check(
     with single_threaded_blas(), stages(*STAGES) as begin:
         begin("reading")
         watched = censored_model(model, x, y, event, entry)
-        own, scored = prepare_with_model(watched, x, y, units, options, seed)
+        law_or_model, scored = prepare(watched, x, y, units, options, seed)
         options = options.for_rows(scored, x)
-        return inspect(model, own, scored, options, seed, alpha, allowed, by, slices, begin)
+        return inspect(model, law_or_model, scored, options, seed, alpha, allowed, by, slices, begin)
 
 
 def inspect(
@@ -165,60 +166,86 @@ def inspect(
 ) -> Check:
     """Check a model, `given` as the user has it, on a sample that is scored."""
     looked, law, rows = look(model, scored, seed, options.engine)
-    column, sets = _named(looked, by, named, scored.n + scored.subsample.sample.left_out)
+    column, sets = "", list[NamedRows]()
+    if by is not None or not isinstance(named, tuple) or named:
+        column, sets = read_sets(by, named, looked, scored.n + scored.subsample.sample.left_out)
     depend = options.rows if looked.all_rows else options.rows.take(looked.rows)
     units = None
     if not depend.independent:
         units = np.asarray(depend.parcels(looked.n, PARCELS).of(0, looked.n), dtype=np.int64)
     signals = signals_of(looked, law, rows, seed)
     begin("slices")
-    began = time.perf_counter()
-    scan = _search(looked, signals, depend, options, seed)
+    began, scan = time.perf_counter(), None
+    space = space_of(looked, signals, seed)
+    if space is not None:
+        scan = Scan.of(space, signals, depend, options.n_boot, seed, options.engine)
     seconds = time.perf_counter() - began
     begin("verdict")
     adapted = run_adaptive(scored, options, seed, beside=beside_of(scan))
-    result = adapted.result
-    rejected = result.pvalue <= alpha
     begin("size")
     bench = Bench.of(model, scored, adapted.design, options.rows, seed, options.engine)
-    effect = size_of(bench, rejected)
+    effect = bench.size.effect(adapted.result.pvalue <= alpha)
     begin("power")
     power = power_of(adapted, bench, alpha)
     begin("numbers")
     overall = overall_of(Reader(looked, REACH, units))
-    found, everywhere = (
-        slices_of(looked, signals, scan, units, alpha) if rejected and scan else ((), None)
+    groups = named_slices(sets, looked, signals, units, alpha, column) if sets else ()
+    report = report_of(
+        adapted.result, alpha, looked, signals, scan, seconds, units, overall, groups, effect, power
     )
-    groups = named_slices(sets, looked, signals, units, alpha, column)
-    bad = [one for one in groups if one.pvalue <= alpha]
-    return Check(
-        result=result,
-        words=message(rejected, overall, found, everywhere, power, bad, len(groups)),
-        overall=overall,
-        slices=found,
-        groups=groups,
-        effect=effect,
-        power=power,
+    notes = (*report.notes, *bench.notes, *notes_of(looked, scan, depend))
+    return replace(
+        report,
         tolerance=None if allowed is None else tolerance_of(bench, effect, allowed, alpha),
-        alpha=alpha,
-        looked=looked,
-        details={
-            "searched": searched_of(scan, seconds),
-            "versions": versions(),
-            "notes": (*result.details.get("notes", ()), *bench.notes, *notes_of(looked, scan, depend)),
-        },
+        details={**report.details, "notes": notes},
         base=Base(given, law, rows, units),
     )
 
 
-def _search(
-    looked: Looked, signals: Signals, depend: Dependence, options: Options, seed: Seed
-) -> Scan | None:
-    """Search for slices, where there are rows and columns to search."""
-    space = space_of(looked, signals, seed)
-    if space is None:
-        return None
-    return Scan.of(space, signals, depend, options.n_boot, seed, options.engine)
+def report_of(
+    result: GofResult,
+    alpha: float,
+    looked: Looked,
+    signals: Signals,
+    scan: Scan | None,
+    seconds: float,
+    units: IntArray | None,
+    overall: tuple[Finding, ...],
+    groups: tuple[Slice, ...],
+    effect: Effect,
+    power: Power,
+) -> Check:
+    """Put a report together: slices are named and described only if the verdict rejects."""
+    rejected = result.pvalue <= alpha
+    slices: tuple[Slice, ...] = ()
+    everywhere: Finding | None = None
+    if rejected and scan is not None:
+        slices, everywhere = slices_of(looked, signals, scan, units, alpha)
+    wrong = [group for group in groups if group.pvalue <= alpha]
+    return Check(
+        result=result,
+        words=message(rejected, overall, slices, everywhere, power, wrong, len(groups)),
+        overall=overall,
+        slices=slices,
+        groups=groups,
+        effect=effect,
+        power=power,
+        tolerance=None,
+        alpha=alpha,
+        looked=looked,
+        details={
+            "searched": {"slices": 0}
+            if scan is None
+            else {**scan.details, "seconds": round(seconds, 3)},
+            "versions": {
+                "condgof": importlib.import_module("condgof").__version__,
+                "numpy": np.__version__,
+                "scipy": scipy.__version__,
+                "python": platform.python_version(),
+            },
+            "notes": result.details.get("notes", ()),
+        },
+    )
 
 
 def space_of(looked: Looked, signals: Signals, seed: Seed) -> Space | None:
@@ -244,90 +271,39 @@ def slices_of(
     threshold = scan.threshold(alpha)
     slices: list[Slice] = []
     everywhere: Finding | None = None
-    for found, p in scan.slices(alpha, MOST):
-        inside = np.flatnonzero(scan.space.inside(found.where))
-        reader = Reader(looked, max(threshold + found.penalty, REACH), units)
-        findings = led(reader.findings(inside), signals.about[found.signal], found.z)
+    for best, p in scan.slices(alpha, MOST):
+        inside = np.flatnonzero(scan.space.inside(best.where))
+        reader = Reader(looked, max(threshold + best.penalty, REACH), units)
+        findings = led(reader.findings(inside), signals.about[best.signal], best.z)
         if not findings[0].telling:  # it stands out, but nothing that can be said of it is certain
             continue
-        if found.everywhere:
+        if best.everywhere:
             # After a slice it is what is left, and no message.
             everywhere = findings[0] if not slices and everywhere is None else everywhere
             continue
-        slices.append(scan.told(found, p, looked.rows[inside], findings))
+        slices.append(scan.told(best, p, looked.rows[inside], findings))
     return tuple(slices), everywhere
 
 
-def _named(
-    looked: Looked, by: Any, named: Sequence[Any], given: int
-) -> tuple[str, list[tuple[str, str, IntArray]]]:
-    """Read groups, and slices that the user named; `given` rows are in the user's data."""
-    sets: list[tuple[str, str, IntArray]] = []
-    column = ""
-    if by is not None:
-        column, codes, told = read_by(by, looked, given)
-        order = np.argsort(codes, kind="stable")
-        cuts = np.searchsorted(codes[order], np.arange(len(told) + 1))
-        sets += [
-            (words, query, order[first:last])
-            for (words, query), first, last in zip(told, cuts[:-1], cuts[1:], strict=True)
-            if last > first
-        ]
-    if isinstance(named, (str, dict)) or not isinstance(named, Iterable):
-        raise InputError("slices must be a list of slices: put it in brackets, slices=[...].")
-    for one in named:
-        words, query, mask = read_named(one, looked, given)
-        sets.append((words, query, np.flatnonzero(mask)))
-    return column, sets
-
-
-def searched_of(scan: Scan | None, seconds: float) -> dict[str, Any]:
-    """Say what was searched."""
-    if scan is None:
-        return {"slices": 0}
-    rows = scan.space.n if scan.space.searched is None else len(scan.space.searched)
-    return {
-        "slices": scan.space.count,
-        "columns": len(scan.space.axes),
-        "pairs": scan.space.pairs,
-        "rows": rows,
-        "draws": len(scan.draws),
-        "null": scan.null,
-        "pvalue": scan.pvalue,
-        "seconds": round(seconds, 3),
-    }
-
-
 def notes_of(looked: Looked, scan: Scan | None, depend: Dependence) -> tuple[str, ...]:
+    """Say which rows were looked at, and what the numbers leave out."""
     notes: list[str] = []
     if not looked.all_rows:
-        notes.append(
-            f"all but the verdict is of {looked.n:,} of the {looked.whole:,} rows, drawn at random"
-        )
+        of = f"{looked.n:,} of the {looked.whole:,} rows, drawn at random"
+        notes.append(f"everything but the verdict is of {of}")
     if scan is None:
         few = f"{looked.n} rows are too few to search for slices (that takes {LEAST_ROWS})"
-        notes.append(few if looked.n < LEAST_ROWS else "no column of x can tell where")
+        notes.append(few if looked.n < LEAST_ROWS else "no column of x can be cut into slices")
     elif scan.space.searched is not None:
         notes.append(
             f"slices were searched in {len(scan.space.searched):,} of the rows, drawn at random, and "
             "their p-values come from these; their numbers are of all their rows"
         )
     if scan is not None and "signs" in scan.null:
-        notes.append(f"the correction of slices for the search is by random {scan.null}")
+        notes.append(f"p-values of slices are corrected for the search by random {scan.null}")
     if not depend.independent:
         notes.append(
-            "what could have been found is worked out as if rows were independent, and so is somewhat "
-            "too small"
+            "the smallest misfit that would have been found is worked out as if rows were independent, "
+            "and so is somewhat too small"
         )
     return tuple(notes)
-
-
-def versions() -> dict[str, str]:
-    import scipy
-
-    return {
-        "condgof": importlib.import_module("condgof").__version__,
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "python": platform.python_version(),
-    }

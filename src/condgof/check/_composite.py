@@ -14,21 +14,20 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
-from condgof.check._bench import Bench
-from condgof.check._check import beside_of, notes_of, searched_of, slices_of, space_of, versions
-from condgof.check._findings import Reader, between
-from condgof.check._looked import Looked, again, look
-from condgof.check._overall import LARGEST, REACH, overall_of
+from condgof.check._check import beside_of, notes_of, report_of, space_of
+from condgof.check._findings import LARGEST, REACH, Reader, between, overall_of
+from condgof.check._looked import Looked, again, look, moments_of
 from condgof.check._power import POWER, UNKNOWN
-from condgof.check._record import Check, Finding, Power, check_alpha
-from condgof.check._scan import Found, Scan, Space, best_of, variances_of
+from condgof.check._record import Check, Finding, Power
+from condgof.check._scan import Scan, Space, best_of, variances_of
 from condgof.check._signals import Signals, signals_of
-from condgof.check._size import size_of
-from condgof.check._words import message
+from condgof.check._size import Bench
 from condgof.engine import Threads, single_threaded_blas
-from condgof.errors import CondgofError, InputError, UnsupportedModelError, check_finite
-from condgof.laws import Fitter, Law, ModelLike, Probabilities, as_model, law_of
-from condgof.methods import Scored
+from condgof.errors import InputError, UnsupportedModelError, check_finite
+from condgof.laws._as_model import as_model, law_of
+from condgof.laws._crossfit import Fitter
+from condgof.laws._discrete import Probabilities
+from condgof.laws._law import Law, ModelLike
 from condgof.methods._composite import (
     NULL,
     SAMPLERS,
@@ -43,10 +42,10 @@ from condgof.methods._composite import (
     run,
     told_of,
 )
-from condgof.methods._dependence import INDEPENDENT
-from condgof.methods._rows import refuse_source
-from condgof.null import check_n_boot
-from condgof.result import GofResult
+from condgof.methods._scored import Scored
+from condgof.methods._sources import refuse_source
+from condgof.null._bootstrap import Dependence, check_n_boot
+from condgof.result import GofResult, check_alpha
 from condgof.sample import RngLike, Sample, Seed, Use, fresh, held, take_rows
 
 #: A fit with more effective parameters than this share of the rows follows the noise.
@@ -55,6 +54,8 @@ FLEXIBLE = 0.25
 SLOW = 60.0
 #: A number that varies less than this share of its standard error over refits is set by the fit.
 SET = 0.05
+#: The tail on either side that refits tell of each of six numbers, which hold together 95% of the time.
+TAIL = 0.05 / 12.0
 BETTER = (
     "`cg.check(cg.crossfit(fit, x, y), x, y)`, which holds every row against a fit that has not seen it,"
 )
@@ -90,26 +91,22 @@ def composite(
         y*_b ~ p̂(· | x),   p̂*_b = fit(x, y*_b),   T*_b = T(p̂*_b, x, y*_b),   b = 1, …, n_boot,
         p-value = (1 + #{T*_b ≥ T}) / (n_boot + 1).
 
-    By default the answer is a `Check`: with T the combination of `adaptive` and of the search for
-    slices, and with a null from refits for each of them. A slice is named where the largest of all
-    slices of y* under p̂* is seldom as large; intervals of the numbers of all rows are those that refits
-    tell; what is taken off for one slice and searched again is compared with the same refits. Intervals
-    of a slice are those of `check`, which are rather too wide here: a fit takes a part of the noise
-    away.
+    By default the answer is a `Check`. T is the combination of `adaptive` and of the search for slices,
+    each with a null from refits: a slice is named where the largest slice of y* under p̂* is seldom as
+    large, and refits give the intervals of the numbers of all rows. Intervals of a slice are those of
+    `check`, which are rather too wide here, because a fit takes a part of the noise away.
 
-    T is one and the same function of the data in all of them: x stays, and with it the functions of x; a
-    median distance on y is taken anew from each y; whatever is random inside of T (a split, locations)
-    is drawn once. No draws are made inside of T. The statistics that `adaptive` combines are measured,
-    in place of its own draws, by their values over all replicates; predictions, which change with each
-    refit, are not among its columns here. Slices may be of what the first fit predicts: given its
-    estimates, that is a function of x.
+    T is the same function of the data in all replicates: functions of x stay, a median distance on y is
+    taken anew from each y, what is random in T (a split, locations) is drawn once, and T itself makes
+    no draws. `adaptive` does not look at predictions here, which change with each refit; slices may be
+    of what the first fit predicts.
 
-    Do not use it when the model was fitted on other data (`adaptive` tests it as it is, without any
-    refit), when rows are dependent, or when `fit` is so flexible that it follows the noise: a bootstrap
-    from an overfitted model says little. Then, and where fits take long, ``cg.check(cg.crossfit(fit, x,
-    y), x, y)`` is the better question, and a note says so: where Σ_i (m*_i − m_i)(y*_i − m_i)/v_i, whose
-    mean over refits is the effective number of parameters (m and v: mean and variance of y under p̂, m*
-    the mean under p̂*), is above n/4, or the refits take more than a minute.
+    Do not use it when the model was fitted on other data (use `adaptive`), when rows are dependent, or
+    when `fit` is so flexible that it follows the noise: a bootstrap from an overfitted model says
+    little. Then, and where fits take long, use ``cg.check(cg.crossfit(fit, x, y), x, y)``. A note says
+    so where the refits take more than a minute, or the effective number of parameters is above n/4: the
+    mean over refits of Σ_i (m*_i − m_i)(y*_i − m_i)/v_i, with m and v the mean and variance of y under
+    p̂, and m* the mean under p̂*.
 
     Parameters
     ----------
@@ -142,9 +139,8 @@ def composite(
         Called with the number of refits done and of all; None or True show a bar on a terminal (where
         tqdm is installed), False shows nothing.
     **options
-        Options of the statistic, such as ``standardize=`` of `kcsd`; of "check" those of `adaptive`.
-        Those that say how `adaptive`
-        makes its draws (``solver=``, ``precision=``, ``memory=``) make no difference.
+        Options of the statistic, such as ``standardize=`` of `kcsd`; of "check" those of `adaptive`,
+        of which ``solver=``, ``precision=`` and ``memory=`` make no difference.
 
     Returns
     -------
@@ -202,15 +198,14 @@ def composite(
         task = Replicates(fitter, x, y, sample, law, ready.values, seed)
         outcomes, where = run(task, n_boot, engine, workers, progress)
         draws = np.column_stack([o.values for o in outcomes if o.values is not None])
-        found = ready.result(observed, draws, seed)
-        told, said = told_of(outcomes), found.details.get("notes", ())
-        notes = (*(r for r in sample.remarks if r not in said), *said, *told.pop("notes"))
+        result = ready.result(observed, draws, seed)
+        told, notes = told_of(outcomes), result.details.get("notes", ())
+        notes = (*(r for r in sample.remarks if r not in notes), *notes, *told.pop("notes"))
         details = {"fitted": shown, **told, "seconds": time.perf_counter() - start, "workers": where}
-        details = {**found.details, **details, **({"notes": notes} if notes else {})}
-        found = replace(
-            found, method=f"composite({ready.name})", null=NULL, seed=seed.value, details=details
-        )
-        return ready.report(found, observed, draws, alpha) if isinstance(ready, AllOfCheck) else found
+        details = {**result.details, **details, **({"notes": notes} if notes else {})}
+        method = f"composite({ready.name})"
+        result = replace(result, method=method, null=NULL, seed=seed.value, details=details)
+        return ready.report(result, draws, alpha) if isinstance(ready, AllOfCheck) else result
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,26 +239,13 @@ class AllOfCheck:
         """Return statistics, the largest slice, numbers of all rows, and how far y is followed."""
         scored, law = self.adaptive.scored(model, y)
         looked = again(self.looked, law, scored)
-        found = self._search(signals_of(looked, law, scored, self.seed))
-        largest = [] if found is None else [found[-1].value]
-        followed = self._followed(law, scored)
-        return np.array(
-            [*self.adaptive.of_scored(scored), *largest, *self._apart(looked), followed],
-            dtype=np.float64,
-        )
-
-    def _search(self, signals: Signals) -> tuple[Signals, tuple[FloatArray, ...], Found] | None:
-        """Return the signals that are searched, variances over slices, and the largest slice."""
-        if self.space is None:
-            return None
-        some = signals if self.space.searched is None else signals.take(self.space.searched)
-        own = variances_of(self.space, some)
-        return some, own, best_of(self.space, some.values, own, some.skewness)
-
-    def _apart(self, looked: Looked) -> FloatArray:
-        """Return how far each number of all rows is from what the model says, 0 where there is none."""
-        found = {_key(f): f.estimate - f.expected for f in overall_of(Reader(looked, REACH))}
-        return np.array([found.get(_key(f), 0.0) for f in self.overall if f.kind != "wild"])
+        scan = self._scan(signals_of(looked, law, scored, self.seed), np.empty(0))
+        largest = [] if scan is None else [scan.best.value]
+        # How far each number of all rows is from what the model says, 0 where there is none.
+        away = {f.about: f.estimate - f.expected for f in overall_of(Reader(looked, REACH))}
+        apart = [away.get(f.about, 0.0) for f in self.overall if f.kind != "wild"]
+        values = [*self.adaptive.of_scored(scored), *largest, *apart, self._followed(law, scored)]
+        return np.array(values, dtype=np.float64)
 
     def _followed(self, law: Law, rows: Scored) -> float:
         """Return Σ (m* − m)(y* − m)/v: its mean over refits is the effective number of parameters."""
@@ -281,58 +263,45 @@ class AllOfCheck:
         first = len(values) - 1 - apart - (self.space is not None)
         return values[:first], values[first : -1 - apart], values[-1 - apart : -1], values[-1]
 
-    def _scan(self, draws: FloatArray) -> Scan | None:
-        """Return the search with the refits for its null."""
-        found = self._search(self.signals)
-        if self.space is None or found is None:
+    def _scan(self, signals: Signals, draws: FloatArray) -> Scan | None:
+        """Return the search, with the largest slice of each refit for its null."""
+        if self.space is None:
             return None
-        some, own, best = found
-        return Scan(self.space, some, own, np.array(self._parts(draws)[1][0]), NULL, best)
+        some = signals if self.space.searched is None else signals.take(self.space.searched)
+        variances = variances_of(self.space, some)
+        best = best_of(self.space, some.values, variances, some.skewness)
+        return Scan(self.space, some, variances, draws.ravel(), NULL, best)
 
     def result(self, values: FloatArray, draws: FloatArray, seed: Seed) -> GofResult:
         """Return the verdict."""
-        beside = beside_of(self._scan(draws))
-        return self.adaptive.result(self._parts(values)[0], self._parts(draws)[0], seed, beside)
+        statistics, largest, _, _ = self._parts(draws)
+        beside = beside_of(self._scan(self.signals, largest))
+        return self.adaptive.result(self._parts(values)[0], statistics, seed, beside)
 
-    def report(self, result: GofResult, values: FloatArray, draws: FloatArray, alpha: float) -> Check:
+    def report(self, result: GofResult, draws: FloatArray, alpha: float) -> Check:
         """Say everything as a check does."""
-        rejected, scan, looked = result.pvalue <= alpha, self._scan(draws), self.looked
+        _, largest, apart, followed = self._parts(draws)
+        scan, looked, about = self._scan(self.signals, largest), self.looked, result.details
         first, design = self.adaptive.first, self.adaptive.design
-        bench = Bench.of(self.law, first, design, INDEPENDENT, self.seed, Threads(1))
-        overall = refitted(self.overall, self._parts(draws)[2], looked.draws)
+        bench = Bench.of(self.law, first, design, Dependence(), self.seed, Threads(1))
+        overall = refitted(self.overall, apart, looked.draws)
         power = Power(None, None, POWER, alpha, NO_POWER)
-        found, everywhere = (
-            slices_of(looked, self.signals, scan, None, alpha) if rejected and scan else ((), None)
+        effect = bench.size.effect(result.pvalue <= alpha)
+        report = report_of(
+            result, alpha, looked, self.signals, scan, about["seconds"], None, overall, (), effect, power
         )
-        words = message(rejected, overall, found, everywhere, power)
-        if not rejected and result.null_distribution is not None:
+        words = report.words
+        if not report.rejected and result.null_distribution is not None:
             m, worse = draws.shape[1], int((result.null_distribution >= result.statistic).sum())
             words = (
                 f"Nothing speaks against the family: of {m:,} samples that were drawn from the fitted "
                 f"model and fitted again, {worse:,} look at least as wrong."
             )
-        effective = float(self._parts(draws)[3].mean()) if moments(self.law) is not None else None
-        notes = (*result.details.get("notes", ()), *bench.notes, *notes_of(looked, scan, INDEPENDENT))
-        notes += (OF_FITTED, *better(effective, looked.n, result.details))
-        return Check(
-            result=result,
-            words=words,
-            overall=overall,
-            slices=found,
-            groups=(),
-            effect=size_of(bench, rejected),
-            power=power,
-            tolerance=None,
-            alpha=alpha,
-            looked=looked,
-            details={
-                **result.details,
-                "effective_parameters": effective,
-                "searched": searched_of(scan, result.details["seconds"]),
-                "versions": versions(),
-                "notes": notes,
-            },
-        )
+        effective = float(followed.mean()) if moments(self.law) is not None else None
+        notes = (*report.notes, *bench.notes, *notes_of(looked, scan, Dependence()), OF_FITTED)
+        notes += better(effective, looked.n, about)
+        details = {**about, **report.details, "effective_parameters": effective, "notes": notes}
+        return replace(report, words=words, details=details)
 
 
 def moments(law: Law) -> tuple[FloatArray, FloatArray] | None:
@@ -340,18 +309,10 @@ def moments(law: Law) -> tuple[FloatArray, FloatArray] | None:
     if isinstance(law, Probabilities):
         p = np.asarray(law.values, dtype=np.float64)
         return p, np.maximum(p, 1e-12)
-    if not law.can("mean_std"):
+    mean_std = moments_of(law, "mean_std")
+    if mean_std is None or not (mean_std[1] > 0).all():
         return None
-    try:
-        mean, std = (np.asarray(part, dtype=np.float64) for part in law.mean_std())
-    except CondgofError:
-        return None
-    fine = np.isfinite(mean).all() and np.isfinite(std).all() and (std > 0).all()
-    return (mean, np.square(std)) if fine and std.shape == mean.shape else None
-
-
-def _key(finding: Finding) -> tuple[str, str, str]:
-    return finding.kind, finding.column, finding.label
+    return mean_std[0], np.square(mean_std[1])
 
 
 def refitted(overall: Sequence[Finding], apart: FloatArray, ranked: int = 0) -> tuple[Finding, ...]:
@@ -360,30 +321,23 @@ def refitted(overall: Sequence[Finding], apart: FloatArray, ranked: int = 0) -> 
     `apart` (findings, m) is how far refits are from what their own models say. A fit makes some numbers
     what they are (the mean probability of a class, its share); then there is no interval.
     """
-    told, at = [], 0
+    told, rows_of_apart = [], iter(apart)
     for one in overall:
-        if one.kind == "wild":
+        by_chance = None if one.kind == "wild" else next(rows_of_apart)
+        if by_chance is None or one.label == LARGEST:  # steps of counts: what the model says is a bound
             told.append(one)
             continue
-        by_chance, at = apart[at], at + 1
-        if one.label == LARGEST:  # steps of counts: what the model says is a bound
-            told.append(one)
+        mean, sd = float(by_chance.mean()), float(by_chance.std(ddof=min(1, len(by_chance) - 1)))
+        if REACH * sd <= SET * (one.interval[1] - one.interval[0]) / 2.0:
+            ends = min(one.estimate, one.expected), max(one.estimate, one.expected)
+            told.append(_with(one, ends, "(the fit makes it so)", ranked))
             continue
-        mean, half = (
-            float(by_chance.mean()),
-            REACH * float(by_chance.std(ddof=min(1, apart.shape[1] - 1))),
-        )
-        plain = (one.interval[1] - one.interval[0]) / 2.0
-        if half <= SET * plain:
-            ends = tuple(sorted((one.estimate, one.expected)))
-            told.append(_with(one, (ends[0], ends[1]), "(the fit makes it so)", ranked))
-            continue
-        tail = 0.05 / 12.0
-        low, high = np.quantile(by_chance, [tail, 1.0 - tail])
-        ends = one.estimate - max(high, mean + half), one.estimate - min(low, mean - half)
+        low, high = (float(q) for q in np.quantile(by_chance, [TAIL, 1.0 - TAIL]))
+        low, high = min(low, mean - REACH * sd), max(high, mean + REACH * sd)
+        ends = one.estimate - high, one.estimate - low
         if one.kind in ("coverage", "tails", "confidence", "class", "zeros", "quantile", "spread"):
             ends = max(ends[0], 0.0), ends[1] if one.kind == "spread" else min(ends[1], 1.0)
-        told.append(_with(one, (float(ends[0]), float(ends[1])), "", ranked))
+        told.append(_with(one, ends, "", ranked))
     return tuple(told)
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import gammaincinv, ndtr, ndtri, stdtrit
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._looked import COUNT_LEVELS, Looked, column_pairs
 from condgof.check._record import Finding
 from condgof.check._signals import MOST_CLASSES, THIRDS, Signal, events_of, largest_classes
-from condgof.laws import normalised
+from condgof.laws._discrete import normalised
+from condgof.result import rounded, share_interval
 
 #: Half the central intervals of N(0, 1), by what they are called.
 CENTRAL = {"50%": 0.6744897501960817, "90%": 1.6448536269514722}
@@ -23,6 +25,12 @@ QUARTILE = CENTRAL["50%"]
 WILD = 1e-3
 #: At most so many of them are named.
 NAMED = 5
+#: Standard errors to either side of the intervals of all rows: six hold together 95% of the time.
+REACH = 2.638257273476751
+#: Of all rows up to so many classes have a number, and shift and spread are of these.
+ALL_CLASSES, MEDIAN, MIDDLE = 12, "median", "middle half"
+#: What the tail of counts is of.
+LARGEST = "largest"
 #: So many counts should not be the most probable ones, for a spread to tell anything.
 EVENTS = 10
 SD = "model standard deviations"
@@ -45,9 +53,9 @@ class Reader:
         if self.units is None:
             return self.reach
         centred, of = values - values.mean(), self.units[inside]
-        own = float(np.square(centred).sum())
+        apart = float(np.square(centred).sum())
         together = float(np.square(np.bincount(of, centred)).sum())
-        return student(self.reach, len(np.unique(of))) * math.sqrt(max(together / (own or 1.0), 1.0))
+        return student(self.reach, len(np.unique(of))) * math.sqrt(max(together / (apart or 1.0), 1.0))
 
     def mean(
         self, inside: AnyArray, values: FloatArray, least: float = 0.0
@@ -95,23 +103,40 @@ class Reader:
         `says` is its probability in each row: where that tells rows apart, the interval is shorter, by
         as much as residuals vary less than what happened does.
         """
-        from scipy.special import betaincinv, ndtr
-
         n, k = len(happened), int(np.count_nonzero(happened))
         p, rest = np.broadcast_to(np.asarray(says, dtype=np.float64), n), happened - says
-        own = 1.0 + max(float(np.square(rest).sum()), float((p * (1.0 - p)).sum()))  # one more event
-        shorter = math.sqrt(min(own * n / max(k * (n - k), 1), 1.0)) if np.ndim(says) else 1.0
+        # As if one more event had come.
+        variation = 1.0 + max(float(np.square(rest).sum()), float((p * (1.0 - p)).sum()))
+        shorter = math.sqrt(min(variation * n / max(k * (n - k), 1), 1.0)) if np.ndim(says) else 1.0
         tail = float(ndtr(-shorter * self.stretch(inside, rest)))
-        low = 0.0 if k == 0 else float(betaincinv(k, n - k + 1, tail))
-        high = 1.0 if k == n else float(betaincinv(k + 1, n - k, 1.0 - tail))
-        return k / n, (low, high)
+        low, high = share_interval(k, n, 2.0 * tail)
+        return k / n, (float(low), float(high))
+
+    def share_of(
+        self,
+        rows: IntArray,
+        happened: AnyArray,
+        says: AnyArray | float,
+        about: Signal,
+        before: str = "",
+        after: str = "",
+    ) -> Finding:
+        """Tell in how many rows something happened, beside its probability, in each row or in all.
+
+        `before` and `after` are words around the share.
+        """
+        varies = np.ndim(says) > 0
+        share, ends = self.share(rows, happened, says if varies else 0.0)
+        expected = float(np.mean(says))
+        words = f"{before}{rounded(share)} of the rows{after} {between(ends)}"
+        words += f", and the model says {rounded(expected)}" if varies else ""
+        kind, column, label = about
+        return Finding(kind, column, share, ends, expected, words, label)
 
     def ratio(
         self, inside: AnyArray, happened: AnyArray, expected: FloatArray
     ) -> tuple[float, tuple[float, float]]:
         """Return the number of events over that expected, with the interval of a Poisson number."""
-        from scipy.special import gammaincinv, ndtr
-
         count, mean = int(happened.sum()), max(float(expected.sum()), 1e-300)
         tail = float(ndtr(-self.stretch(inside, happened - expected)))
         low = float(gammaincinv(count, tail)) / mean if count else 0.0
@@ -125,66 +150,49 @@ class Reader:
 
 def student(reach: float, n: int) -> float:
     """Return how many standard errors reach as far where these come from n values, by Student's law."""
-    from scipy.special import ndtr, stdtrit
-
     return -float(stdtrit(n - 1, ndtr(-reach))) if n > 1 else math.inf
-
-
-def said(value: float) -> str:
-    """Write a number of a finding: two decimals, and up to four near 0 and just below 1.
-
-    Examples
-    --------
-    >>> said(0.294), said(-1.5), said(0.0042), said(1234.6), said(3e12), said(0.9964), said(1e-7)
-    ('0.29', '-1.50', '0.0042', '1,235', '3e+12', '0.996', '0.00')
-    """
-    size = abs(value)
-    if not math.isfinite(value) or size >= 1e9:
-        return f"{value:.2g}".replace("inf", "∞")
-    if size >= 100:
-        return f"{value:,.0f}"
-    for places in (2, 3, 4):
-        text = f"{value:.{places}f}"
-        near_0, near_1 = size < 0.01 and places < 4, 0.99 <= size < 1.0
-        if float(text) != 0 and abs(float(text)) != 1.0 and not (near_0 and size * 10**places < 9.5):
-            return text
-        if not (near_0 or near_1 or size < 0.01):
-            return text
-    return f"{value + 0.0:.2f}".replace("-0.00", "0.00")
 
 
 def between(interval: tuple[float, float], draws: int = 0) -> str:
     """Write an interval behind a number; of draws, that it comes from ranks."""
     by = f"; by ranks among {draws:,} draws" if draws else ""
-    return f"({said(interval[0])} to {said(interval[1])}{by})"
+    return f"({rounded(interval[0])} to {rounded(interval[1])}{by})"
 
 
-def _continuous(reader: Reader, rows: IntArray) -> Iterator[Finding]:
+def _continuous(reader: Reader, rows: IntArray, whole: bool = False) -> Iterator[Finding]:
+    """Residuals z; of the whole sample by quantiles, which one wild row does not move."""
     looked = reader.looked
     assert looked.z is not None
-    several = len(looked.y_columns) > 1
+    several, has_pit = len(looked.y_columns) > 1, looked.pit is not None
+    centre, outer = (_quartiles, "99.9%") if whole else (_shift_spread, "99%")
     for j, column in enumerate(looked.y_columns):
         z, of = looked.z[rows, j], f" of {column.name}" if several else ""
-        yield from _shift_spread(reader, rows, z, column.name, of)
-        if looked.pit is None:
-            continue
-        yield from shares(reader, rows, z, column.name, "99%", of)
+        yield from centre(reader, rows, z, column.name, of)
+        if has_pit:
+            yield from _shares(reader, rows, z, column.name, outer, of)
+        if has_pit and whole and not looked.draws:
+            yield from _wild(reader, z, column.name, of)
     if several:
         yield from _correlations(reader, rows)
 
 
-def shares(
+def _shares(
     reader: Reader, rows: IntArray, z: FloatArray, column: str, outer: str, of: str
 ) -> Iterator[Finding]:
     """How many rows lie inside the central intervals, and beyond them, as far as the law tells."""
     for label, end in CENTRAL.items():
         if reader.looked.tells(0.5 - 0.5 * float(label[:-1]) / 100):
-            yield _coverage(*reader.share(rows, np.abs(z) <= end), column, label, of)
+            yield _coverage(reader, rows, np.abs(z) <= end, column, label, float(label[:-1]) / 100, of)
     if reader.looked.tells(0.05):
         yield _skew(reader, rows, z, column, of)
     end, expected = BEYOND[outer]
     if reader.looked.tells(0.5 * expected):
-        yield _tails(*reader.share(rows, np.abs(z) > end), column, outer, of)
+        share, ends = reader.share(rows, np.abs(z) > end)
+        words = f"{_percent(share)} of the rows lie outside the model's {outer} interval{of}"
+        if share:
+            ratio = share / expected
+            words += f", {f'{ratio:,.0f}' if ratio >= 10 else f'{ratio:.2g}'} times what it says"
+        yield Finding("tails", column, share, ends, expected, words, outer)
 
 
 def _shift_spread(
@@ -192,7 +200,7 @@ def _shift_spread(
 ) -> Iterator[Finding]:
     """Mean and standard deviation of residuals."""
     shift, ends = reader.mean(rows, z, least)
-    where = f"{said(abs(shift))} {SD} {'above' if shift > 0 else 'below'} what the model says"
+    where = f"{rounded(abs(shift))} {SD} {'above' if shift > 0 else 'below'} what the model says"
     sized = ends if shift > 0 else (-ends[1], -ends[0])
     words = f"the data{of} lie on average {where} {between(sized, reader.looked.draws)}"
     yield Finding("shift", column, shift, ends, 0.0, words)
@@ -200,30 +208,61 @@ def _shift_spread(
         return
     spread, ends = reader.spread(rows, z)
     within = between(ends, reader.looked.draws)
-    words = f"the data{of} spread {said(spread)} times as much as the model says {within}"
+    words = f"the data{of} spread {rounded(spread)} times as much as the model says {within}"
     yield Finding("spread", column, spread, ends, 1.0, words)
 
 
+def _quartiles(reader: Reader, rows: IntArray, z: FloatArray, column: str, of: str) -> Iterator[Finding]:
+    """Median and middle half of residuals."""
+    median, (low, high) = float(np.median(z)), (float(q) for q in np.quantile(z, [0.25, 0.75]))
+    first, ends, last = (_order_interval(reader, rows, z, level) for level in (0.25, 0.5, 0.75))
+    sized = ends if median > 0 else (-ends[1], -ends[0])
+    where = f"{rounded(abs(median))} {SD} {'above' if median > 0 else 'below'} the model's"
+    words = f"the median of the data{of} lies {where} {between(sized, reader.looked.draws)}"
+    yield Finding("shift", column, median, ends, 0.0, words, MEDIAN)
+    spread = (high - low) / (2.0 * QUARTILE)
+    below, above = ((end[1] - end[0]) / 2.0 for end in (first, last))
+    # Sample quartiles have the correlation 1/3.
+    half = math.sqrt(below**2 + above**2 - below * above * 2.0 / 3.0) / (2.0 * QUARTILE)
+    ends = (max(spread - half, 0.0), spread + half)
+    within = between(ends, reader.looked.draws)
+    words = f"the middle half of the data{of} is {rounded(spread)} times as wide as the model's {within}"
+    yield Finding("spread", column, spread, ends, 1.0, words, MIDDLE)
+
+
+def _order_interval(reader: Reader, rows: IntArray, z: FloatArray, level: float) -> tuple[float, float]:
+    """Return the order statistics between which a quantile lies, whatever the law of z."""
+    n = len(z)
+    at = float(np.quantile(z, level))
+    stretch = reader.stretch(rows, np.asarray(z <= at, dtype=np.float64))
+    half = min(stretch * math.sqrt(n * level * (1.0 - level)), float(n))
+    first = max(math.floor(n * level - half) - 1, 0)
+    last = min(math.ceil(n * level + half), n - 1)
+    ordered = np.partition(z, [first, last])
+    return min(float(ordered[first]), at), max(float(ordered[last]), at)
+
+
+def _wild(reader: Reader, z: FloatArray, column: str, of: str) -> Iterator[Finding]:
+    """Name the rows that lie further out than all rows together should."""
+    end = -float(ndtri(0.5 * WILD / len(z)))
+    far = np.flatnonzero(np.abs(z) > end)
+    if not len(far):
+        return
+    worst = far[np.argsort(-np.abs(z[far]), kind="stable")[:NAMED]]
+    named = ", ".join(f"{reader.looked.rows[i]:,} (z = {rounded(float(z[i]))})" for i in worst)
+    more = f", and {len(far) - len(worst):,} more" if len(far) > len(worst) else ""
+    what = "1 row lies" if len(far) == 1 else f"{len(far):,} rows lie"
+    further = f"{what} further out{of.replace(' of ', ' in ', 1)} than any of {len(z):,} rows should"
+    words = f"{further}: row{'s' if len(far) > 1 else ''} {named}{more}"
+    count = float(len(far))
+    yield Finding("wild", column, count, (count, count), 0.0, words)
+
+
 def _coverage(
-    share: float,
-    ends: tuple[float, float],
-    column: str,
-    label: str,
-    of: str = "",
-    level: float | None = None,
+    reader: Reader, rows: IntArray, held: AnyArray, column: str, label: str, level: float, of: str = ""
 ) -> Finding:
-    words = f"the model's {label} interval{of} holds {said(share)} of the rows {between(ends)}"
-    expected = float(label.rstrip("%")) / 100 if level is None else level
-    return Finding("coverage", column, share, ends, expected, words, label)
-
-
-def _tails(share: float, ends: tuple[float, float], column: str, label: str, of: str = "") -> Finding:
-    expected = BEYOND[label][1]
-    words = f"{_percent(share)} of the rows lie outside the model's {label} interval{of}"
-    if share:
-        ratio = share / expected
-        words += f", {f'{ratio:,.0f}' if ratio >= 10 else f'{ratio:.2g}'} times what it says"
-    return Finding("tails", column, share, ends, expected, words, label)
+    about, before = Signal("coverage", column, label), f"the model's {label} interval{of} holds "
+    return reader.share_of(rows, held, level, about, before)
 
 
 def _percent(share: float) -> str:
@@ -259,8 +298,8 @@ def _correlations(reader: Reader, rows: IntArray) -> Iterator[Finding]:
         ends = (math.tanh(at - half), math.tanh(at + half))
         expected = float(looked.together[rows, k].mean())
         words = (
-            f"the residuals of {names[a]} and {names[b]} have the correlation {said(r)} {between(ends)}"
-            f", and the model says {said(expected) if expected else 0}"
+            f"the residuals of {names[a]} and {names[b]} have the correlation {rounded(r)} "
+            f"{between(ends)}, and the model says {rounded(expected) if expected else 0}"
         )
         yield Finding("correlation", f"{names[a]} and {names[b]}", r, ends, expected, words)
 
@@ -271,41 +310,43 @@ def _classes(reader: Reader, rows: IntArray, most: int = MOST_CLASSES) -> Iterat
     assert looked.codes is not None
     p, codes, name = normalised(looked.probabilities[rows]), looked.codes[rows], looked.y_columns[0].name
     top = np.argmax(p, axis=1)
-    share, ends = reader.share(rows, codes == top, p[np.arange(len(p)), top])
-    mean = float(p[np.arange(len(p)), top].mean())
-    words = (
-        f"the most probable class is right in {said(share)} of the rows {between(ends)}, and the model "
-        f"says {said(mean)}"
-    )
-    yield Finding("confidence", name, share, ends, mean, words)
+    about, before = Signal("confidence", name), "the most probable class is right in "
+    yield reader.share_of(rows, codes == top, p[np.arange(len(p)), top], about, before)
     for k in largest_classes(looked.probabilities, most):
-        share, ends = reader.share(rows, codes == k, p[:, k])
         label = looked.class_names[k]
-        often = f"class {label} came in {said(share)} of the rows {between(ends)}"
-        words = f"{often}, and the model says {said(float(p[:, k].mean()))}"
-        yield Finding("class", name, share, ends, float(p[:, k].mean()), words, label)
+        about, before = Signal("class", name, label), f"class {label} came in "
+        yield reader.share_of(rows, codes == k, p[:, k], about, before)
 
 
 def _counts(reader: Reader, rows: IntArray) -> Iterator[Finding]:
     looked = reader.looked
     name = looked.y_columns[0].name
     if looked.z is not None and looked.surest is not None:
-        found = _shift_spread(reader, rows, looked.z[rows, 0], name, least=1.0)
-        yield next(found)
+        shift_spread = _shift_spread(reader, rows, looked.z[rows, 0], name, least=1.0)
+        yield next(shift_spread)
         if (1.0 - looked.surest[rows]).sum() >= EVENTS:
-            yield from found
+            yield from shift_spread
     levels = np.zeros((looked.n, 2, 0)) if looked.below is None else looked.below
     for level, (happened, says) in zip(COUNT_LEVELS, levels[rows].T, strict=False):
-        share, ends = reader.share(rows, happened, says)
-        mean = float(says.mean())
-        words = f"{said(share)} of the rows are at most the {level:g} quantile {between(ends)}"
-        words += f", and the model says {said(mean)}"
-        yield Finding("quantile", name, share, ends, mean, words, f"{level:g}")
+        about, after = Signal("quantile", name, f"{level:g}"), f" are at most the {level:g} quantile"
+        yield reader.share_of(rows, happened, says, about, after=after)
     if looked.zeros is not None and looked.has_zeros:
-        share, ends = reader.share(rows, looked.y[rows, 0] == 0, looked.zeros[rows])
-        mean = float(looked.zeros[rows].mean())
-        words = f"{said(share)} of the rows are 0 {between(ends)}, and the model says {said(mean)}"
-        yield Finding("zeros", name, share, ends, mean, words)
+        zero = looked.y[rows, 0] == 0
+        yield reader.share_of(rows, zero, looked.zeros[rows], Signal("zeros", name), after=" are 0")
+
+
+def _count_tail(reader: Reader, rows: IntArray) -> Iterator[Finding]:
+    """How often a count is larger than the model allows in 1 of 100."""
+    looked = reader.looked
+    if looked.upper is None:
+        return
+    share, ends = reader.share(rows, looked.upper < 0.01)
+    words = (
+        f"{rounded(share)} of the rows {between(ends)} have a count so large that the model gives it, "
+        "or a larger one, a probability below 0.01"
+    )
+    expected = min(share, 0.01)  # steps of counts: at most 0.01
+    yield Finding("tails", looked.y_columns[0].name, share, ends, expected, words, LARGEST)
 
 
 def _events(reader: Reader, rows: IntArray) -> Iterator[Finding]:
@@ -315,12 +356,12 @@ def _events(reader: Reader, rows: IntArray) -> Iterator[Finding]:
     for event in looked.some_events:
         happened = event.happened(looked.codes[rows])
         if event.kind == "quantile":
-            share, ends = reader.share(rows, ~happened)
-            words = f"{said(share)} of the rows lie below the {event.level:g} quantile {between(ends)}"
-            yield Finding("quantile", name, share, ends, event.level, words, f"{event.level:g}")
+            label = f"{event.level:g}"
+            about, after = Signal("quantile", name, label), f" lie below the {label} quantile"
+            yield reader.share_of(rows, ~happened, event.level, about, after=after)
         else:
             label = f"{100 * event.level:g}%"
-            yield _coverage(*reader.share(rows, happened), name, label, level=event.expected)
+            yield _coverage(reader, rows, happened, name, label, event.expected)
 
 
 def _observed(reader: Reader, rows: IntArray) -> Iterator[Finding]:
@@ -334,9 +375,9 @@ def _observed(reader: Reader, rows: IntArray) -> Iterator[Finding]:
         if label and not count and mean < 1.0:  # nobody was watched as long as that
             continue
         at = f" in the {label} (cumulative hazard {places[k - 1]})" if label else ""
-        number = f"{mean:,.1f}" if mean >= 1 else said(mean)
+        number = f"{mean:,.1f}" if mean >= 1 else rounded(mean)
         seen = f"{count:,} event{'s' * (count != 1)} observed{at}, {number} expected"
-        words = f"{seen} (ratio {said(ratio)}, {said(ends[0])} to {said(ends[1])})"
+        words = f"{seen} (ratio {rounded(ratio)}, {rounded(ends[0])} to {rounded(ends[1])})"
         yield Finding("events", reader.looked.y_columns[0].name, ratio, ends, 1.0, words, label)
 
 
@@ -351,16 +392,15 @@ def _scores(reader: Reader, rows: IntArray) -> Iterator[Finding]:
         of = f" of {column.name}" if several else ""
         size = float(looked.scores[:, j].std()) or 1.0
         shift, ends = reader.mean(rows, -s / size)
-        number = f"{said(-shift)} of its standard deviation {between((-ends[1], -ends[0]))}"
+        number = f"{rounded(-shift)} of its standard deviation {between((-ends[1], -ends[0]))}"
         words = f"the mean score{of} is {number}, and should be 0"
         yield Finding("shift", column.name, shift, ends, 0.0, words)
         centre = float(looked.scored_y[:, j].mean())
         square, ends = reader.mean(rows, -s * (y - centre))
         low, high = (math.sqrt(max(end, 0.0)) for end in ends)
         spread = math.sqrt(max(square, 0.0))
-        words = (
-            f"the data{of} spread {said(spread)} times as much as the scores say {between((low, high))}"
-        )
+        number = f"{rounded(spread)} times as much as the scores say {between((low, high))}"
+        words = f"the data{of} spread {number}"
         yield Finding("spread", column.name, spread, (low, high), 1.0, words)
 
 
@@ -376,6 +416,27 @@ READERS: dict[str, Callable[[Reader, IntArray], Iterator[Finding]]] = {
     "scores": _scores,
 }
 
+
+def overall_of(reader: Reader) -> tuple[Finding, ...]:
+    """Return what is said of all rows: numbers that one wild row does not move, and wild rows."""
+    looked = reader.looked
+    rows = np.arange(looked.n)
+    if looked.kind in ("continuous", "several", "moments"):
+        return tuple(_continuous(reader, rows, whole=True))
+    if looked.kind == "classes":
+        return tuple(_classes(reader, rows, ALL_CLASSES))
+    findings = reader.findings(rows)
+    if looked.kind == "counts":
+        return (*findings, *_count_tail(reader, rows))
+    if looked.kind == "censored":
+        assert looked.scored_y is not None
+        z = looked.scored_y[:, 0]
+        # That a row was censored early says nothing.
+        far = np.where(np.asarray(looked.event) | (z > 0), z, 0.0)
+        return (*findings, *_wild(reader, far, looked.y_columns[0].name, ""))
+    return findings
+
+
 #: What may lead where a signal is strongest, in the order of preference.
 LEADERS = {
     "spread": ("spread", "coverage", "tails"),
@@ -388,45 +449,30 @@ LEADERS = {
 def led(findings: tuple[Finding, ...], signal: Signal, sign: float) -> tuple[Finding, ...]:
     """Put the finding first that says what the signal saw; then others, the most telling first."""
     ranked = sorted(findings, key=lambda one: -distance(one))
-    exact = [
-        f for f in findings if (f.kind, f.column, f.label) == (signal.kind, signal.column, signal.label)
-    ]
     if signal.kind not in LEADERS:
-        lead = next((f for f in exact if f.telling), ranked[0])
-    else:
-        own = [f for f in ranked if f.column == signal.column] or ranked
-        kind = "spread" if signal.kind == "tails" and _rescaled(own) else signal.kind
-        kind = "shift" if _moved(own) else kind
-        groups = [[f for f in own if f.kind == kind] for kind in LEADERS[kind]]
-        fits = [f for group in groups for f in group if f.telling and _agrees(f, signal, sign)]
-        fits = fits if kind == signal.kind else []
-        if sign > 0 and signal.kind in ("spread", "tails") and _one_sided(own):
-            fits = [f for f in own if f.kind == "shift"]
-        lead = (fits or [f for group in groups for f in group if f.telling] or own)[0]
+        lead = next((f for f in findings if f.about == signal and f.telling), ranked[0])
+        return (lead, *(f for f in ranked if f is not lead))
+    of_column = [f for f in ranked if f.column == signal.column] or ranked
+    shift, spread = (next((f for f in of_column if f.kind == k), None) for k in ("shift", "spread"))
+    inside = [f for f in of_column if f.kind == "coverage"]
+    kind = signal.kind
+    if kind == "tails" and spread and spread.telling and inside:
+        # The data are wider, or narrower, in the middle as well as far out: no matter of tails.
+        wider = spread.estimate > 1.0
+        kind = "spread" if all((f.estimate < f.expected) == wider for f in inside) else kind
+    if shift and spread and shift.telling and abs(shift.estimate) >= 1.0:
+        # The data lie so far off that PITs are 0 or 1, and signals tell nothing else.
+        kind = "shift" if distance(shift) > distance(spread) else kind
+    fitting = [f for leader in LEADERS[kind] for f in of_column if f.kind == leader and f.telling]
+    fits = [f for f in fitting if _agrees(f, signal, sign)] if kind == signal.kind else []
+    if kind == "tails" and sign < 0:
+        # Too few rows in the middle and far out, as of a mode that is missing: whichever says more.
+        fits.sort(key=distance, reverse=True)
+    if sign > 0 and signal.kind in ("spread", "tails") and shift and spread and shift.telling:
+        # The data lie far out because they are shifted, and spread no more than they should.
+        fits = [shift] if spread.estimate < spread.expected else fits
+    lead = (fits or fitting or of_column)[0]
     return (lead, *(f for f in ranked if f is not lead))
-
-
-def _moved(findings: Sequence[Finding]) -> bool:
-    """Whether the data lie so far off that PITs are 0 or 1, and signals tell nothing else."""
-    found = {f.kind: f for f in findings if f.kind in ("shift", "spread")}
-    if len(found) < 2 or not found["shift"].telling:
-        return False
-    return abs(found["shift"].estimate) >= 1.0 and distance(found["shift"]) > distance(found["spread"])
-
-
-def _rescaled(findings: Sequence[Finding]) -> bool:
-    """Whether the data are wider, or narrower, in the middle as well as far out: no matter of tails."""
-    spread = next((f for f in findings if f.kind == "spread"), None)
-    inside = [f for f in findings if f.kind == "coverage"]
-    if spread is None or not spread.telling or not inside:
-        return False
-    return all((f.estimate < f.expected) == (spread.estimate > 1.0) for f in inside)
-
-
-def _one_sided(findings: Sequence[Finding]) -> bool:
-    """Whether the data lie far out because they are shifted, and spread no more than they should."""
-    shift, spread = (next((f for f in findings if f.kind == kind), None) for kind in ("shift", "spread"))
-    return bool(shift and spread and shift.telling and spread.estimate < spread.expected)
 
 
 def _agrees(finding: Finding, signal: Signal, sign: float) -> bool:
@@ -434,7 +480,9 @@ def _agrees(finding: Finding, signal: Signal, sign: float) -> bool:
     if finding.kind == signal.kind or {finding.kind, signal.kind} <= {"shift", "skew"}:
         return (finding.estimate > finding.expected) == (sign > 0)
     if signal.kind in ("spread", "tails") and finding.kind == "coverage":
-        return (finding.estimate < finding.expected) == (sign > 0)
+        # Heavy tails come with too many rows in the middle.
+        middle = signal.kind == "tails" and finding.label == "50%"
+        return (finding.estimate < finding.expected) == ((sign > 0) != middle)
     return True
 
 

@@ -1,25 +1,26 @@
-"""The rows that a check looks at: what numbers, slices and pictures are made of."""
+"""The rows that a check looks at: what numbers, slices and pictures are made of, and their frame."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.check._axes import Axis, axes_of
+from condgof.check._axes import WHOLE, Axis, axes_of, moments, unique_names
 from condgof.engine import Engine
-from condgof.errors import CondgofError
-from condgof.laws import CellsOfY, Law, ModelLike
-from condgof.laws._cells import Event
-from condgof.laws._censored import hazard
+from condgof.errors import CondgofError, require
 from condgof.laws._draws import RankOutcomes, RowDraws
-from condgof.laws._law import Joined, grid_of
+from condgof.laws._known import CellsOfY, Event
+from condgof.laws._law import Joined, Law, ModelLike, grid_of
 from condgof.laws._ratio import RatioOutcomes
-from condgof.methods._rows import Scored, Stream
+from condgof.laws._survival import hazard
+from condgof.methods._scored import CENSORED, Scored
+from condgof.methods._sources import Stream
 from condgof.sample import Column, Seed, Use
-from condgof.stein import CENSORED
 
 #: Of a stream so many rows are looked at; of so many the model's quantiles are asked for.
 STREAMED, BAND_COUNT = 20_000, 600
@@ -37,6 +38,8 @@ BAND_ROWS, LOOK_ROWS = 25, 26
 COUNT_LEVELS = (0.5, 0.9)
 #: Levels of the model's quantiles of y that pictures draw.
 BANDS = (0.05, 0.25, 0.5, 0.75, 0.95)
+#: A column of the frame, and its values: numbers, or positions of levels.
+Part: TypeAlias = tuple[Column, AnyArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,15 +111,13 @@ class Looked:
         """The model's quantiles of y at the levels `BANDS`, (n, 5), NaN where they are not known."""
         if self.band_rows is None or self.band_values is None:
             return None
-        found = np.full((self.n, len(BANDS)), np.nan)
-        found[self.band_rows] = self.band_values
-        return found
+        values = np.full((self.n, len(BANDS)), np.nan)
+        values[self.band_rows] = self.band_values
+        return values
 
     @property
     def pit(self) -> FloatArray | None:
         """Φ(z), uniform under the model, (n, d_y); None where there is none."""
-        from scipy.special import ndtr
-
         if self.z is None or self.kind not in ("continuous", "several"):
             return None
         return np.asarray(ndtr(self.z))
@@ -161,13 +162,21 @@ def look(
     fields = _said(law, rows, kind)
     if kind in ("continuous", "counts"):
         fields |= _bands(law, len(numbers), seed)
-    said = _predictions(law, kind, fields, sample.y_columns) if law.of_x else []
+    predictions = _predictions(law, kind, fields, sample.y_columns) if law.of_x else []
+    axes = axes_of(sample.x_columns, sample.x, predictions)
+    numbers_of_x = [axis.values for axis in axes if not axis.predicted and axis.levels is None]
     looked = Looked(
         kind=kind,
         rows=numbers,
         x_columns=sample.x_columns,
         x=sample.x,
-        axes=_told_apart(axes_of(sample.x_columns, sample.x, said)),
+        # A slice of a single column says it better than one of a prediction that the column tells.
+        axes=tuple(
+            axis
+            for axis in axes
+            if not (axis.predicted and axis.levels is None)
+            or not any(_monotone(axis.values, values) for values in numbers_of_x)
+        ),
         y=sample.y,
         y_columns=sample.y_columns,
         whole=scored.n,
@@ -183,7 +192,7 @@ def again(looked: Looked, law: Law, rows: Scored) -> Looked:
 
 def _said(law: Law, rows: Scored, kind: str) -> dict[str, Any]:
     """Return what the law says of y."""
-    given = _location_scale(law)
+    given = moments_of(law)
     fields: dict[str, Any] = {}
     if kind in ("continuous", "several", "moments"):
         first = law.first if isinstance(law, Joined) else law
@@ -216,38 +225,26 @@ def _said(law: Law, rows: Scored, kind: str) -> dict[str, Any]:
 
 def _together(rows: Scored) -> FloatArray | None:
     """Return what the law says of products of z of two columns: 0 where it makes them independent."""
-    from scipy.special import ndtri
-
     first, second = column_pairs(rows.sample.d_y)
     if rows.by == "cdf":
         return np.zeros((rows.n, len(first)))
     if not isinstance(rows.outcomes, RankOutcomes):
         return None
     ranks = rows.outcomes.ranks[:, 1:, : rows.sample.d_y]
-    found, half = np.empty((rows.n, len(first))), 0.5 / (ranks.shape[1] + 1)
+    products, half = np.empty((rows.n, len(first))), 0.5 / (ranks.shape[1] + 1)
     for start in range(0, rows.n, PIECE):
         u = np.asarray(ranks[start : start + PIECE], dtype=np.float64)
         ends = [np.exp(-0.5 * np.square(ndtri(np.clip(u + move, 0.0, 1.0)))) for move in (-half, half)]
         # The mean of z between two ranks; within them it is random, in each column for itself.
         mean = (ends[0] - ends[1]) / (2.0 * half * np.sqrt(2.0 * np.pi))
-        found[start : start + PIECE] = (mean[..., first] * mean[..., second]).mean(axis=1)
-    return found
+        products[start : start + PIECE] = (mean[..., first] * mean[..., second]).mean(axis=1)
+    return products
 
 
 def column_pairs(d_y: int) -> tuple[IntArray, IntArray]:
     """Return which columns of y are looked at together."""
     first, second = np.triu_indices(min(d_y, MOST_TOGETHER), 1)
     return first, second
-
-
-def _told_apart(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
-    """Leave out predictions that a single column of x tells: a slice of that column says it better."""
-    columns = [axis for axis in axes if not axis.predicted and axis.levels is None]
-
-    def same(axis: Axis) -> bool:
-        return any(_monotone(axis.values, column.values) for column in columns)
-
-    return tuple(axis for axis in axes if not (axis.predicted and axis.levels is None and same(axis)))
 
 
 def _monotone(a: FloatArray, b: FloatArray) -> bool:
@@ -270,14 +267,14 @@ def _cuts(before: FloatArray, after: FloatArray) -> tuple[float, float]:
     def expected(at: float) -> float:
         return float((np.minimum(after, at) - np.minimum(before, at)).sum())
 
-    found, whole = [], float((after - before).sum())
+    cuts, whole = [], float((after - before).sum())
     for share in (1 / 3, 2 / 3):
         low, high = 0.0, float(after.max())
         for _ in range(40):
             middle = 0.5 * (low + high)
             low, high = (middle, high) if expected(middle) < share * whole else (low, middle)
-        found.append(float(f"{high:.2g}"))
-    return found[0], found[1]
+        cuts.append(float(f"{high:.2g}"))
+    return cuts[0], cuts[1]
 
 
 def _kind(law: Law, rows: Scored) -> str:
@@ -297,12 +294,12 @@ def _kind(law: Law, rows: Scored) -> str:
     return "counts" if rows.outcomes is not None else "scores"  # very many counts, and ratios alone
 
 
-def _location_scale(law: Law) -> tuple[FloatArray, FloatArray] | None:
-    """Return what the law predicts, (n, d_y) each, where it has both."""
-    if not (law.can("location_scale") or law.can("mean_std")):
+def moments_of(law: Law, ability: str = "location_scale") -> tuple[FloatArray, FloatArray] | None:
+    """Return what the law predicts of y, (n, d_y) each, where it has both and they are finite."""
+    if not (law.can(ability) or law.can("mean_std")):
         return None
     try:
-        location, scale = (np.asarray(part, dtype=np.float64) for part in law.location_scale())
+        location, scale = (np.asarray(part, dtype=np.float64) for part in getattr(law, ability)())
     except CondgofError:  # a library's law that has no moments says so when it is asked
         return None
     if scale.ndim == 3:
@@ -313,49 +310,45 @@ def _location_scale(law: Law) -> tuple[FloatArray, FloatArray] | None:
 
 def _count_moments(law: Law, rows: Scored) -> tuple[FloatArray, FloatArray] | None:
     """Return mean and standard deviation of counts, (n, 1) each, where there are any."""
-    if isinstance(rows.outcomes, RatioOutcomes):
-        p, start = rows.outcomes.probabilities, rows.outcomes.start[:, None]
-        at = np.arange(float(p.shape[1]))
-        mean = (p @ at)[:, None]
-        return start + mean, np.sqrt((p * np.square(at - mean)).sum(axis=1, keepdims=True))
-    try:
-        mean, sd = law.mean_std()
-    except CondgofError:
-        return None
-    return (mean, sd) if np.isfinite(mean).all() and np.isfinite(sd).all() else None
+    if not isinstance(rows.outcomes, RatioOutcomes):
+        return moments_of(law, "mean_std")
+    p, start = rows.outcomes.probabilities, rows.outcomes.start[:, None]
+    at = np.arange(float(p.shape[1]))
+    mean = (p @ at)[:, None]
+    return start + mean, np.sqrt((p * np.square(at - mean)).sum(axis=1, keepdims=True))
 
 
 def _of_counts(law: Law, rows: Scored, given: tuple[FloatArray, FloatArray] | None) -> dict[str, Any]:
     """Return (y − mean)/sd, and how often each count is expected."""
     y = rows.sample.y
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if given is not None:
-        found["z"] = (y - given[0]) / np.maximum(given[1], LEAST_SCALE)
+        fields["z"] = (y - given[0]) / np.maximum(given[1], LEAST_SCALE)
     else:
         at = law.quantile(COUNT_LEVELS)
         below = [(y[:, 0] <= q, law.cdf(q)) for q in at.T]
-        found["below"] = np.stack([np.column_stack(pair) for pair in below], axis=2)
+        fields["below"] = np.stack([np.column_stack(pair) for pair in below], axis=2)
     assert rows.outcomes is not None
     pieces = np.split(np.arange(rows.n), np.arange(PIECE, rows.n, PIECE))
-    found["surest"] = np.concatenate([rows.outcomes.take(p).probabilities.max(axis=1) for p in pieces])
+    fields["surest"] = np.concatenate([rows.outcomes.take(p).probabilities.max(axis=1) for p in pieces])
     most = int(min(max(np.quantile(y, 0.99) + 2, 5), MOST_COUNTS))
     if isinstance(rows.outcomes, RatioOutcomes):
         p, each = rows.outcomes.probabilities, np.arange(rows.n)
         zero = -rows.outcomes.start.astype(np.int64)
-        found["zeros"] = np.where(zero == 0, p[:, 0], 0.0)
-        found["upper"] = np.cumsum(p[:, ::-1], axis=1)[:, ::-1][each, rows.outcomes.observed]
+        fields["zeros"] = np.where(zero == 0, p[:, 0], 0.0)
+        fields["upper"] = np.cumsum(p[:, ::-1], axis=1)[:, ::-1][each, rows.outcomes.observed]
     elif law.can("cdf"):
         total, zeros = np.zeros(most + 1), []
-        found["upper"] = 1.0 - law.cdf(y - 1.0)
+        fields["upper"] = 1.0 - law.cdf(y - 1.0)
         for start in range(0, rows.n, PIECE):
             some = grid_of(
                 law.take(np.arange(start, min(start + PIECE, rows.n))), np.arange(-1.0, most + 1)
             )
             total += some[:, 1:].sum(axis=0)
             zeros.append(some[:, 1] - some[:, 0])
-        found["count_probabilities"] = np.diff(total / rows.n, prepend=0.0, append=1.0)
-        found["zeros"] = np.concatenate(zeros)
-    return found
+        fields["count_probabilities"] = np.diff(total / rows.n, prepend=0.0, append=1.0)
+        fields["zeros"] = np.concatenate(zeros)
+    return fields
 
 
 def _bands(law: Law, n: int, seed: Seed) -> dict[str, Any]:
@@ -388,3 +381,85 @@ def _predictions(
         for what, field in (("predicted", "location"), (second, "scale"))
         for i, end in enumerate(ends)
     ]
+
+
+def frame_of(looked: Looked) -> Any:
+    """Return x, y, what is predicted, and residuals; the index is the number of each row in the data."""
+    pandas = require("pandas", "frames", "A frame of the rows")
+    seen = [(Column(axis.name, axis.levels), axis.values) for axis in looked.axes if axis.predicted]
+    x = list(zip(looked.x_columns, looked.x.T, strict=True))
+    y = list(zip(looked.y_columns, looked.y.T, strict=True))
+    if looked.kind == "classes" and looked.codes is not None:
+        y = [(Column(looked.y_columns[0].name, looked.class_names), looked.codes)]
+    others = [part for part in _listed(looked) if not any(_same(part, other) for other in seen)]
+    others = [*y, *others, *_residuals(looked)]
+    # What slices can name has the first choice of names.
+    x_names = unique_names([column.name for column, _ in x], ())
+    names = [*x_names, *(column.name for column, _ in seen)]
+    other_names = unique_names([column.name for column, _ in others], names)
+    parts = zip([*names, *other_names], x + seen + others, strict=True)
+    values = {name: _in_pandas(pandas, column, numbers) for name, (column, numbers) in parts}
+    order = dict.fromkeys([*x_names, *other_names[: len(y)], *values])
+    frame = pandas.DataFrame({name: values[name] for name in order})
+    frame.index = pandas.Index(looked.rows)
+    return frame
+
+
+def _listed(looked: Looked) -> Iterator[Part]:
+    """List what the model predicts of each row."""
+    if looked.kind == "classes" and looked.probabilities is not None:
+        p = np.asarray(looked.probabilities, dtype=np.float64)
+        yield Column("predicted", looked.class_names), p.argmax(axis=1)
+        yield Column("confidence"), p.max(axis=1)
+    scale = "predicted_width" if looked.events else "predicted_sd"
+    for name, values in (("predicted", looked.location), (scale, looked.scale)):
+        yield from _each(looked, name, values)
+
+
+def _residuals(looked: Looked) -> Iterator[Part]:
+    """List how y compares with what the model says."""
+    if looked.event is not None and looked.hazard is not None and looked.before is not None:
+        yield Column("event"), looked.event.astype(np.int64)
+        yield Column("cumulative_hazard"), looked.hazard
+        if looked.before.any():
+            yield Column("hazard_at_entry"), looked.before
+    yield from _each(looked, "pit", looked.pit)
+    yield from _each(looked, "z", looked.z)
+    for event in looked.events:
+        if looked.codes is not None:
+            below = event.kind == "quantile"
+            name = f"below_q{event.level:g}" if below else f"covered_{100 * event.level:g}"
+            happened = event.happened(looked.codes)  # of a quantile: that y exceeds it
+            yield Column(name, boolean=True), ~happened if below else happened
+
+
+def _each(looked: Looked, name: str, values: AnyArray | None) -> Iterator[Part]:
+    """List the columns of some values (n, d_y), named after columns of y if there are several."""
+    for i, column in enumerate(looked.y_columns if values is not None else ()):
+        single = len(looked.y_columns) == 1
+        yield Column(name if single else f"{name}_{column.name}"), np.asarray(values)[:, i]
+
+
+def _same(part: Part, other: Part) -> bool:
+    return part[0].levels == other[0].levels and np.array_equal(part[1], other[1])
+
+
+def _in_pandas(pandas: Any, column: Column, values: AnyArray) -> Any:
+    if column.levels is None:
+        return column_values(column, values)
+    if column.ordered:
+        codes = values.astype(np.int64)
+        return pandas.Categorical.from_codes(codes, list(column.levels), ordered=True)
+    return pandas.Series(column_values(column, values), dtype=object)
+
+
+def column_values(column: Column, values: AnyArray) -> AnyArray:
+    """Return the values of a column as a user has them."""
+    if column.levels is not None:
+        return np.array(column.levels, dtype=object)[values.astype(np.int64)]
+    if column.dates:
+        return moments(values).astype("M8[us]")
+    if column.boolean:
+        return values.astype(bool)
+    whole = np.all(np.abs(values) < WHOLE) and np.all(values == np.floor(values))
+    return values.astype(np.int64) if whole else values

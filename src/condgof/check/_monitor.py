@@ -12,9 +12,11 @@ import numpy as np
 from condgof._typing import AnyArray, IntArray
 from condgof.check._check import check
 from condgof.check._record import Check
-from condgof.errors import InputError, ShapeError, require
-from condgof.laws import Columns, Law, as_model, law_of
-from condgof.methods._monitor import LONGEST, Evidence, History, Seen, look_at
+from condgof.errors import InputError, ShapeError, check_number, require
+from condgof.laws._as_model import Columns, as_model, law_of
+from condgof.laws._law import Law
+from condgof.methods._monitor import LONGEST, KeptRows, RunningEvidence, Seen, look_at
+from condgof.result import Shown, check_alpha
 from condgof.sample import (
     DROP,
     RngLike,
@@ -38,7 +40,7 @@ ASKED, APART = 8, 1e-3
 ALIKE = {"booleans": "numbers"}
 
 
-class Monitor:
+class Monitor(Shown):
     """A model in use, and the evidence against it so far; `monitor` makes one.
 
     `beside` are columns of x that only the model reads, those of its predictions unless given; `frame`
@@ -73,10 +75,10 @@ class Monitor:
         self._seed, self._frame = seed, frame
         named = self.model.names if isinstance(self.model, Columns) else ()
         self._beside = named if beside is None else tuple(beside)
-        self._said: dict[str, Any] = {}
+        self._schema: dict[str, Any] = {}
         #: The latest rows: y, what bets need, and columns of x by their number.
         self._kept: dict[str, AnyArray] = {}
-        self._evidence: Evidence | None = None
+        self._evidence: RunningEvidence | None = None
 
     @property
     def alarm(self) -> bool:
@@ -113,19 +115,27 @@ class Monitor:
         """All this in a few sentences."""
         weighed = self._evidence.done if self._evidence else 0
         of = "" if weighed == self.rows else f" from the first {weighed:,}"
-        said = [f"{self.rows:,} rows, evidence {self.evidence:.3g}{of} (alarm at {1 / self.alpha:g})."]
+        evidence = f"evidence {self.evidence:.3g}{of} (alarm at {1 / self.alpha:g})"
+        sentences = [f"{self.rows:,} rows, {evidence}."]
         if self._evidence and self._evidence.alarm:
             alarm = self._evidence.alarm
-            predicted = self._said["predicted"][: self._evidence.predicted]
+            predicted = self._schema["predicted"][: self._evidence.predicted]
             along = ["", *(f" along {name}" for name in (*predicted, *map(repr, self._looked)))]
-            said.append(
+            sentences.append(
                 f"ALARM after {alarm['rows']:,} rows: the model is wrong since about row "
                 f"{alarm['since']:,}, most of all in {alarm['how']}{along[alarm['group']]}."
             )
         for change in self.changes[-1:]:
             since, rows = change["since"], change["rows"]
-            said.append(f"Changed since about row {since:,}, noticed after {rows:,} rows.")
-        return " ".join(said)
+            sentences.append(f"Changed since about row {since:,}, noticed after {rows:,} rows.")
+        return " ".join(sentences)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one row an event, the alarm and each change: after how many rows, since about which."""
+        alarm = self._evidence.alarm if self._evidence else None
+        events = [("alarm", alarm)] if alarm else []
+        events += [("change", change) for change in self.changes]
+        return [{"event": name, "rows": at["rows"], "since": at["since"]} for name, at in events]
 
     def __repr__(self) -> str:
         return f"Monitor({self.words})"
@@ -141,14 +151,14 @@ class Monitor:
         if len(y) == 0:
             raise ShapeError("The batch is empty. Pass one row or more; without new rows do not call.")
         sample = _sample(x, y)
-        said = _said(sample)
-        self._compare(said)
+        schema = _schema_of(sample)
+        self._compare(schema)
         rows = np.arange(self.rows, self.rows + sample.n)
         seen = look_at(self._law(sample, rows), sample, rows, self._seed)
-        said |= {"kinds": list(seen.kinds), "predicted": list(seen.names)}
+        schema |= {"kinds": list(seen.kinds), "predicted": list(seen.names)}
         if not self.rows:
-            self._begin(said, seen)
-        elif any(said[key] != self._said[key] for key in ("kinds", "predicted")):
+            self._begin(schema, seen)
+        elif any(schema[key] != self._schema[key] for key in ("kinds", "predicted")):
             raise InputError("The model says something of another kind than of the rows before.")
         if is_frame(sample.x_given):
             self._frame = type(sample.x_given)
@@ -162,7 +172,7 @@ class Monitor:
         first = self.rows - len(self._kept["z"])
         places = np.arange(max(self.since or 0, first), self.rows) - first
         sample, law = self._again(places)
-        names = [name for name, _ in self._said["x"]]
+        names = [name for name, _ in self._schema["x"]]
         x = self._x_of(places, [name for name in names if name not in self._beside] or names)
         return check(law, x, sample.y_given, **{"rng": self._seed, **options})
 
@@ -177,25 +187,25 @@ class Monitor:
         if self._evidence is None:
             return plain
         kept = {name: values.tolist() for name, values in self._kept.items()}
-        return {**plain, "said": dict(self._said), "evidence": self._evidence.plain(), "kept": kept}
+        return {**plain, "said": dict(self._schema), "evidence": self._evidence.plain(), "kept": kept}
 
     @property
     def _looked(self) -> list[str]:
         """The columns of x that rows are grouped by."""
-        named = [name for name, _ in self._said["x"] if name not in self._beside]
+        named = [name for name, _ in self._schema["x"] if name not in self._beside]
         return named if self._evidence is None else named[: self._evidence.columns]
 
-    def _compare(self, said: Mapping[str, Any]) -> None:
+    def _compare(self, schema: Mapping[str, Any]) -> None:
         """Refuse a batch with other columns."""
-        names = [name for name, _ in said["x"]]
+        names = [name for name, _ in schema["x"]]
         lacking = [name for name in self._beside if name not in names]
         if lacking:
             raise InputError(f"x has no column {lacking[0]!r}, where the model's predictions should be.")
         for what in ("x", "y") if self.rows else ():
-            listed = [", ".join(repr(name) for name, _ in own[what]) for own in (said, self._said)]
-            if listed[0] != listed[1]:
-                raise InputError(f"{what} has the columns {listed[0]}, and before {listed[1]}.")
-            for (name, kind), (_, old) in zip(said[what], self._said[what], strict=True):
+            now, before = (", ".join(repr(n) for n, _ in s[what]) for s in (schema, self._schema))
+            if now != before:
+                raise InputError(f"{what} has the columns {now}, and before {before}.")
+            for (name, kind), (_, old) in zip(schema[what], self._schema[what], strict=True):
                 if ALIKE.get(kind, kind) != ALIKE.get(old, old):
                     raise InputError(f"{what} column {name!r} holds {kind}, and before {old}.")
 
@@ -216,14 +226,14 @@ class Monitor:
         # Ties are broken by random numbers that belong to the rows, however they come in batches.
         return replace(law, ids=rows) if hasattr(law, "ids") else law  # type: ignore[type-var]
 
-    def _begin(self, said: dict[str, Any], seen: Seen) -> Evidence:
+    def _begin(self, schema: dict[str, Any], seen: Seen) -> RunningEvidence:
         """Make room, now that it is known what rows hold."""
-        self._said = said
+        self._schema = schema
         sizes = seen.z.shape[1], seen.predicted.shape[1], len(self._looked)
-        self._evidence = Evidence(seen.kinds, *sizes, self.alpha, self.run_length, self._seed)
+        self._evidence = RunningEvidence(seen.kinds, *sizes, self.alpha, self.run_length, self._seed)
         self._kept = {name: getattr(seen, name)[:0] for name in ("z", "tilts", "predicted")}
-        dtypes = [object if kind == "text" else float for _, kind in (*said["x"], said["y"][0])]
-        self._kept["y"] = np.empty((0, len(said["y"])), dtype=dtypes[-1])
+        dtypes = [object if kind == "text" else float for _, kind in (*schema["x"], schema["y"][0])]
+        self._kept["y"] = np.empty((0, len(schema["y"])), dtype=dtypes[-1])
         self._kept |= {f"x{i}": np.empty(0, dtype=dtype) for i, dtype in enumerate(dtypes[:-1])}
         return self._evidence
 
@@ -242,8 +252,8 @@ class Monitor:
         capacity = int(np.clip(NUMBERS // width, 2 * LONGEST, MOST_ROWS))
         looked = set(self._looked)
         columns = [*held["predicted"].T[: self._evidence.predicted]]
-        columns += [held[f"x{i}"] for i, (name, _) in enumerate(self._said["x"]) if name in looked]
-        self._evidence.add(History(first, held["z"], held["tilts"], columns), capacity)
+        columns += [held[f"x{i}"] for i, (name, _) in enumerate(self._schema["x"]) if name in looked]
+        self._evidence.add(KeptRows(first, held["z"], held["tilts"], columns), capacity)
         self.rows += sample.n
         self._kept = {name: values[-capacity:] for name, values in held.items()}
 
@@ -252,19 +262,19 @@ class Monitor:
         if not isinstance(state, Mapping) or state.get("condgof_monitor") != VERSION:
             raise InputError("state is not that of a monitor of this version: pass monitor.state.")
         for name in ("alpha", "run_length"):
-            own, old = getattr(self, name), state.get(name)
-            if own != old:
+            new, old = getattr(self, name), state.get(name)
+            if new != old:
                 raise InputError(
-                    f"The state is of a monitor with {name}={old!r}, and this one has {own!r}. Pass the "
+                    f"The state is of a monitor with {name}={old!r}, and this one has {new!r}. Pass the "
                     "same, or begin anew without a state."
                 )
         try:
             self.rows, self._seed = int(state["rows"]), int(state["seed"])
             if not self.rows:
                 return self
-            kept, said = state["kept"], dict(state["said"])
+            kept, schema = state["kept"], dict(state["said"])
             arrays = {name: np.array(kept[name], dtype=float) for name in ("z", "tilts", "predicted")}
-            evidence = self._begin(said, Seen(tuple(said["kinds"]), (), **arrays))
+            evidence = self._begin(schema, Seen(tuple(schema["kinds"]), (), **arrays))
             evidence.restore(state["evidence"])
             self._kept = {name: np.array(kept[name], dtype=a.dtype) for name, a in self._kept.items()}
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
@@ -285,8 +295,8 @@ class Monitor:
                 f"rows ({type(error).__name__}: {error})."
             ) from error
         for name in ("z", "tilts"):
-            own, old = getattr(seen, name), self._kept[name][some]
-            if own.shape != old.shape or not np.allclose(own, old, rtol=APART, atol=APART):
+            new, old = getattr(seen, name), self._kept[name][some]
+            if new.shape != old.shape or not np.allclose(new, old, rtol=APART, atol=APART):
                 raise InputError(
                     "The state is of another model: this one says otherwise of the latest rows. Pass "
                     "the model that the state was made with, or begin anew without a state."
@@ -296,22 +306,22 @@ class Monitor:
         """Return rows that are in memory, and their law."""
         y = self._kept["y"][places]
         y = y.astype(str) if y.dtype == object else y
-        x = self._x_of(places, [name for name, _ in self._said["x"]])
-        sample = _sample(x, y[:, 0] if self._said["flat_y"] else y)
+        x = self._x_of(places, [name for name, _ in self._schema["x"]])
+        sample = _sample(x, y[:, 0] if self._schema["flat_y"] else y)
         return sample, self._law(sample, places + self.rows - len(self._kept["z"]))
 
     def _x_of(self, places: IntArray, names: Sequence[str]) -> Any:
         """Return x of such rows in the form in which it came: an array, or a frame of some columns."""
         data = {
             name: _typed(self._kept[f"x{i}"][places], kind)
-            for i, (name, kind) in enumerate(self._said["x"])
+            for i, (name, kind) in enumerate(self._schema["x"])
             if name in names
         }
-        if self._said["form"] == "array":
+        if self._schema["form"] == "array":
             x = np.column_stack(list(data.values()))
-            return x[:, 0] if self._said["flat_x"] else x
+            return x[:, 0] if self._schema["flat_x"] else x
         if self._frame is None:
-            library = "polars" if self._said["form"] == "polars" else "pandas"
+            library = "polars" if self._schema["form"] == "polars" else "pandas"
             self._frame = require(library, "frames", "Going on with rows of a frame").DataFrame
         return self._frame(data)
 
@@ -325,7 +335,7 @@ def _sample(x: Any, y: Any) -> Sample:
     return Sample(values, table.values, given, table.plain(), columns, table.columns)
 
 
-def _said(sample: Sample) -> dict[str, Any]:
+def _schema_of(sample: Sample) -> dict[str, Any]:
     """Return what the columns are called and hold, and in which form they come."""
     frame = is_frame(sample.x_given) or hasattr(sample.x_given, "to_frame")
     x, y = (
@@ -411,9 +421,7 @@ def monitor(
     >>> again.evidence == m.evidence
     True
     """
-    for name, value, low, high in (("alpha", alpha, 0, 1), ("run_length", run_length, 1, math.inf)):
-        number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-        if not number or not low < value < high:
-            raise InputError(f"{name} must be a number between {low} and {high}, got {value!r}.")
-    made = Monitor(model, float(alpha), float(run_length), Seed.of(rng).value)
+    alpha, longest = check_alpha(alpha), "a number between 1 and inf"
+    run_length = check_number(run_length, "run_length", longest, lambda rows: 1 < rows < math.inf)
+    made = Monitor(model, alpha, run_length, Seed.of(rng).value)
     return made if state is None else made.restore(state)

@@ -1,28 +1,62 @@
-"""Slices and groups that the user names beforehand."""
+"""Slices and groups that the user names beforehand: which rows they are, and a test of each.
+
+No search, and so no price for one: each has a p-value by itself, from the normal law of its sums with a
+correction for skewness, or for a discrete y from Bennett's inequality, which holds whatever the number
+of rows; Holm's correction is for their number. No draws are made, so that no p-value has a floor.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_ndtr, ndtri, stdtr
 
-from condgof._typing import IntArray
+from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._axes import Axis, axis_of, commas, digits, moments, unique_names
-from condgof.check._frame import frame_of
-from condgof.check._looked import Looked
-from condgof.check._record import Condition
+from condgof.check._findings import Reader, direction, led, severity
+from condgof.check._looked import Looked, frame_of
+from condgof.check._record import Condition, Slice
+from condgof.check._signals import Signals
 from condgof.errors import InputError, InputTypeError, ShapeError
 from condgof.sample import as_days, missing_in, read_groups
 
 #: A column of numbers with at most so many values can be a group for each.
 MOST_VALUES = 50
+#: Rows that have a name: in words, as a query ("" for a mask), and their positions.
+NamedRows: TypeAlias = tuple[str, str, IntArray]
+#: What is said of the model in a group that is not rejected.
+NO_EVIDENCE = "no evidence"
+#: The smallest p-value that is written down.
+TINY = 1e-300
 #: What a slice can be.
 KINDS = (
     "A slice is a query for report.frame(), a dictionary such as {'age': (30, 47), 'town': 'Oslo'}, "
     "or a boolean array with one entry for each row of the data"
 )
+
+
+def read_sets(by: Any, named: Sequence[Any], looked: Looked, given: int) -> tuple[str, list[NamedRows]]:
+    """Read groups, with the column that they are of, and slices; `given` rows are in the user's data."""
+    column, sets = "", list[NamedRows]()
+    if by is not None:
+        column, codes, told = read_by(by, looked, given)
+        order = np.argsort(codes, kind="stable")
+        cuts = np.searchsorted(codes[order], np.arange(len(told) + 1))
+        sets += [
+            (words, query, order[first:last])
+            for (words, query), first, last in zip(told, cuts[:-1], cuts[1:], strict=True)
+            if last > first
+        ]
+    if isinstance(named, (str, dict)) or not isinstance(named, Iterable):
+        raise InputError("slices must be a list of slices: put it in brackets, slices=[...].")
+    for one in named:
+        words, query, mask = read_named(one, looked, given)
+        sets.append((words, query, np.flatnonzero(mask)))
+    return column, sets
 
 
 def read_named(
@@ -34,11 +68,11 @@ def read_named(
     """
     query = spec if isinstance(spec, str) else getattr(spec, "query", None)
     if isinstance(spec, Mapping) and spec:
-        found = [_pick(_axis(name, looked, "slices"), wanted) for name, wanted in spec.items()]
-        said = [f"({c.words})" if c.query[0] == "(" and len(found) > 1 else c.words for c, _ in found]
-        words = " and ".join(said)
-        query = " and ".join(condition.query for condition, _ in found)
-        mask = np.all([held for _, held in found], axis=0)
+        picked = [_pick(_axis(name, looked, "slices"), wanted) for name, wanted in spec.items()]
+        parts = [f"({c.words})" if c.query[0] == "(" and len(picked) > 1 else c.words for c, _ in picked]
+        words = " and ".join(parts)
+        query = " and ".join(condition.query for condition, _ in picked)
+        mask = np.all([held for _, held in picked], axis=0)
     elif isinstance(query, str) and query.strip():
         words, mask = str(getattr(spec, "words", query)), _query(query, looked)
     else:
@@ -90,14 +124,14 @@ def read_by(
     """
     if isinstance(by, str):
         axis = _axis(by, looked, "by")
-        found, codes = np.unique(axis.values, return_inverse=True)
-        if axis.levels is None and len(found) > MOST_VALUES:
+        values, codes = np.unique(axis.values, return_inverse=True)
+        if axis.levels is None and len(values) > MOST_VALUES:
             raise InputError(
-                f"by={by!r} is a column of {axis.kind} with {len(found)} values, too many for a group "
+                f"by={by!r} is a column of {axis.kind} with {len(values)} values, too many for a group "
                 f"each (at most {MOST_VALUES}). Cut it into ranges, by=pandas.cut(x[{by!r}], 5), or, if "
                 f"its values are labels, pass them, by=x[{by!r}]."
             )
-        places = found.astype(np.int64) if axis.levels else axis.numbers(found)
+        places = values.astype(np.int64) if axis.levels else axis.numbers(values)
         made = [axis.span(i, i) if axis.kind == "ordered" else axis.equals([i]) for i in places]
         return axis.label, codes.reshape(-1), tuple((one.words, one.query) for one in made)
     groups = read_groups(by, None, looked.whole if given is None else given, looked.rows, what="by")
@@ -145,10 +179,10 @@ def _axis(name: Any, looked: Looked, what: str) -> Axis:
     names = unique_names([column.name for column in looked.x_columns], ())
     for i, column in enumerate(looked.x_columns):
         if str(name) in (column.name, names[i]):
-            found = axis_of(column, looked.x[:, i], names[i])
-            if found is None:
+            axis = axis_of(column, looked.x[:, i], names[i])
+            if axis is None:
                 raise InputError(f"{what}: the column {name!r} is the same in all rows. Pass another.")
-            return found
+            return axis
     for axis in looked.axes:
         if axis.name == name:
             return axis
@@ -205,3 +239,101 @@ def _value(axis: Axis, value: Any) -> Any:
 
 def _listed(names: Any) -> str:
     return ", ".join(map(str, names[:12])) + (", …" if len(names) > 12 else "")
+
+
+def named_slices(
+    sets: Sequence[NamedRows],
+    looked: Looked,
+    signals: Signals,
+    units: IntArray | None,
+    alpha: float,
+    column: str = "",
+) -> tuple[Slice, ...]:
+    """Test rows that have a name each: (words, query, positions); the smallest p-values first."""
+    tests = [_test(signals, rows, units) for _, _, rows in sets]
+    adjusted = holm(np.array([p for p, _, _ in tests]))
+    reach = -float(ndtri(alpha / (2.0 * len(sets) * len(signals.about))))
+    reader = Reader(looked, reach, units)
+    slices = []
+    for (words, query, rows), p, (_, k, z) in zip(sets, adjusted, tests, strict=True):
+        findings = led(reader.findings(rows), signals.about[k], z)
+        slices.append(
+            Slice(
+                conditions=(Condition(column, words, query),),
+                words=words,
+                query=query,
+                rows=looked.rows[rows],
+                share=len(rows) / looked.n,
+                pvalue=float(p),
+                pvalue_floor=TINY * len(sets),
+                findings=findings,
+                severity=severity(findings[0]),
+                direction=direction(findings[0]) if p <= alpha else NO_EVIDENCE,
+            )
+        )
+    order = np.argsort([one.pvalue for one in slices], kind="stable")
+    return tuple(slices[i] for i in order)
+
+
+def _test(signals: Signals, rows: IntArray, units: IntArray | None) -> tuple[float, int, float]:
+    """Return the p-value of some rows, the signal that is strongest there, and N of it."""
+    values = signals.values[rows]
+    sums, n = values.sum(axis=0), len(rows)
+    if signals.variance is not None:
+        known = signals.variance[rows].sum(axis=0)
+    else:
+        known = n * (np.ones(len(sums)) if signals.unit else signals.square)
+    if units is not None or not (signals.unit or signals.variance is not None):
+        of = np.arange(n) if units is None else np.unique(units[rows], return_inverse=True)[1]
+        logs, z = _by_units(values, np.asarray(of), known)
+    elif signals.variance is not None:
+        logs, z = _bennett(sums, known, signals.bound), sums / np.sqrt(known + signals.floor)
+    else:
+        z = sums / np.sqrt(known)
+        normal = straightened(z, signals.third or (0.0,) * len(z), n)
+        logs = np.minimum(math.log(2.0) + log_ndtr(-np.abs(normal)), 0.0)  # log P(|Z| ≥ |z|)
+    k = int(np.argmin(logs))
+    return max(min(1.0, len(sums) * math.exp(max(float(logs[k]), -700.0))), TINY), k, float(z[k])
+
+
+def straightened(z: FloatArray, third: Sequence[float], n: int) -> FloatArray:
+    """Take the skewness off standardised sums of n terms: N − aN² + a²N³/3, which always increases."""
+    a = np.asarray(third) / (6.0 * math.sqrt(n))
+    return np.asarray(z - a * (z**2 - 1.0) + a**2 * z**3 / 3.0)
+
+
+def _bennett(sums: FloatArray, variance: FloatArray, bound: FloatArray | float = 1.0) -> FloatArray:
+    """Return log of 2·exp(−V·h(t/V)), h(u) = (1 + u)log(1 + u) − u, in units of the largest term."""
+    v = np.maximum(variance / np.square(bound), 1e-300)
+    u = np.abs(sums) / bound / v
+    return np.asarray(np.minimum(math.log(2.0) - v * ((1.0 + u) * np.log1p(u) - u), 0.0))
+
+
+def _by_units(values: FloatArray, units: IntArray, known: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Compare sums with their variation between units, by Student's law of so many units.
+
+    It counts as what is known of it if it is less: a few rows may be alike by chance.
+    """
+    count = int(units.max()) + 1
+    each = np.stack([np.bincount(units, column, count) for column in values.T])
+    variance = np.maximum(np.square(each).sum(axis=1), np.maximum(known, 1e-300))
+    z = each.sum(axis=1) / np.sqrt(variance)
+    # z² ≤ count by Cauchy and Schwarz; as a t statistic of the mean over units.
+    t = z * np.sqrt((count - 1) / np.maximum(count - z**2, 1e-12)) if count > 1 else 0.0 * z
+    with np.errstate(divide="ignore"):
+        return np.log(np.minimum(2.0 * stdtr(max(count - 1, 1), -np.abs(t)), 1.0)), z
+
+
+def holm(pvalues: FloatArray) -> FloatArray:
+    """Correct p-values for their number, step by step.
+
+    Examples
+    --------
+    >>> holm(np.array([0.01, 0.04, 0.03]))
+    array([0.03, 0.06, 0.06])
+    """
+    order = np.argsort(pvalues, kind="stable")
+    stepped = np.maximum.accumulate(pvalues[order] * np.arange(len(pvalues), 0, -1))
+    out: AnyArray = np.empty(len(pvalues))
+    out[order] = np.minimum(stepped, 1.0)
+    return np.asarray(out)

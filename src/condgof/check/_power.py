@@ -15,15 +15,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
-from condgof.check._bench import MISFITS, Bench
-from condgof.check._misfits import Side, first_to_next, mean_residuals, shifted_law, wider_law
-from condgof.check._numbers import decimals, short
 from condgof.check._record import Power
-from condgof.check._size import SD, score_spread
-from condgof.laws import CellsOfY, Outcomes, normalised
+from condgof.check._size import (
+    MISFITS,
+    SD,
+    Bench,
+    Side,
+    first_to_next,
+    mean_residuals,
+    score_spread,
+    shifted_law,
+    wider_law,
+)
+from condgof.laws._discrete import Outcomes, normalised
+from condgof.laws._known import CellsOfY
 from condgof.methods._adaptive import Adapted
-from condgof.null import Combination, Family
-from condgof.stein import CensoredEvidence, Evidence, NormalEvidence
+from condgof.null._combine import Combination, Family
+from condgof.result import decimals, short
+from condgof.stein._evidence import CensoredEvidence, Evidence, NormalEvidence
 
 POWER = 0.8
 #: Draws of the sum under a misfit; rows from which its mean and noise come, of counts fewer.
@@ -66,10 +75,12 @@ class Verdict:
         of_x = [
             (f, p) for f, p in zip(whole.families, whole.parts, strict=True) if f.name not in CONSTANT
         ]
-        own = [f for f in whole.families if f.name in CONSTANT]
-        constant, first = own[[f.name for f in own].index("constant")].which, len(of_x)
+        constants = [f for f in whole.families if f.name in CONSTANT]
+        constant, first = constants[[f.name for f in constants].index("constant")].which, len(of_x)
         families = [Family(f.name, f.share, np.array([i])) for i, (f, _) in enumerate(of_x)]
-        families += [Family(f.name, f.share, first + np.searchsorted(constant, f.which)) for f in own]
+        families += [
+            Family(f.name, f.share, first + np.searchsorted(constant, f.which)) for f in constants
+        ]
         scaled = np.vstack([*(part for _, part in of_x), whole.scaled[constant]])
         centre = np.append(np.zeros(first), whole.centre[constant])
         spread = np.append(np.ones(first), whole.spread[constant])
@@ -91,8 +102,8 @@ class Verdict:
             xi, mean, share = misfit(size)
             centred = xi - xi.mean(axis=0)
             sums = self.n * mean + np.sqrt(self.n / len(xi)) * (signs @ centred)
-            own = self.n * np.add.reduceat(np.square(xi).mean(axis=0), starts)
-            moved = np.add.reduceat(np.square(sums), starts, axis=1) - own
+            expected = self.n * np.add.reduceat(np.square(xi).mean(axis=0), starts)
+            moved = np.add.reduceat(np.square(sums), starts, axis=1) - expected
             if before is not None:
                 moved /= np.maximum(self._second(xi), 1e-300) / np.maximum(before, 1e-300)
             values = self.combination.of_others(np.vstack([self.others, moved.T]))
@@ -196,10 +207,10 @@ def _moved(
     before = evidence.of(u, scores)
 
     def misfit(size: float) -> tuple[AnyArray, AnyArray, float]:
-        other, own = u.copy(), scores.copy()
+        other, moved_scores = u.copy(), scores.copy()
         other[:, 0] = move(u[:, 0], size)
-        own[:, 0] -= (other[:, 0] - u[:, 0]) / unit**2  # s(y) = −(y − mean)/τ²
-        xi = evidence.of(other, own)
+        moved_scores[:, 0] -= (other[:, 0] - u[:, 0]) / unit**2  # s(y) = −(y − mean)/τ²
+        xi = evidence.of(other, moved_scores)
         return xi, np.asarray((xi - before).mean(axis=0, dtype=np.float64)), math.inf
 
     return misfit
@@ -237,7 +248,7 @@ def _of_cells(verdict: Verdict, bench: Bench) -> Power:
     if bench.ranks:
         why = "for draws of several columns"
     elif rows.outcomes is None:
-        why = "of ratios of probabilities, for very many counts"
+        why = "where very many counts are known by ratios of their probabilities"
     elif not bench.counts and not isinstance(bench.law, CellsOfY) and len(rows.cells.blocks) == 1:
         why = "where classes are compared by their labels alone"
     if why or rows.outcomes is None:

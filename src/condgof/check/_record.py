@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from condgof._typing import IntArray
 from condgof.errors import InputError
-from condgof.result import GofResult, _plain
+from condgof.result import GofResult, Record, Shown, plain, pvalue_words
 
 if TYPE_CHECKING:
     from condgof.check._looked import Looked
@@ -22,39 +19,6 @@ if TYPE_CHECKING:
 SCHEMA = 2
 #: In which orders slices can be listed.
 ORDERS = ("certain", "severity")
-
-
-def check_alpha(alpha: Any) -> float:
-    """Check a level."""
-    number = isinstance(alpha, (int, float, np.floating)) and not isinstance(alpha, bool)
-    if not number or not 0 < alpha < 1:
-        raise InputError(f"alpha must be between 0 and 1, got {alpha!r}.")
-    return float(alpha)
-
-
-class Record:
-    """A frozen record: its arrays are read-only, its mappings too, and it pickles."""
-
-    def __post_init__(self) -> None:
-        for name, value in self.__dict__.items():
-            if isinstance(value, np.ndarray):
-                value.flags.writeable = False
-            elif isinstance(value, Mapping) and not isinstance(value, MappingProxyType):
-                object.__setattr__(self, name, MappingProxyType(dict(value)))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {
-            name: dict(value) if isinstance(value, Mapping) else value
-            for name, value in self.__dict__.items()
-        }
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain Python objects, ready for JSON."""
-        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -100,25 +64,36 @@ class Finding(Record):
     label: str = ""
 
     @property
+    def about(self) -> tuple[str, str, str]:
+        """What it is about: its kind, column and label."""
+        return self.kind, self.column, self.label
+
+    @property
     def telling(self) -> bool:
         """Whether the interval excludes what the model says."""
         return not self.interval[0] <= self.expected <= self.interval[1]
+
+    def record(self) -> dict[str, Any]:
+        """Return it as a row of a table, the ends of the interval apart."""
+        low, high = self.interval
+        return {
+            "kind": self.kind, "column": self.column, "label": self.label, "estimate": self.estimate,
+            "low": low, "high": high, "expected": self.expected, "words": self.words,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Condition(Record):
     """What the rows of a slice have in common in one column."""
 
-    #: The column, as `Check.frame` names it.
+    #: The column, as `Check.frame` names it; "30 ≤ age ≤ 47"; the same for `DataFrame.query`.
     column: str
-    #: "30 ≤ age ≤ 47", "education = Advanced".
     words: str
-    #: The same for `DataFrame.query`.
     query: str
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Slice(Record):
+class Slice(Shown, Record):
     """Rows that a sentence names, and what is wrong there.
 
     Examples
@@ -170,13 +145,19 @@ class Slice(Record):
         return f"{self.direction}: {self.findings[0].words}"
 
     def __repr__(self) -> str:
-        return f"Slice({self.words!r}, n={self.n}, {self.direction}, pvalue={self.pvalue:.4g})"
+        p = pvalue_words(self.pvalue, self.pvalue_floor)
+        return f"Slice({self.words!r}, n={self.n}, {self.direction}, {p})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the row numbers as plain Python objects, ready for JSON."""
-        plain = super().to_dict()
-        del plain["rows"]
-        return {**plain, "n": self.n, "kind": self.kind, "message": self.message}
+        fields = super().to_dict()
+        del fields["rows"]
+        return {**fields, "n": self.n, "kind": self.kind, "message": self.message}
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one row a finding: where, how many rows, what was found, and the p-value."""
+        where = {"where": self.words, "n": self.n, "pvalue": self.pvalue}
+        return [{**where, **finding.record()} for finding in self.findings]
 
 
 @dataclass(frozen=True)
@@ -224,7 +205,7 @@ class Tolerance(Record):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Check(Record):
+class Check(Shown, Record):
     """A check of a model, from `check`: whether it fits, how and where it does not, and how much.
 
     Examples
@@ -316,7 +297,7 @@ class Check(Record):
         most probable class and its ``confidence``), and of a continuous y ``pit``, the probability
         integral transform, and ``z``, its normal score.
         """
-        from condgof.check._frame import frame_of
+        from condgof.check._looked import frame_of
 
         return frame_of(self.looked)
 
@@ -363,10 +344,10 @@ class Check(Record):
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the rows as plain Python objects, ready for JSON."""
         told = (f.name for f in fields(self) if f.name not in ("looked", "base"))
-        plain = {name: _plain(getattr(self, name)) for name in told}
+        stored = {name: plain(getattr(self, name)) for name in told}
         return {
             "schema": SCHEMA,
-            **plain,
+            **stored,
             "rejected": self.rejected,
             "x_columns": list(self.x_columns),
             "y_columns": list(self.y_columns),
@@ -375,7 +356,16 @@ class Check(Record):
     def to_html(
         self, *, title: str | None = None, command: str | None = None, notes: Sequence[str] = ()
     ) -> str:
-        """Write the report: one HTML file that needs no network and no other file.
+        """Write the report: one HTML file below 1 MB that needs no network and no other file.
+
+        Parameters
+        ----------
+        title : str, optional
+            Heading of the page; what is predicted from what unless given.
+        command : str, optional
+            The command that gives the check again.
+        notes : sequence of str
+            What else the reader should know, such as rows that were dropped.
 
         Examples
         --------
@@ -389,12 +379,18 @@ class Check(Record):
 
         return check_page(self, title=title, command=command, notes=notes)
 
-    def plot(self, what: str = "fit", ax: Any = None, **which: Any) -> Any:
-        """Draw one of the report's pictures (needs ``condgof[plot]``).
+    def plot(self, what: str | None = None, ax: Any = None, **which: Any) -> Any:
+        """Draw the four pictures that matter on one figure, or one of the report's on Axes.
 
-        ``what``: "fit" (y against what is predicted, or a ``column=``), "pit", "slices", "groups",
-        "column" (``column=``: residual quantiles along it), "slice" (``number=``: the residuals of its
-        rows), "map" (``columns=``: two of them).
+        Needs ``condgof[plot]``. ``what``: "fit" (y against what is predicted, or a ``column=``), "pit",
+        "slices", "groups", "column" (``column=``: residual quantiles along it), "slice" (``number=``:
+        the residuals of its rows), "qq", "map" (``columns=``: two of them), "null"; of classes
+        "reliability" and "classes", of counts "rootogram", of quantiles and intervals "coverage", of
+        times with censoring "survival" and "thirds".
+
+        Returns
+        -------
+        matplotlib Figure or Axes
 
         Examples
         --------
@@ -407,13 +403,14 @@ class Check(Record):
 
         return plot_check(self, what, ax, **which)
 
-    def _repr_html_(self) -> str:
-        from condgof.report import check_card
-
-        return check_card(self)
+    def records(self) -> list[dict[str, Any]]:
+        """Return one row a finding: of all rows, of each slice and of each group."""
+        whole = {"where": "all rows", "n": self.looked.n, "pvalue": None}
+        rows = [{**whole, **finding.record()} for finding in self.overall]
+        return rows + [row for part in (*self.slices, *self.groups) for row in part.records()]
 
     def __repr__(self) -> str:
-        return f"Check(n={self.result.n}, pvalue={self.pvalue:.4g}, slices={len(self.slices)})"
+        return f"Check(n={self.result.n}, {self.result.pvalue_words}, slices={len(self.slices)})"
 
     def __str__(self) -> str:
         from condgof.check._text import check_text

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
@@ -11,19 +11,27 @@ import numpy as np
 from scipy.special import ndtri
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.check._numbers import short, sized
-from condgof.check._record import Record
-from condgof.check._repair_fit import CONSTANT, PENALTIES, Trial, standard_error
-from condgof.check._repair_kinds import Classed, Kind, Learned, kind_of
-from condgof.check._repair_x import Design, folds_of
+from condgof.check._repair_fit import (
+    CONSTANT,
+    PENALTIES,
+    Classed,
+    Kind,
+    Learned,
+    RepairDesign,
+    folds_of,
+    kind_of,
+    standard_error,
+)
 from condgof.engine import single_threaded_blas
 from condgof.errors import InputError
-from condgof.laws import Law, Model, ModelLike, Quantiles, as_model, law_of
+from condgof.laws._as_model import as_model, law_of
 from condgof.laws._crossfit import join
-from condgof.laws._law import Joined
+from condgof.laws._known import Quantiles
+from condgof.laws._law import Joined, Law, Model, ModelLike
 from condgof.laws._repaired import Repaired
 from condgof.laws._scores import MEASURES, offered, score
-from condgof.methods._rows import Scored, predictions
+from condgof.methods._scored import Scored, predictions
+from condgof.result import Record, Shown, short, sized
 from condgof.sample import RngLike, Sample, Seed, Use, take_rows
 
 if TYPE_CHECKING:
@@ -46,8 +54,21 @@ NOTHING = "Nothing to mend: no correction is clearly better on held-out rows."
 REPAIR = 27
 
 
-#: Rows of a check, what was learned without them, and of which columns.
-Part = tuple[IntArray, Learned | None, bool | None]
+class Correction(NamedTuple):
+    """What was learned, by functions of every column of x, of those that the check names, or of none."""
+
+    kind: Kind
+    design: RepairDesign
+    learned: Learned
+    every: bool | None
+
+    def of(self, law: Law, x: Any) -> Law:
+        """Return the law corrected."""
+        return self.kind.change(law, self.learned, features_of(self.design, x, law, self.every))
+
+
+#: Rows of a check, and what was learned without them; None where nothing was.
+Part = tuple[IntArray, Correction | None]
 
 
 class Base(NamedTuple):
@@ -95,7 +116,7 @@ class Gain(Record):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Repair(Model):
+class Repair(Shown, Model):
     """A model repaired, from `Check.repair`: a model like any other, which says what it learned.
 
     ``better(x)`` is the law at other rows, and ``check(better, x2, y2)`` checks it. Where the model was
@@ -117,12 +138,8 @@ class Repair(Model):
     True
     """
 
-    #: What was learned, by functions of what; None where the model is left as it is.
-    kind: Kind | None = None
-    design: Design | None = None
-    learned: Learned | None = None
-    #: Whether it depends on every column of x, on those that the check names, or (None) on none.
-    every: bool | None = None
+    #: What was learned; None where the model is left as it is.
+    correction: Correction | None = None
     #: The model as it was; None where it was predictions of the rows of the check.
     base: ModelLike | None = None
     #: The gain on rows of the check, each by a repair that was learned and chosen without it; None where
@@ -154,8 +171,8 @@ class Repair(Model):
         model : law, model or anything `as_model` takes
             Such as ``(mean2, std2)``, from the model that was checked.
         """
-        own = as_model(model)
-        return replace(self, base=own, make=partial(_changed, self, own))
+        base = as_model(model)
+        return replace(self, base=base, make=partial(_changed, self.correction, base))
 
     def gain(self, x: Any, y: Any) -> Gain:
         """Return how much better the repaired model predicts other rows, which must be independent."""
@@ -169,22 +186,23 @@ class Repair(Model):
         assert self.checked is not None
         law, x = self.checked.law, self.checked.rows.sample.x_given
         laws = []
-        for rows, learned, every in self.parts:
-            some = replace(self, learned=learned, every=every)
-            laws.append((rows, some._change(law.take(rows), take_rows(x, rows))))
+        for rows, correction in self.parts:
+            some = law.take(rows)
+            laws.append((rows, correction.of(some, take_rows(x, rows)) if correction else some))
         return law, join(laws)
-
-    def _change(self, law: Law, x: Any) -> Law:
-        if self.learned is None or self.kind is None or self.design is None:
-            return law
-        return self.kind.change(law, self.learned, features_of(self.design, x, law, self.every))
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was learned in words, and the gain, as plain Python objects, ready for JSON."""
-        gain = (
-            None if self.held_out is None else {**self.held_out.to_dict(), "words": self.held_out.words}
-        )
+        gain = self.held_out and {**self.held_out.to_dict(), "words": self.held_out.words}
         return {"words": self.words, "held_out": gain}
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one row: the gain on held-out rows; none where nothing was learned."""
+        if self.held_out is None:
+            return []
+        gain = {f.name: getattr(self.held_out, f.name) for f in fields(self.held_out)}
+        low, high = gain.pop("interval")
+        return [{**gain, "low": low, "high": high}]
 
     def __repr__(self) -> str:
         return f"Repair({self.words})"
@@ -193,8 +211,8 @@ class Repair(Model):
         return "\n".join(self.sentences)
 
 
-def _changed(repair: Repair, base: ModelLike, x: Any) -> Law:
-    return repair._change(base(x), x)
+def _changed(correction: Correction | None, base: ModelLike, x: Any) -> Law:
+    return base(x) if correction is None else correction.of(base(x), x)
 
 
 def _refuse(*_: Any) -> NoReturn:
@@ -205,7 +223,7 @@ def _refuse(*_: Any) -> NoReturn:
     )
 
 
-def features_of(design: Design, x: Any, law: Law, every: bool | None) -> FloatArray:
+def features_of(design: RepairDesign, x: Any, law: Law, every: bool | None) -> FloatArray:
     """Return the functions of x and of what the law predicts, (n, P)."""
     if every is None:
         return np.ones((law.n, 1))
@@ -213,8 +231,8 @@ def features_of(design: Design, x: Any, law: Law, every: bool | None) -> FloatAr
 
 
 def _predicted(law: Law) -> FloatArray:
-    found = predictions(law)
-    return np.empty((law.n, 0)) if found is None else found
+    values = predictions(law)
+    return np.empty((law.n, 0)) if values is None else values
 
 
 def repair_of(check: Check, rng: RngLike = 0) -> Repair:
@@ -226,23 +244,19 @@ def repair_of(check: Check, rng: RngLike = 0) -> Repair:
             "model has seen these rows. Check a model on rows that it was not fitted on, or "
             "condgof.crossfit(fit, x, y)."
         )
-    law, sample, looked = base.law, base.rows.sample, check.looked
-    kind = kind_of(law, looked)
-    model = as_model(base.model)
-    own = model if model.rows is None and not hasattr(model, "bind") else None
+    kind, model = kind_of(base.law, check.looked), as_model(base.model)
     slices = [[condition.column for condition in one.conditions] for one in check.slices]
-    design = Design.of(sample.x_given, _predicted(law), slices)
-    found = Repair(_refuse, f"{model.name}, repaired", kind=kind, design=design, checked=base)
+    design = RepairDesign.of(base.rows.sample.x_given, _predicted(base.law), slices)
+    repair = Repair(_refuse, f"{model.name}, repaired", checked=base)
     with single_threaded_blas():
-        found = _learn(found, check, Seed.of(rng))
-    return found if own is None else found.of(own)
+        repair = _learn(repair, base, kind, design, check, Seed.of(rng))
+    return repair.of(model) if model.rows is None and not hasattr(model, "bind") else repair
 
 
-def _learn(repair: Repair, check: Check, seed: Seed) -> Repair:
-    base, kind, design = repair.checked, repair.kind, repair.design
-    assert base is not None
-    assert kind is not None
-    assert design is not None
+def _learn(
+    repair: Repair, base: Base, kind: Kind, design: RepairDesign, check: Check, seed: Seed
+) -> Repair:
+    """Learn by functions of the columns, and with the penalty, that held-out rows choose."""
     law, sample = base.law, base.rows.sample
     n, rng = sample.n, seed.stream(Use.CHECK, REPAIR)
     units = np.arange(n) if base.units is None else base.units
@@ -260,23 +274,22 @@ def _learn(repair: Repair, check: Check, seed: Seed) -> Repair:
     folds = folds_of(units[rows], FOLDS, rng)
     tried = list(_attempts(data, features, folds))
     needed = NEEDED[0 if check.pvalue <= STRONG * check.alpha else 1 if check.rejected else 2]
-    trial = Trial(np.stack([one.gains for one in tried], axis=1), folds, units[rows], needed)
-    best = trial.chosen(folds >= 0)
+    best = _chosen(tried, folds >= 0, units[rows], needed)
     if best is None:
         return _left(repair, NOTHING)
     parts: list[Part] = []
     for fold in range(FOLDS):
-        here, pick = trial.fold(fold)
-        one = None if pick is None else tried[pick]
-        parts.append((rows[here], one and one.learned[fold], one and one.every))
-    own = tried[best]
-    final = data.learn(features[own.every], own.penalty)[own.number]
-    parts.append((np.setdiff1d(np.arange(n), rows), final, own.every))
-    done = replace(repair, learned=final, every=own.every, parts=tuple(p for p in parts if len(p[0])))
+        one = _chosen(tried, folds != fold, units[rows], needed)
+        part = None if one is None else Correction(kind, design, one.learned[fold], one.every)
+        parts.append((rows[folds == fold], part))
+    learned = data.learn(features[best.every], best.penalty)[best.number]
+    final = Correction(kind, design, learned, best.every)
+    parts.append((np.setdiff1d(np.arange(n), rows), final))
+    done = replace(repair, correction=final, parts=tuple(part for part in parts if len(part[0])))
     gain = gain_of(*done.held_out_law(), sample.y_given, units, SHARED * WIDE)
     if gain.estimate <= 0:
         return _left(repair, NOTHING)
-    return replace(done, held_out=gain, sentences=_told(done, gain, features[own.every], n))
+    return replace(done, held_out=gain, sentences=_told(final, law, gain, features[best.every], n))
 
 
 class Attempt(NamedTuple):
@@ -305,11 +318,19 @@ def _attempts(data: Any, features: dict[bool | None, FloatArray], folds: IntArra
                 yield Attempt(every, penalty, number, [each[number] for each in made], gains)
 
 
+def _chosen(tried: Sequence[Attempt], rows: AnyArray, units: IntArray, needed: float) -> Attempt | None:
+    """Return what is best on some held-out rows; None if not by `needed` standard errors."""
+    gains = np.stack([one.gains[rows] for one in tried], axis=1)
+    best = int(np.argmax(gains.mean(axis=0)))
+    error = standard_error(gains[:, best], units[rows])
+    return tried[best] if gains[:, best].mean() > needed * error else None
+
+
 def _left(repair: Repair, why: str) -> Repair:
     assert repair.checked is not None
     every_row = np.arange(repair.checked.rows.sample.n)
     text = f"{why} The model is left as it is."
-    return replace(repair, sentences=(text,), parts=((every_row, None, None),))
+    return replace(repair, sentences=(text,), parts=((every_row, None),))
 
 
 def gain_of(
@@ -333,25 +354,22 @@ def gain_of(
     return Gain(name, float(scores[0].mean()), float(scores[1].mean()), middle, ends, len(better))
 
 
-def _told(repair: Repair, gain: Gain, features: FloatArray, n: int) -> tuple[str, ...]:
+def _told(correction: Correction, law: Law, gain: Gain, features: FloatArray, n: int) -> tuple[str, ...]:
     """Say what was learned, and the gain."""
-    learned, design = repair.learned, repair.design
-    assert learned is not None
-    assert design is not None
+    kind, design, learned, every = correction
     given = "the same in all rows"
-    if repair.every is not None:
-        names = [b.name for i, b in design.bases if repair.every or i in design.named]
+    if every is not None:
+        names = [b.name for i, b in design.bases if every or i in design.named]
         shown = names[:4] + ([f"{len(names) - 4} more"] if len(names) > 4 else [])
         shown = (["the predictions"] if any(design.predictions) else []) + shown
         given = "given " + " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
     eta = features @ learned.coefficients
-    at = _single(repair)
-    if at is not None:
+    if isinstance(law, Quantiles) and len(law.levels) == 1:  # its unit is that of y
+        at = float(ndtri(law.levels[0]))
         moved = learned.warp(features).inverse(np.full((len(eta), 1), at)) - at
-        what = f"the quantile is moved by {_span(np.quantile(moved, (0.05, 0.95)))}"
-    elif repair.kind is Classed:
-        steep = np.quantile(np.exp(eta[:, 0]), (0.05, 0.95))
-        what = f"logits times {_span(steep)} and a constant for each class"
+        what = f"the quantile is moved by {_span(moved)}"
+    elif kind is Classed:
+        what = f"logits times {_span(np.exp(eta[:, 0]))} and a constant for each class"
         if learned.floor is not None:
             what += (
                 f", after {learned.floor[0]:g} of the overall frequencies is mixed in, because what the "
@@ -359,22 +377,16 @@ def _told(repair: Repair, gain: Gain, features: FloatArray, n: int) -> tuple[str
             )
     else:
         low, middle, high = learned.warp(features).inverse(np.tile([-1.0, 0.0, 1.0], (len(eta), 1))).T
-        moves = np.quantile(middle, (0.05, 0.95))
-        spread = np.quantile(0.5 * (high - low), (0.05, 0.95))
-        what = f"a shift by {_span(moves)} model standard deviations and a spread times {_span(spread)}"
+        shift, spread = _span(middle), _span(0.5 * (high - low))
+        what = f"a shift by {shift} model standard deviations and a spread times {spread}"
         if eta.shape[1] > 4:
-            what += f", the odds of 0 times {_span(np.quantile(np.exp(eta[:, 4]), (0.05, 0.95)))}"
+            what += f", the odds of 0 times {_span(np.exp(eta[:, 4]))}"
     more = f", {n - MOST:,} others" if n > MOST else ""
     held = f"On held-out rows ({min(n, MOST):,} in {FOLDS} folds{more}): {gain.words}."
     return f"Learned, {given}: {what} (middle 90% of rows).", held
 
 
-def _single(repair: Repair) -> float | None:
-    """Return the normal score of a law that is one quantile, whose unit is that of y."""
-    law = None if repair.checked is None else repair.checked.law
-    return float(ndtri(law.levels[0])) if isinstance(law, Quantiles) and len(law.levels) == 1 else None
-
-
-def _span(ends: AnyArray) -> str:
-    low, high = (short(end) for end in ends)
+def _span(values: AnyArray) -> str:
+    """Write the middle 90% of some values."""
+    low, high = (short(end) for end in np.quantile(values, (0.05, 0.95)))
     return low if low == high else f"{low} to {high}"

@@ -1,24 +1,42 @@
-"""Learning a repair: penalised likelihood, and how much to learn by cross-validation.
+"""Learning a repair: what it may depend on, what is learned of each kind of y, and how much.
 
 All kinds of y are one problem. In each row a few numbers η say how the law is changed, η = 0 not at all;
 η = B'φ(x) is linear in functions of x; the log score of the changed law less that of the law as it is,
 ℓ(η; y), is known with its derivatives. B maximises Σ ℓ − ½ λ |B|², in units in which η has the Fisher
-information 1 at η = 0.
+information 1 at η = 0. How much to learn, and of which columns, is chosen by cross-validation.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.special import log_softmax, ndtr
+from scipy.special import log_softmax, ndtr, ndtri
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.laws._law import TINY
-from condgof.laws._repaired import FARTHEST, PARAMETERS, bend
+from condgof.check._looked import Looked
+from condgof.errors import InputError, UnsupportedModelError
+from condgof.laws._counts import Counts
+from condgof.laws._discrete import Probabilities, normalised
+from condgof.laws._draws import Draws
+from condgof.laws._known import Intervals, Quantiles
+from condgof.laws._law import TINY, Law
+from condgof.laws._repaired import (
+    FARTHEST,
+    PARAMETERS,
+    Repaired,
+    RepairedCounts,
+    Warp,
+    bend,
+    count_scores,
+    placed,
+    values_at,
+)
+from condgof.sample import Column, Sample, read_table
 
 #: Penalties of what depends on x, in rows; of the constant; and how much more the shape costs.
 PENALTIES, CONSTANT, SHAPE = (5.0, 25.0, 125.0, 625.0), 1.0, 4.0
@@ -28,22 +46,43 @@ STEPS, FLAT = 40, 3e-5
 DEGREES, SHAPE_KNOTS, SHAPE_PENALTY = 6, 65, 10.0
 #: Logits and numbers of a row beyond this are not meant.
 MOST = 30.0
+#: Shares of the overall frequencies that are mixed with probabilities, where 0 was given to what came.
+FLOORS = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+#: A probability below this counts as this where its logarithm is taken.
+LEAST = 1e-12
+#: Of more draws than this so many quantiles are looked at while learning.
+MOST_DRAWS = 63
+#: What of several columns of y, and of laws that are known by less, can be done.
+REFUSALS = {
+    "censored": "a correction of times of which some are censored is not offered",
+    "several": "y has several columns. Repair each by itself: check the law of one column of y, then "
+    "report.repair()",
+    "scores": "a model that is known by its scores alone has no CDF that could be corrected",
+    "moments": "a model that is known by its mean and standard deviation alone has no CDF that could be "
+    "corrected; say which distribution it means, such as condgof.normal(mean, std)",
+    "counts": "counts that are known by ratios of probabilities have no CDF that could be corrected",
+}
+#: Waves along the ranks of a column that the check names, of any other, and values that ranks come from.
+FINE, WAVES, KNOTS = 12, 5, 256
+#: A category has a function for each of so many levels, the largest; a column in a pair so many.
+LEVELS, PAIRED = 40, 5
+#: What a level counts for: two levels of equal size have the variance of a wave.
+LEVEL = 2.0
 
 
-class Likelihood(Protocol):
-    """The log score of changed laws, and what changes them."""
+class Learned(NamedTuple):
+    """A repair: the numbers of a row are linear in functions of x."""
 
-    #: From numbers of unit information to η, (q, q).
-    @property
-    def units(self) -> FloatArray: ...
-    #: How much more each of the q numbers costs where it depends on x.
-    @property
-    def costs(self) -> FloatArray: ...
-    #: Where to begin, (q,).
-    @property
-    def start(self) -> FloatArray: ...
-    def at(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return ℓ (n,), and its derivatives (n, q)."""
+    #: (P, q).
+    coefficients: FloatArray
+    #: The density of the PIT that is common to all rows, at knots.
+    shape: FloatArray | None = None
+    #: Of classes: overall frequencies (K,), and the share of them that is mixed in.
+    floor: tuple[float, FloatArray] | None = None
+
+    def warp(self, features: FloatArray) -> Warp:
+        """Return the map of each row."""
+        return Warp(features @ self.coefficients[:, :PARAMETERS], self.shape)
 
 
 @lru_cache(maxsize=1)
@@ -60,35 +99,144 @@ def warp_units() -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class OfScores:
-    """Normal scores z (n,) of a continuous y; η is the map of `Warp`."""
+class Mapped:
+    """Normal scores z of one continuous y, (n,); η is the map of `Warp`."""
 
     z: FloatArray
+    #: Whether a shape that is common to all rows is learned, too.
+    shaped = True
+
+    @classmethod
+    def of(cls, law: Law, looked: Looked, sample: Sample) -> Self:
+        assert looked.z is not None
+        return cls(looked.z[:, 0])
 
     @property
     def units(self) -> FloatArray:
+        """From numbers of unit information to η, (q, q)."""
         return warp_units()
 
     @property
     def costs(self) -> FloatArray:
+        """How much more each of the q numbers costs where it depends on x."""
         return np.array([1.0, 1.0, SHAPE, SHAPE])
 
     @property
     def start(self) -> FloatArray:
+        """Where to begin, (q,)."""
         low, middle, high = np.quantile(self.z, (0.25, 0.5, 0.75))
         return np.array([middle, np.log(max(high - low, 1e-9) / 1.349), 0.0, 0.0])
 
     def at(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return ℓ (n,), and its derivatives (n, q)."""
         bent = bend(eta, self.z)
         value = 0.5 * (self.z**2 - bent.w**2) + bent.log_slope
         return value, (bent.by_slope - bent.w * bent.by_w).T
 
+    def take(self, rows: AnyArray) -> Self:
+        """Return some of the rows."""
+        return replace(self, z=self.z[rows])
+
+    def learn(self, features: FloatArray, penalty: float) -> list[Learned]:
+        """Learn from these rows; what comes first is simpler."""
+        plain = Learned(fit(self, features, penalty))
+        if not self.shaped:
+            return [plain]
+        return [plain, plain._replace(shape=fit_shape(bend(plain.warp(features).eta, self.z).w))]
+
+    def gains(self, learned: Learned, features: FloatArray) -> FloatArray:
+        """Return by how much rows are predicted better, (n,)."""
+        return learned.warp(features).log_ratio(self.z)
+
+    @staticmethod
+    def change(law: Law, learned: Learned, features: FloatArray) -> Law:
+        """Return the law repaired."""
+        return Repaired(law, learned.warp(features))
+
 
 @dataclass(frozen=True, eq=False)
-class OfCounts:
+class Knotted(Mapped):
+    """Quantiles, intervals and draws: y among values (n, K) with known normal scores `places` (K,)."""
+
+    y: FloatArray
+    values: FloatArray
+    places: FloatArray
+    shaped = False
+
+    @classmethod
+    def of(cls, law: Law, looked: Looked, sample: Sample) -> Self:
+        y = sample.y[:, 0]
+        if isinstance(law, Draws):
+            count = min(law.values.shape[1], MOST_DRAWS)
+            levels = (np.arange(count) + 0.5) / count
+            values = np.asarray(law.values, dtype=np.float64)
+            values = np.quantile(values, levels, axis=1, method="hazen").T
+        else:
+            levels, values = _levels(law)
+        places = np.asarray(ndtri(levels))
+        return cls(placed(values, places, y), y, values, places)
+
+    def take(self, rows: AnyArray) -> Self:
+        return replace(self, z=self.z[rows], y=self.y[rows], values=self.values[rows])
+
+    def gains(self, learned: Learned, features: FloatArray) -> FloatArray:
+        moved = _moved(self.values, self.places, learned.warp(features))
+        return self._loss(self.values) - self._loss(moved)
+
+    def _loss(self, values: FloatArray) -> FloatArray:
+        """Return the pinball loss, twice its mean over the levels, (n,)."""
+        over = self.y[:, None] - values
+        return np.asarray(
+            2.0 * np.maximum(ndtr(self.places) * over, -ndtr(-self.places) * over).mean(axis=1)
+        )
+
+    @staticmethod
+    def change(law: Law, learned: Learned, features: FloatArray) -> Law:
+        warp = learned.warp(features)
+        if isinstance(law, Draws):
+            count = law.values.shape[1]
+            values = np.sort(np.asarray(law.values, dtype=np.float64), axis=1)
+            moved = _moved(values, np.asarray(ndtri((np.arange(count) + 0.5) / count)), warp)
+            return replace(law, values=np.rint(moved) if (values == np.rint(values)).all() else moved)
+        levels, values = _levels(law)
+        moved = _moved(values, np.asarray(ndtri(levels)), warp)
+        if isinstance(law, Quantiles):
+            return replace(law, values=moved)
+        assert isinstance(law, Intervals)
+        half = len(law.coverage)
+        return replace(law, low=moved[:, half - 1 :: -1], high=moved[:, half:])
+
+
+def _levels(law: Law) -> tuple[FloatArray, FloatArray]:
+    """Return levels (K,) and values (n, K) of quantiles; ends of intervals are taken as such."""
+    if isinstance(law, Quantiles):
+        return law.levels, np.asarray(law.values, dtype=np.float64)
+    assert isinstance(law, Intervals)
+    values = np.concatenate([law.low[:, ::-1], law.high], axis=1).astype(np.float64)
+    if not np.isfinite(values).all():
+        raise UnsupportedModelError(
+            "An interval without an end cannot be repaired: what lies beyond it has no measure. Pass "
+            "its finite end as a quantile, condgof.from_quantiles(end, level)."
+        )
+    tails = 0.5 * (1.0 - law.coverage)
+    return np.concatenate([tails[::-1], 1.0 - tails]), values
+
+
+def _moved(values: FloatArray, at: FloatArray, warp: Warp) -> FloatArray:
+    return values_at(values, at, warp.inverse(np.broadcast_to(at, (len(values), len(at)))))
+
+
+@dataclass(frozen=True, eq=False)
+class Counted(Mapped):
     """Normal scores of the CDF of counts before and at y, and at 0, (n, 3); η also has the odds of 0."""
 
-    z: FloatArray
+    shaped = False
+
+    @classmethod
+    def of(cls, law: Law, looked: Looked, sample: Sample) -> Self:
+        assert isinstance(law, Counts)
+        y = sample.y[:, :1]
+        return cls(count_scores(law, np.concatenate([y - 1.0, y, np.zeros_like(y)], axis=1)))
 
     @property
     def units(self) -> FloatArray:
@@ -114,30 +262,58 @@ class OfCounts:
         inside = np.where(w[0] > 0, ndtr(-w[0]) - ndtr(-w[1]), ndtr(w[1]) - ndtr(w[0]))
         inside = np.maximum(inside, TINY)
         zero, more = ndtr(w[2]), np.expm1(odds)
-        kept = 1.0 / (1.0 + zero * more)
-        value = np.log(inside) + np.log(kept) + none * odds
-        slopes = (by[1] - by[0]) / inside - kept * more * by[2]
-        return value, np.column_stack([slopes.T, none - kept * zero * (1.0 + more)])
+        scale = 1.0 / (1.0 + zero * more)
+        value = np.log(inside) + np.log(scale) + none * odds
+        slopes = (by[1] - by[0]) / inside - scale * more * by[2]
+        return value, np.column_stack([slopes.T, none - scale * zero * (1.0 + more)])
+
+    def gains(self, learned: Learned, features: FloatArray) -> FloatArray:
+        eta = features @ learned.coefficients
+        return self.at(eta)[0] - self.at(np.zeros_like(eta))[0]
+
+    @staticmethod
+    def change(law: Law, learned: Learned, features: FloatArray) -> Law:
+        assert isinstance(law, Counts)
+        return RepairedCounts(
+            law, learned.warp(features), features @ learned.coefficients[:, PARAMETERS]
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class OfClasses:
-    """Log-probabilities (n, K) and classes (n,); η is the log of a factor, and a constant a class."""
+class Classed:
+    """Probabilities p (n, K) and classes (n,); η is the log of a factor, and a constant a class."""
 
-    logits: FloatArray
+    p: FloatArray
     codes: IntArray
+    #: Overall frequencies (K,), and the share of them that is mixed in.
+    floor: tuple[float, FloatArray] | None = None
+
+    @classmethod
+    def of(cls, law: Law, looked: Looked, sample: Sample) -> Classed:
+        assert isinstance(law, Probabilities)
+        assert looked.codes is not None
+        return cls(normalised(law.values), looked.codes)
+
+    @cached_property
+    def logits(self) -> FloatArray:
+        """Log-probabilities with the floor, (n, K)."""
+        mixed = self.p
+        if self.floor is not None:
+            share, frequencies = self.floor
+            mixed = (1.0 - share) * self.p + share * frequencies
+        return np.log(np.maximum(mixed, LEAST))
 
     @property
     def units(self) -> FloatArray:
-        return np.diag([1.0, *np.full(self.logits.shape[1], 2.0)])
+        return np.diag([1.0, *np.full(self.p.shape[1], 2.0)])
 
     @property
     def costs(self) -> FloatArray:
-        return np.ones(self.logits.shape[1] + 1)
+        return np.ones(self.p.shape[1] + 1)
 
     @property
     def start(self) -> FloatArray:
-        return np.zeros(self.logits.shape[1] + 1)
+        return np.zeros(self.p.shape[1] + 1)
 
     def log_probabilities(self, eta: FloatArray) -> FloatArray:
         """Return the logarithms of the changed probabilities, (n, K)."""
@@ -152,8 +328,49 @@ class OfClasses:
         by_heat = (residual * self.logits * steep).sum(axis=1)
         return logs[each, self.codes], np.column_stack([by_heat, residual])
 
+    def take(self, rows: AnyArray) -> Classed:
+        return Classed(self.p[rows], self.codes[rows])
 
-def fit(given: Likelihood, features: FloatArray, penalty: float) -> FloatArray:
+    def learn(self, features: FloatArray, penalty: float) -> list[Learned]:
+        given = self.p[np.arange(len(self.codes)), self.codes]
+        floor = None
+        if given.min() < LEAST:
+            counts = np.bincount(self.codes, minlength=self.p.shape[1]) + 0.5
+            shares: FloatArray = counts / counts.sum()
+            mixed = [np.log((1.0 - f) * given + f * shares[self.codes]).mean() for f in FLOORS]
+            floor = FLOORS[int(np.argmax(mixed))], shares
+        return [Learned(fit(replace(self, floor=floor), features, penalty), floor=floor)]
+
+    def gains(self, learned: Learned, features: FloatArray) -> FloatArray:
+        before = self.logits[np.arange(len(self.codes)), self.codes]
+        return replace(self, floor=learned.floor).at(features @ learned.coefficients)[0] - before
+
+    @staticmethod
+    def change(law: Law, learned: Learned, features: FloatArray) -> Law:
+        assert isinstance(law, Probabilities)
+        given = Classed(normalised(law.values), np.empty(0, dtype=np.int64), learned.floor)
+        return replace(law, values=np.exp(given.log_probabilities(features @ learned.coefficients)))
+
+
+#: How a law can be repaired.
+Kind = type[Mapped] | type[Classed]
+
+
+def kind_of(law: Law, looked: Looked) -> Kind:
+    """Return how a law can be repaired, or refuse and say why not."""
+    if isinstance(law, (Draws, Quantiles, Intervals)):
+        return Knotted
+    if looked.kind == "continuous":
+        return Mapped
+    if looked.kind == "counts" and isinstance(law, Counts):
+        return Counted
+    if looked.kind == "classes" and isinstance(law, Probabilities):
+        return Classed
+    why = REFUSALS.get(looked.kind, f"{law.name} has nothing that could be corrected")
+    raise UnsupportedModelError(f"This model cannot be repaired: {why}.")
+
+
+def fit(given: Mapped | Classed, features: FloatArray, penalty: float) -> FloatArray:
     """Return the coefficients (P, q) of η on features (n, P), of which the first is 1."""
     from scipy.optimize import minimize  # takes long to import
 
@@ -171,19 +388,19 @@ def fit(given: Likelihood, features: FloatArray, penalty: float) -> FloatArray:
         return np.asarray(solve_triangular(root.T, flat.reshape(count, q), lower=False))
 
     def loss(flat: FloatArray) -> tuple[float, FloatArray]:
-        own = coefficients(flat)
+        b = coefficients(flat)
         with np.errstate(all="ignore"):
             value, slopes = given.at((white @ flat.reshape(count, q) + begin) @ units.T)
-            total = -value.mean() + 0.5 * (costs * own**2).sum()
+            total = -value.mean() + 0.5 * (costs * b**2).sum()
             back = -white.T @ (slopes @ units) / n
-        back = back + solve_triangular(root, costs * own, lower=True)
+        back = back + solve_triangular(root, costs * b, lower=True)
         if not (np.isfinite(total) and np.isfinite(back).all()):
             return 1e30, np.zeros(count * q)
         return float(total), back.ravel()
 
     options: Any = {"maxiter": STEPS, "gtol": FLAT, "ftol": 1e-9}
-    found = minimize(loss, np.zeros(count * q), jac=True, method="L-BFGS-B", options=options)
-    whole = coefficients(found.x)
+    optimum = minimize(loss, np.zeros(count * q), jac=True, method="L-BFGS-B", options=options)
+    whole = coefficients(optimum.x)
     whole[0] += begin
     return np.asarray(whole @ units.T)
 
@@ -211,32 +428,135 @@ def fit_shape(w: FloatArray) -> FloatArray:
     return np.asarray(density / weights)
 
 
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """The gains of all candidates on rows that they were not learned on."""
-
-    #: Gain of each row by each candidate, (n, C).
-    gains: FloatArray
-    folds: IntArray
-    #: Rows that depend on each other share a unit, (n,).
-    units: IntArray
-    #: How many standard errors a gain must have.
-    needed: float
-
-    def chosen(self, rows: AnyArray) -> int | None:
-        """Return the best candidate on some rows; None if it is not clearly better than nothing."""
-        gains = self.gains[rows]
-        best = int(np.argmax(gains.mean(axis=0)))
-        error = standard_error(gains[:, best], self.units[rows])
-        return best if gains[:, best].mean() > self.needed * error else None
-
-    def fold(self, number: int) -> tuple[IntArray, int | None]:
-        """Return the rows of a fold, and the candidate that is best on all others."""
-        return np.flatnonzero(self.folds == number), self.chosen(self.folds != number)
-
-
 def standard_error(values: FloatArray, units: IntArray) -> float:
     """Return the standard error of a mean of rows, of which those of one unit depend on each other."""
     sums = np.bincount(units, values - values.mean())[np.bincount(units) > 0]
     count = len(sums)
     return float(np.sqrt((sums**2).sum() * count / max(count - 1, 1)) / len(values))
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """Functions of one column."""
+
+    name: str
+    #: Of numbers and dates: values that occur, and the share of rows below each (ties by half).
+    knots: FloatArray
+    ranks: FloatArray
+    #: Of a category: the levels that have a function.
+    levels: tuple[str, ...] | None = None
+    #: Whether missing has one.
+    missing: bool = False
+
+    @classmethod
+    def of(cls, name: str, values: FloatArray, levels: Sequence[str] | None) -> Basis | None:
+        """Take what the values (n,) of a column tell; None if it is constant."""
+        lost = np.isnan(values)
+        known, counts = np.unique(values[~lost], return_counts=True)
+        if len(known) + bool(lost.any()) < 2:
+            return None
+        if levels is not None:
+            largest = known[np.argsort(-counts, kind="stable")[:LEVELS]].astype(np.int64)
+            named = tuple(levels[i] for i in sorted(largest))
+            return cls(name, known[:0], known[:0], named, bool(lost.any()))
+        ranks = (np.cumsum(counts) - 0.5 * counts) / counts.sum()
+        if len(known) > KNOTS:
+            some = np.unique(np.searchsorted(ranks, np.linspace(0, 1, KNOTS)).clip(0, len(known) - 1))
+            known, ranks = known[some], ranks[some]
+        return cls(name, known, ranks, None, bool(lost.any()))
+
+    def at(
+        self, values: FloatArray, levels: Sequence[str] | None, most: int = LEVELS, waves: int = WAVES
+    ) -> FloatArray:
+        """Return the functions at values (n,), positions among `levels` for a category, (n, k)."""
+        lost = np.isnan(values)
+        if self.levels is not None:
+            place = {level: i for i, level in enumerate(levels or ())}
+            codes = np.array([place.get(level, -1) for level in self.levels[:most]])
+            parts = LEVEL * (values[:, None] == codes)
+        elif not len(self.knots):
+            parts = np.empty((len(values), 0))
+        else:
+            u = np.interp(np.where(lost, self.knots[0], values), self.knots, self.ranks)
+            k = np.arange(1, min(waves, len(self.knots) - 1) + 1)
+            # A wave of twice the frequency counts half, so that what is smooth is learned first.
+            parts = np.sqrt(2.0) * np.cos(np.pi * u[:, None] * k) / k
+            parts[lost] = 0.0
+        return np.column_stack([parts, LEVEL * lost]) if self.missing else parts
+
+
+@dataclass(frozen=True, eq=False)
+class RepairDesign:
+    """The functions that a repair may take: of each column, of each prediction, of pairs of columns."""
+
+    #: The names of the columns of x.
+    columns: tuple[str, ...]
+    #: Of the columns that vary, with their number, and of the predictions.
+    bases: tuple[tuple[int, Basis], ...]
+    predictions: tuple[Basis | None, ...]
+    #: Columns that the check names, and pairs of them (numbers).
+    named: tuple[int, ...]
+    pairs: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, x: Any, predicted: FloatArray, conditions: Sequence[Sequence[str]]) -> RepairDesign:
+        """Take what x, predictions (n, p) and the columns of each slice tell."""
+        table = read_table(x, "x", text=True)
+        values, columns = table.values, table.columns
+        names = tuple(column.name for column in columns)
+        each = [Basis.of(c.name, v, c.levels) for c, v in zip(columns, values.T, strict=True)]
+        bases = tuple((i, basis) for i, basis in enumerate(each) if basis is not None)
+        number = {basis.name: i for i, basis in bases}
+        sets = [[number[name] for name in each if name in number] for each in conditions]
+        pairs = dict.fromkeys((min(s), max(s)) for s in sets if len(set(s)) == 2)
+        predictions = tuple(Basis.of(f"prediction {i + 1}", p, None) for i, p in enumerate(predicted.T))
+        return cls(names, bases, predictions, tuple(sorted({i for s in sets for i in s})), tuple(pairs))
+
+    def read(self, x: Any) -> tuple[FloatArray, tuple[Column, ...]]:
+        """Read x at other rows, by the names of the columns where they are there, else by position."""
+        table = read_table(x, "x", text=True)
+        names, order = [column.name for column in table.columns], list(range(len(self.columns)))
+        if all(name in names for name in self.columns):
+            order = [names.index(name) for name in self.columns]
+        elif len(names) != len(self.columns):
+            raise InputError(
+                f"The repair was learned on the columns {', '.join(self.columns)} of x, and x has "
+                f"{', '.join(names)}. Pass x with the same columns."
+            )
+        columns = tuple(table.columns[i] for i in order)
+        for i, basis in self.bases:
+            if (basis.levels is None) != (columns[i].levels is None):
+                was, now = ("numbers", "text") if basis.levels is None else ("text", "numbers")
+                raise InputError(f"x column {basis.name!r} held {was}, and now holds {now}.")
+        return table.values[:, order], columns
+
+    def at(self, x: Any, predicted: FloatArray, every: bool) -> FloatArray:
+        """Return the functions at rows of x, (n, P), the constant first.
+
+        Of the predictions, of the columns that the check names and of the pairs; or of every column.
+        """
+        values, columns = self.read(x)
+        parts = [np.ones((len(values), 1))]
+        bases = dict(self.bases)
+        if self.predictions and predicted.shape[1] != len(self.predictions):
+            raise InputError(
+                f"The repair was learned on {len(self.predictions)} numbers that the model predicts of "
+                f"a row, and this one predicts {predicted.shape[1]}. Pass predictions of the same kind."
+            )
+        for basis, p in zip(self.predictions, predicted.T, strict=False):
+            parts += [] if basis is None else [basis.at(p, None)]
+        for i, basis in self.bases:
+            if every or i in self.named:
+                waves = FINE if i in self.named else WAVES
+                parts.append(basis.at(values[:, i], columns[i].levels, waves=waves))
+        for pair in self.pairs:
+            a, b = (bases[i].at(values[:, i], columns[i].levels, PAIRED, PAIRED) for i in pair)
+            parts.append((a[:, :, None] * b[:, None, :]).reshape(len(values), -1))
+        return np.concatenate(parts, axis=1)
+
+
+def folds_of(units: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+    """Return the fold of each row, (n,): rows of one unit share it."""
+    _, codes = np.unique(units, return_inverse=True)
+    order = rng.permutation(int(codes.max()) + 1)
+    return np.asarray(order[codes.ravel()] % count)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix, vstack
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._axes import Axis, Cut
@@ -20,7 +21,7 @@ from condgof.check._findings import direction, severity
 from condgof.check._record import Condition, Finding, Slice
 from condgof.check._signals import Signals
 from condgof.engine import Engine
-from condgof.null import Dependence, pvalue
+from condgof.null._bootstrap import Dependence, pvalue
 from condgof.sample import Seed, Use
 
 #: Quantile bins of a column by itself, and in a pair.
@@ -60,6 +61,47 @@ class Part:
     #: How many of the signals are looked at.
     signals: int
 
+    @classmethod
+    def of(
+        cls,
+        columns: Sequence[tuple[int, int]],
+        cuts: Sequence[Cut],
+        searched: IntArray | None,
+        signals: int,
+        least: int,
+    ) -> Part | None:
+        """Make all rectangles of pairs of columns; where the second is −1, all rows and all ranges."""
+        none = Cut(0 * cuts[0].codes, 1, np.zeros((1, 2), dtype=np.int64), np.zeros(1), np.zeros(1))
+        sides = [(cuts[a], none if b < 0 else cuts[b]) for a, b in columns]
+        count, start = sum(u.count * v.count for u, v in sides), 0
+        cells, where, ranges = [], [], list[Any]()
+        for (a, b), (u, v) in zip(columns, sides, strict=True):
+            cells.append(_some(u.codes * v.count + v.codes, searched) + start)
+            first = np.repeat(u.ranges, len(v.ranges), axis=0)
+            second = np.tile(v.ranges, (len(u.ranges), 1))
+            spans = np.column_stack([np.full(len(first), a), first, np.full(len(first), b), second])
+            bin_u, bin_v = np.divmod(np.arange(u.count * v.count), v.count)
+            if b < 0 and not ranges:
+                spans = np.vstack([[-1, 0, u.count - 1, -1, 0, 0], spans])
+            inside = (bin_u >= spans[:, [1]]) & (bin_u <= spans[:, [2]])
+            inside &= (bin_v >= spans[:, [4]]) & (bin_v <= spans[:, [5]])
+            row, cell = np.nonzero(inside)
+            ranges.append(csr_matrix((np.ones(len(row)), (row, start + cell)), (len(spans), count)))
+            where.append(spans)
+            start += u.count * v.count
+        if not ranges:
+            return None
+        n, spans, matrix = len(cells[0]), np.concatenate(where), vstack(ranges, format="csr")
+        rows = sum((np.bincount(code, minlength=count) for code in cells), np.zeros(count))
+        sizes = np.rint(matrix @ rows).astype(np.int64)
+        fits = (sizes >= least) & (n - sizes >= max(10, OUTSIDE * n)) | (spans[:, 0] < 0)
+        kept = np.flatnonzero(fits)
+        if not len(kept):
+            return None
+        matrix, sizes = matrix[kept].astype(np.float32), sizes[kept]
+        penalty = np.sqrt(2.0 * np.log(n / np.maximum(sizes, 1)))
+        return cls(tuple(cells), count, matrix, sizes, penalty, spans[kept], signals)
+
     def sums(self, values: AnyArray) -> FloatArray:
         """Return Σ over each slice of values (n, k), (S, k)."""
         cells = np.zeros((self.count, values.shape[1]))
@@ -70,8 +112,6 @@ class Part:
 
     def member(self, rows: IntArray) -> Any:
         """Return which of some rows are in each cell, (cells, rows), sparse."""
-        from scipy.sparse import csr_matrix
-
         at = np.concatenate([code[rows] for code in self.cells])
         columns = np.tile(np.arange(len(rows)), len(self.cells))
         ones = np.ones(len(at), dtype=np.float32)
@@ -101,8 +141,12 @@ class Space:
         fine = tuple(axis.cut(BINS) for axis in axes)
         coarse = tuple(axis.cut(BINS_PAIR) for axis in axes)
         least = least_rows(n if searched is None else SEARCHED, known)
-        singles = _singles(fine, searched, total, least)
-        parts = (singles, _pairs(axes, coarse, searched, min(first, total), least))
+        columns = [(a, -1) for a in range(len(axes))]
+        pairs = list(itertools.combinations(_paired(axes, coarse, searched), 2))
+        parts = (
+            Part.of(columns, fine, searched, total, least),
+            Part.of(pairs, coarse, searched, min(first, total), least),
+        )
         return cls(axes, fine, coarse, tuple(p for p in parts if p is not None), searched, n)
 
     @property
@@ -118,106 +162,23 @@ class Space:
     def conditions(self, where: IntArray) -> tuple[Condition, ...]:
         """Say what a slice is."""
         cuts = self.fine if where[3] < 0 else self.coarse
-        ends = [where[:3], where[3:]] if where[3] >= 0 else [where[:3]]
-        ends = [end for end in ends if end[0] >= 0]
+        ends = (end for end in (where[:3], where[3:]) if end[0] >= 0)
         return tuple(self.axes[a].condition(cuts[a], int(i), int(j)) for a, i, j in ends)
 
     def inside(self, where: IntArray) -> AnyArray:
         """Tell which of all rows are in a slice, (n,)."""
         cuts = self.fine if where[3] < 0 else self.coarse
-        found = np.ones(self.n, dtype=bool)
+        held = np.ones(self.n, dtype=bool)
         for a, i, j in (where[:3], where[3:]):
             if a >= 0:
-                found &= (cuts[a].codes >= i) & (cuts[a].codes <= j)
-        return found
+                held &= (cuts[a].codes >= i) & (cuts[a].codes <= j)
+        return held
 
 
 def least_rows(n: int, known: bool = True) -> int:
     """Return how many rows a slice has at least."""
     least, share = (LEAST, LEAST_SHARE) if known else (LEAST_BY_SIGNS, SHARE_BY_SIGNS)
     return max(least, int(np.ceil(share * n)))
-
-
-def _part(
-    cells: list[IntArray], count: int, ranges: list[Any], where: list[IntArray], signals: int, least: int
-) -> Part | None:
-    from scipy.sparse import vstack
-
-    if not ranges:
-        return None
-    n = len(cells[0])
-    matrix = vstack(ranges, format="csr").astype(np.float32)
-    of = np.concatenate(where)
-    rows = np.zeros(count)
-    for code in cells:
-        rows += np.bincount(code, minlength=count)
-    sizes = np.rint(matrix.astype(np.float64) @ rows).astype(np.int64)
-    whole = of[:, 0] < 0
-    fits = (sizes >= least) & (n - sizes >= max(10, OUTSIDE * n)) | whole
-    penalty = np.sqrt(2.0 * np.log(n / np.maximum(sizes, 1)))
-    kept = np.flatnonzero(fits)
-    if not len(kept):
-        return None
-    return Part(tuple(cells), count, matrix[kept], sizes[kept], penalty[kept], of[kept], signals)
-
-
-def _block(ranges: AnyArray, start: int, bins: int, count: int) -> Any:
-    """Return a sparse matrix (ranges, count) of ones at the cells of each inclusive range."""
-    from scipy.sparse import csr_matrix
-
-    inside = (np.arange(bins) >= ranges[:, :1]) & (np.arange(bins) <= ranges[:, 1:])
-    row, cell = np.nonzero(inside)
-    return csr_matrix((np.ones(len(row)), (row, start + cell)), shape=(len(ranges), count))
-
-
-def _singles(cuts: Sequence[Cut], searched: IntArray | None, signals: int, least: int) -> Part | None:
-    """All rows, and all ranges of each column."""
-    from scipy.sparse import csr_matrix
-
-    starts = np.cumsum([0, *(cut.count for cut in cuts)])
-    count, cells, ranges, where = int(starts[-1]), [], [], []
-    for a, cut in enumerate(cuts):
-        cells.append(_some(cut.codes, searched) + starts[a])
-        if a == 0:
-            whole = np.zeros((1, count))
-            whole[0, : cut.count] = 1.0
-            ranges.append(csr_matrix(whole))
-            where.append(np.array([[-1, 0, 0, -1, 0, 0]]))
-        if len(cut.ranges):
-            ranges.append(_block(cut.ranges, int(starts[a]), cut.count, count))
-            where.append(_where(a, cut.ranges))
-    return _part(cells, count, ranges, where, signals, least)
-
-
-def _where(axis: int, ranges: IntArray) -> IntArray:
-    none = np.full(len(ranges), -1)
-    return np.column_stack([np.full(len(ranges), axis), ranges, none, 0 * none, 0 * none])
-
-
-def _pairs(
-    axes: tuple[Axis, ...], cuts: Sequence[Cut], searched: IntArray | None, signals: int, least: int
-) -> Part | None:
-    """All rectangles of two columns."""
-    from scipy.sparse import csr_matrix
-
-    chosen = _paired(axes, cuts, searched)
-    pairs = list(itertools.combinations(chosen, 2))
-    count = sum(cuts[a].count * cuts[b].count for a, b in pairs)
-    cells, ranges, where, start = [], [], [], 0
-    for a, b in pairs:
-        u, v = cuts[a], cuts[b]
-        bins = u.count * v.count
-        cells.append(_some(u.codes, searched) * v.count + _some(v.codes, searched) + start)
-        first, second = np.repeat(u.ranges, len(v.ranges), axis=0), np.tile(v.ranges, (len(u.ranges), 1))
-        row, column = np.divmod(np.arange(bins), v.count)
-        inside = (row >= first[:, :1]) & (row <= first[:, 1:])
-        inside &= (column >= second[:, :1]) & (column <= second[:, 1:])
-        at, cell = np.nonzero(inside)
-        ranges.append(csr_matrix((np.ones(len(at)), (at, start + cell)), shape=(len(first), count)))
-        ends = [np.full(len(first), a), first, np.full(len(first), b), second]
-        where.append(np.column_stack(ends))
-        start += bins
-    return _part(cells, count, ranges, where, signals, least) if cells else None
 
 
 def _paired(axes: tuple[Axis, ...], cuts: Sequence[Cut], searched: IntArray | None) -> list[int]:
@@ -253,10 +214,9 @@ class Found:
     """The slice that stands out most."""
 
     where: IntArray
-    #: Which signal, and N of it.
+    #: Which signal, and N of it; which of the parts, and which slice of it.
     signal: int
     z: float
-    #: Which of the parts, and which slice of it.
     part: int
     number: int
     #: What the slice pays for its size, and what counts: |N| less that.
@@ -277,11 +237,9 @@ class Scan:
     signals: Signals
     #: Σ Var over each slice, one array a part, (S, k).
     variances: tuple[FloatArray, ...]
-    #: Null draws of the largest value.
+    #: Null draws of the largest value, and how they were made; the slice that is largest.
     draws: FloatArray
-    #: How they were made.
     null: str
-    #: What is largest.
     best: Found
 
     @classmethod
@@ -295,9 +253,9 @@ class Scan:
         engine: Engine,
     ) -> Scan:
         """Search, and draw from the null: more draws only where the p-value is small."""
-        units, count = (
-            _units(dependence, space.n, seed) if _needs_signs(signals, dependence) else (None, 0)
-        )
+        units, count = None, 0
+        if not dependence.independent or signals.redraw is None:
+            units, count = _units(dependence, space.n, seed)
         if space.searched is not None:
             signals = signals.take(space.searched)
         nulls: list[tuple[str, tuple[FloatArray, ...], Callable[[int], FloatArray]]] = []
@@ -305,21 +263,21 @@ class Scan:
         if units is not None:
             units = _some(units, space.searched)
             sums = [_unit_sums(part, signals.values, units, count) for part in space.parts]
-            own = _unit_variances(space, signals, sums, known, dependence.independent)
+            by_unit = _unit_variances(space, signals, sums, known, dependence.independent)
             how = "signs of rows" if dependence.independent else "signs of groups or blocks of rows"
-            nulls.append((how, own, _by_signs(space, sums, own, count, signals.skewness, seed)))
+            nulls.append((how, by_unit, _by_signs(space, sums, by_unit, count, signals.skewness, seed)))
         if signals.redraw is not None and (dependence.independent or signals.variance is not None):
             assert known is not None
             nulls.append(("y drawn anew from the model", known, _by_redraw(space, signals, known, seed)))
-        found = []
+        scans = []
         for how, variances, task in nulls:
             best = best_of(space, signals.values, variances, signals.skewness)
-            count = min(BEGIN, n_boot)
-            draws = _run(task, 0, count, engine)
-            if np.count_nonzero(draws >= best.value) < FEW and count < n_boot:
-                draws = np.append(draws, _run(task, len(draws), n_boot, engine))
-            found.append(cls(space, signals, variances, draws, how, best))
-        return max(found, key=lambda scan: scan.pvalue)
+            begin = min(BEGIN, n_boot)
+            draws = _run(task, 0, begin, engine)
+            if np.count_nonzero(draws >= best.value) < FEW and begin < n_boot:
+                draws = np.append(draws, _run(task, begin, n_boot, engine))
+            scans.append(cls(space, signals, variances, draws, how, best))
+        return max(scans, key=lambda scan: scan.pvalue)
 
     @property
     def pvalue(self) -> float:
@@ -327,9 +285,18 @@ class Scan:
         return pvalue(self.best.value, self.draws)
 
     @property
-    def floor(self) -> float:
-        """The smallest p-value that the draws can give."""
-        return 1.0 / (len(self.draws) + 1)
+    def details(self) -> dict[str, Any]:
+        """What was searched."""
+        space = self.space
+        return {
+            "slices": space.count,
+            "columns": len(space.axes),
+            "pairs": space.pairs,
+            "rows": space.n if space.searched is None else len(space.searched),
+            "draws": len(self.draws),
+            "null": self.null,
+            "pvalue": self.pvalue,
+        }
 
     def threshold(self, alpha: float) -> float:
         """Return what the largest value stays below with probability 1 − alpha."""
@@ -340,7 +307,7 @@ class Scan:
         conditions = self.space.conditions(one.where)
         queries = (f"({c.query})" if " or " in c.query else c.query for c in conditions)
         words, share = " and ".join(c.words for c in conditions), len(rows) / self.space.n
-        about = conditions, words, " and ".join(queries), rows, share, p, self.floor
+        about = conditions, words, " and ".join(queries), rows, share, p, 1.0 / (len(self.draws) + 1)
         return Slice(*about, findings, severity(findings[0]), direction(findings[0]))
 
     def slices(self, alpha: float, most: int) -> list[tuple[Found, float]]:
@@ -348,36 +315,35 @@ class Scan:
 
         And by itself: where nothing is wrong but what was taken off for another slice, nothing is said.
         """
-        least = self.threshold(alpha)
-        best = self.best
-        found: list[tuple[Found, float]] = []
+        least, best = self.threshold(alpha), self.best
+        named: list[tuple[Found, float]] = []
         taken: list[Found] = []
         for _ in range(2 * most):
             p = pvalue(best.value, self.draws)
-            if p > alpha or len(found) == most:
+            if p > alpha or len(named) == most:
                 break
             taken.append(best)
             z = self._alone(best)
             if z * best.z > 0 and abs(z) - best.penalty >= least:
-                found.append((best, p))
+                named.append((best, p))
             values = self._given(taken)
             # What is left may vary more than the model says, which is known to be wrong.
             seen = [part.sums(np.square(values[:, : part.signals])) for part in self.space.parts]
-            own = tuple(map(np.maximum, self.variances, seen))
-            best = best_of(self.space, values, own, self.signals.skewness)
-        return found
+            variances = tuple(map(np.maximum, self.variances, seen))
+            best = best_of(self.space, values, variances, self.signals.skewness)
+        return named
 
-    def _alone(self, found: Found) -> float:
+    def _alone(self, one: Found) -> float:
         """Return N of a slice without anything taken off."""
-        inside = _some(self.space.inside(found.where), self.space.searched)
-        whole = float(self.signals.values[inside, found.signal].sum())
-        z = whole / np.sqrt(self.variances[found.part][found.number, [[found.signal]]])
-        own = self.signals.skewness[[found.signal]]
-        return float(symmetric(z, own, np.array([inside.sum()]))[0, 0])
+        inside = _some(self.space.inside(one.where), self.space.searched)
+        whole = float(self.signals.values[inside, one.signal].sum())
+        z = whole / np.sqrt(self.variances[one.part][one.number, [[one.signal]]])
+        skewness = self.signals.skewness[[one.signal]]
+        return float(symmetric(z, skewness, np.array([inside.sum()]))[0, 0])
 
-    def _given(self, found: Sequence[Found]) -> FloatArray:
+    def _given(self, slices: Sequence[Found]) -> FloatArray:
         """Return the signals less what is explained by a mean of their own in each of some slices."""
-        inside = [_some(self.space.inside(one.where), self.space.searched) for one in found]
+        inside = [_some(self.space.inside(one.where), self.space.searched) for one in slices]
         member = np.column_stack(inside).astype(np.float64)
         values = self.signals.values
         means = np.linalg.lstsq(member.T @ member, member.T @ values, rcond=1e-9)[0]
@@ -389,8 +355,8 @@ def best_of(
 ) -> Found:
     """Return the slice with the largest |N| less its penalty."""
     best: Found | None = None
-    for number, (part, own) in enumerate(zip(space.parts, variances, strict=True)):
-        z = part.sums(values[:, : part.signals]) / np.sqrt(own)
+    for number, (part, variance) in enumerate(zip(space.parts, variances, strict=True)):
+        z = part.sums(values[:, : part.signals]) / np.sqrt(variance)
         if skewness is not None and skewness.any():
             z = symmetric(z, skewness[: part.signals], part.rows)
         counted = np.abs(z) - part.penalty[:, None]
@@ -418,25 +384,19 @@ def symmetric(z: AnyArray, skewness: FloatArray, rows: IntArray, *, longer: bool
 def _known_variances(space: Space, signals: Signals) -> tuple[FloatArray, ...] | None:
     """Return Σ Var over slices where the law tells it."""
     if signals.variance is not None:
-        own = signals.variance
-        return tuple(part.sums(own[:, : part.signals]) + signals.floor for part in space.parts)
+        variance = signals.variance
+        return tuple(part.sums(variance[:, : part.signals]) + signals.floor for part in space.parts)
     if not signals.unit:
         return None
-    ones = (np.ones(part.signals) for part in space.parts)
-    return tuple(np.outer(part.rows, one) for part, one in zip(space.parts, ones, strict=True))
+    return tuple(np.outer(part.rows, np.ones(part.signals)) for part in space.parts)
 
 
 def variances_of(space: Space, signals: Signals) -> tuple[FloatArray, ...]:
     """Return Σ Var over slices as the law tells it, and where it does not, Σ of squares."""
-    known = _known_variances(space, signals)
-    if known is not None:
-        return known
     squares = np.square(signals.values)
-    return tuple(np.maximum(part.sums(squares[:, : part.signals]), 1e-300) for part in space.parts)
-
-
-def _needs_signs(signals: Signals, dependence: Dependence) -> bool:
-    return not dependence.independent or signals.redraw is None
+    return _known_variances(space, signals) or tuple(
+        np.maximum(part.sums(squares[:, : part.signals]), 1e-300) for part in space.parts
+    )
 
 
 def _units(dependence: Dependence, n: int, seed: Seed) -> tuple[IntArray, int]:
@@ -451,13 +411,13 @@ def _units(dependence: Dependence, n: int, seed: Seed) -> tuple[IntArray, int]:
 
 def _unit_sums(part: Part, values: FloatArray, units: IntArray, count: int) -> list[AnyArray]:
     """Return the sums of each signal over the rows of a unit in a cell, (cells, units) each."""
-    found = []
+    each = []
     for k in range(part.signals):
         sums = np.zeros(part.count * count, dtype=np.float32)
         for code in part.cells:
             sums += np.bincount(code * count + units, values[:, k], part.count * count)
-        found.append(sums.reshape(part.count, count))
-    return found
+        each.append(sums.reshape(part.count, count))
+    return each
 
 
 def _unit_variances(
@@ -468,18 +428,18 @@ def _unit_variances(
     independent: bool,
 ) -> tuple[FloatArray, ...]:
     """Return Σ_u (Σ over the rows of u)² of each slice, and at least what the law says."""
-    out = []
+    variances = []
     for p, part in enumerate(space.parts):
         if independent:
             squares = np.square(signals.values[:, : part.signals])
             # Few rows that happen to vary little would stand out by that: at least as much as all do.
             few = np.minimum(part.rows, FEW_ROWS)[:, None]
-            own = np.maximum(part.sums(squares), few * squares.mean(axis=0))
+            variance = np.maximum(part.sums(squares), few * squares.mean(axis=0))
         else:
-            own = np.column_stack([np.square(part.ranges @ one).sum(axis=1) for one in sums[p]])
-        own = np.maximum(own.astype(np.float64), 1e-300)
-        out.append(own if known is None else np.maximum(own, known[p]))
-    return tuple(out)
+            variance = np.column_stack([np.square(part.ranges @ one).sum(axis=1) for one in sums[p]])
+        variance = np.maximum(variance.astype(np.float64), 1e-300)
+        variances.append(variance if known is None else np.maximum(variance, known[p]))
+    return tuple(variances)
 
 
 def _by_redraw(
@@ -490,34 +450,25 @@ def _by_redraw(
     assert signals.redraw is not None
     if n > REDRAWN:
         rows = np.sort(seed.stream(Use.CHECK, NULL_ROWS).choice(n, REDRAWN, replace=False))
-    redraw, member = signals.redraw(rows), [part.member(rows) for part in space.parts]
-    scales = [_scale(part, own, member[p], signals, rows) for p, (part, own) in
-              enumerate(zip(space.parts, variances, strict=True))]  # fmt: skip
+    redraw, member, scales = signals.redraw(rows), [], []
+    for part, variance in zip(space.parts, variances, strict=True):
+        of = part.member(rows)
+        if n > REDRAWN:
+            ones = np.ones((len(rows), part.signals))
+            known = ones if signals.variance is None else signals.variance[rows][:, : part.signals]
+            sums = part.ranges @ (of @ known.astype(np.float32)) + signals.floor
+            # A slice that hardly any of these rows is in has its share of the variance.
+            variance = np.maximum(sums, 0.5 * (variance * (len(rows) / n)))
+        member.append(of)
+        scales.append(np.asarray(1.0 / np.sqrt(variance), dtype=np.float32))
 
     def task(start: int) -> FloatArray:
         drawn = redraw(seed.stream(Use.CHECK, DRAWN, start), CHUNK)
-        return _largest(space, [_cells(m, drawn[:, :, : part.signals]) for m, part in
-                                zip(member, space.parts, strict=True)], scales)  # fmt: skip
+        each = (np.ascontiguousarray(drawn[:, :, : part.signals]) for part in space.parts)
+        cells = [of @ some.reshape(len(rows), -1) for of, some in zip(member, each, strict=True)]
+        return _largest(space, cells, scales)
 
     return task
-
-
-def _scale(part: Part, own: FloatArray, member: Any, signals: Signals, rows: IntArray) -> AnyArray:
-    """Return 1/√Var of each slice among the rows that are drawn anew, (S, k)."""
-    if len(rows) == len(signals.values):
-        return (1.0 / np.sqrt(own)).astype(np.float32)
-    ones = np.ones((len(rows), part.signals))
-    known = ones if signals.variance is None else signals.variance[rows][:, : part.signals]
-    sums = part.ranges @ (member @ known.astype(np.float32)) + signals.floor
-    # A slice that hardly any of these rows is in has its share of the variance.
-    expected = own * (len(rows) / len(signals.values))
-    return np.asarray(1.0 / np.sqrt(np.maximum(sums, 0.5 * expected)), dtype=np.float32)
-
-
-def _cells(member: Any, drawn: AnyArray) -> AnyArray:
-    """Return the sums of drawn signals (n, m, k) over cells, (cells, m·k)."""
-    flat = np.ascontiguousarray(drawn).reshape(len(drawn), -1)
-    return np.asarray(member @ flat)
 
 
 def _largest(
@@ -532,8 +483,8 @@ def _largest(
             z = symmetric(z, skewness[: part.signals], part.rows, longer=True)
         np.abs(z, out=z)
         z -= part.penalty.astype(np.float32)[:, None, None]
-        own = z.max(axis=(0, 2))
-        top = own if top is None else np.maximum(top, own)
+        largest = z.max(axis=(0, 2))
+        top = largest if top is None else np.maximum(top, largest)
     assert top is not None
     return np.asarray(top, dtype=np.float64)
 
@@ -547,7 +498,7 @@ def _by_signs(
     seed: Seed,
 ) -> Callable[[int], FloatArray]:
     """Return what gives units random signs `CHUNK` times."""
-    scales = [(1.0 / np.sqrt(own)).astype(np.float32) for own in variances]
+    scales = [(1.0 / np.sqrt(variance)).astype(np.float32) for variance in variances]
 
     def task(start: int) -> FloatArray:
         rng = seed.stream(Use.CHECK, UNIT_SIGNS, start)

@@ -10,17 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._looked import Looked, column_pairs
-from condgof.laws import Law, normalised
 from condgof.laws._counts import cell_of, standardised
+from condgof.laws._discrete import normalised
 from condgof.laws._draws import RankOutcomes
+from condgof.laws._law import Law
 from condgof.laws._ratio import RatioOutcomes
-from condgof.methods._draw import until_of
-from condgof.methods._rows import SUBSAMPLE, Scored
+from condgof.methods._lowrank import until_of
+from condgof.methods._scored import SUBSAMPLE, Scored
 from condgof.sample import Seed
 
 #: Shift, spread, skew and tails, and E[ψ³] of each: what a normal approximation of their sums lacks.
@@ -39,8 +41,7 @@ Draw = Callable[[np.random.Generator, int], AnyArray]
 Redraw = Callable[[IntArray], Draw]
 
 
-@dataclass(frozen=True)
-class Signal:
+class Signal(NamedTuple):
     """What a function of y is about; see `Finding`."""
 
     kind: str
@@ -112,7 +113,7 @@ def signals_of(looked: Looked, law: Law, rows: Scored, seed: Seed) -> Signals:
         return _of_events(looked, rows)
     if looked.kind == "counts":
         return _of_counts(looked, law, rows)
-    return _of_moments(looked) if looked.kind == "moments" else _of_scores(looked)
+    return _of_scores(looked)
 
 
 def legendre(u: AnyArray) -> AnyArray:
@@ -171,10 +172,10 @@ def _of_ranks(looked: Looked, outcomes: RankOutcomes) -> Signals:
 
     def redraw(rows: IntArray) -> Draw:
         centre = mean[rows].astype(np.float32)[:, None]
-        own, each = ranks[rows], np.arange(len(rows))[:, None]
+        some, each = ranks[rows], np.arange(len(rows))[:, None]
 
         def draw(rng: np.random.Generator, m: int) -> AnyArray:
-            return _of_columns(own[each, rng.integers(0, count, (len(own), m))], pairs) - centre
+            return _of_columns(some[each, rng.integers(0, count, (len(some), m))], pairs) - centre
 
         return draw
 
@@ -205,18 +206,18 @@ def _of_classes(looked: Looked) -> Signals:
     assert looked.probabilities is not None
     assert looked.codes is not None
     whole, name = looked.probabilities, looked.y_columns[0].name
-    kept = largest_classes(whole)
+    largest = largest_classes(whole)
     about = [Signal("confidence", name)]
-    about += [Signal("class", name, looked.class_names[k]) for k in kept]
+    about += [Signal("class", name, looked.class_names[k]) for k in largest]
 
     def parts(rows: IntArray | slice) -> tuple[FloatArray, IntArray, FloatArray]:
         p = normalised(whole[rows])
         top = np.argmax(p, axis=1)
-        return p, top, np.column_stack([p[np.arange(len(p)), top], p[:, kept]])
+        return p, top, np.column_stack([p[np.arange(len(p)), top], p[:, largest]])
 
     def of(codes: IntArray, top: IntArray, mean: FloatArray) -> AnyArray:
         happened = np.concatenate(
-            [(codes == top[:, None])[:, :, None], codes[:, :, None] == kept], axis=2, dtype=np.float32
+            [(codes == top[:, None])[:, :, None], codes[:, :, None] == largest], axis=2, dtype=np.float32
         )
         return happened - mean[:, None].astype(np.float32)
 
@@ -344,20 +345,15 @@ def _of_counts(looked: Looked, law: Law, rows: Scored) -> Signals:
     return Signals(tuple(about), values, variance, redraw, bound=bound)
 
 
-def _of_moments(looked: Looked) -> Signals:
-    """Of residuals that have mean 0 and variance 1, and a law that is not known."""
-    assert looked.z is not None
-    z, names = looked.z, [column.name for column in looked.y_columns]
-    about = tuple(Signal(kind, name) for kind in KINDS[:2] for name in names)
-    return Signals(about, np.concatenate([z, np.square(z) - 1.0], axis=1), None, None, unit=False)
-
-
 def _of_scores(looked: Looked) -> Signals:
-    """Of scores alone: E[s] = 0 and E[s(y − c)] = −1, whatever c is."""
+    """Of residuals of mean 0 and variance 1; of scores, E[s] = 0 and E[s(y − c)] = −1, whatever c is."""
+    names = [column.name for column in looked.y_columns]
+    about = tuple(Signal(kind, name) for kind in KINDS[:2] for name in names)
+    if looked.z is not None:
+        values = np.concatenate([looked.z, np.square(looked.z) - 1.0], axis=1)
+        return Signals(about, values, None, None, unit=False)
     assert looked.scores is not None
     assert looked.scored_y is not None
     s, y = (np.asarray(part, dtype=np.float64) for part in (looked.scores, looked.scored_y))
-    names = [column.name for column in looked.y_columns]
-    about = tuple(Signal(kind, name) for kind in KINDS[:2] for name in names)
     values = np.concatenate([-s, -s * (y - y.mean(axis=0)) - 1.0], axis=1)
     return Signals(about, values, None, None, 2 * len(names), unit=False)

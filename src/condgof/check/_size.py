@@ -21,25 +21,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.special import gammaincinv, ndtri, stdtrit
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.check._bench import PAIRS, SIZE, Bench
-from condgof.check._misfits import Side, first_to_next, mean_residuals, shifted_law
-from condgof.check._numbers import short, sized
 from condgof.check._record import Effect, Interval, Tolerance
-from condgof.engine import single_threaded_blas
-from condgof.errors import InputError
+from condgof.engine import Engine, single_threaded_blas
+from condgof.errors import check_number
 from condgof.kernels import CellKernel, CovariateKernel, Gaussian, cell_scales, median_distance
-from condgof.laws import CellsOfY, Outcomes, normalised
-from condgof.methods._design import LOCAL_X, narrowed
-from condgof.methods._rows import Scored
-from condgof.null import Dependence
-from condgof.stein import CENSORED, CensoredEvidence, Nystrom, SteinEvidence
+from condgof.laws._discrete import Outcomes, normalised
+from condgof.laws._known import CellsOfY
+from condgof.laws._law import Law, ModelLike
+from condgof.methods._adaptive import LOCAL_X, Design, narrowed
+from condgof.methods._scored import CENSORED, Scored
+from condgof.methods._sources import Stream
+from condgof.null._bootstrap import Dependence
+from condgof.result import short, sized
+from condgof.sample import Seed, Use
+from condgof.stein._evidence import CensoredEvidence, SteinEvidence
+from condgof.stein._features import Features, nystrom
 
+#: At most this many rows in memory, and of a stream, which has to be read once more.
+MOST_ROWS, MOST_READ = 2**15, 2**12
+#: Of a discrete y with many cells fewer: at most so many numbers in the probabilities of all rows.
+MOST_NUMBERS = 2**23
+#: Uses of random numbers; append only.
+ROWS, SIZE, PAIRS, MISFITS = 0, 5, 6, 8
 SD = "model standard deviations"
 SHIFT = f"a constant shift of {{}} {SD}"
 ON_SCORES, BY_SCORES = "on its normal-score scale", "as its scores suggest"
@@ -53,10 +64,99 @@ FEW_ROWS, FAR = 200, 4.0
 RANKS = 3
 #: The bandwidth on counts, in standard deviations; sizes at which D(s) is worked out, from so many rows.
 SIGMA, SIZES, TILTED = 1.0, (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0), 64
+#: Halvings in the search for the tilt of a law of counts, and the largest; points of the law of moves.
+TILTS, STEEPEST, POINTS = 14, 8.0, 6
 #: Halvings in the search for a bound.
 HALVINGS = 40
 #: What a size is, held against the largest that a user allows.
 WORSE, ENOUGH, UNDECIDED = "worse than you allow", "good enough", "undecided"
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """Rows in memory with their law."""
+
+    law: Law
+    rows: Scored
+    #: Number of rows of the whole sample.
+    n: int
+    #: k with the median bandwidth.
+    kernel: CovariateKernel
+    dependence: Dependence
+    seed: Seed
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        model: ModelLike,
+        scored: Scored | Stream,
+        design: Design,
+        dependence: Dependence,
+        seed: Seed,
+        engine: Engine,
+    ) -> Bench:
+        """Take the rows; `model` is their law where they are in memory."""
+        n, numbers, notes = scored.n, np.arange(scored.n), tuple[str, ...]()
+        most, outcomes = (
+            MOST_READ if isinstance(scored, Stream) else MOST_ROWS,
+            scored.subsample.outcomes,
+        )
+        if outcomes is not None:  # fewer, where what the model says of each is large
+            most = min(most, max(1024, MOST_NUMBERS // int(outcomes.probabilities.shape[1])))
+        if n > most:
+            numbers, dependence, how = _some(n, most, dependence, seed.stream(Use.CHECK, ROWS))
+            of = f"{most:,} of the {n:,} rows, {how}"
+            notes = (f"the size of the misfit is of {of}; the verdict of all",)
+        if isinstance(scored, Stream):
+            rows, law = scored.with_model(numbers, engine)
+        else:
+            assert isinstance(model, Law)
+            rows, law = (scored.take(numbers), model.take(numbers)) if n > most else (scored, model)
+        return cls(law, rows, n, design.kernel_x, dependence, seed, notes)
+
+    def stream(self, use: int) -> np.random.Generator:
+        """Return the random numbers of one use."""
+        return self.seed.stream(Use.CHECK, use)
+
+    @cached_property
+    def size(self) -> Size:
+        """The size of the misfit, for `Effect` and for a tolerance."""
+        with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            if self.ranks:
+                return _of_columns(self)
+            if self.rows.by == CENSORED:
+                return _of_hazard(self)
+            if self.rows.cells is None:
+                return _of_continuous(self)
+            return _of_counts(self) if self.counts else _of_classes(self)
+
+    @property
+    def counts(self) -> bool:
+        """Whether y is a count."""
+        return self.rows.cells is not None and self.rows.cells.blocks[0].distances
+
+    @property
+    def ranks(self) -> bool:
+        """Whether several columns of y are compared by their ranks among draws."""
+        return self.rows.cells is not None and self.rows.cells.blocks[0].name.startswith("ranks,")
+
+    @property
+    def ranked_only(self) -> bool:
+        """Whether normal scores are all that is known of y: of draws, PITs and bins."""
+        return self.ranks or (self.rows.by == "cdf" and not self.law.can("score"))
+
+
+def _some(
+    n: int, most: int, dependence: Dependence, rng: np.random.Generator
+) -> tuple[IntArray, Dependence, str]:
+    """Take some of n rows: at random, or of a time series at even steps, so that they stay one."""
+    if dependence.independent or dependence.codes is not None:
+        numbers = np.sort(rng.choice(n, most, replace=False))
+        return numbers, dependence.take(numbers), "drawn at random"
+    numbers = np.arange(most) * n // most
+    shorter = max(1, -(-(dependence.length or 1) * most // n))
+    return numbers, replace(dependence, length=shorter), "at even steps"
 
 
 @dataclass(frozen=True)
@@ -68,7 +168,7 @@ class PairSums:
     mean: float
     near: float
     #: Variance of the row means of H, less those of a constant misfit of the same size.
-    own: float
+    between: float
     #: E[H²], E[H²] under the model if that is known, and E[HHH]/E[H²]^1.5, which is at most 1.
     square: float
     least: float
@@ -90,13 +190,11 @@ class PairSums:
         out from its noise (the jackknife), and else from the largest eigenvalue. The law is a shifted
         Gamma law.
         """
-        from scipy.special import gammaincinv, ndtri, stdtrit
-
         n, square = self.n, max(self.square, wider**2 * self.least)
         lead = self.lead * math.sqrt(square)
-        own = (wider / seen * self.own + lead * self.noise) / (max(self.mean, 0.0) + self.noise)
-        variance = 4.0 * own * d / n + 2.0 * square / (n * (n - 1))
-        third = 24.0 * lead * own * d / n**2 + 8.0 * lead * square / n**3
+        slope = (wider / seen * self.between + lead * self.noise) / (max(self.mean, 0.0) + self.noise)
+        variance = 4.0 * slope * d / n + 2.0 * square / (n * (n - 1))
+        third = 24.0 * lead * slope * d / n**2 + 8.0 * lead * square / n**3
         shape = min(4.0 / max(third / variance / math.sqrt(variance), 1e-3) ** 2, 1e6)
         few = 1.0 if p == 0.5 else float(stdtrit(n - 1, p) / ndtri(p))
         return d + few * math.sqrt(variance / shape) * float(gammaincinv(shape, p) - shape)
@@ -165,7 +263,7 @@ def pair_sums(
         n=n,
         mean=float(means.mean()),
         near=max(float(near.mean()), 1e-300),
-        own=max(float(left.var(ddof=1)) - size**2 * square / (2 * n), 0.0),
+        between=max(float(left.var(ddof=1)) - size**2 * square / (2 * n), 0.0),
         square=size**2 * square,
         least=unit * least,
         lead=min(max(cube, 0.0) / max(square, 1e-30) ** 1.5, 1.0),
@@ -174,8 +272,8 @@ def pair_sums(
 
 def _row_means(f: AnyArray, xi: AnyArray) -> FloatArray:
     """Return the mean of each row of (ffᵀ)∘(ξξᵀ) without the diagonal."""
-    own = np.square(f).sum(axis=1) * np.square(xi).sum(axis=1)
-    return np.asarray(((f @ (f.T @ xi) * xi).sum(axis=1) - own) / (len(f) - 1))
+    diagonal = np.square(f).sum(axis=1) * np.square(xi).sum(axis=1)
+    return np.asarray(((f @ (f.T @ xi) * xi).sum(axis=1) - diagonal) / (len(f) - 1))
 
 
 def _off_diagonal(matrix: AnyArray) -> float:
@@ -229,8 +327,8 @@ class Size:
         lower = tail / len(self.parts)
         return part.ends(lower, tail, lambda d: self.wider(self.of(d / part.near)))
 
-    def effect(self, rejected: bool, level: float) -> Effect:
-        """Return the size with its interval, from 0 on where the model is not rejected."""
+    def effect(self, rejected: bool, level: float = 0.95) -> Effect:
+        """Return the size with its interval, which begins at 0 where the model is not rejected."""
         tail, worst = (1.0 - level) / 2.0, max(self.parts, key=lambda part: part.mean / part.near)
         ends = (self.bounds(tail), self._ends(worst, tail))
         size, d = (
@@ -247,19 +345,10 @@ class Size:
         return Effect(size, unit, f"as large as {self.like.format(seen)} ({within}{note})", d)
 
 
-def size_of(bench: Bench, rejected: bool, level: float = 0.95) -> Effect:
-    """Measure the size of the misfit; its interval begins at 0 where the model is not rejected."""
-    return bench.size.effect(rejected, level)
-
-
 def check_allowed(allowed: Any) -> float:
     """Check the size that a user allows."""
-    number = isinstance(allowed, (int, float, np.floating, np.integer)) and not isinstance(allowed, bool)
-    if not number or not 0 < allowed < math.inf:
-        raise InputError(
-            f"tolerance must be a positive number, the largest misfit that you allow, got {allowed!r}."
-        )
-    return float(allowed)
+    wanted = "a positive number, the largest misfit that you allow"
+    return check_number(allowed, "tolerance", wanted, lambda value: 0 < value < math.inf)
 
 
 def tolerance_of(bench: Bench, effect: Effect, allowed: float, alpha: float) -> Tolerance:
@@ -268,7 +357,6 @@ def tolerance_of(bench: Bench, effect: Effect, allowed: float, alpha: float) -> 
     Where the interval of the effect begins at 0, so does this: nothing is worse than allowed that may be
     no misfit at all.
     """
-    allowed = check_allowed(allowed)
     low, high = bench.size.bounds(alpha)
     low = low if effect.interval.low > 0 else 0.0
     of = f"and you allow {short(allowed)} ({effect.unit})"
@@ -282,24 +370,11 @@ def tolerance_of(bench: Bench, effect: Effect, allowed: float, alpha: float) -> 
     return Tolerance(allowed, verdict, low, high, words)
 
 
-def measure(bench: Bench) -> Size:
-    """Measure the size of the misfit, for `size_of` and for a tolerance."""
-    with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        if bench.ranks:
-            return _of_columns(bench)
-        if bench.rows.by == CENSORED:
-            return _of_hazard(bench)
-        if bench.rows.cells is None:
-            return _of_continuous(bench)
-        return _of_counts(bench) if bench.counts else _of_classes(bench)
-
-
 def _on_x(k: CovariateKernel, bench: Bench) -> AnyArray:
     """Return features F of x with k ≈ FFᵀ, (n, r)."""
     x, rng = bench.rows.x, bench.stream(SIZE)
     some = np.sort(rng.choice(len(x), min(LANDMARK_ROWS, len(x)), replace=False))
-    on_x = Nystrom.on(k, x[some], rng, precision=PRECISION, cap=LANDMARKS_X)
-    return on_x.raw(x) @ on_x.white if isinstance(on_x, Nystrom) else on_x.raw(x)
+    return Features((nystrom(k, x[some], rng, precision=PRECISION, cap=LANDMARKS_X),)).of(x)
 
 
 def _on_y(
@@ -375,8 +450,8 @@ def _bandwidth(u: FloatArray, bench: Bench) -> float:
     few = u[:: max(1, len(u) // FEW_ROWS)]
     if np.ptp(few, axis=0).max() <= FAR * usual:
         return usual
-    own = median_distance(few, bench.stream(PAIRS), "y")
-    return own if own > FAR * usual else usual
+    distance = median_distance(few, bench.stream(PAIRS), "y")
+    return distance if distance > FAR * usual else usual
 
 
 def _of_classes(bench: Bench) -> Size:
@@ -486,3 +561,107 @@ def tilted(
         spreads.append(float(np.mean(q @ np.square(at) - np.square(q @ at))))
     roots = np.maximum.accumulate(np.sqrt(np.maximum(squares, 0.0)))
     return np.asarray(roots), np.maximum(np.array(spreads) / max(spreads[0], 1e-12), 1.0)
+
+
+def first_to_next(p: FloatArray) -> FloatArray:
+    """Return what takes probability from the most probable class and gives it to the next, (n, K).
+
+    Examples
+    --------
+    >>> first_to_next(np.array([[0.5, 0.2, 0.3]]))
+    array([[-1.,  0.,  1.]])
+    """
+    order, rows = np.argsort(-p, axis=1, kind="stable"), np.arange(len(p))
+    direction = np.zeros(p.shape)
+    direction[rows, order[:, 0]], direction[rows, order[:, 1]] = -1.0, 1.0
+    return direction
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """The middle one of quantiles, or the widest interval, of which probability is on the wrong side."""
+
+    #: What a probability of 1 that goes to the less likely side adds to each cell, (K,); on either side
+    #: cells keep their proportions. How much there is to move.
+    move: FloatArray
+    room: float
+    #: The unit of a size; what a size is like, and what would have been found, with {} in its place.
+    unit: str
+    like: str
+    found: str
+
+    @classmethod
+    def of(cls, law: CellsOfY) -> Side:
+        """Read what the law says."""
+        event, shares = law.events[-1], law.shares
+        if event.kind == "quantile":
+            event = min(law.events, key=lambda one: abs(one.level - 0.5))
+        inside = event.happened(np.arange(len(shares)))
+        rare = bool(shares[inside].sum() < 0.5)
+        gains = inside if rare else ~inside
+        room = float(shares[~gains].sum())
+        move = np.where(gains, shares / (1.0 - room), -shares / room)
+        if event.kind == "quantile":
+            name, often = f"{event.level:g} quantile", "more" if rare else "fewer"
+            unit = f"probability on the wrong side of the {name}"
+            like = f"a probability of {{}} on the wrong side of the {name} at every x"
+            found = f"a {name} that is exceeded by {{}} {often} of the rows than it says at every x"
+        else:
+            name, often = f"{100 * event.level:g}% interval", "more" if rare else "less"
+            unit = f"in the coverage of the {name}"
+            like = f"a coverage of the {name} that is off by {{}} at every x"
+            found = f"a {name} that covers {{}} {often} than it says at every x"
+        return cls(move, room, unit, like, found)
+
+
+def shifted_law(p: FloatArray, at: FloatArray, size: FloatArray | float) -> FloatArray:
+    """Tilt probabilities p (n, K) of counts at (K,) until the mean has moved by so many of their sds.
+
+    q ∝ p·exp(θz) with z in standard deviations: of a Poisson law, another Poisson law. Where no law on
+    these cells has such a mean (the counts end), it is as near as can be.
+    """
+    with np.errstate(divide="ignore"):
+        z, logs = _standardised(p, at), np.log(p)
+    theta, step = np.zeros(len(p)), STEEPEST / 2.0
+    for _ in range(TILTS):
+        q = logs + theta[:, None] * z
+        q -= q.max(axis=1, keepdims=True)
+        np.exp(q, out=q)
+        q /= q.sum(axis=1, keepdims=True)
+        theta += np.where((q * z).sum(axis=1) < size, step, -step)
+        step *= 0.5
+    return np.asarray(q)
+
+
+def wider_law(p: FloatArray, at: FloatArray, grown: float) -> FloatArray:
+    """Mix laws that are moved up and down, until the variance is larger by this share of its own.
+
+    How far they are moved has a Gamma law, at some points of it, so that a Poisson law becomes about a
+    negative binomial one: with z₀ standard deviations from the mean down to where counts begin, its
+    shape is z₀²/grown.
+    """
+    if not grown:
+        return p
+    down = np.maximum(-np.where(p > 1e-12, _standardised(p, at), np.inf).min(axis=1), 0.1)
+    moves = gammaincinv((down**2 / grown)[:, None], (np.arange(POINTS) + 0.5) / POINTS)
+    moves -= moves.mean(axis=1, keepdims=True)
+    moves *= np.sqrt(grown) / np.maximum(moves.std(axis=1, keepdims=True), 1e-300)
+    return np.asarray(sum(shifted_law(p, at, move) for move in moves.T) / POINTS)
+
+
+def _standardised(p: FloatArray, at: FloatArray) -> FloatArray:
+    mean = p @ at
+    spread = np.sqrt(np.maximum((p * np.square(at - mean[:, None])).sum(axis=1), 1e-300))
+    return np.asarray((at - mean[:, None]) / spread[:, None])
+
+
+def mean_residuals(outcomes: Outcomes, moved: FloatArray) -> FloatArray:
+    """Return Σ_c moved_c·r(c), what the mean of residuals moves by, (n, width)."""
+    if outcomes.linear:
+        return moved
+    if (np.count_nonzero(np.abs(moved) > 1e-12, axis=1) <= 2).all():  # from one cell to another
+        ends = [np.argmax(part, axis=1) for part in (moved, -moved)]
+    else:
+        ends = [np.full(len(moved), k) for k in range(moved.shape[1])]
+    rows = np.arange(len(moved))
+    return np.asarray(sum(moved[rows, end][:, None] * np.asarray(outcomes.of(end)) for end in ends))

@@ -1,18 +1,37 @@
-"""A check as text that a person reads in a terminal."""
+"""What a check says: the message in a sentence or two, and everything as text for a terminal."""
 
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
 
-from condgof.result import pvalue_words
-
-if TYPE_CHECKING:
-    from condgof.check._record import Check, Slice
+from condgof.check._findings import direction, distance
+from condgof.check._record import Check, Finding, Power, Slice
+from condgof.result import pvalue_words, rounded
 
 WIDTH = 100
 #: At most so many groups are listed.
 GROUPS = 12
+#: What a finding is about, as the subject of a sentence.
+SUBJECTS = {
+    "shift": "The centre is wrong",
+    "spread": "The spread is wrong",
+    "coverage": "The intervals are wrong",
+    "tails": "The tails are wrong",
+    "skew": "The shape is wrong",
+    "correlation": "The dependence between columns of y is wrong",
+    "confidence": "The confidence is wrong",
+    "class": "The class probabilities are wrong",
+    "zeros": "The number of zeros is wrong",
+    "quantile": "The quantiles are wrong",
+    "events": "The hazard is wrong",
+}
+#: Of all rows these are other numbers of the same thing.
+ROBUST = ("shift", "spread", "tails")
+#: At most so many slices are in the message.
+TOLD = 3
 
 
 def headline(check: Check) -> str:
@@ -30,7 +49,7 @@ def rest_words(one: Slice) -> str:
     return f" ({one.n:,} rows): {one.message}; {pvalue_words(one.pvalue, one.pvalue_floor)}"
 
 
-class Line(NamedTuple):
+class Paragraph(NamedTuple):
     """A paragraph: what it is about, what comes first, and the rest."""
 
     head: str
@@ -43,34 +62,33 @@ def title_of(check: Check) -> str:
     return f"Check of {_all(check.y_columns)} given {_all(check.x_columns)}, n = {check.result.n:,}"
 
 
-def lines_of(check: Check, order: str = "certain") -> list[Line]:
+def lines_of(check: Check, order: str = "certain") -> list[Paragraph]:
     """Say everything, a paragraph each; slices in one of the orders of `Check.slices_by`."""
-    lines = [
-        Line("verdict", verdict_words(check)),
-        Line("message", check.words),
-    ]
+    lines = [Paragraph("verdict", verdict_words(check)), Paragraph("message", check.words)]
     if check.tolerance is not None:
-        lines.append(Line("allowed", check.tolerance.words))
+        lines.append(Paragraph("allowed", check.tolerance.words))
     if check.rejected:
-        lines.append(Line("size", check.effect.words))
+        lines.append(Paragraph("size", check.effect.words))
     if "fitted" in check.result.details:
-        lines.append(Line("fitted", "", check.result.details["fitted"]))
+        lines.append(Paragraph("fitted", "", check.result.details["fitted"]))
     overall = (f.words for f in check.overall if f.kind not in ("correlation", "class") or f.telling)
-    lines += [Line("all rows", "", words) for words in overall]
-    lines += [Line("where", one.words, rest_words(one)) for one in check.slices_by(order)]
+    lines += [Paragraph("all rows", "", words) for words in overall]
+    lines += [Paragraph("where", one.words, rest_words(one)) for one in check.slices_by(order)]
     if check.rejected and not check.slices:
-        lines.append(Line("where", "", "no single column or pair of columns stands out"))
-    lines += [Line("groups", one.words, rest_words(one)) for one in check.groups[:GROUPS]]
+        lines.append(Paragraph("where", "", "no single column or pair of columns stands out"))
+    lines += [Paragraph("groups", one.words, rest_words(one)) for one in check.groups[:GROUPS]]
     if len(check.groups) > GROUPS:
-        lines.append(Line("groups", "", f"and {len(check.groups) - GROUPS:,} more"))
-    return lines + [Line("note", "", note) for note in check.notes]
+        lines.append(Paragraph("groups", "", f"and {len(check.groups) - GROUPS:,} more"))
+    return lines + [Paragraph("note", "", note) for note in check.notes]
 
 
 def check_text(check: Check) -> str:
     """Write a check in some lines."""
     text, before = [title_of(check)], ""
     for line in lines_of(check):
-        text += _hung(f"  {line.head if line.head != before else '':8} ", line.lead + line.rest)
+        head = f"  {line.head if line.head != before else '':8} "
+        wrap = textwrap.TextWrapper(WIDTH, head, " " * len(head), break_long_words=False)
+        text += wrap.wrap(line.lead + line.rest)
         before = line.head
     return "\n".join(text)
 
@@ -80,8 +98,80 @@ def _all(columns: tuple[str, ...], most: int = 4) -> str:
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown) or "nothing"
 
 
-def _hung(head: str, text: str) -> list[str]:
-    """Wrap a text for a terminal, under its head."""
-    return textwrap.wrap(
-        text, WIDTH, initial_indent=head, subsequent_indent=" " * len(head), break_long_words=False
-    )
+def message(
+    rejected: bool,
+    overall: Sequence[Finding],
+    slices: Sequence[Slice],
+    everywhere: Finding | None,
+    power: Power,
+    groups: Sequence[Slice] = (),
+    of: int = 0,
+) -> str:
+    """Say what is wrong, or what would have been found.
+
+    `everywhere` is what all rows have in common; `groups` are those that are wrong, of so many.
+    """
+    columns = {finding.column for finding in overall if finding.kind != "correlation"}
+    brief = partial(_brief, several=len(columns) > 1)
+    if not rejected and groups:
+        parts = ", ".join(brief(one.findings[0], one.words) for one in groups[:TOLD])
+        where = f"{len(groups):,} of {of:,} groups" if of > 1 else "the slice that you named"
+        return f"Over all rows nothing speaks against the model. It is wrong in {where}: {parts}."
+    if not rejected:
+        return f"Nothing speaks against the model. {power.words}"
+    told, sentences = (slices or groups)[:TOLD], []
+    if everywhere is not None:
+        everywhere = _same(everywhere, overall)
+        sentences.append(f"{SUBJECTS[everywhere.kind]} in all rows: {brief(everywhere)}")
+    for kind in dict.fromkeys(one.kind for one in told):
+        parts = ", ".join(brief(one.findings[0], one.words) for one in told if one.kind == kind)
+        if everywhere is not None and kind == everywhere.kind:
+            worse = {one.direction for one in told if one.kind == kind} == {direction(everywhere)}
+            sentences[0] += f"; {'above all' if worse else 'and'} {parts}"
+        else:
+            sentences.append(f"{SUBJECTS[kind]}: {parts}")
+    sentences = [f"{sentence}." for sentence in sentences]
+    if sentences:
+        return " ".join(sentences[:2])
+    known = [finding for finding in overall if finding.kind in SUBJECTS]
+    first = max(known, key=distance, default=None)
+    if first is None or not first.telling:
+        # Single rows may be what is wrong; else a number that is half way to being certain.
+        wild = next((finding for finding in overall if finding.kind == "wild"), None)
+        rest = f"Of all rows: {wild.words}" if wild else "No number of all rows differs with certainty"
+        if wild is None and first is not None and distance(first) >= 0.5:
+            rest += f"; what comes nearest: {first.words}"
+        return f"The model is wrong, and no column or pair of columns tells where. {rest}."
+    subject = f"{SUBJECTS[first.kind]} in all rows: {brief(first)}."
+    return f"{subject} No part of x stands out by itself."
+
+
+def _same(finding: Finding, overall: Sequence[Finding]) -> Finding:
+    """Return the number that is said of all rows in the place of one like it, if it holds too."""
+    alike = (f for f in overall if (f.kind, f.column) == (finding.kind, finding.column) and f.telling)
+    ways = (f for f in alike if direction(f) == direction(finding))
+    return next((f for f in ways if f.label == finding.label or f.kind in ROBUST), finding)
+
+
+def _brief(finding: Finding, where: str = "", several: bool = False) -> str:
+    """Say what is wrong in a few words, with the number in brackets, where, and in which column of y."""
+    value, expected = rounded(finding.estimate), rounded(finding.expected)
+    of = f"the {finding.label} " if finding.label else ""
+    number = {
+        "shift": f"{of}by {rounded(abs(finding.estimate))} standard deviations",
+        "spread": f"{of}{value} times as wide" if of else f"the data spread {value} times as much",
+        "coverage": f"the {finding.label} interval holds {value}",
+        "tails": f"{value} lie outside the {finding.label} interval"
+        if finding.label != "largest"
+        else f"{value} are counts of a probability below 0.01",
+        "skew": finding.words,
+        "events": finding.words.rpartition(" (ratio")[0],
+        "confidence": f"right in {value}, says {expected}",
+        "class": f"came in {value}, says {expected}",
+        "zeros": f"{value} are 0, says {expected}",
+        "quantile": f"{value} lie below it, says {expected}",
+        "correlation": f"of the residuals {value}, says {expected}",
+    }[finding.kind]
+    place = f" {'in' if where.endswith(' of a mask') else 'where'} {where}" if where else ""
+    column = f" for {finding.column}" if several and finding.kind != "skew" else ""
+    return f"{direction(finding)}{column}{place} ({number})"

@@ -34,11 +34,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         for package in ("typer", "rich"):
             require(package, "cli", "The command line")
-        from condgof.cli._app import command
+        from condgof.cli._app import program
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CondgofWarning)  # what they say is a note of the result
-            command()(args=words, prog_name="condgof", obj=tuple(words))
+            program()(args=words, prog_name="condgof", obj=tuple(words))
     except SystemExit as stop:  # how Typer ends, well or not
         return stop.code if isinstance(stop.code, int) else 2 if stop.code else 0
     except BrokenPipeError:

@@ -1,14 +1,43 @@
-"""The options of `condgof check`; what it does is in the folder of that name."""
+"""`condgof check`: its options; read, check, write the report, show."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import math
+import shlex
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from condgof.cli._options import Many, One, Option, command
-from condgof.laws import FAMILIES
+from condgof.check import Check, Repair
+from condgof.check import check as run_check
+from condgof.check._check import STAGES
+from condgof.check._record import ORDERS
+from condgof.check._size import WORSE
+from condgof.check._text import verdict_words
+from condgof.cli._app import Many, One, Option, command
+from condgof.cli._load import Loaded, loaded, open_table
+from condgof.cli._model import FORMS, load_model, model_file, running
+from condgof.cli._output import (
+    check_apart,
+    check_ending,
+    check_place,
+    console,
+    naming,
+    show_check,
+    write_repaired,
+    write_whole,
+)
+from condgof.cli._roles import NONE, Given, check_classes, find_roles
+from condgof.engine import stages
+from condgof.errors import InputError
+from condgof.laws._as_model import FAMILIES
+from condgof.report import terminal
 
+#: How many groups one line names.
+NAMED = 5
 DATA, PREDICTIONS, MODEL = "Data", "Predictions in columns of DATA: one kind", "Or a model to import"
 ROWS, TEST, OUTPUT = "Groups, and rows that depend on each other", "Check", "Output"
 
@@ -105,15 +134,194 @@ OPTIONS = (
     Option("json", bool, "", OUTPUT, False, "Print one JSON document and nothing else; docs/json.md "
         "has its fields."),
     Option("quiet", bool, "", OUTPUT, False, "Print the verdict only, one line."),
-    Option("fail-on-reject", bool, "", OUTPUT, False, "Exit with 1 when the model is rejected, or "
-        "worse than --tolerance allows; for pipelines."),
+    Option("fail-on-reject", bool, "", OUTPUT, False, "Exit with 1 when the model is rejected, in "
+        "all rows or in a group of --by or --slice; with --tolerance, when it is worse than that. For "
+        "pipelines."),
 )  # fmt: skip
 
 
-def _check(given: Mapping[str, Any]) -> int:
-    from condgof.cli.check import Request, run_check  # pyarrow and the tests: only when it runs
+@command("check", OPTIONS, HELP, EXAMPLES)
+def check(given: Given) -> int:
+    """Check, and return the exit code."""
+    tolerance, address = given["tolerance"], given["model"]
+    if tolerance is not None and not 0 < tolerance < math.inf:
+        raise InputError(
+            "--tolerance must be a positive number, the largest misfit that you allow (0.1 is a tenth "
+            f"of a standard deviation), got {tolerance:g}."
+        )
+    check_choice("--order", given["order"], ORDERS)
+    check_shared(given)
+    if given["repair"] is not None:
+        check_place(given["repair"], "--repair")
+        check_ending(given["repair"])
+    check_classes(given, given["prob"] or ())
+    shown = stages(*STAGES, "report", show=not given["quiet"])
+    # Whatever users' models print must not get between the results.
+    with redirect_stdout(sys.stderr), shown as begin:
+        begin("reading")
+        table = open_table(given["data"])
+        roles = find_roles(given, table.label, table.names)
+        model = None if address is None else load_model(address, given["model_x"], roles.x)
+        for flag in ("report", "repair"):
+            check_unread(given[flag], f"--{flag}", table.paths, [address])
+        with loaded(table, roles, [model], given) as sample:
+            if sample.streamed and given["repair"] is not None:
+                raise InputError(
+                    "--repair needs all rows in memory, and this table is streamed because it is large. "
+                    "Learn the repair on a part of the rows, in Python: report.repair()."
+                )
+            with running(address):
+                result, better = _checked(sample, given)
+        if given["report"] is not None:
+            begin("report")
+            page = result.to_html(command=command_line(given), notes=_notes(sample, given))
+            write_whole(given["report"], page)
+    with naming("standard output"):
+        _print(result, sample, given, better)
+        sys.stdout.flush()
+    return 1 if given["fail_on_reject"] and _failed(result) else 0
 
-    return run_check(Request.of(given, slices=tuple(given["slice"] or ())))
+
+def check_shared(given: Given) -> None:
+    """Check the options that `check`, `compare` and `rank` share, before anything is read."""
+    if not 0 < given["alpha"] < 1:
+        raise InputError(f"--alpha must be between 0 and 1 (0.05 is 5%), got {given['alpha']:g}.")
+    check_choice("--model-x", given["model_x"], FORMS)
+    if given["report"] is not None:
+        check_place(given["report"], "--report")
+    dependence_of(given)
 
 
-check = command("check", OPTIONS, _check)
+def check_choice(flag: str, value: str, known: Sequence[str]) -> None:
+    """Check an option that takes one of some words."""
+    if value not in known:
+        raise InputError(f"{flag} must be one of {', '.join(known)}, got {value!r}.")
+
+
+def check_unread(
+    path: Path | None, flag: str, paths: Sequence[str], addresses: Sequence[str | None]
+) -> None:
+    """Refuse to write over a table, or the code of a model, that is read."""
+    sources = [model_file(address) for address in addresses if address is not None]
+    if path is not None:
+        check_apart(path, flag, [*paths, *filter(None, sources)])
+
+
+def dependence_of(given: Given) -> int | str | None:
+    """Read the block length."""
+    asked: str | None = given["dependence"]
+    if asked is None or asked == "auto":
+        return asked
+    if not asked.isdecimal() or int(asked) < 1:
+        raise InputError(
+            f"--dependence must be a block length (a whole number from 1 on) or auto, got {asked!r}."
+        )
+    return int(asked)
+
+
+def command_line(given: Given) -> str:
+    """Return the command as it was typed."""
+    return shlex.join(("condgof", *given["context"].obj))
+
+
+def _checked(sample: Loaded, given: Given) -> tuple[Check, Repair | None]:
+    """Check the model, and repair it where that is asked for."""
+    settings: dict[str, Any] = {
+        **sample.watched,
+        "by": sample.by,
+        "slices": tuple(given["slice"] or ()),
+        "tolerance": given["tolerance"],
+        "alpha": given["alpha"],
+        "rng": given["seed"],
+        "engine": given["threads"],
+    }
+    beside = {"dependence": dependence_of(given), "groups": sample.groups}
+    settings |= {name: value for name, value in beside.items() if value is not None}
+    result = run_check(sample.models[0], sample.x, sample.y, **settings)
+    if given["repair"] is None:
+        return result, None
+    better = result.repair(rng=given["seed"])
+    write_repaired(given["repair"], result, better)
+    return result, better
+
+
+def _model_words(sample: Loaded, given: Given) -> str:
+    """Say where the model comes from."""
+    return str(given["model"] or sample.survey.roles.predictions[0].words)
+
+
+def _notes(sample: Loaded, given: Given) -> list[str]:
+    """Return what a reader of the report should know of the data."""
+    notes = [f"data: {sample.survey.label}", f"model: {_model_words(sample, given)}"]
+    if sample.survey.dropped:
+        left = f"rows with missing values that were left out: {sample.survey.words}"
+        notes.append(f"{left}; they are not counted in row numbers")
+    return [*notes, *["the table was streamed, not read whole"] * sample.streamed]
+
+
+def _failed(result: Check) -> bool:
+    """Whether the model is worse than allowed, or else rejected: in all rows, or in any group."""
+    if result.tolerance is not None:
+        return result.tolerance.verdict == WORSE
+    return result.rejected or bool(_bad_groups(result))
+
+
+def _bad_groups(result: Check) -> list[str]:
+    return [group.words for group in result.groups if group.pvalue <= result.alpha]
+
+
+def _print(result: Check, sample: Loaded, given: Given, better: Repair | None) -> None:
+    if given["json"]:
+        print(json.dumps(_document(result, sample, given, better), indent=2, allow_nan=False))
+    elif given["quiet"]:
+        print(terminal(_one_line(result)))
+    else:
+        data = sample.words(", not counted in row numbers")
+        facts = {"data": data, "model": _model_words(sample, given)}
+        show_check(console(), result, facts, given["order"])
+        if given["report"] is not None:
+            print(f"\nReport: {terminal(given['report'])}")
+        if better is not None:
+            print(f"\nRepair: {terminal(given['repair'])}, each row by what other rows taught")
+            print("\n".join(terminal(sentence) for sentence in better.sentences))
+
+
+def _one_line(result: Check) -> str:
+    told = result.words if result.tolerance is None else result.tolerance.words
+    text = f"{verdict_words(result)}. {told}"
+    if not result.groups:
+        return text
+    bad = _bad_groups(result)
+    named = f" ({', '.join(bad[:NAMED])}{', …' if len(bad) > NAMED else ''})" if bad else ""
+    return f"{text} Evidence in {len(bad)} of {len(result.groups)} groups{named}."
+
+
+def _document(result: Check, sample: Loaded, given: Given, better: Repair | None) -> dict[str, Any]:
+    """Return the JSON document: the check, and where it comes from; docs/json.md has its fields."""
+    from condgof import __version__
+
+    plain, roles = result.to_dict(), sample.survey.roles
+    del plain["result"]["null_distribution"]
+    plain["slices"] = [each.to_dict() for each in result.slices_by(given["order"])]
+    return {
+        "schema": plain["schema"],
+        "condgof": __version__,
+        "command": command_line(given),
+        "data": sample.to_dict(),
+        "columns": {
+            "x": list(roles.x),
+            "y": list(roles.y),
+            **NONE,
+            **(roles.predictions[0].facts if roles.predictions else {}),
+            "categorical": list(roles.categorical),
+            "groups": roles.groups,
+            "by": roles.by,
+            **({} if roles.event is None else {"event": roles.event, "entry": roles.entry}),
+        },
+        "model": given["model"],
+        "seed": given["seed"],
+        "report": None if given["report"] is None else str(given["report"]),
+        **({} if better is None else {"repair": {"file": str(given["repair"]), **better.to_dict()}}),
+        "verdict": verdict_words(result),
+        **plain,
+    }

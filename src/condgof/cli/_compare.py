@@ -1,13 +1,32 @@
-"""The options of `condgof compare` and `condgof rank`; what they do is in `_compared`."""
+"""`condgof compare` and `condgof rank`: options; read the models, compare, write the report, show."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from condgof.cli._options import Many, One, Option, command
+from condgof.check import Comparison, Ranking
+from condgof.check import compare as compare_models
+from condgof.check import rank as rank_models
+from condgof.cli._app import Many, One, Option, command
+from condgof.cli._check import check_shared, check_unread, command_line, dependence_of
+from condgof.cli._load import Loaded, loaded, open_table
+from condgof.cli._model import load_model, running
+from condgof.cli._output import naming, write_whole
+from condgof.cli._roles import Given, Roles, check_classes, find_roles
+from condgof.errors import CondgofError, InputError
+from condgof.laws._law import ModelLike
+from condgof.report import terminal
+from condgof.sample import Table
 
+#: Version of the JSON document.
+VERSION = 2
 DATA, MODELS, ROWS, OUTPUT = "Data", "Models to rank", "Rows that depend on each other", "Output"
 
 ABOUT = (
@@ -60,8 +79,6 @@ KINDS = {
 TAKES = {
     "family": "NAME", "param": "NAME=COLUMN", "quantiles": "COLUMN=LEVEL", "coverage": "SHARE",
 }  # fmt: skip
-#: Kinds of one word.
-SINGLE = ("family",)
 #: Options that both commands have.
 SHARED = (
     Option("x", list[str], "COLUMN", DATA, ..., "What y is modelled by. Text columns are categories."),
@@ -94,48 +111,196 @@ ADDRESS = (
     "A fitted model to import: package.module:name, or path/to/file.py:name. This runs the code in "
     "there: name only code that you trust."
 )
-
-
-def _side(letter: str) -> list[Option]:
-    """Return the options of one side of a comparison."""
-    panel = f"Model {letter}"
-    kinds = [
-        Option(
-            f"{letter}-{kind}",
-            One if kind in SINGLE else Many,
-            TAKES.get(kind, "COLUMN"),
-            panel,
-            None,
-            text,
-        )
-        for kind, text in KINDS.items()
-    ]
-    address = Option(f"{letter}-model", One, "ADDRESS", panel, None, ADDRESS)
-    name = Option(f"{letter}-name", str, "TEXT", panel, letter, f"What to call model {letter}.")
-    return [*kinds, address, name]
-
-
-def _compare(given: Mapping[str, Any]) -> int:
-    from condgof.cli._compared import Candidate, ComparisonRequest, run_compare
-
-    sides = []
-    for letter in "ab":
-        own = {kind: given[f"{letter}_{kind.replace('-', '_')}"] for kind in KINDS}
-        own = {kind: value for kind, value in own.items() if value}
-        sides.append(Candidate(given[f"{letter}_name"], own, given[f"{letter}_model"], f"--{letter}-"))
-    return run_compare(ComparisonRequest.of(given, sides=tuple(sides)))
-
-
-def _rank(given: Mapping[str, Any]) -> int:
-    from condgof.cli._compared import ComparisonRequest, read_candidate, run_rank
-
-    return run_rank(ComparisonRequest.of(given, sides=tuple(map(read_candidate, given["candidate"]))))
-
-
-compare = command("compare", [*SHARED, *_side("a"), *_side("b")], _compare)
 CANDIDATE = (
     "A model: its name, a colon, and its predictions by kind, as in 'old: mean=mu std=sd', 'new: "
     f"draws=d_*' or 'fit: model=mine.py:fitted'. Kinds: {', '.join(KINDS)}, model. Give the option "
     "again for each model."
 )
-rank = command("rank", [*SHARED, Option("candidate", list[str], "MODEL", MODELS, ..., CANDIDATE)], _rank)
+
+
+def _side(letter: str) -> list[Option]:
+    """Return the options of one side of a comparison."""
+    panel, options = f"Model {letter}", []
+    for kind, text in KINDS.items():
+        takes, type_ = TAKES.get(kind, "COLUMN"), One if kind == "family" else Many
+        options.append(Option(f"{letter}-{kind}", type_, takes, panel, None, text))
+    address = Option(f"{letter}-model", One, "ADDRESS", panel, None, ADDRESS)
+    name = Option(f"{letter}-name", str, "TEXT", panel, letter, f"What to call model {letter}.")
+    return [*options, address, name]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One of the models: columns by the kinds of `KINDS`, or an address."""
+
+    name: str
+    given: Mapping[str, Any]
+    model: str | None = None
+    #: What its options begin with, "--a-"; "" for a candidate of `rank`.
+    prefix: str = ""
+
+    @classmethod
+    def of_side(cls, given: Given, letter: str) -> Candidate:
+        """Read one side of a comparison."""
+        named = {kind: given[f"{letter}_{kind.replace('-', '_')}"] for kind in KINDS}
+        columns = {kind: value for kind, value in named.items() if value}
+        return cls(given[f"{letter}_name"], columns, given[f"{letter}_model"], f"--{letter}-")
+
+    @classmethod
+    def of_text(cls, text: str) -> Candidate:
+        """Read one model of `rank`, such as "old: mean=mu std=sd"."""
+        name, colon, rest = text.partition(":")
+        try:
+            pairs = [word.partition("=") for word in shlex.split(rest)]
+        except ValueError as error:
+            raise InputError(f"--candidate {text!r}: {error}.") from error
+        columns = {key: value if key == "family" else [value] for key, _, value in pairs}
+        unknown = [key for key in columns if key not in (*KINDS, "model")]
+        if (
+            not (colon and name.strip() and columns)
+            or unknown
+            or not all(value for _, _, value in pairs)
+        ):
+            raise InputError(
+                f"--candidate {text!r}: write a name, a colon, and what the model is in, as in 'old: "
+                "mean=mu std=sd', 'new: draws=d_*' or 'fit: model=mine.py:fitted'. The kinds are "
+                f"{', '.join(KINDS)}, model."
+            )
+        model = columns.pop("model", [None])[0]
+        return cls(name.strip(), columns, model)
+
+    def roles(self, table: Table, given: Given) -> Roles:
+        """Find the columns of this model, and of x and y, in the table."""
+        with self.flags():
+            if self.given.get("pit"):
+                raise InputError(
+                    "--pit: a PIT says whether a model is calibrated, and nothing of how well it "
+                    "predicts: there is no score to compare by. Give the predictions themselves, or use "
+                    "`condgof check`."
+                )
+            columns = {kind.replace("-", "_"): value for kind, value in self.given.items()}
+            return find_roles({**given, **columns, "model": self.model}, table.label, table.names)
+
+    def load(self, form: str, roles: Roles) -> ModelLike | None:
+        """Import the model, where it is to be imported."""
+        with self.flags():
+            return None if self.model is None else load_model(self.model, form, roles.x)
+
+    @contextmanager
+    def flags(self) -> Iterator[None]:
+        """Let messages name the options as they are here: --a-mean for --mean."""
+        try:
+            yield
+        except CondgofError as error:
+            text = str(error)
+            for word in (*KINDS, "model "):
+                text = text.replace(f"--{word}", f"{self.prefix}{word}" if self.prefix else f"{word}=")
+            where = "" if self.prefix else f"--candidate {self.name!r}: "
+            error.args = (f"{where}{text}", *error.args[1:])
+            raise
+
+
+@command("compare", [*SHARED, *_side("a"), *_side("b")], COMPARE_HELP, COMPARE_EXAMPLES)
+def compare(given: Given) -> int:
+    """Compare two models, and return the exit code."""
+    sides = tuple(Candidate.of_side(given, letter) for letter in "ab")
+    sample, result = _run(given, sides)
+    return _told(given, sides, sample, result, result.reject(given["alpha"]))
+
+
+@command(
+    "rank",
+    [*SHARED, Option("candidate", list[str], "MODEL", MODELS, ..., CANDIDATE)],
+    RANK_HELP,
+    RANK_EXAMPLES,
+)
+def rank(given: Given) -> int:
+    """Rank several models, and return the exit code."""
+    sides = tuple(map(Candidate.of_text, given["candidate"]))
+    sample, result = _run(given, sides, ranked=True)
+    return _told(given, sides, sample, result, len(result.best()) < len(result.names))
+
+
+def _common_roles(each: Sequence[Roles]) -> Roles:
+    """Put the roles of all models together: what a pattern of x stands for leaves out their columns."""
+    first, taken = each[0], {name for roles in each for name in roles.predicted}
+    x = tuple(name for name in first.x if all(name in roles.x for roles in each))
+    if not x:
+        raise InputError(f"--x: every column that it stands for has another role ({', '.join(taken)}).")
+    return replace(
+        first,
+        x=x,
+        predictions=tuple(one for roles in each for one in roles.predictions),
+        categorical=tuple(name for name in first.categorical if name in x),
+        text_y=any(roles.text_y for roles in each),
+    )
+
+
+def _run(given: Given, sides: Sequence[Candidate], ranked: bool = False) -> tuple[Loaded, Any]:
+    """Read the table once for all models, and compare them."""
+    check_shared(given)
+    check_classes(given, [name for side in sides for name in side.given.get("prob") or ()])
+    addresses = [side.model for side in sides]
+    # Whatever users' models print must not get between the results.
+    with redirect_stdout(sys.stderr):
+        table = open_table(given["data"])
+        roles = _common_roles([side.roles(table, given) for side in sides])
+        models = [side.load(given["model_x"], roles) for side in sides]
+        check_unread(given["report"], "--report", table.paths, addresses)
+        with loaded(table, roles, models, given) as sample, running(*addresses):
+            names = tuple(side.name for side in sides)
+            settings: dict[str, Any] = {
+                "measure": given["measure"], "alpha": given["alpha"], "rng": given["seed"],
+                "engine": given["threads"], "dependence": dependence_of(given), "groups": sample.groups,
+            }  # fmt: skip
+            result: Comparison | Ranking
+            if ranked:
+                if len(set(names)) < len(names):
+                    raise InputError(f"--candidate: models must have different names, got {names}.")
+                named = dict(zip(names, sample.models, strict=True))
+                result = rank_models(named, sample.x, sample.y, **settings)
+            else:
+                first, second = sample.models
+                result = compare_models(first, second, sample.x, sample.y, names=names, **settings)  # type: ignore[arg-type]
+        if given["report"] is not None:
+            write_whole(given["report"], result.to_html(command=command_line(given)))
+    return sample, result
+
+
+def _told(given: Given, sides: Sequence[Candidate], sample: Loaded, result: Any, rejected: bool) -> int:
+    """Print what came out, and return the exit code."""
+    with naming("standard output"):
+        if given["json"]:
+            document = _document(given, sides, sample, result, rejected)
+            print(json.dumps(document, indent=2, allow_nan=False))
+        elif given["quiet"]:
+            print(terminal(getattr(result, "verdict", result.words)))
+        else:
+            lines = [f"data  {sample.words()}", "", *str(result).splitlines()]
+            print("\n".join(terminal(line) for line in lines))
+            if given["report"] is not None:
+                print(f"\nReport: {terminal(given['report'])}")
+        sys.stdout.flush()
+    return 1 if given["fail_on_reject"] and rejected else 0
+
+
+def _document(
+    given: Given, sides: Sequence[Candidate], sample: Loaded, result: Any, rejected: bool
+) -> dict[str, Any]:
+    from condgof import __version__
+
+    plain = result.to_dict()
+    plain.pop("null_distribution", None)
+    return {
+        "schema": VERSION,
+        "condgof": __version__,
+        "command": command_line(given),
+        "data": sample.to_dict(),
+        "models": {side.name: side.model or dict(side.given) for side in sides},
+        "alpha": given["alpha"],
+        "seed": given["seed"],
+        "report": None if given["report"] is None else str(given["report"]),
+        "rejected": rejected,
+        "verdict": getattr(result, "verdict", result.words),
+        "comparison" if isinstance(result, Comparison) else "ranking": plain,
+    }

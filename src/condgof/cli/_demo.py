@@ -5,17 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from condgof.check import Check, check
 from condgof.check._text import verdict_words
-from condgof.cli._files import write_whole
-from condgof.cli.check import Series, console, show_check
+from condgof.cli._app import command, out_option
+from condgof.cli._output import console, show_check, write_whole
 from condgof.errors import MissingPackageError, require
-from condgof.laws import Normal
+from condgof.laws._families import Normal
 from condgof.report import terminal
-from condgof.study import EngelStudy, engel_study
+from condgof.sample import Frame
+from condgof.study._examples import EngelStudy, engel_study
 
 #: What each model says.
 ABOUT = {
@@ -28,6 +30,19 @@ NEXT = (
     "The model that follows from it, fitted on the same households as the first:"
 )
 LAST = "The households that were checked led to the second model, so that a final verdict needs others."
+
+
+@command(
+    "demo",
+    [out_option("demo-output")],
+    "Reject a model of the bundled data, see why, and check the next: text, reports, a figure.",
+    "Example: condgof demo --out demo-output",
+    None,
+)
+def demo(given: Mapping[str, Any]) -> int:
+    """Run the demonstration."""
+    run_demo(given["out"])
+    return 0
 
 
 def run_demo(out: Path) -> None:
@@ -54,11 +69,14 @@ def run_demo(out: Path) -> None:
 def _checked(name: str, model: Normal, study: EngelStudy, out: Path) -> Check:
     """Check one model; leave its predictions as a table, and the report."""
     mean, std = (column[:, 0] for column in model(study.income).mean_std())
-    found = check((mean, std), Series("income", study.income), Series("food", study.food), rng=0)
+    x, y = (Frame({n: getattr(study, n).copy()}, flat=True) for n in ("income", "food"))
+    result = check((mean, std), x, y, rng=0)
     path = _report(name, out)
     _write_table(path.with_suffix(".csv"), zip(study.income, study.food, mean, std, strict=True))
-    write_whole(path, found.to_html(title=f"{name.capitalize()}: {ABOUT[name]}", command=_command(path)))
-    return found
+    write_whole(
+        path, result.to_html(title=f"{name.capitalize()}: {ABOUT[name]}", command=_command(path))
+    )
+    return result
 
 
 def _before_and_after(first: Check, second: Check) -> str:
@@ -97,9 +115,9 @@ def _figure(checks: dict[str, Check], path: Path) -> None:
 
     figure = Figure(figsize=(11.0, 5.0), layout="constrained")
     parts: Any = figure.subfigures(1, len(checks))
-    for (name, found), part in zip(checks.items(), parts, strict=True):
-        part.suptitle(f"{name.capitalize()}. {verdict_words(found)}")
-        ax = found.plot("fit", part.subplots(), column="income")
+    for (name, result), part in zip(checks.items(), parts, strict=True):
+        part.suptitle(f"{name.capitalize()}. {verdict_words(result)}")
+        ax = result.plot("fit", part.subplots(), column="income")
         ax.set(ylim=(0, 2000), yticks=range(0, 2001, 500))  # the same for both
         ax.yaxis.set_major_formatter("{x:,.0f}")
     figure.savefig(path, dpi=150)

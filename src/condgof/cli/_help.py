@@ -1,4 +1,4 @@
-"""The page docs/cli.md, made from the commands themselves: ``python -m condgof.cli._help docs/cli.md``.
+"""The page docs/reference/cli.md, made from the commands: ``python -m condgof.cli._help FILE``.
 
 It is laid out here, from the names and texts that the commands are made of, and not by Typer or Rich: so
 it does not change with their versions.
@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from condgof.cli._app import command
-from condgof.cli._files import write_whole
+from condgof.cli._app import program
+from condgof.cli._output import write_whole
 
 HEAD = """\
 # The command line
@@ -25,7 +25,7 @@ HEAD = """\
 
 def help_page() -> str:
     """Return the page, as Markdown."""
-    return "\n".join([HEAD, *(_section(words, each) for words, each in _commands("condgof", command()))])
+    return "\n".join([HEAD, *(_section(words, each) for words, each in _commands("condgof", program()))])
 
 
 def _commands(words: str, each: Any) -> Iterator[tuple[str, Any]]:

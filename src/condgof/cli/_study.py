@@ -4,36 +4,162 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from condgof._typing import FloatArray
-from condgof.cli._progress import progress_bar
-from condgof.cli.check import modules_from_here, number_of, users_line
+from condgof.cli._app import Many, One, Option, command, out_option
+from condgof.cli._load import open_table
+from condgof.cli._model import modules_from_here, users_line
+from condgof.cli._pick import number_of, pick
+from condgof.cli._roles import Given
 from condgof.errors import CondgofError, InputError, MissingPackageError, check_finite, require
-from condgof.report import draw_criterion, draw_power
-from condgof.sample import as_numbers
-from condgof.study import (
-    ILLUSTRATIONS,
-    MISFITS,
-    PAPER_METHODS,
-    PAPER_SIZES,
-    Illustration,
-    Reference,
-    Study,
-    illustrate,
-    misfit_of,
-    run_study,
-)
+from condgof.report._studies import draw_criterion, draw_power
+from condgof.sample import Table, as_numbers
+from condgof.sample._table import FORMATS, NUMBERS
+from condgof.study import PROBLEMS, Study, illustrate, misfit_of, run_study
+from condgof.study._examples import ILLUSTRATIONS, PAPER_METHODS, PAPER_SIZES, PAPER_TRIALS, Illustration
+from condgof.study._misfit import MISFITS
+from condgof.study._names import METHODS, Reference
 
 #: A number of processes here, or the address of a cluster.
 Where: TypeAlias = tuple[int | None, str | None]
 DEFAULT_MISFITS = "shift=0,shift=0.2,scale=1.3"
+#: Seconds between two lines where there is no terminal.
+EVERY = 60.0
+SEED = Option("seed", int, "N", None, 0, "Another seed gives other samples.", 0)
+WHERE = (
+    Option("workers", int | None, "N", None, None, "Processes; one a core unless given.", 1),
+    Option("scheduler", One, "URL", None, None, "Run on the Dask cluster at this address, such as "
+        "tcp://host:8786."),
+)  # fmt: skip
+STUDY_HELP = (
+    "Measure how often tests reject: their level where the model is true, their power where it is not."
+    "\n\nA study that was stopped, or killed, goes on where it was when the same command is run again."
+)
+STUDY_EXAMPLES = (
+    "Examples:\n\ncondgof study --problem qgm,hgm --method adaptive,kcsd --n 100,400 "
+    "--trials 300 --out qgm-hgm\n\ncondgof study --model mycode:model --data x.csv "
+    "--misfit shift=0.2,scale=1.3 --n 500 --out misfit"
+)
+STUDY = (
+    Option("n", str, "SIZES", None, ..., "Sample sizes, as in 100,400."),
+    Option("problem", Many, "NAMES", None, None,
+        f"Problems: {', '.join(PROBLEMS)}, or your own as module:attr; separated by commas."),
+    Option("method", Many, "NAMES", None, None, f"Tests: {', '.join(METHODS)}, or your own as "
+        "module:attr; separated by commas. adaptive unless given."),
+    Option("trials", int, "N", None, 300, "Samples of each problem and size.", 1),
+    out_option("study-output"),
+    Option("alpha", float, "LEVEL", None, 0.05, "Level at which p-values count as rejections."),
+    SEED,
+    *WHERE,
+    Option("retry-failed", bool, "", None, False, "Try again the trials that ended in an error."),
+    Option("model", One, "ADDRESS", None, None, "A fitted model, module:attr or file.py:attr, which is "
+        "imported: with n rows, what misfit could I have seen?"),
+    Option("data", Path | None, "FILE", None, None,
+        "With --model: the x to draw from, a Parquet, CSV or Feather file, or .npy."),
+    Option("x", One, "COLUMNS", None, None,
+        "With --data: the columns of x; all of them unless given."),
+    Option("misfit", One, "MISFITS", None, None, f"With --model: misfits and sizes, of "
+        f"{', '.join(MISFITS)}. shift and tilt are in model standard deviations, scale is a ratio, "
+        "outliers a share; shift=0 shows the level. shift=0,shift=0.2,scale=1.3 unless given."),
+)  # fmt: skip
+POWER = (
+    out_option("paper-power"),
+    Option("trials", int | None, "N", None, None, f"Samples of each; {PAPER_TRIALS} unless given.", 1),
+    Option("quick", bool, "", None, False, "20 trials, for a first look."),
+    SEED,
+    *WHERE,
+)
+CRITERION = (
+    out_option("paper-criterion"),
+    Option("n", int, "N", None, 1000, "Rows of each sample.", 20),
+    SEED,
+)
+
+
+@command("study", STUDY, STUDY_HELP, STUDY_EXAMPLES, None)
+def study(given: Given) -> int:
+    """Run a study of the user's own."""
+    problems = (given[name] for name in ("problem", "model", "data", "x", "misfit"))
+    run(
+        read_problems(*problems),
+        split(given["method"]) or ["adaptive"],
+        read_sizes(given["n"]),
+        where=(given["workers"], given["scheduler"]),
+        out=given["out"],
+        options={name: given[name] for name in ("trials", "alpha", "retry_failed")}
+        | {"rng": given["seed"]},
+    )
+    return 0
+
+
+@command(
+    "power",
+    POWER,
+    "Rejection rates of all tests on the paper's four problems: tables and the figure.",
+    "Example: condgof paper power --out paper-power --quick",
+    None,
+)
+def power(given: Given) -> int:
+    """Run the paper's power study."""
+    trials = given["trials"] or (20 if given["quick"] else PAPER_TRIALS)
+    run(
+        list(PAPER_SIZES),
+        PAPER_METHODS,
+        PAPER_SIZES,
+        where=(given["workers"], given["scheduler"]),
+        out=given["out"],
+        options={"trials": trials, "rng": given["seed"]},
+    )
+    return 0
+
+
+@command(
+    "criterion",
+    CRITERION,
+    "Power-criterion curves of the main text's illustration and of appendix B: one figure.",
+    "Example: condgof paper criterion --out paper-criterion",
+    None,
+)
+def criterion(given: Given) -> int:
+    """Compute the power-criterion curves; write them as CSV and as a figure."""
+    out, n = given["out"], given["n"]
+    illustrations = [illustrate(name, n=n, rng=given["seed"]) for name in ILLUSTRATIONS]
+    for one in illustrations:
+        print(
+            f"{one.name:15} criterion highest at x = {one.top:.2f} ({one.criterion.max():.3f}), n = {n}"
+        )
+    out.mkdir(parents=True, exist_ok=True)
+    _write(out / "criterion.csv", illustrations)
+    print(f"Curves: {out / 'criterion.csv'}")
+    draw_criterion(illustrations).savefig(out / "criterion.png", dpi=150)
+    print(f"Figure: {out / 'criterion.png'}")
+    return 0
+
+
+def _write(path: Path, illustrations: list[Illustration]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["problem", "v", "criterion"])
+        for one in illustrations:
+            for v, value in zip(one.grid, one.criterion, strict=True):
+                writer.writerow([one.name, f"{v:.6g}", f"{value:.6g}"])
 
 
 def run(
@@ -123,54 +249,40 @@ def read_problems(
 
 
 def _read_x(path: Path, columns: list[str]) -> FloatArray:
-    """Read columns of x, (n, d), or all: a CSV file whose first line may name them, or a .npy array."""
-    x = _read_npy(path, columns) if path.suffix == ".npy" else _read_csv(path, columns)
+    """Read columns of x, (n, d), or all: a table, whose first line may name them, or a .npy array."""
+    if path.suffix == ".npy":
+        if columns:
+            raise InputError(f"{path} is an array: its columns have no names. Leave out --x.")
+        try:
+            array = np.load(path, allow_pickle=False)
+        except ValueError as error:
+            raise InputError(f"{path} is not an array of numbers: {error}") from error
+        values = as_numbers(array, str(path)).astype(np.float64)
+        x = values[:, None] if values.ndim == 1 else values
+    else:
+        table = _table(path, columns)
+        names = pick(columns, table.names, table.label, "--x") if columns else table.names
+        batches = table.reading(dict.fromkeys(names, NUMBERS)).batches()
+        parts = [np.column_stack(list(batch.values())) for batch in batches]
+        x = np.concatenate([np.empty((0, len(names))), *parts])
     if x.size == 0:
         raise InputError(f"{path} has no rows.")
     check_finite(x, str(path), "Leave those rows out.")
     return x
 
 
-def _read_npy(path: Path, columns: list[str]) -> FloatArray:
+def _table(path: Path, columns: list[str]) -> Table:
+    """Find a table, whose first line, if it is CSV, may be numbers already."""
+    if FORMATS.get(path.suffix.lower(), "CSV") != "CSV":
+        return open_table(str(path))
+    text = path.read_bytes().removeprefix(b"\xef\xbb\xbf")  # the mark of some editors
+    table = Table.of_text(str(path), text)
+    if not all(number_of(name) is not None for name in table.names):
+        return table
     if columns:
-        raise InputError(f"{path} is an array: its columns have no names. Leave out --x.")
-    try:
-        array = np.load(path, allow_pickle=False)
-    except ValueError as error:
-        raise InputError(f"{path} is not an array of numbers: {error}") from error
-    values = as_numbers(array, str(path)).astype(np.float64)
-    return values[:, None] if values.ndim == 1 else values
-
-
-def _read_csv(path: Path, columns: list[str]) -> FloatArray:
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            lines = [(i, line) for i, line in enumerate(csv.reader(file), 1) if line]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path} is not a CSV file: {error}") from error
-    if not lines:
-        raise InputError(f"{path} is empty.")
-    names = [name.strip() for name in lines[0][1]]
-    if all(number_of(name) is not None for name in names):
-        if columns:
-            raise InputError(f"{path} has no first line with names. Add one, or leave out --x.")
-    else:
-        lines = lines[1:]
-    lacking = [name for name in columns if name not in names]
-    if lacking:
-        raise InputError(f"{path} has no column {', '.join(lacking)}. It has: {', '.join(names)}.")
-    at = [names.index(name) for name in columns] or range(len(names))
-    rows = []
-    for number, line in lines:
-        try:
-            if len(line) != len(names):
-                raise ValueError
-            rows.append([float(line[i]) for i in at])
-        except ValueError as error:
-            raise InputError(
-                f"{path}, line {number}: not {len(names)} numbers. --x picks the columns of x."
-            ) from error
-    return np.array(rows, dtype=np.float64)
+        raise InputError(f"{path} has no first line with names. Add one, or leave out --x.")
+    made_up = ",".join(f"x{i + 1}" for i in range(len(table.names)))
+    return Table.of_text(str(path), f"{made_up}\n".encode() + text)
 
 
 @contextmanager
@@ -225,36 +337,49 @@ def _engine(workers: int | None, scheduler: str | None) -> Iterator[Any]:
         yield client
 
 
-def run_power(out: Path, trials: int, seed: int, where: Where) -> None:
-    """Run the paper's power study."""
-    run(
-        list(PAPER_SIZES),
-        PAPER_METHODS,
-        PAPER_SIZES,
-        where=where,
-        out=out,
-        options={"trials": trials, "seed": seed},
+@contextmanager
+def progress_bar() -> Iterator[Callable[[int, int], None]]:
+    """Give a function of (trials done, trials of all) that shows them."""
+    if not sys.stderr.isatty():
+        yield _Lines()
+        return
+    bar = Progress(
+        TextColumn("trials"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        speed_estimate_period=600.0,
     )
+    with bar:
+        task = bar.add_task("trials", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def run_criterion(out: Path, n: int, seed: int) -> None:
-    """Compute the power-criterion curves; write them as CSV and as a figure."""
-    illustrations = [illustrate(name, n=n, seed=seed) for name in ILLUSTRATIONS]
-    for one in illustrations:
-        print(
-            f"{one.name:15} criterion highest at x = {one.top:.2f} ({one.criterion.max():.3f}), n = {n}"
-        )
-    out.mkdir(parents=True, exist_ok=True)
-    _write(out / "criterion.csv", illustrations)
-    print(f"Curves: {out / 'criterion.csv'}")
-    draw_criterion(illustrations).savefig(out / "criterion.png", dpi=150)
-    print(f"Figure: {out / 'criterion.png'}")
+class _Lines:
+    """Write a line now and then."""
+
+    def __init__(self) -> None:
+        self._start = self._last = time.monotonic()
+        self._before: int | None = None
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if self._before is None:
+            self._before = done
+            if done and done < total:
+                print(f"condgof: {done:,} of {total:,} trials are there already.", file=sys.stderr)
+        elif now - self._last >= EVERY and done < total:
+            self._last = now
+            left = (now - self._start) / max(1, done - self._before) * (total - done)
+            print(
+                f"condgof: {done:,} of {total:,} trials, about {_time(left)} left",
+                file=sys.stderr,
+                flush=True,
+            )
 
 
-def _write(path: Path, illustrations: list[Illustration]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["problem", "v", "criterion"])
-        for one in illustrations:
-            for v, value in zip(one.grid, one.criterion, strict=True):
-                writer.writerow([one.name, f"{v:.6g}", f"{value:.6g}"])
+def _time(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"

@@ -6,16 +6,24 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from condgof.check._monitor import Monitor
 from condgof.cli import _check
-from condgof.cli._files import check_apart, check_place, write_whole
-from condgof.cli._options import Option, command
+from condgof.cli._app import Option, command
+from condgof.cli._load import STDIN, Read, y_of
+from condgof.cli._model import FORMS, load_model, running
+from condgof.cli._output import check_apart, check_place, write_whole
+from condgof.cli._roles import Given, check_classes, class_law, find_roles
 from condgof.errors import CondgofError, InputError
+from condgof.laws._as_model import Columns
+from condgof.laws._discrete import probabilities
+from condgof.report import terminal
+from condgof.sample import Frame, Table
 
 HELP = (
     "Watch a model in use: rows are read as they come, and the evidence against the model is valid at "
@@ -55,44 +63,41 @@ OPTIONS = (
 )  # fmt: skip
 
 
-def _watch(given: Mapping[str, Any]) -> int:
-    from condgof.cli.check import FORMS, check_choice
+FILE = ("FILE", "CSV file that may grow, or - for CSV on standard input.")
 
+
+@command("watch", OPTIONS, HELP, EXAMPLES, FILE)
+def watch(given: Given) -> int:
+    """Watch a model, and return the exit code."""
     data, alpha, run_length, state = (given[name] for name in ("data", "alpha", "run_length", "state"))
-    check_choice("--model-x", given["model_x"], FORMS)
+    _check.check_choice("--model-x", given["model_x"], FORMS)
     if not 0 < alpha < 1 or not run_length > 1:
         raise InputError(
             f"--alpha must be between 0 and 1, and --run-length above 1, got {alpha:g}, {run_length:g}."
         )
     if state is not None:
         check_place(state, "--state")
-        check_apart(state, "--state", [] if data == "-" else [data])
-    watcher = Watcher(data, given, alpha, float(run_length), state)
-    for _ in watcher.run(given["follow"]):
+        check_apart(state, "--state", [] if data == STDIN else [data])
+    watcher = Watcher(given)
+    for _ in watcher.run():
         if given["fail_on_alarm"] and watcher.alarmed:
             break
     watcher.end()
     return 1 if given["fail_on_alarm"] and watcher.alarmed else 0
 
 
-FILE = ("FILE", "CSV file that may grow, or - for CSV on standard input.")
-watch = command("watch", OPTIONS, _watch, FILE)
-
-
 class Watcher:
     """Reads rows, gives them to a monitor, says what is new, and writes what is known."""
 
-    def __init__(
-        self, data: str, given: Mapping[str, Any], alpha: float, run_length: float, state: Path | None
-    ) -> None:
-        self.data, self.given, self.path = data, given, state
-        self.settings = (alpha, run_length, given["seed"])
-        self.label = "standard input" if data == "-" else data
-        self.before = _read_state(state) if state is not None and state.exists() else {}
+    def __init__(self, given: Given) -> None:
+        self.given, self.data, self.path = given, given["data"], given["state"]
+        self.label = "standard input" if self.data == STDIN else self.data
+        known = self.path is not None and self.path.exists()
+        self.before = _read_state(self.path) if known else {}
         #: How many bytes and rows of the file were read; what was said last: evidence, change, alarm.
         self.place: dict[str, Any] = {"offset": 0, "read": 0, "mark": 0.0, "change": 0, "alarm": False}
         self.header, self.left_out, self.new_alarm = b"", 0, False
-        self.monitor: Any = None
+        self.monitor: Monitor | None = None
 
     @property
     def alarmed(self) -> bool:
@@ -100,10 +105,10 @@ class Watcher:
         old = self.before.get("monitor", {}).get("evidence", {}).get("alarm")
         return bool(old if self.monitor is None else self.monitor.alarm)
 
-    def run(self, follow: bool) -> Iterator[None]:
+    def run(self) -> Iterator[None]:
         """Read rows to the end, or for ever, and stop after each block of them."""
-        with sys.stdin.buffer if self.data == "-" else open(self.data, "rb") as file:
-            for lines in self._blocks(file, follow):
+        with sys.stdin.buffer if self.data == STDIN else open(self.data, "rb") as file:
+            for lines in self._blocks(file, self.given["follow"] and self.data != STDIN):
                 with redirect_stdout(sys.stderr):  # whatever users' models print
                     self._add(self.header + lines)
                 if self.monitor is None:  # all of them were left out
@@ -118,9 +123,9 @@ class Watcher:
     def _blocks(self, file: Any, follow: bool) -> Iterator[bytes]:
         """Yield whole lines after the header, as they come."""
         rest, block = b"", b" "
-        while block or (follow and self.data != "-"):
-            block = file.read1(CHUNK) if self.data == "-" else file.read(CHUNK)
-            if not block and follow and self.data != "-":
+        while block or follow:
+            block = file.read1(CHUNK) if self.data == STDIN else file.read(CHUNK)
+            if not block and follow:
                 time.sleep(PAUSE)
                 continue
             ends = bool(rest) and not block  # the last line lacks its end
@@ -143,7 +148,7 @@ class Watcher:
         if self.before and place["header"] != self.header.decode(errors="replace"):
             raise InputError(f"--state {self.path} is of other columns than those of {self.label}.")
         self.place |= {key: value for key, value in place.items() if key != "header"}
-        if not self.before or self.data == "-":  # of standard input, new rows follow those before
+        if not self.before or self.data == STDIN:  # of standard input, new rows follow those before
             return rest
         if os.path.getsize(self.data) < place["offset"]:
             raise InputError(
@@ -155,43 +160,37 @@ class Watcher:
 
     def _add(self, text: bytes) -> None:
         """Give rows to the monitor."""
-        from condgof.cli.check import Frame, Survey, Table, Wanted, running, y_of
-
-        given, read = self.given, self.place["read"]
-        label = f"{self.label}, from row {read:,} on," if read else self.label
+        given, place = self.given, self.place["read"]
+        label = f"{self.label}, from row {place:,} on," if place else self.label
         if self.monitor is None:
-            self.table = Table.of_text(self.label, text)
-            named = self.label, self.table.names
-            self.roles = Wanted.of(given).resolve(*named, given["model"] is not None, given["seed"])
-        roles, survey = self.roles, Survey(label, self.roles)
-        data = replace(self.table, text=text, label=label).read(roles)
-        complete = survey.add(data)
-        self.left_out += survey.judge(given["drop_nulls"], 0).rows
-        self.place["read"] += survey.rows
-        data = {name: values[complete] for name, values in data.items()}
-        if not complete.any():
+            table = Table.of_text(self.label, text)
+            self.roles = find_roles(given, table.label, table.names)
+            self.table = table.reading(self.roles.kinds)
+        roles, file = self.roles, replace(self.table.files[0], label=label, path=text)
+        read = Read.of(replace(self.table, label=label, files=(file,)), roles, roles.all)
+        read.survey.judge(given["drop_nulls"], 0)
+        self.left_out += read.survey.dropped
+        self.place["read"] += read.survey.rows
+        if not read.complete.any():
             return
+        data = {name: read.column(name) for name in roles.all}
         with running(given["model"]):
             monitor = self._begun(data) if self.monitor is None else self.monitor
             names = tuple(dict.fromkeys((*roles.x, *roles.predicted)))
             monitor.update(Frame({name: data[name] for name in names}), y_of(data, roles))
         self.monitor = monitor
 
-    def _begun(self, data: dict[str, Any]) -> Any:
+    def _begun(self, data: dict[str, Any]) -> Monitor:
         """Make the monitor, for these first rows, or from a state."""
-        from condgof.check._monitor import Monitor
-        from condgof.cli.check import ClassNames, Frame, load_model
-        from condgof.laws import Columns, probabilities
-
         given, roles = self.given, self.roles
-        classes = ClassNames.of(given["classes"], given["ordered"], given["prob"] or ())
+        check_classes(given, given["prob"] or ())
         model: Any
         if given["model"] is not None:
-            model = load_model(given["model"], given["model_x"], roles.x, len(roles.y))
+            model = load_model(given["model"], given["model_x"], roles.x)
         else:
             model = roles.predictions[0].model
         if model is None:
-            law = classes.model(data, roles.predicted, roles.y[0], self.label)
+            law = class_law(given, data, roles.predicted, roles.y[0], self.label)
 
             def of(parts: Any, rows: Any) -> Any:
                 p = parts["prob"][:, 0] if len(roles.predicted) == 1 else parts["prob"]
@@ -199,27 +198,29 @@ class Watcher:
 
             model = Columns({"prob": roles.predicted}, of, law.name)
         beside = [name for name in roles.predicted if name not in roles.x]
-        made = Monitor(model, *self.settings, beside=beside, frame=Frame)
+        settings = (given["alpha"], float(given["run_length"]), given["seed"])
+        made = Monitor(model, *settings, beside=beside, frame=Frame)
         return made.restore(self.before["monitor"]) if self.before else made
 
     def _tell(self) -> None:
         """Print what is new."""
-        found, place = self.monitor, self.place
-        for change in found.changes:
+        monitor, place = self.monitor, self.place
+        assert monitor is not None
+        for change in monitor.changes:
             if change["rows"] > place["change"]:
                 place["change"] = change["rows"]
                 _print(f"After {change['rows']:,} rows: changed since about row {change['since']:,}.")
-        if found.alarm and not place["alarm"]:
+        if monitor.alarm and not place["alarm"]:
             place["alarm"] = self.new_alarm = True
-            _print(found.words)
+            _print(monitor.words)
             try:
-                _print(f"The latest rows since then: {found.check().words}")
+                _print(f"The latest rows since then: {monitor.check().words}")
             except CondgofError as error:
                 _print(f"The rows since then cannot be checked yet: {error}")
-        marks = [mark for mark in MARKS if place["mark"] < mark <= found.evidence]
-        if marks and not found.alarm:
+        marks = [mark for mark in MARKS if place["mark"] < mark <= monitor.evidence]
+        if marks and not monitor.alarm:
             place["mark"] = marks[-1]
-            _print(f"After {found.rows:,} rows: evidence {found.evidence:.3g}.")
+            _print(f"After {monitor.rows:,} rows: evidence {monitor.evidence:.3g}.")
 
     def end(self) -> None:
         """Say how it stands."""
@@ -232,8 +233,6 @@ class Watcher:
 
 
 def _print(text: str) -> None:
-    from condgof.report import terminal
-
     print(terminal(text), flush=True)
 
 
@@ -247,9 +246,9 @@ def _last_line(text: bytes) -> int:
 
 def _read_state(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if {"watch", "monitor"} <= set(found):
-            return dict(found)
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if {"watch", "monitor"} <= set(document):
+            return dict(document)
     except (ValueError, TypeError):
         pass
     raise InputError(f"--state {path} is no state of condgof watch. Name another file, or remove it.")

@@ -1,24 +1,46 @@
-"""Where the work runs. Only this room knows about threads and clusters."""
+"""Where the work runs. Only this room knows about threads, processes and clusters."""
 
-from condgof.engine._as_engine import Engine, as_engine, as_workers
-from condgof.engine._dask import Cluster
-from condgof.engine._deferred import Deferred
+from __future__ import annotations
+
+import operator
+from typing import Any, TypeAlias
+
+from condgof.engine._dask import Cluster, Deferred, cluster_of, is_client
 from condgof.engine._processes import Crew, Processes, WorkerError, can_send
 from condgof.engine._progress import stages, with_progress
-from condgof.engine._threads import Threads, single_threaded_blas
+from condgof.engine._threads import Threads, cores, single_threaded_blas
+from condgof.errors import InputError, InputTypeError, check_object
 
 __all__ = [
-    "Cluster",
-    "Crew",
-    "Deferred",
-    "Engine",
-    "Processes",
-    "Threads",
-    "WorkerError",
-    "as_engine",
-    "as_workers",
-    "can_send",
-    "single_threaded_blas",
-    "stages",
-    "with_progress",
-]
+    "Cluster", "Crew", "Deferred", "Engine", "Processes", "Threads", "WorkerError", "as_engine",
+    "as_workers", "can_send", "single_threaded_blas", "stages", "with_progress",
+]  # fmt: skip
+
+Engine: TypeAlias = Threads | Cluster
+
+
+def as_engine(engine: Any) -> Engine:
+    """Turn `engine` (None for all cores, a number of threads, a Dask client) into what runs tasks."""
+    if engine is None:
+        return Threads(cores())
+    if isinstance(engine, (Threads, Cluster)):
+        return engine
+    check_object(engine, "engine")
+    if is_client(engine):
+        return cluster_of(engine)
+    try:
+        count = operator.index(engine)
+    except TypeError as error:
+        raise InputTypeError(
+            "engine must be None (all cores), a number of threads or a dask.distributed.Client, "
+            f"got {type(engine).__name__}."
+        ) from error
+    if count < 1:
+        raise InputError(f"engine must be at least 1 thread, got {count}.")
+    return Threads(count)
+
+
+def as_workers(engine: Any) -> Processes | Cluster:
+    """Turn the `engine` argument of a study into something that runs independent tasks."""
+    chosen = as_engine(engine)
+    return Processes(chosen.count) if isinstance(chosen, Threads) else chosen

@@ -12,9 +12,19 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
-from condgof.engine._deferred import Deferred
 from condgof.engine._threads import Threads, cores, single_threaded_blas
 from condgof.errors import InputError, InputTypeError
+
+
+@dataclass(frozen=True, eq=False)
+class Deferred:
+    """An item for a cluster whose parts stay there: a task gets ``(value, parts)``, computed."""
+
+    #: What travels with the item.
+    value: Any
+    #: Dask collections that a worker computes, or holds already.
+    parts: tuple[Any, ...]
+
 
 Task = TypeVar("Task")
 Value = TypeVar("Value")
@@ -26,13 +36,7 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Cluster:
-    """Run tasks on the workers of a `dask.distributed.Client`.
-
-    Parameters
-    ----------
-    client : dask.distributed.Client
-        The user's connection to the scheduler; it is used and never closed.
-    """
+    """Run tasks on the workers of the user's `dask.distributed.Client`, which is never closed."""
 
     client: Any
     #: Tasks leave this process: send them rows in large spans, and no more than they need.
@@ -48,18 +52,10 @@ class Cluster:
     ) -> Iterator[Value]:
         """Apply `task` to every item on the workers and yield the values in the order of the items.
 
-        The task is sent once, to all workers; an item travels to the worker that takes it. An
-        error that a task raises is raised here. It is not tried again, for it would be raised again;
-        tasks of a worker that died are, which Dask does by itself.
-
-        Parameters
-        ----------
-        task : callable
-            What to do with an item; must not depend on which worker runs it.
-        items : iterable
-            The items; only a few are out at any time.
-        most : int, optional
-            Not used: it guards this machine's memory, and a worker has threads and memory of its own.
+        The task is sent once, to all workers; an item travels to the worker that takes it, and only a
+        few are out at any time. An error that a task raises is raised here. It is not tried again, for
+        it would be raised again; tasks of a worker that died are, which Dask does by itself. `most`
+        guards this machine's memory and is not used: a worker has threads and memory of its own.
         """
         sent = _Sent(self.client, task)
         waiting: deque[tuple[Task, Any]] = deque()

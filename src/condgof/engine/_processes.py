@@ -11,10 +11,12 @@ from __future__ import annotations
 import importlib
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -36,55 +38,10 @@ class WorkerError(CondgofError, RuntimeError):
 
 
 @dataclass(frozen=True)
-class Processes:
-    """Run tasks in a number of processes; with one, in this very process.
-
-    Parameters
-    ----------
-    count : int
-        How many.
-    """
-
-    count: int
-
-    def completed(
-        self, task: Callable[[Task], Value], items: Iterable[Task]
-    ) -> Iterator[tuple[Task, Value]]:
-        """Apply `task` to every item and yield each item with its value as soon as that is there.
-
-        A task that cannot be sent to another process (it holds a lambda, and cloudpickle, which could
-        send it, is not installed) runs in as many threads.
-
-        Parameters
-        ----------
-        task : callable
-            What to do with an item; must not depend on where it runs.
-        items : iterable
-            The items.
-        """
-        if self.count == 1:
-            with single_threaded_blas():
-                for item in items:
-                    yield item, task(item)
-            return
-        payload = _pickled(task)
-        if payload is None:
-            with single_threaded_blas():
-                yield from _crew([_Here(task) for _ in range(self.count)], items)
-        else:
-            yield from _crew([_Worker(payload) for _ in range(self.count)], items)
-
-
-@dataclass(frozen=True)
 class Crew:
-    """Run tasks in a number of threads of this process; with one, in this very thread.
+    """Run tasks in `count` threads of this process; with one, in this very thread.
 
     For tasks that spend their time outside Python; what they share they must be able to share.
-
-    Parameters
-    ----------
-    count : int
-        How many.
     """
 
     count: int
@@ -98,7 +55,29 @@ class Crew:
                 for item in items:
                     yield item, task(item)
             else:
-                yield from _crew([_Here(task) for _ in range(self.count)], items)
+                yield from _shared_out([task] * self.count, items)
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Run tasks in `count` processes; with one, in this very process."""
+
+    count: int
+
+    def completed(
+        self, task: Callable[[Task], Value], items: Iterable[Task]
+    ) -> Iterator[tuple[Task, Value]]:
+        """Apply `task` to every item and yield each item with its value as soon as that is there.
+
+        A task that cannot be sent to another process (it holds a lambda, and cloudpickle, which could
+        send it, is not installed) runs in as many threads.
+        """
+        payload = None if self.count == 1 else _pickled(task)
+        if payload is None:
+            yield from Crew(self.count).completed(task, items)
+            return
+        workers = [_Worker(payload) for _ in range(self.count)]
+        yield from _shared_out([worker.run for worker in workers], items, workers)
 
 
 def can_send(task: Any) -> bool:
@@ -120,25 +99,27 @@ def _pickled(task: Any) -> bytes | None:
     return None if pickler is pickle and b"__main__" in data else data
 
 
-def _crew(workers: list[Any], items: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
-    """Let each worker take the next item when it is free; a thread waits for each of them."""
+def _shared_out(
+    runners: Sequence[Callable[[Any], Any]], items: Iterable[Any], workers: Sequence[_Worker] = ()
+) -> Iterator[tuple[Any, Any]]:
+    """Let each runner take the next item when it is free, in a thread of its own."""
     source, turn, stop = iter(items), threading.Lock(), threading.Event()
     done: SimpleQueue[tuple[Any, Any, BaseException | None]] = SimpleQueue()
 
-    def serve(worker: Any) -> None:
+    def serve_one(run: Callable[[Any], Any]) -> None:
         try:
             while not stop.is_set():
                 with turn:
                     item = next(source, _END)
                 if item is _END:
                     break
-                done.put((item, worker.run(item), None))
+                done.put((item, run(item), None))
         except BaseException as error:
             done.put((None, None, error))
         else:
             done.put((_END, None, None))
 
-    threads = [threading.Thread(target=serve, args=(w,), daemon=True) for w in workers]
+    threads = [threading.Thread(target=serve_one, args=(run,), daemon=True) for run in runners]
     try:
         for thread in threads:
             thread.start()
@@ -153,30 +134,19 @@ def _crew(workers: list[Any], items: Iterable[Any]) -> Iterator[tuple[Any, Any]]
                 yield item, value
     finally:
         stop.set()
-        for worker in workers:
+        for worker in workers:  # a thread waits for its worker, which may be busy for long
             worker.close()
         for thread in threads:
             thread.join()
 
 
-class _Here:
-    """A worker that is a thread of this process."""
-
-    def __init__(self, task: Callable[[Any], Any]) -> None:
-        self.run = task
-
-    def close(self) -> None:
-        """Nothing to end."""
-
-
 class _Worker:
-    """A process that runs `condgof.engine._worker`."""
+    """A process that runs `condgof.engine._processes`."""
 
     def __init__(self, payload: bytes) -> None:
         # Its own path first, so that it finds condgof and the user's modules where this process does.
-        code = (
-            f"import sys; sys.path[:] = {sys.path!r}; from condgof.engine._worker import serve; serve()"
-        )
+        start = "from condgof.engine._processes import serve; serve()"
+        code = f"import sys; sys.path[:] = {sys.path!r}; {start}"
         self._process = subprocess.Popen(
             [sys.executable, "-c", code],
             stdin=subprocess.PIPE,
@@ -217,3 +187,51 @@ class _Worker:
                     pipe.close()
             except OSError:
                 pass  # what was still to be sent has no reader any more
+
+
+def serve() -> None:
+    """Run tasks until the pipe closes: the parent is done, or dead."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all; the parent decides
+    receive, send = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    # What users' code prints must not end up among the values.
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(2, 1)
+    task: Any = None
+    while True:
+        try:
+            item = pickle.load(receive)
+            if task is None:
+                task, item = pickle.loads(item), pickle.load(receive)
+        except EOFError:
+            break
+        except Exception as error:
+            answer: tuple[bool, Any] = (False, error)
+        else:
+            answer = _attempt(task, item)
+        try:
+            send.write(_readable(answer))
+            send.flush()
+        except OSError:
+            break
+    sys.stdout.flush()
+    os._exit(0)  # nothing to tidy up, and users' threads must not hold it
+
+
+def _attempt(task: Any, item: Any) -> tuple[bool, Any]:
+    try:
+        return True, task(item)
+    except Exception as error:
+        error.add_note(f"In a worker process:\n{traceback.format_exc()}")
+        return False, error
+
+
+def _readable(answer: tuple[bool, Any]) -> bytes:
+    """Pickle an answer that the parent will be able to read."""
+    try:
+        data = pickle.dumps(answer)
+        pickle.loads(data)
+    except Exception:
+        error = answer[1]
+        return pickle.dumps((False, RuntimeError(f"{type(error).__name__}: {error}")))
+    return data

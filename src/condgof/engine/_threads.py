@@ -56,13 +56,7 @@ single_threaded_blas = _SingleThreadedBlas()
 
 @dataclass(frozen=True)
 class Threads:
-    """Run tasks on a number of this machine's threads.
-
-    Parameters
-    ----------
-    count : int
-        How many threads.
-    """
+    """Run tasks on `count` of this machine's threads."""
 
     count: int
     #: Tasks stay in this process, where all rows can be seen.
@@ -78,16 +72,8 @@ class Threads:
     ) -> Iterator[Value]:
         """Apply `task` to every item and yield the values in the order of the items.
 
-        Only a few results wait at any time, so that memory does not grow with the number of items.
-
-        Parameters
-        ----------
-        task : callable
-            What to do with an item; must not depend on which thread runs it.
-        items : iterable
-            The items.
-        most : int, optional
-            Use at most this many threads (a memory budget may ask for it).
+        Only a few results wait at any time, so that memory does not grow with the number of items. At
+        most `most` threads are used (a memory budget may ask for it).
         """
         count = self.count if most is None else max(1, min(self.count, most))
         with single_threaded_blas():

@@ -17,9 +17,7 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.errors import InputError, InputTypeError
-from condgof.kernels._base import Kernel, Radial
-from condgof.kernels._categorical import Categorical
-from condgof.kernels._profiles import Gaussian
+from condgof.kernels._kernel import Categorical, Gaussian, Kernel, Radial
 
 #: Directions of the matrix of a kernel below this share of the largest are left out.
 SMALLEST = 1e-12
@@ -56,26 +54,15 @@ class Ordinal(Kernel):
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some columns of the residuals, and what they are of.
-
-    Parameters
-    ----------
-    name : str
-        What a result calls them.
-    start, stop : int
-        Which columns.
-    positions : ndarray of shape (stop − start,), optional
-        Where the cells lie, in increasing order; None for cells without an order, and for columns that
-        are features already.
-    distances : bool
-        Whether a distance between positions means something: it does for counts, and is a number of
-        steps for ordered categories.
-    """
+    """Some columns of the residuals, start to stop, and what a result calls them."""
 
     name: str
     start: int
     stop: int
+    #: Where the cells lie, (stop − start,), in increasing order; None for cells without an order, and
+    #: for columns that are features already.
     positions: FloatArray | None = None
+    #: Whether distances between positions are in units of y (counts), not in steps (ordered categories).
     distances: bool = False
 
     @property
@@ -86,16 +73,9 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """What the columns of a model's residuals are.
+    """What the columns of a model's residuals are, and what results say y was seen as."""
 
-    Parameters
-    ----------
-    blocks : tuple of Block
-        The first one tells all distributions apart by itself.
-    words : str
-        What results say y was seen as.
-    """
-
+    #: The first one tells all distributions apart by itself.
     blocks: tuple[Block, ...]
     words: str
 
@@ -107,17 +87,11 @@ class Cells:
 
 @dataclass(frozen=True, eq=False)
 class CellKernel(Kernel):
-    """A kernel on a discrete y that is ready: a linear map of residuals to features.
+    """A kernel on a discrete y that is ready: a linear map of residuals to features."""
 
-    Parameters
-    ----------
-    parts : tuple of (Block, map)
-        What becomes of each block; a matrix Ψ has shape (columns of the block, m).
-    shown : Kernel
-        The kernel, for results and their readers.
-    """
-
+    #: What becomes of each block; a matrix Ψ has shape (columns of the block, m).
     parts: tuple[tuple[Block, Map], ...]
+    #: The kernel, for results and their readers.
     shown: Kernel
 
     @property
@@ -165,13 +139,8 @@ ResponseKernel: TypeAlias = Radial | CellKernel
 def resolve_cells(kernel: Any, cells: Cells) -> CellKernel:
     """Make a kernel on a discrete y ready.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        What the user asked for. ``Gaussian("median")``, the default of the tests, stands for what suits
-        the cells: `Categorical` for classes, `Ordinal` for ordered ones, itself for counts.
-    cells : Cells
-        What the residuals are of.
+    ``Gaussian("median")``, the default of the tests, stands for what suits the cells: `Categorical` for
+    classes, `Ordinal` for ordered ones, itself for counts.
     """
     main, *others = cells.blocks
     ready = _main(kernel, main)
@@ -211,14 +180,7 @@ def on_positions(kernel: Radial, block: Block) -> CellKernel:
 
 
 def cell_scales(cells: Cells, bandwidths: tuple[float, ...]) -> tuple[CellKernel, ...]:
-    """Return the kernels on y that the adaptive test combines; `bandwidths` are for counts.
-
-    Examples
-    --------
-    >>> cells = Cells((Block("labels", 0, 3), Block("ranks", 3, 5)), "labels and ranks")
-    >>> [kernel.name for kernel in cell_scales(cells, (2.0, 1.0))]
-    ['labels', 'ranks']
-    """
+    """Return the kernels on y that the adaptive test combines; `bandwidths` are for counts."""
     main, *others = cells.blocks
     if main.positions is not None and main.distances:
         return tuple(on_positions(Gaussian(sigma), main) for sigma in bandwidths)

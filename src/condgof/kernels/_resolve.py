@@ -10,26 +10,25 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.errors import InputError, InputTypeError
-from condgof.kernels._bandwidth import median_distance
-from condgof.kernels._base import Kernel, Radial
-from condgof.kernels._categorical import Categorical
-from condgof.kernels._product import OnColumns, Product
+from condgof.kernels._kernel import (
+    Categorical,
+    Gaussian,
+    Kernel,
+    OnColumns,
+    Product,
+    Radial,
+    median_distance,
+)
 from condgof.sample import Column, Seed, Use
 
 
 @dataclass(frozen=True)
 class CovariateKernel(Kernel):
-    """A kernel on x that is ready: every bandwidth a number, every column an index.
+    """A kernel on x that is ready: every bandwidth a number, every column an index."""
 
-    Parameters
-    ----------
-    factors : tuple of OnColumns
-        It is their product; the empty product is 1 (the unconditional tests).
-    asked_for_median : tuple of bool
-        For each factor, whether its bandwidth came from the median heuristic.
-    """
-
+    #: It is their product; the empty product is 1 (the unconditional tests).
     factors: tuple[OnColumns, ...]
+    #: For each factor, whether its bandwidth came from the median heuristic.
     asked_for_median: tuple[bool, ...] = ()
 
     def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
@@ -50,21 +49,10 @@ class CovariateKernel(Kernel):
 
 
 def resolve_x(kernel: Any, x: FloatArray, columns: Sequence[Column], seed: Seed) -> CovariateKernel:
-    """Make the kernel on x ready for a sample.
+    """Make the kernel on x ready for a sample x (n, d_x), scaled as the kernel will see it.
 
     A plain kernel goes on all numeric columns, and categorical columns get `Categorical()`.
     Constant columns are left out.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        What the user asked for.
-    x : ndarray of shape (n, d_x)
-        The covariates, scaled as the kernel will see them.
-    columns : sequence of Column
-        Their names and kinds.
-    seed : Seed
-        For the rows of the median heuristic.
     """
     if not isinstance(kernel, Kernel):
         raise InputTypeError(
@@ -123,7 +111,7 @@ def _spread(kernel: Radial | Categorical, columns: Sequence[Column]) -> list[OnC
 
 def _locate(factor: OnColumns, columns: Sequence[Column]) -> OnColumns:
     names = [column.name for column in columns]
-    found: list[int] = []
+    indices: list[int] = []
     for wanted in factor.columns:
         if isinstance(wanted, str):
             if names.count(wanted) > 1:
@@ -139,26 +127,55 @@ def _locate(factor: OnColumns, columns: Sequence[Column]) -> OnColumns:
             raise InputTypeError(
                 f"kernel_x: column {names[index]!r} is categorical. Use Categorical().on(...)."
             )
-        found.append(index)
-    return OnColumns(factor.kernel, tuple(found))
+        indices.append(index)
+    return OnColumns(factor.kernel, tuple(indices))
 
 
 @dataclass(frozen=True)
 class FiniteLocations:
-    """The kernel k_V(x, x') = (1/J) Σ_j k(x, v_j) k(x', v_j) of the finite-set tests (paper, Prop. 5).
-
-    Parameters
-    ----------
-    kernel : CovariateKernel
-        k.
-    locations : ndarray of shape (J, d_x)
-        V, in the coordinates of the kernel.
-    """
+    """The kernel k_V(x, x') = (1/J) Σ_j k(x, v_j) k(x', v_j) of the finite-set tests."""
 
     kernel: CovariateKernel
+    #: V (J, d_x), in the coordinates of the kernel.
     locations: FloatArray
 
     def features(self, x: FloatArray) -> FloatArray:
         """Return F (n, J) with k_V(x_i, x_j) = F_i · F_j."""
         values: FloatArray = self.kernel(x, self.locations) / np.sqrt(len(self.locations))
         return values
+
+
+@dataclass(frozen=True, eq=False)
+class Gram:
+    """The matrix k(z_i, z_j) of a sample as a lazy operator: symmetric, with a constant diagonal."""
+
+    #: The columns of all Gaussian factors in bandwidths, (n, d): their product is one exponential.
+    joined: FloatArray
+    #: All columns, and the factors on them that are not Gaussian.
+    points: FloatArray
+    others: tuple[OnColumns, ...]
+
+    @classmethod
+    def of(cls, kernel: CovariateKernel, points: FloatArray) -> Gram:
+        """Prepare the rows `points` (n, d) for a kernel that is ready."""
+        # Moved first, then divided: large coordinates (years, seconds) would lose digits.
+        moved = points - np.median(points, axis=0)
+        parts, others = [np.empty((len(points), 0))], []
+        for factor in kernel.factors:
+            if type(factor.kernel) is Gaussian:
+                parts.append(moved[:, factor.indices()] / factor.kernel.sigma)
+            else:
+                others.append(factor)
+        return cls(np.concatenate(parts, axis=1), points, tuple(others))
+
+    @property
+    def n(self) -> int:
+        """Number of rows (and columns)."""
+        return len(self.points)
+
+    def block(self, rows: slice, columns: slice) -> FloatArray:
+        """Return the block of the matrix at some rows and columns, as a new array."""
+        out = Gaussian(1.0)(self.joined[rows], self.joined[columns])
+        for factor in self.others:
+            out *= factor(self.points[rows], self.points[columns])
+        return out

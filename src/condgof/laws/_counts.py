@@ -27,9 +27,8 @@ from condgof.laws._discrete import (
     one_hot_less,
     whole_numbers,
 )
-from condgof.laws._families import Values
 from condgof.laws._law import Law, as_rows, check_levels
-from condgof.laws._parameters import Parametric, family
+from condgof.laws._parameters import Parametric, Values, family
 
 #: From counts (n, m) to P(Y ≤ y | x), (n, m).
 Cdf: TypeAlias = Callable[[FloatArray], FloatArray]
@@ -64,19 +63,16 @@ def cell_probabilities(cdf: Cdf, location: FloatArray, scale: FloatArray) -> Flo
     edges = (POSITIONS[1:] - 0.5 / FINENESS) * scale[:, None] + location[:, None]
     last, cells = np.ceil(edges) - 1.0, np.arange(1, COUNT)
 
-    def own(y: FloatArray) -> IntArray:
+    def cells_of(y: FloatArray) -> IntArray:
         return cell_of(standardised(y, location[:, None], scale[:, None]))
 
-    last += np.where(own(last + 1.0) < cells, 1.0, np.where(own(last) >= cells, -1.0, 0.0))
+    last += np.where(cells_of(last + 1.0) < cells, 1.0, np.where(cells_of(last) >= cells, -1.0, 0.0))
     whole = np.diff(cdf(last), axis=1, prepend=0.0, append=1.0)
     return np.maximum(whole, 0.0, out=whole)
 
 
 class Counts(Discrete):
-    """Counts with a CDF, in one column of y.
-
-    A subclass writes `_cdf`, `_bounds` and `mean_std` (or `location_scale`), and what else it has.
-    """
+    """Counts with a CDF; a subclass writes `_cdf`, `_bounds`, `mean_std` or `location_scale`."""
 
     #: It takes any real numbers.
     _cdf: Cdf
@@ -284,10 +280,10 @@ class NegativeBinomial(CountFamily):
     def _crps(self, y: FloatArray, p: Values) -> FloatArray:
         mean, size = p[0], 1.0 / p[1]
         share = size / (mean + size)
-        own = 2.0 * np.where(y < 0, 0.0, self._tail(np.maximum(y, 0.0), p)) - 1.0
+        sign_mean = 2.0 * np.where(y < 0, 0.0, self._tail(np.maximum(y, 0.0), p)) - 1.0
         # F of one more success at y − 1, by whose sum Σ k p(k) is known.
         below = np.where(y < 1, 0.0, betainc(size + 1.0, np.maximum(y, 1.0), share))
-        return np.asarray(y * own - mean * (2.0 * below - 1.0) - _half_difference(mean, size))
+        return np.asarray(y * sign_mean - mean * (2.0 * below - 1.0) - _half_difference(mean, size))
 
 
 def _half_difference(mean: FloatArray, size: FloatArray) -> FloatArray:
@@ -306,7 +302,7 @@ def _half_difference(mean: FloatArray, size: FloatArray) -> FloatArray:
 
 @family
 class Binomial(CountFamily):
-    """Binomial model of counts: y of `trials`(x), each with probability p(x).
+    """Binomial model of counts: y of trials(x), each with probability p(x).
 
     Parameters
     ----------
@@ -364,10 +360,10 @@ class _OtherZeros(CountFamily):
 
     def _crps(self, y: FloatArray, p: Values) -> FloatArray:
         """The law is w·(zero) + (1 − w)·family, w = `_extra`; E|Y − Y'| is bilinear in it."""
-        w, own = self._extra(p), p[:-1]
-        mean, at_zero = self.FORM._moments(own)[0], self.FORM._crps(np.zeros_like(y), own)
+        w, family_p = self._extra(p), p[:-1]
+        mean, at_zero = self.FORM._moments(family_p)[0], self.FORM._crps(np.zeros_like(y), family_p)
         apart = mean - at_zero  # half of E|Y − Y'| of the family
-        away = w * np.abs(y) + (1.0 - w) * (self.FORM._crps(y, own) + apart)
+        away = w * np.abs(y) + (1.0 - w) * (self.FORM._crps(y, family_p) + apart)
         return np.asarray(away - w * (1.0 - w) * mean - (1.0 - w) ** 2 * apart)
 
 
@@ -390,9 +386,9 @@ class _ZeroInflated(_OtherZeros):
         return np.where(rng.random(drawn.shape) < p[-1], 0.0, drawn)
 
     def _moments(self, p: Values) -> tuple[FloatArray, FloatArray]:
-        own, variance = self.FORM._moments(p[:-1])
-        mean = (1.0 - p[-1]) * own
-        return mean, (1.0 - p[-1]) * (variance + own**2) - mean**2
+        family_mean, variance = self.FORM._moments(p[:-1])
+        mean = (1.0 - p[-1]) * family_mean
+        return mean, (1.0 - p[-1]) * (variance + family_mean**2) - mean**2
 
 
 class _Hurdle(_OtherZeros):
@@ -432,9 +428,9 @@ class _Hurdle(_OtherZeros):
         return np.where(crossed, np.maximum(drawn, 1.0), 0.0)
 
     def _moments(self, p: Values) -> tuple[FloatArray, FloatArray]:
-        own, variance = self.FORM._moments(p[:-1])
+        family_mean, variance = self.FORM._moments(p[:-1])
         share = (1.0 - p[-1]) / (1.0 - self._zero(p))
-        return share * own, share * (variance + own**2) - (share * own) ** 2
+        return share * family_mean, share * (variance + family_mean**2) - (share * family_mean) ** 2
 
 
 @family

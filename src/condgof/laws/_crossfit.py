@@ -12,20 +12,25 @@ from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import CondgofError, InputError, InputTypeError, MissingPackageError, ShapeError
 from condgof.kernels import Cells
 from condgof.laws import fits
-from condgof.laws._as_model import as_model
-from condgof.laws._cells import Intervals, Quantiles
-from condgof.laws._classes import Classes, Probabilities
-from condgof.laws._columns import Columns
-from condgof.laws._discrete import FULL, CellOutcomes, Discrete, Residuals, SomeRows
+from condgof.laws._as_model import Columns, as_model
+from condgof.laws._discrete import (
+    FULL,
+    CellOutcomes,
+    Classes,
+    Discrete,
+    Probabilities,
+    Residuals,
+    SomeRows,
+)
 from condgof.laws._draws import RowDraws
 from condgof.laws._functions import signature_of
-from condgof.laws._known import Bins
-from condgof.laws._law import Joined, Law, Model
+from condgof.laws._known import Histograms, Intervals, Quantiles
+from condgof.laws._law import Joined, Law, Model, taken
 from condgof.laws._parameters import Parameter, Parametric
 from condgof.sample import RngLike, Seed, Use, check_rows, read_groups, take_rows
 
 #: Laws whose arrays of two dimensions or more have one row an observation.
-ROWWISE = (RowDraws, Quantiles, Intervals, Bins)
+ROWWISE = (RowDraws, Quantiles, Intervals, Histograms)
 #: The rows that a fit is made on, and those that are held out.
 Fold = tuple[IntArray, IntArray]
 #: Laws of some rows each, with the numbers of these rows: each row once.
@@ -63,9 +68,9 @@ class Fitter:
         parameters = signature.parameters.values()
         by_name = {p.name.lower(): p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY}
         names = (by_name["x"], by_name["y"]) if {"x", "y"} <= set(by_name) else ()
-        found = cls(fit, names, "rng" in signature.parameters)
+        fitter = cls(fit, names, "rng" in signature.parameters)
         try:
-            found._call(signature.bind, None, None, None)
+            fitter._call(signature.bind, None, None, None)
         except TypeError as error:
             name = getattr(fit, "__name__", type(fit).__name__)
             raise InputTypeError(
@@ -73,7 +78,7 @@ class Fitter:
                 f"and y ({error}). Where it makes such a function, as those of condgof.fits do, call it "
                 f"first: {name}(...)."
             ) from error
-        return found
+        return fitter
 
     def __call__(self, x: Any, y: Any, rng: np.random.Generator) -> Any:
         return self._call(self.fit, x, y, rng)
@@ -100,12 +105,12 @@ class Folds(Joined):
 
     def take(self, rows: IntArray) -> Folds:
         fold, place = np.empty((2, self.n), np.int64)
-        for k, (own, _) in enumerate(self.laws):
-            fold[own], place[own] = k, np.arange(len(own))
+        for k, (fold_rows, _) in enumerate(self.laws):
+            fold[fold_rows], place[fold_rows] = k, np.arange(len(fold_rows))
         rows = np.arange(self.n)[rows]
         chosen = ((k, np.flatnonzero(fold[rows] == k)) for k in range(len(self.laws)))
-        taken = [(at, self.laws[k][1].take(place[rows[at]])) for k, at in chosen if len(at)]
-        return replace(self, laws=taken)
+        parts = [(at, self.laws[k][1].take(place[rows[at]])) for k, at in chosen if len(at)]
+        return taken(self, laws=parts)
 
     def can(self, ability: str) -> bool:
         return all(law.can(ability) for _, law in self.laws)
@@ -134,11 +139,11 @@ class DiscreteFolds(Folds, Discrete):
 
     def residuals(self, y: AnyArray, by: str) -> Residuals:
         y = self._checked(y)
-        found = [law.residuals(y[rows], by) for rows, law in self.laws]
-        u = _placed(self.laws, [r.u for r in found])
-        values = _placed(self.laws, [r.values for r in found])
-        cells = [r.outcomes for r in found if isinstance(r.outcomes, CellOutcomes)]
-        if len(cells) < len(found):  # y cannot be drawn anew from what is known
+        parts = [law.residuals(y[rows], by) for rows, law in self.laws]
+        u = _placed(self.laws, [r.u for r in parts])
+        values = _placed(self.laws, [r.values for r in parts])
+        cells = [r.outcomes for r in parts if isinstance(r.outcomes, CellOutcomes)]
+        if len(cells) < len(parts):  # y cannot be drawn anew from what is known
             return Residuals(u, values)
         p = _placed(self.laws, [c.probabilities for c in cells])
         observed = _placed(self.laws, [c.observed for c in cells])
@@ -146,8 +151,8 @@ class DiscreteFolds(Folds, Discrete):
 
     def remarks(self, y: AnyArray) -> tuple[str, ...]:
         y = np.asarray(y)
-        said = (law.remarks(y[rows]) for rows, law in self.laws)  # type: ignore[attr-defined]
-        return tuple(dict.fromkeys(remark for remarks in said for remark in remarks))
+        remarks_by_fold = (law.remarks(y[rows]) for rows, law in self.laws)  # type: ignore[attr-defined]
+        return tuple(dict.fromkeys(remark for remarks in remarks_by_fold for remark in remarks))
 
 
 def join(laws: Parts) -> Law:
@@ -188,16 +193,16 @@ def _one_family(laws: Parts) -> Law | None:
     assert isinstance(first, Parametric)
     if not all(_same_form(first, law) for _, law in laws):
         return None
-    for name, own in first._parameters().items():
+    for name, parameter in first._parameters().items():
         values = [law._parameters()[name].value for _, law in laws]  # type: ignore[attr-defined]
-        if all(value.ndim <= own.plain and np.array_equal(value, values[0]) for value in values):
+        if all(value.ndim <= parameter.plain and np.array_equal(value, values[0]) for value in values):
             continue  # one value for all rows
-        if own.plain and not all(value.ndim for value in values):
+        if parameter.plain and not all(value.ndim for value in values):
             return None  # a number that serves all components
-        joined = _by_row(laws, values, own.plain)
+        joined = _by_row(laws, values, parameter.plain)
         if joined is None:
             return None
-        parameters[name] = Parameter(name, joined, own.plain)
+        parameters[name] = Parameter(name, joined, parameter.plain)
     return first._with(parameters, sum(len(rows) for rows, _ in laws))
 
 
@@ -213,18 +218,18 @@ def _same_form(one: Law, other: Law) -> bool:
 def _one_array(laws: Parts) -> Law | None:
     """Join laws that are arrays; None where their shapes or levels differ."""
     first: Any = laws[0][1]
-    found: dict[str, Any] = {}
+    joined: dict[str, Any] = {}
     for name in (field.name for field in fields(first)):
         values = [np.asarray(getattr(law, name)) for _, law in laws]
         if name == "ids":
-            found[name] = np.arange(sum(len(rows) for rows, _ in laws))
+            joined[name] = np.arange(sum(len(rows) for rows, _ in laws))
         elif values[0].ndim > 1:
-            found[name] = _by_row(laws, values, 1)
-            if found[name] is None:
+            joined[name] = _by_row(laws, values, 1)
+            if joined[name] is None:
                 return None
         elif not all(np.array_equal(value, values[0]) for value in values):
             return None
-    return replace(first, **found)  # type: ignore[no-any-return]
+    return replace(first, **joined)  # type: ignore[no-any-return]
 
 
 def _by_row(laws: Parts, values: Sequence[AnyArray], plain: int) -> AnyArray | None:
@@ -249,13 +254,13 @@ def _one_table(laws: Parts) -> Law:
     tables = [law for _, law in laws if isinstance(law, Probabilities)]
     labels = [law.classes.labels for law in tables]
     first = tables[0]
-    if all(np.array_equal(own, labels[0]) for own in labels):
+    if all(np.array_equal(names, labels[0]) for names in labels):
         classes = first.classes
     elif len({law.classes.numeric for law in tables}) > 1:
         raise InputError("Some folds call the classes by numbers, and some by names.")
     else:
         union = np.unique(np.concatenate(labels))
-        complete = next((own for own in labels if len(own) == len(union)), None)
+        complete = next((names for names in labels if len(names) == len(union)), None)
         if first.ordered and complete is None and not first.classes.numeric:
             raise InputError("No fold has all of the ordered classes, so that their order is not known.")
         classes = Classes(union if complete is None else complete)
@@ -336,8 +341,8 @@ def crossfit(
     laws = []
     for k, (train, test) in enumerate(split):
         try:
-            own = seed.stream(Use.REPLICATE, k, 1)
-            model = as_model(fitter(take_rows(x, train), take_rows(y, train), own))
+            fold_rng = seed.stream(Use.REPLICATE, k, 1)
+            model = as_model(fitter(take_rows(x, train), take_rows(y, train), fold_rng))
             if model.rows is not None:
                 raise InputTypeError(
                     f"fit returned predictions for {model.rows} rows. Return a model, which can be "
@@ -351,8 +356,8 @@ def crossfit(
             told = str(error) if isinstance(error, CondgofError) else f"{type(error).__name__}: {error}"
             which = f"Fold {k + 1} of {len(split)} ({len(train)} rows to fit, {len(test)} held out)"
             raise kind(f"{which} failed: {told}") from error
-    said = f"predictions are those of {len(split)} fits, each of rows that it has not seen"
-    law = join(laws).noted(said)
+    note = f"predictions are those of {len(split)} fits, each of rows that it has not seen"
+    law = join(laws).noted(note)
     # A fit to the other rows goes against the noise of those it has not seen.
     object.__setattr__(law, "of_x", False)
     return law
@@ -380,7 +385,7 @@ def _given(folds: Any, n: int, groups: IntArray | None) -> list[Fold]:
     hint = "folds must be a number, or pairs (train, test) of row numbers"
     if isinstance(folds, (str, bytes, bool)) or not isinstance(folds, Iterable):
         raise InputTypeError(f"{hint}, got {folds!r}.")
-    found, held = [], np.zeros(n, np.int64)
+    pairs, held = [], np.zeros(n, np.int64)
     units, what = (np.arange(n), "Rows") if groups is None else (groups, "Groups")
     for k, pair in enumerate(folds):
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
@@ -394,11 +399,11 @@ def _given(folds: Any, n: int, groups: IntArray | None) -> list[Fold]:
         if np.isin(units[test], units[train]).any():
             raise InputError(f"{what} of fold {k + 1} are held out and fitted on: keep them apart.")
         np.add.at(held, test, 1)
-        found.append((train, test))
+        pairs.append((train, test))
     wrong = np.flatnonzero(held != 1)
     if len(wrong):
         raise InputError(
             f"Every row must be held out exactly once, and {len(wrong)} of {n} are not: row {wrong[0]} "
-            f"(counted from 0) is in {held[wrong[0]]} folds. Leave those of none out of x and y."
+            f"(counted from 0) is in {held[wrong[0]]} folds. Leave rows of no fold out of x and y."
         )
-    return found
+    return pairs

@@ -19,10 +19,11 @@ from condgof.errors import (
     NonFiniteError,
     ShapeError,
     UnsupportedModelError,
+    check_finite,
     refuse_rows,
 )
-from condgof.kernels import Cells
-from condgof.laws._law import Law, refuse_outside
+from condgof.kernels import Block, Cells
+from condgof.laws._law import ByRow, Law, indexed, refuse_outside
 from condgof.sample import as_numbers
 
 #: Which residuals a test may ask for: those of y itself, or with them all that the model can be held to.
@@ -33,6 +34,12 @@ HELD = 2**23
 TOLERANCE, ROUNDED = 1e-3, 1e-6
 #: The residuals of rows with such probabilities (b, K) and observed cells (b,).
 Make = Callable[[FloatArray, IntArray], FloatArray]
+#: Rows that are looked at together: what is made of them stays small beside the probabilities.
+ROWS = 4096
+#: How many of the largest probabilities are looked at by rank.
+RANKS = 16
+#: A probability below this counts as this where its logarithm is taken.
+LEAST = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +87,7 @@ class Outcomes(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class CellOutcomes:
-    """Outcomes with known probabilities, in the user's own array, which is never copied as a whole.
-
-    Turned into an array it is the residuals of the observed cells, which are made only then.
-    """
+    """Outcomes with known probabilities; as an array, the residuals of the cells that were observed."""
 
     rows: SomeRows
     #: Makes residuals of some rows, with `width` columns.
@@ -137,13 +141,7 @@ def normalised(probabilities: AnyArray) -> FloatArray:
 
 
 def one_hot_less(probabilities: FloatArray, codes: IntArray) -> FloatArray:
-    """Return e_y − p, (n, K); the probabilities are written over.
-
-    Examples
-    --------
-    >>> one_hot_less(np.array([[0.25, 0.75]]), np.array([1]))
-    array([[-0.25,  0.25]])
-    """
+    """Return e_y − p, (n, K); the probabilities are written over."""
     np.negative(probabilities, out=probabilities)
     probabilities[np.arange(len(codes)), codes] += 1.0
     return probabilities
@@ -245,3 +243,292 @@ def refuse_standardizing(standardize: str) -> NoReturn:
         f"standardize={standardize!r} is for a continuous y: the CDF of a discrete one takes steps. Use "
         "'auto' or 'none'; counts are compared in the model's own standard deviations with either."
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """The classes, all different, in the order of the columns of probabilities."""
+
+    #: Numbers or strings, (K,).
+    labels: AnyArray
+
+    @classmethod
+    def of(cls, classes: Any, count: int) -> Classes:
+        """Read what a user passed, for so many columns; None is 0, 1, …, K − 1."""
+        if classes is None:
+            return cls(np.arange(count))
+        if isinstance(classes, (str, bytes)) or np.ndim(classes) != 1:
+            raise ShapeError("classes must be a list of labels, one for each column of P.")
+        missing = [v is None or (isinstance(v, float) and v != v) for v in classes]
+        if any(missing):
+            raise InputError(
+                f"classes has a missing value (None or NaN) at position {missing.index(True)} (counted "
+                "from 0). Name every class as y does."
+            )
+        labels = np.asarray(classes)
+        if labels.dtype.kind == "b":
+            labels = labels.astype(np.int64)
+        if labels.dtype.kind not in "iufU":  # a mixture, or objects
+            labels = np.array([str(label) for label in labels])
+        if len(labels) != count:
+            raise ShapeError(f"There are {len(labels)} classes for {count} columns of probabilities.")
+        if len(np.unique(labels)) < count:
+            raise InputError(f"classes must all be different, got {_listed(labels)}.")
+        made = cls(labels)
+        if len(np.unique(made.values)) < count:
+            raise InputError(
+                f"Classes such as {_listed(labels[:2])} are too large to be told apart as double "
+                "precision numbers. Pass classes and y as text."
+            )
+        return made
+
+    @property
+    def numeric(self) -> bool:
+        return self.labels.dtype.kind in "iuf"
+
+    @property
+    def values(self) -> FloatArray:
+        """The classes as numbers, (K,): their labels, or their positions where those are text."""
+        return (self.labels if self.numeric else np.arange(len(self.labels))).astype(np.float64)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(str(label) for label in self.labels)
+
+    def find(self, y: AnyArray) -> IntArray:
+        """Return the position of each label of y among the classes, (n,)."""
+        y, shown = flat(y), _listed(self.labels)
+        if y.dtype.kind not in ("biuf" if self.numeric else "OUS"):
+            held, are = ("text", "the numbers") if self.numeric else ("numbers", "called")
+            raise InputTypeError(
+                f"y holds {held}, and the classes are {are} {shown}. Name them as y does, "
+                "condgof.probabilities(P, classes=[...]), or pass y as they are called."
+            )
+        if self.numeric:
+            known, given = self.values, y.astype(np.float64)
+            check_finite(given, "y", "Drop or fill those rows first.")
+        else:
+            known, given = self.labels, np.array([str(label) for label in y])
+        order = np.argsort(known, kind="stable")
+        place = np.minimum(np.searchsorted(known, given, sorter=order), len(known) - 1)
+        positions = order[place]
+        bad = np.flatnonzero(known[positions] != given)
+        if len(bad):
+            raise InputError(
+                f"y has labels that are not among the classes in {len(bad)} of {len(y)} rows, the first "
+                f"in row {bad[0]} (counted from 0): {_listed(y[bad[:1]])}. The classes are {shown}. "
+                "Name them as y does, condgof.probabilities(P, classes=[...]), or correct y."
+            )
+        return np.asarray(positions, dtype=np.int64)
+
+
+def _listed(labels: AnyArray) -> str:
+    shown = ", ".join(repr(label.item() if hasattr(label, "item") else label) for label in labels[:8])
+    return f"{shown}, ..." if len(labels) > 8 else shown
+
+
+@dataclass(frozen=True, eq=False)
+class Probabilities(ByRow, Discrete):
+    """Probabilities of K classes; see `condgof.probabilities`.
+
+    As numbers, y and draws are the labels themselves where those are numbers, else their positions.
+    """
+
+    #: The probabilities, (n, K); the caller's own array.
+    values: AnyArray
+    classes: Classes
+    #: Whether the order of the classes means something.
+    ordered: bool = False
+    name = "The model of class probabilities"
+
+    def can(self, ability: str) -> bool:
+        has_order = self.ordered or len(self.classes.labels) == 2
+        if ability in ("mean_std", "location_scale"):
+            return has_order
+        if ability in ("cdf", "sf"):
+            return has_order or self.classes.numeric
+        return super().can(ability)
+
+    def numbers(self, y: AnyArray) -> FloatArray:
+        return self.classes.values[self._codes(y)]
+
+    def _codes(self, y: AnyArray) -> IntArray:
+        return self.classes.find(self._checked(y))
+
+    @property
+    def class_names(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.classes.names
+
+    def cells(self, by: str) -> Cells:
+        count = self.values.shape[1]
+        labels = Block("labels", 0, count, np.arange(float(count)) if self.ordered else None)
+        if by != FULL:
+            return Cells((labels,), "labels")
+        last = count + min(count - 1, RANKS)
+        blocks = (labels, Block("ranks", count, last), Block("surprise", last, last + 1))
+        return Cells(blocks, "labels, their ranks and their log-probabilities in the model")
+
+    def residuals(self, y: AnyArray, by: str) -> Residuals:
+        codes, make = self._codes(y), full if by == FULL else one_hot_less
+        outcomes = CellOutcomes(SomeRows(self.values), make, self.cells(by).width, codes)
+        return Residuals(codes[:, None].astype(np.float64), outcomes.of(codes), outcomes)
+
+    def remarks(self, y: AnyArray) -> tuple[str, ...]:
+        impossible = int((self.values[np.arange(self.n), self._codes(y)] <= 0).sum())
+        if not impossible:
+            return ()
+        rows = "row" if impossible == 1 else "rows"
+        return (
+            f"the model gives the observed class probability 0 in {impossible} {rows}, which refutes it "
+            "without any test unless that is rounding",
+        )
+
+    def _each(self, ask: Callable[[FloatArray, slice], AnyArray]) -> AnyArray:
+        """Ask something of the normalised probabilities, some rows at a time, and join the answers."""
+        parts = [slice(start, start + ROWS) for start in range(0, self.n, ROWS)]
+        return np.concatenate([ask(normalised(self.values[part]), part) for part in parts])
+
+    def log_prob(self, y: AnyArray) -> FloatArray:
+        codes = self._codes(y)
+        with np.errstate(divide="ignore"):
+            return self._each(lambda p, part: np.log(p[np.arange(len(p)), codes[part]]))
+
+    def brier(self, y: AnyArray) -> FloatArray:
+        """Return Σ_k (p_k − 1{y = k})², halved where there are two classes, (n,)."""
+        codes, half = self._codes(y), 0.5 if self.values.shape[1] == 2 else 1.0
+        return self._each(lambda p, part: half * np.square(one_hot_less(p, codes[part])).sum(axis=1))
+
+    def crps(self, y: AnyArray) -> FloatArray:
+        """Return Σ_k (F_k − 1{y ≤ k})² times the distance to the next class, (n,)."""
+        self._check("cdf")
+        values, at_y = self.classes.values, self.numbers(y)
+        order = np.argsort(values)
+        apart, at = np.diff(values[order]), values[order][:-1]
+
+        def ask(p: FloatArray, part: slice) -> AnyArray:
+            sums = np.cumsum(p[:, order], axis=1)[:, :-1]
+            return np.square(sums - (at_y[part, None] <= at)) @ apart
+
+        return self._each(ask)
+
+    def cdf(self, y: AnyArray) -> FloatArray:
+        self._check("cdf")
+        at, values = self._where(self._checked(y)), self.classes.values
+        return self._each(lambda p, part: np.minimum((p * (values <= at[part, None])).sum(axis=1), 1.0))
+
+    def cdf_grid(self, values: AnyArray) -> FloatArray:
+        self._check("cdf")
+        below = (self.classes.values[:, None] <= self._where(values)).astype(np.float64)
+        return self._each(lambda p, part: p @ below)
+
+    def _where(self, y: AnyArray) -> FloatArray:
+        """Return where to take a CDF, (m,): numbers need not be classes."""
+        plain = np.asarray(y).dtype.kind in "biuf"
+        return np.ravel(y).astype(np.float64) if plain else self.classes.values[self.classes.find(y)]
+
+    def sample(self, rng: np.random.Generator) -> FloatArray:
+        uniform = rng.random((self.n, 1))
+        # Without the last sum, which rounding may leave below 1.
+        drawn = self._each(lambda p, part: (uniform[part] >= np.cumsum(p, axis=1)[:, :-1]).sum(axis=1))
+        return self.classes.values[drawn][:, None]
+
+    def mean_std(self) -> tuple[FloatArray, FloatArray]:
+        self._check("mean_std")
+        values = self.classes.values
+        mean = self._each(lambda p, part: p @ values)[:, None]
+        variance = self._each(lambda p, part: (p * np.square(values - mean[part])).sum(axis=1))
+        return mean, np.sqrt(variance)[:, None]
+
+    @property
+    def support(self) -> tuple[AnyArray, AnyArray]:
+        values = self.classes.values
+        return np.array(values.min() - 1.0), np.array(values.max() + 1.0)
+
+    def _check(self, what: str) -> None:
+        if not self.can(what):
+            raise UnsupportedModelError(
+                f"Classes without an order have no {what}. Pass ordered=True to condgof.probabilities "
+                "if the order of the classes means something."
+            )
+
+
+def full(probabilities: FloatArray, codes: IntArray) -> FloatArray:
+    """Return residuals of labels, of ranks and of the log-probability, side by side.
+
+    Ranks: 1{y is among the t most probable classes} less what the model says of it, t = 1, 2, ….
+    Log-probability: log p(y|x) less its mean under the model. All of them are functions of y whose form
+    depends on x alone, less their mean given x.
+    """
+    n, count = probabilities.shape
+    ranks = min(count - 1, RANKS)
+    observed = probabilities[np.arange(n), codes]
+    out = np.empty((n, count + ranks + 1))
+    # The probabilities of the classes by rank; equal ones in the order of the classes.
+    top = _most_probable(probabilities, ranks)
+    held = np.take_along_axis(probabilities, top, axis=1)
+    seen = np.cumsum(top == codes[:, None], axis=1)
+    np.subtract(seen, np.cumsum(held, axis=1), out=out[:, count : count + ranks])
+    logs = np.log(np.maximum(probabilities, LEAST))
+    out[:, -1] = np.log(np.maximum(observed, LEAST)) - np.einsum("ij,ij->i", probabilities, logs)
+    out[:, :count] = one_hot_less(probabilities, codes)
+    return out
+
+
+def _most_probable(probabilities: FloatArray, ranks: int) -> IntArray:
+    """Return the columns of the `ranks` largest probabilities of each row, the largest first."""
+    if probabilities.shape[1] <= 4 * RANKS:
+        return np.argsort(-probabilities, axis=1, kind="stable")[:, :ranks]
+    # Sorted by column first, so that ties among those found are in the order of the classes.
+    some = np.sort(np.argpartition(-probabilities, ranks, axis=1)[:, :ranks], axis=1)
+    held = np.take_along_axis(probabilities, some, axis=1)
+    return np.take_along_axis(some, np.argsort(-held, axis=1, kind="stable"), axis=1)
+
+
+def probabilities(P: Any, classes: Any = None, *, ordered: bool = False) -> Probabilities:
+    """Law of a discrete y from predicted class probabilities.
+
+    Every test compares them with labels: `adaptive`, `kcsd`, `fscd`, `witness`, `power_criterion`, and
+    `calibration`. A fitted classifier needs none of this: it goes straight to the tests.
+
+    Parameters
+    ----------
+    P : array_like of shape (n, K), or (n,) for two classes
+        The probabilities of the classes in each row, or of the second of two classes. The array is used
+        as it is and not copied: leave it alone while the law is in use.
+    classes : list of K numbers or strings, optional
+        What y calls the classes, in the order of the columns; 0, 1, …, K − 1 unless given. Labels of y
+        are looked up among them.
+    ordered : bool
+        Whether the order of the classes means something (grades, stages): y is then compared by how far
+        apart classes lie, too.
+
+    Examples
+    --------
+    >>> import condgof as cg
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=500)
+    >>> p = 1 / (1 + np.exp(-x))                  # the truth
+    >>> y = np.where(rng.random(500) < p, "yes", "no")
+    >>> steep = 1 / (1 + np.exp(-3 * x))          # over-confident
+    >>> cg.adaptive(cg.probabilities(p, ["no", "yes"]), x, y, rng=1).reject()
+    False
+    >>> cg.adaptive(cg.probabilities(steep, ["no", "yes"]), x, y, rng=1).reject()
+    True
+    """
+    array = as_numbers(P, "P", advice="Pass an array (n, K) of class probabilities.")
+    if array.ndim == 1:
+        array = np.column_stack([1.0 - array, array])
+    if array.ndim != 2 or array.shape[1] < 2 or not len(array):
+        raise ShapeError(
+            "P must have shape (n, K) with K ≥ 2 columns, or (n,) for the second of two classes, got "
+            f"{np.shape(P)}."
+        )
+    view = check_probabilities(array, "P", "Pass probabilities, not scores or logits.").view()
+    view.flags.writeable = False
+    law = Probabilities(view, Classes.of(classes, array.shape[1]), bool(ordered))
+    return indexed(law, P)
+
+
+def bernoulli(p: FloatArray, classes: Any = None) -> Probabilities:
+    """Law of two classes from the probability of the second one, (n,)."""
+    return probabilities(np.clip(np.asarray(p, dtype=np.float64).reshape(-1), 0.0, 1.0), classes)

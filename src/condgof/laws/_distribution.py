@@ -18,14 +18,20 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import DerivativeError, InputError, InputTypeError, ShapeError, UnsupportedModelError
-from condgof.laws._classes import Probabilities, bernoulli, probabilities
 from condgof.laws._counts import Binomial, NegativeBinomial, Poisson
-from condgof.laws._discrete import Discrete
-from condgof.laws._families import Beta, Exponential, Gamma, Laplace, StudentT, Uniform
+from condgof.laws._discrete import Discrete, Probabilities, bernoulli, probabilities
+from condgof.laws._families import (
+    Beta,
+    Exponential,
+    Gamma,
+    Laplace,
+    Normal,
+    NormalMixture,
+    StudentT,
+    Uniform,
+)
 from condgof.laws._law import Batched, Law, Model, as_rows, same_as, tail_scores
 from condgof.laws._library import named_method
-from condgof.laws._mixture import NormalMixture
-from condgof.laws._normal import Normal
 from condgof.laws._parameters import Parameter
 from condgof.sample import as_numbers
 
@@ -142,11 +148,11 @@ class NetworkLaw(Batched):
         return {name: value for name, value in vars(self).items() if name != "first"}
 
     def score_and_error(self, y: AnyArray) -> tuple[AnyArray, AnyArray | None]:
-        found = super().score_and_error(y)
+        scores, errors = super().score_and_error(y)
         # One or two rows may lie at a mode.
-        if len(y) > 2 and not found[0].any() and isinstance(self.first, TensorLaw):
+        if len(y) > 2 and not scores.any() and isinstance(self.first, TensorLaw):
             refuse_flat("is flat at every row")
-        return found
+        return scores, errors
 
     def joined(self) -> Law:
         """Return the law of a discrete y at all rows as one that needs no network."""
@@ -243,15 +249,15 @@ class TensorLaw(Law):
         y = as_rows(y)
         return self.network.native(y).reshape(Layout.of(self.dist, self.count, y.shape[1]).shape)
 
-    def _held(self, ability: str, found: T | None) -> T:
-        if found is None:
+    def _held(self, ability: str, answer: T | None) -> T:
+        if answer is None:
             self.lacks(ability)
-        return found
+        return answer
 
     def cdf(self, y: AnyArray) -> FloatArray:
         d_y = as_rows(y).shape[1]
         if d_y != 1:
-            raise UnsupportedModelError(f"A cdf is there for d_y = 1 only, and y has {d_y} columns.")
+            raise UnsupportedModelError(f"A cdf is defined for d_y = 1 only, and y has {d_y} columns.")
         return self._held("cdf", self._cdf(y))[:, 0]
 
     def cdf_grid(self, values: AnyArray) -> FloatArray:
@@ -273,17 +279,17 @@ class TensorLaw(Law):
         if mixed:
             value = value.reshape(*value.shape[:axis], 1, *layout.event)
         try:
-            own = unwrapped(part.component_distribution) if mixed else part
+            component = unwrapped(part.component_distribution) if mixed else part
             try:
-                found = doubles(own.cdf(value))
+                below = doubles(component.cdf(value))
             except ValueError:  # so far out that the library takes it for no value at all
-                found = doubles(_lenient(own).cdf(value))
+                below = doubles(_lenient(component).cdf(value))
         except NotImplementedError:
             return None
         if mixed:
-            found = (mixture_weights(part) * found.reshape(found.shape[: axis + 1])).sum(axis=-1)
-        whole = found.size == self.count * layout.d_y
-        return found.reshape(self.count, layout.d_y) if whole else None
+            below = (mixture_weights(part) * below.reshape(below.shape[: axis + 1])).sum(axis=-1)
+        whole = below.size == self.count * layout.d_y
+        return below.reshape(self.count, layout.d_y) if whole else None
 
     def normal_scores(self, y: AnyArray) -> FloatArray:
         return self._held("normal_scores", self._normal_scores(y))
@@ -291,11 +297,11 @@ class TensorLaw(Law):
     def _normal_scores(self, y: AnyArray) -> FloatArray | None:
         """Return u, standard normal under the model, by a flow's inverse or by independent CDFs."""
         if hasattr(self.dist, "normal_scores"):
-            own = self.dist.normal_scores(self.network.native(as_rows(y)))
-            return None if own is None else doubles(own)
-        found = self._pulled_back(y)
-        if found is not None:
-            return found
+            z = self.dist.normal_scores(self.network.native(as_rows(y)))
+            return None if z is None else doubles(z)
+        pulled = self._pulled_back(y)
+        if pulled is not None:
+            return pulled
         lower = self._cdf(y)
         if lower is None:
             return None
@@ -419,10 +425,7 @@ def told(dist: Any) -> str:
 
 
 def family(dist: Any) -> str | None:
-    """Return the name of the class that defines the log-density, or None if it is not a library's.
-
-    A subclass that changes the density is not of the family that it is derived from.
-    """
+    """Return the name of the class that defines the log-density, or None if it is not a library's."""
     named = None
     for base in type(dist).__mro__:
         if not base.__name__.startswith("_"):

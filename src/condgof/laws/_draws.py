@@ -18,18 +18,24 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import ShapeError, refuse_rows
+from condgof.errors import InputError, ShapeError, refuse_rows
 from condgof.kernels import Block, Cells
 from condgof.laws._discrete import Discrete, Residuals
 from condgof.laws._law import ByRow, Law, as_rows, check_levels, indexed
+from condgof.laws._library import comes_from
 from condgof.sample import RngLike, Seed, Use, as_numbers
 
 #: Rows whose random numbers are made together.
 BLOCK = 4096
 #: Cosines of a rank, and of two of them, that serve as evidence.
 WAVES, CROSSED = 6, 2
+SUPPORTED = "ArviZ InferenceData or DataTree with a group posterior_predictive"
+#: What ArviZ calls the dimensions that are not of y.
+DRAWS = ("chain", "draw")
+GROUP = "posterior_predictive"
 
 
 def row_uniforms(seed: int, numbers: IntArray) -> FloatArray:
@@ -97,8 +103,8 @@ class Draws(RowDraws):
         below, equal = np.empty(self.n), np.empty(self.n)
         for start in range(0, self.n, BLOCK):
             rows = slice(start, start + BLOCK)
-            values, own = alike(self.values[rows], y[rows])
-            below[rows], equal[rows] = (values < own).sum(axis=1), (values == own).sum(axis=1)
+            values, at_y = alike(self.values[rows], y[rows])
+            below[rows], equal[rows] = (values < at_y).sum(axis=1), (values == at_y).sum(axis=1)
         return below, equal
 
     def cdf(self, y: AnyArray) -> FloatArray:
@@ -126,18 +132,16 @@ class Draws(RowDraws):
         return out
 
     def normal_scores(self, y: AnyArray) -> FloatArray:
-        from scipy.special import ndtri
-
         return np.asarray(ndtri(np.clip(self.pit(y), 1e-300, 1.0 - 2.0**-53)))[:, None]
 
     def cdf_grid(self, values: AnyArray) -> FloatArray:
         at, ordered = np.ravel(values), np.sort(self.values, axis=1)
-        found = np.stack([np.searchsorted(row, at, side="right") for row in ordered])
-        return np.asarray(found / self.values.shape[1])
+        counts = np.stack([np.searchsorted(row, at, side="right") for row in ordered])
+        return np.asarray(counts / self.values.shape[1])
 
     def quantile(self, levels: Any) -> FloatArray:
-        found = np.quantile(self.values, check_levels(levels), axis=1, method="inverted_cdf")
-        return np.asarray(found.T, dtype=np.float64)
+        quantiles = np.quantile(self.values, check_levels(levels), axis=1, method="inverted_cdf")
+        return np.asarray(quantiles.T, dtype=np.float64)
 
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
         values = np.asarray(self.values, dtype=np.float64)
@@ -171,9 +175,9 @@ class RankOutcomes:
         ways += [unit[:, :, i] + sign * unit[:, :, j] for i, j in pairs for sign in (1.0, -1.0)]
         shares = [np.float32((rankdata(way, axis=1) - 0.5) / count) for way in ways]
         ranks = np.stack(shares, axis=2)
-        found = cls(ranks, d_y, np.zeros((n, 1)))
-        centre = sum((found._features(np.full(n, k)) for k in range(count)), np.zeros(1))
-        return replace(found, centre=centre / count)
+        outcomes = cls(ranks, d_y, np.zeros((n, 1)))
+        centre = sum((outcomes._features(np.full(n, k)) for k in range(count)), np.zeros(1))
+        return replace(outcomes, centre=centre / count)
 
     @property
     def probabilities(self) -> AnyArray:
@@ -218,8 +222,8 @@ class VectorDraws(RowDraws, Discrete):
         from scipy.spatial.distance import pdist
 
         y, m, out = self.numbers(y), self.values.shape[1], np.empty(self.n)
-        for i, (draws, own) in enumerate(zip(self.values, y, strict=True)):
-            near = np.linalg.norm(np.asarray(draws, dtype=np.float64) - own, axis=1).mean()
+        for i, (draws, y_row) in enumerate(zip(self.values, y, strict=True)):
+            near = np.linalg.norm(np.asarray(draws, dtype=np.float64) - y_row, axis=1).mean()
             out[i] = near - (pdist(draws).mean() / 2.0 if m > 1 else 0.0)
         return out
 
@@ -246,7 +250,7 @@ class VectorDraws(RowDraws, Discrete):
     def residuals(self, y: AnyArray, by: str) -> Residuals:
         y = self.numbers(y)
         pairs = (alike(self.values[:, :, k], y[:, [k]]) for k in range(y.shape[1]))
-        candidates = [np.concatenate([own, values], axis=1) for values, own in pairs]
+        candidates = [np.concatenate([column, values], axis=1) for values, column in pairs]
         outcomes = RankOutcomes.ranked(np.stack(candidates, axis=2))
         return Residuals(self.scores_by_column(y), outcomes.of(outcomes.observed), outcomes)
 
@@ -290,10 +294,10 @@ def from_draws(draws: Any, *, rng: RngLike = 0) -> Draws | VectorDraws:
     >>> cg.adaptive(cg.from_draws(0.5 * right), x, y, rng=1).reject()
     True
     """
-    from condgof.laws._arviz import predictive
+    from condgof.laws._draws import predictive
 
-    found = predictive(draws)
-    given = draws if found is None else found
+    from_arviz = predictive(draws)
+    given = draws if from_arviz is None else from_arviz
     array = as_numbers(given, "draws", advice="Pass an array (n, m) of draws.")
     if array.ndim not in (2, 3) or 0 in array.shape:
         hint = " One prediction for each row is no draw: pass (mean, std)." if array.ndim == 1 else ""
@@ -309,3 +313,56 @@ def from_draws(draws: Any, *, rng: RngLike = 0) -> Draws | VectorDraws:
     view.flags.writeable = False
     kind = Draws if array.ndim == 2 else VectorDraws
     return indexed(kind(view, Seed.of(rng).value, np.arange(len(array))), draws)
+
+
+def adapt(obj: Any) -> Law | None:
+    """Make a law of posterior predictive draws, or return None for another object."""
+    from condgof.laws._draws import from_draws
+
+    draws = predictive(obj)
+    return None if draws is None else from_draws(draws)
+
+
+def predictive(obj: Any) -> AnyArray | None:
+    """Return the draws that an object of ArviZ or xarray holds, (n, m) or (n, m, d_y), or None."""
+    if not any(comes_from(obj, library) for library in ("arviz", "arviz_base", "xarray")):
+        return None
+    if hasattr(obj, "dims") and not hasattr(obj, "data_vars"):  # a DataArray
+        return _draws(obj) if _over(obj) else None
+    if hasattr(obj, GROUP):
+        obj = getattr(obj, GROUP)
+    elif not (hasattr(obj, "data_vars") and len(obj.data_vars)):  # no group of draws either
+        groups: Any = getattr(obj, "children", None) or getattr(obj, "_groups", ())
+        has = ", ".join(map(str, groups))
+        raise InputError(
+            f"This {type(obj).__name__} has no group {GROUP}{f' (it has {has})' if has else ''}. Draw y "
+            "from the model at the rows that are tested, in PyMC with pm.sample_posterior_predictive("
+            "idata, extend_inferencedata=True), or pass draws (n, m) to condgof.from_draws."
+        )
+    names = [str(name) for name in obj.data_vars]
+    if len(names) != 1:
+        raise InputError(
+            f"The group {GROUP} has {len(names)} variables ({', '.join(names)}). Choose one: "
+            f"condgof.from_draws(idata.{GROUP}[{names[0] if names else 'name'!r}])."
+        )
+    return _draws(obj[names[0]])
+
+
+def _over(array: Any) -> list[str]:
+    """Return the names of the dimensions of an array that are draws."""
+    over = [dim for dim in DRAWS if dim in array.dims]
+    stacked = "sample" in array.dims and all(dim in array.coords for dim in DRAWS)  # by az.extract
+    return ["sample"] if stacked and not over else over
+
+
+def _draws(array: Any) -> AnyArray:
+    """Return the draws of a DataArray, whatever the order of its dimensions."""
+    over = _over(array)
+    rest = [dim for dim in array.dims if dim not in over]
+    if not over or len(rest) not in (1, 2):
+        raise ShapeError(
+            "Posterior predictive draws have the dimensions chain, draw and one or two of y, and this "
+            f"array has {', '.join(map(str, array.dims)) or 'none'}. Stack those of y into one of rows."
+        )
+    values = np.asarray(array.transpose(rest[0], *over, *rest[1:]).values)
+    return values.reshape(len(values), -1, *values.shape[1 + len(over) :])

@@ -1,127 +1,359 @@
-"""Closed forms whose coordinates are independent given x, on the line, on half of it, on an interval."""
+"""Closed forms of a continuous y: the Gaussian, mixtures of Gaussians, and families on any interval."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar, TypeAlias
+from dataclasses import field
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import betainc, betaln, gammainc, gammaincc, gammaln, log_ndtr, ndtr, stdtr, xlogy
+from scipy.special import (
+    betainc,
+    betaln,
+    gammainc,
+    gammaincc,
+    gammaln,
+    log_ndtr,
+    logsumexp,
+    ndtr,
+    ndtri,
+    stdtr,
+    xlogy,
+)
 
 from condgof._typing import AnyArray, FloatArray
-from condgof.errors import UnsupportedModelError
-from condgof.laws._law import TINY, Law, as_rows, log_tail_scores
-from condgof.laws._parameters import Continuous, check_positive, family
+from condgof.errors import InputError, InputTypeError, ShapeError, UnsupportedModelError
+from condgof.laws._law import Law, as_rows, check_levels, log_tail_scores
+from condgof.laws._parameters import (
+    Array,
+    ContinuousFamily,
+    Independent,
+    Values,
+    check_positive,
+    family,
+    log_of,
+)
 
-#: y, or a parameter of a family, at all rows, (n, d_y); and all parameters.
-Array: TypeAlias = FloatArray
-Values: TypeAlias = tuple[Array, ...]
-#: The smallest tail that is told from 0.
-LOG_TINY = float(np.log(TINY))
 LOG_2PI = float(np.log(2.0 * np.pi))
 
 
-class Independent(Continuous):
-    """A family whose coordinates are independent given x.
+def mean_distance(z: FloatArray) -> FloatArray:
+    """Return E|z + Z| for a standard normal Z."""
+    return np.asarray(z * (2.0 * ndtr(z) - 1.0) + np.sqrt(2.0 / np.pi) * np.exp(-0.5 * z * z))
 
-    A subclass writes these functions of y and the parameters, (n, d_y) each, and `_ends` if it does not
-    live on the whole line. They see values of y inside the support only.
+
+@family
+class Normal(ContinuousFamily):
+    """Gaussian model y | x ~ N(mean(x), std(x)²), or N(mean(x), cov(x)).
+
+    Linear, quadratic and heteroscedastic regression are special cases.
+
+    Parameters
+    ----------
+    mean : number, array (n,) or (n, d_y), or function of x
+        Arrays have one row for each observation (or one row for all); a function returns such an array.
+    std : as `mean`, optional
+        Standard deviation of each coordinate (they are independent).
+    cov : array (d_y, d_y) or (n, d_y, d_y), or function of x, optional
+        Covariance matrix in place of `std`.
+
+    Examples
+    --------
+    >>> model = Normal(mean=lambda x: 2 * x, std=0.5)
+    >>> model(np.array([0.5, 1.0])).score(np.array([1.0, 2.5]))
+    array([[-0.],
+           [-2.]])
     """
 
-    POSITIVE = ("mean", "shape", "df", "scale", "rate", "sigma", "a", "b")
+    mean: Any
+    std: Any = None
+    cov: Any = field(default=None, kw_only=True)
 
-    _log_density: Callable[..., Array]
-    #: The derivative of that in y.
-    _slope: Callable[..., Array]
-    #: log F and log(1 − F), each accurate where it is small.
-    _log_tails: Callable[..., tuple[Array, Array]]
-    #: It gets a generator in place of y, and `_moments` nothing.
-    _draw: Callable[..., Array]
-    _moments: Callable[..., tuple[Array, Array]]
-    #: The CRPS at any y, inside the support or not; None where it is integrated.
-    _crps: Callable[..., Array] | None = None
+    EITHER = ("std", "cov")
+    PLAIN: ClassVar = {"cov": 2}
 
-    def _ends(self, p: Values) -> tuple[AnyArray, AnyArray]:
-        return np.array(-np.inf), np.array(np.inf)
+    def _scale(self, n: int, d_y: int) -> FloatArray:
+        """Return std (n, d_y), or the Cholesky factors of cov (n, d_y, d_y), checked."""
+        if self.cov is None:
+            return check_positive(self.std.values(n, (d_y,)), "std")
+        if self.cov.value.ndim == 0:
+            raise ShapeError("cov must be a matrix, got a number. Pass std= for equal variances.")
+        cov = self.cov.values(n, (d_y, d_y))
+        skew = np.abs(cov - cov.transpose(0, 2, 1)).max(axis=(1, 2))
+        bad = np.flatnonzero(skew > 1e-8 * np.abs(cov).max(axis=(1, 2)))
+        if len(bad):
+            raise InputError(f"cov is not symmetric, first in row {bad[0]}.")
+        try:
+            return np.asarray(np.linalg.cholesky(cov), dtype=np.float64)
+        except np.linalg.LinAlgError as error:
+            raise InputError("cov is not positive definite in some row.") from error
+
+    def _residual(self, y: AnyArray) -> tuple[FloatArray, FloatArray]:
+        """Return standardised residuals z and the scale: std (n, d) or a Cholesky factor."""
+        y = as_rows(y)
+        n, d_y = self._size(y), y.shape[1]
+        centred, scale = y - self.mean.values(n, (d_y,)), self._scale(n, d_y)
+        return centred / scale if self.cov is None else _solve(scale, centred), scale
 
     def score(self, y: AnyArray) -> FloatArray:
-        p, y, below, above = self._placed(y)
-        return np.where(below | above, np.nan, self._slope(y, *p))
+        """Return −Σ⁻¹(y − mean), (n, d_y)."""
+        z, scale = self._residual(y)
+        return -z / scale if self.cov is None else -_solve(scale.transpose(0, 2, 1), z)
 
     def log_prob(self, y: AnyArray) -> FloatArray:
-        p, y, below, above = self._placed(y)
-        return np.asarray(np.where(below | above, -np.inf, self._log_density(y, *p)).sum(axis=1))
-
-    def cdf_grid(self, values: AnyArray) -> FloatArray:
-        p = self._at(self._size(), 1)
-        y, below, above = self._moved_in(np.ravel(values), p)
-        return np.where(below, 0.0, np.where(above, 1.0, np.exp(self._log_tails(y, *p)[0])))
-
-    def crps(self, y: AnyArray) -> FloatArray:
-        y = as_rows(y)
-        self._one_column(y.shape[1], "CRPS")
-        if self._crps is None:
-            return super().crps(y)
-        return np.asarray(self._crps(y, *self._at(self._size(y), 1)))[:, 0]
-
-    def normal_scores(self, y: AnyArray) -> FloatArray:
-        p, y, below, above = self._placed(y)
-        lower, upper = self._log_tails(y, *p)
-        # What cannot be is as far out as numbers go.
-        lower = np.where(below, LOG_TINY, np.where(above, 0.0, lower))
-        upper = np.where(above, LOG_TINY, np.where(below, 0.0, upper))
-        return log_tail_scores(lower, upper)
-
-    @property
-    def support(self) -> tuple[AnyArray, AnyArray]:
-        own = zip(self._parameters().values(), self._at(self._size(), self._d_y), strict=True)
-        # A number stays one: what holds for all rows need not be looked up in each batch of a network.
-        return self._ends(tuple(q.value if q.value.ndim == 0 else v for q, v in own))
-
-    def sample(self, rng: np.random.Generator) -> FloatArray:
-        p = self._at(self._size(), self._d_y)
-        low, high = self._ends(p)
-        # A draw that rounds to an end of the support is put beside it; 1/1e-300 is still a number.
-        least = np.maximum(np.nextafter(low, np.inf), low + 1e-300)
-        return np.clip(self._draw(rng, *p), least, np.nextafter(high, -np.inf))
-
-    def mean_std(self) -> tuple[FloatArray, FloatArray]:
-        mean, std = self._moments(*self._at(self._size(), self._d_y))
-        return np.array(mean), np.array(std)
+        z, scale = self._residual(y)
+        diagonal = scale if self.cov is None else np.diagonal(scale, axis1=1, axis2=2)
+        return np.asarray(-0.5 * (z * z + LOG_2PI).sum(axis=1) - np.log(diagonal).sum(axis=1))
 
     def _tail(self, y: AnyArray, *, upper: bool) -> FloatArray:
-        p, y, below, above = self._placed(y)
-        self._one_column(y.shape[1], "sf" if upper else "cdf")
-        values = np.exp(self._log_tails(y, *p)[upper])
-        zero, one = (above, below) if upper else (below, above)
-        return np.where(zero, 0.0, np.where(one, 1.0, values))[:, 0]
+        z, _ = self._residual(y)
+        self._one_column(z.shape[1], "sf" if upper else "cdf")
+        return np.asarray(ndtr(-z[:, 0] if upper else z[:, 0]))
 
-    def _placed(self, y: AnyArray) -> tuple[Values, FloatArray, AnyArray, AnyArray]:
-        """Return the parameters, and what `_moved_in` does."""
+    def crps(self, y: AnyArray) -> FloatArray:
+        z, _ = self._residual(y)
+        self._one_column(z.shape[1], "CRPS")
+        std = self._moments(len(z), 1)[1]
+        return np.asarray(std * (mean_distance(z) - 1.0 / np.sqrt(np.pi)))[:, 0]
+
+    def normal_scores(self, y: AnyArray) -> FloatArray:
+        return self._residual(y)[0]
+
+    def marginals(self, y: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         y = as_rows(y)
-        p = self._at(self._size(y), y.shape[1])
-        return p, *self._moved_in(y, p)
+        mean, std = self._moments(self._size(y), y.shape[1])
+        u = (y - mean) / std
+        return u, 1.0 / std, -u / std
 
-    def _moved_in(self, y: FloatArray, p: Values) -> tuple[FloatArray, AnyArray, AnyArray]:
-        """Return y with what is outside put inside, and what was below and above."""
-        low, high = self._ends(p)
-        below, above = y <= low, y >= high
-        if below.any() or above.any():
-            y = np.where(below | above, _inside(low, high), y)
-        return y, below, above
+    def location_scale(self) -> tuple[FloatArray, FloatArray]:
+        n, d_y = self._size(), self._d_y
+        return np.array(self.mean.values(n, (d_y,))), np.array(self._scale(n, d_y))
+
+    def cdf_grid(self, values: AnyArray) -> FloatArray:
+        n = self._size()
+        z: FloatArray = np.ravel(values) - self.mean.values(n, (1,))
+        z /= self._scale(n, 1).reshape(n, 1)
+        return np.asarray(ndtr(z, out=z))
+
+    def sample(self, rng: np.random.Generator) -> FloatArray:
+        n, d_y = self._size(), self._d_y
+        z, mean, scale = rng.standard_normal((n, d_y)), self.mean.values(n, (d_y,)), self._scale(n, d_y)
+        return np.asarray(mean + (scale * z if self.cov is None else (scale @ z[:, :, None])[:, :, 0]))
+
+    def mean_std(self) -> tuple[FloatArray, FloatArray]:
+        return self._moments(self._size(), self._d_y)
+
+    def _moments(self, n: int, d_y: int) -> tuple[FloatArray, FloatArray]:
+        mean, scale = np.array(self.mean.values(n, (d_y,))), np.array(self._scale(n, d_y))
+        if self.cov is None:
+            return mean, scale
+        return mean, np.sqrt(np.diagonal(self.cov.values(n, (d_y, d_y)), axis1=1, axis2=2))
+
+    def quantile(self, levels: Any) -> FloatArray:
+        mean, std = self._moments(self._size(), 1)
+        return mean + std * np.asarray(ndtri(check_levels(levels)))
 
 
-def _inside(low: AnyArray, high: AnyArray) -> FloatArray:
-    """Return some point of each interval."""
-    has_low, has_high = np.isfinite(low), np.isfinite(high)
-    least, most = np.where(has_low, low, 0.0), np.where(has_high, high, 0.0)
-    one = np.where(has_low, least + 1.0 + np.abs(least), most - 1.0 - np.abs(most))
-    return np.where(has_low & has_high, 0.5 * (least + most), one)
+def _solve(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
+    """Solve one linear system a row: (n, d, d) and (n, d) → (n, d)."""
+    return np.asarray(np.linalg.solve(matrices, vectors[:, :, None])[:, :, 0], dtype=np.float64)
 
 
-def log_of(tail: AnyArray) -> FloatArray:
-    """Return the log of a probability; one that rounds to 0 is taken as the smallest number."""
-    return np.asarray(np.log(np.maximum(tail, TINY)))
+def normal(mean: Any, std: Any = None, *, cov: Any = None) -> Normal:
+    """Gaussian law from arrays of predictions, one row for each observation.
+
+    Parameters
+    ----------
+    mean, std : array_like of shape (n,) or (n, d_y), or float
+        Predicted means and standard deviations.
+    cov : array_like of shape (n, d_y, d_y), optional
+        Predicted covariance matrices, in place of `std`.
+
+    Returns
+    -------
+    Normal
+
+    Examples
+    --------
+    >>> normal(mean=[0.0, 1.0], std=[1.0, 2.0]).score(np.array([1.0, 1.0]))
+    array([[-1.],
+           [-0.]])
+    """
+    law = Normal(mean, std, cov=cov)
+    if law.rows is None and not law._callable and np.ndim(mean) == 0:
+        raise InputTypeError(
+            "mean and std are single numbers, which say nothing of rows. Pass arrays of n rows, or "
+            "use condgof.models.Normal for the same law at every x."
+        )
+    return law
+
+
+class Parts(NamedTuple):
+    """Weights (n, C), means and standard deviations (n, C, d_y) of one mixture a row."""
+
+    weights: FloatArray
+    means: FloatArray
+    stds: FloatArray
+
+
+@family
+class NormalMixture(ContinuousFamily):
+    """Mixture of C Gaussians, p(y|x) = Σ_c π_c(x) N(y; mean_c(x), diag std_c(x)²).
+
+    Parameters
+    ----------
+    weights : array (C,) or (n, C), or function of x
+        Mixing weights, which sum to 1.
+    means : array (C,), (n, C) or (n, C, d_y), or function of x
+        Component means: (C,) for the same at all rows and one column of y.
+    stds : number, or as `means`
+        Component standard deviations.
+
+    Examples
+    --------
+    >>> model = NormalMixture(weights=[0.5, 0.5], means=[-1.0, 1.0], stds=1.0)
+    >>> model.score(np.array([0.0]))
+    array([[0.]])
+    """
+
+    weights: Any
+    means: Any
+    stds: Any
+
+    PLAIN: ClassVar = {"weights": 1, "means": 1, "stds": 1}
+
+    def parts(self, n: int | None = None, d_y: int | None = None) -> Parts:
+        n, d_y = self._size() if n is None else n, self._d_y if d_y is None else d_y
+        components = self.weights.width
+        if components is None:
+            raise InputError("weights must have one number for each component.")
+        weights = self.weights.values(n, (components,))
+        sums = weights.sum(axis=1, keepdims=True)
+        if (weights < 0).any() or not np.allclose(sums, 1.0, rtol=0, atol=1e-6):
+            raise InputError("weights must not be negative and must sum to 1 in every row.")
+        means = self.means.values(n, (components, d_y))
+        stds = check_positive(self.stds.values(n, (components, d_y)), "stds")
+        return Parts(weights / sums, means, stds)
+
+    @property
+    def _d_y(self) -> int:
+        shapes = (parameter.value.shape for parameter in (self.means, self.stds))
+        return next((shape[-1] for shape in shapes if len(shape) == 3), 1)
+
+    def _placed(self, y: AnyArray) -> tuple[FloatArray, Parts]:
+        """Return residuals z of y (n, C, d_y) and the parts."""
+        y = as_rows(y)
+        parts = self.parts(self._size(y), y.shape[1])
+        return (y[:, None, :] - parts.means) / parts.stds, parts
+
+    def _log_joint(self, y: AnyArray) -> tuple[FloatArray, FloatArray, Parts]:
+        """Return log π_c N_c (n, C), residuals z (n, C, d_y) and the parts."""
+        z, parts = self._placed(y)
+        log_density = -(0.5 * (z * z + LOG_2PI) + np.log(parts.stds)).sum(axis=2)
+        return safe_log(parts.weights) + log_density, z, parts
+
+    def score(self, y: AnyArray) -> FloatArray:
+        """Return Σ_c r_c(y) (mean_c − y)/std_c² with the responsibilities r_c, (n, d_y)."""
+        log_joint, z, parts = self._log_joint(y)
+        share = np.exp(log_joint - log_joint.max(axis=1, keepdims=True))
+        share /= share.sum(axis=1, keepdims=True)
+        return np.asarray(np.einsum("nc,ncd->nd", share, -z / parts.stds))
+
+    def log_prob(self, y: AnyArray) -> FloatArray:
+        log_joint, _, _ = self._log_joint(y)
+        top = log_joint.max(axis=1)
+        return np.asarray(top + np.log(np.exp(log_joint - top[:, None]).sum(axis=1)))
+
+    def _tail(self, y: AnyArray, *, upper: bool) -> FloatArray:
+        z, parts = self._placed(y)
+        self._one_column(z.shape[2], "sf" if upper else "cdf")
+        return np.asarray((parts.weights * ndtr(-z[:, :, 0] if upper else z[:, :, 0])).sum(axis=1))
+
+    def cdf_grid(self, values: AnyArray) -> FloatArray:
+        self._one_column(self._d_y, "cdf")
+        weights, means, stds = self.parts()
+        out = np.zeros((len(weights), len(values)))
+        for c in range(weights.shape[1]):  # one component at a time, not (n, C, m) at once
+            out += weights[:, [c]] * ndtr((np.ravel(values) - means[:, c]) / stds[:, c])
+        return out
+
+    def crps(self, y: AnyArray) -> FloatArray:
+        """Return Σ_c w_c A(y − m_c, s_c) − ½ Σ_cd w_c w_d A(m_c − m_d, √(s_c² + s_d²)).
+
+        A(m, s) is E|m + sZ|, Z standard normal.
+        """
+        z, (weights, means, stds) = self._placed(y)
+        self._one_column(z.shape[2], "CRPS")
+        m, s = means[:, :, 0], stds[:, :, 0]
+        out = (weights * s * mean_distance(z[:, :, 0])).sum(axis=1)
+        for c in range(weights.shape[1]):
+            apart = np.hypot(s, s[:, [c]])
+            pairs = weights * apart * mean_distance((m - m[:, [c]]) / apart)
+            out -= 0.5 * weights[:, c] * pairs.sum(axis=1)
+        return np.asarray(out)
+
+    def normal_scores(self, y: AnyArray) -> FloatArray:
+        z, parts = self._placed(y)
+        log_weights, u = safe_log(parts.weights), np.empty((len(z), z.shape[2]))
+        # Given the coordinates before it, a coordinate is again a mixture: its weights are multiplied by
+        # the components' densities of those coordinates.
+        for k in range(z.shape[2]):
+            u[:, k] = _scores(log_weights, z[:, :, k])
+            log_weights = log_weights - 0.5 * z[:, :, k] ** 2 - np.log(parts.stds[:, :, k])
+            log_weights -= logsumexp(log_weights, axis=1, keepdims=True)
+        return u
+
+    def marginals(self, y: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        z, parts = self._placed(y)
+        log_weights = safe_log(parts.weights)[:, :, None]
+        u = _scores(log_weights, z)
+        log_joint = log_weights - 0.5 * (z * z + LOG_2PI) - np.log(parts.stds)
+        log_density = logsumexp(log_joint, axis=1)
+        share = np.exp(log_joint - log_density[:, None, :])
+        slope = np.exp(log_density + 0.5 * (u * u + LOG_2PI))
+        return u, slope, (share * (-z / parts.stds)).sum(axis=1)
+
+    def mean_std(self) -> tuple[FloatArray, FloatArray]:
+        weights, means, stds = self.parts()
+        mean = np.einsum("nc,ncd->nd", weights, means)
+        spread = stds**2 + (means - mean[:, None, :]) ** 2
+        return mean, np.sqrt(np.einsum("nc,ncd->nd", weights, spread))
+
+    def mean_cov(self) -> tuple[FloatArray, FloatArray]:
+        """Return mean (n, d_y) and covariance (n, d_y, d_y)."""
+        weights, means, stds = self.parts()
+        mean = np.einsum("nc,ncd->nd", weights, means)
+        apart, diagonal = means - mean[:, None, :], np.arange(mean.shape[1])
+        cov = np.einsum("nc,nci,ncj->nij", weights, apart, apart)
+        cov[:, diagonal, diagonal] += np.einsum("nc,nci->ni", weights, stds**2)
+        return mean, cov
+
+    def location_scale(self) -> tuple[FloatArray, FloatArray]:
+        if self._d_y == 1:
+            return self.mean_std()
+        mean, cov = self.mean_cov()
+        return mean, np.asarray(np.linalg.cholesky(cov), dtype=np.float64)
+
+    def sample(self, rng: np.random.Generator) -> FloatArray:
+        n, d_y = self._size(), self._d_y
+        return self.turned(rng.random((n, 1)), rng.standard_normal((n, d_y)))
+
+    def turned(self, uniform: FloatArray, normal: FloatArray) -> FloatArray:
+        """Turn uniform (n, 1) and standard normal (n, d_y) numbers into one draw a row, (n, d_y)."""
+        weights, means, stds = self.parts()
+        chosen = (uniform > weights.cumsum(axis=1)[:, :-1]).sum(axis=1)
+        rows = np.arange(len(weights))
+        return np.asarray(means[rows, chosen] + stds[rows, chosen] * normal)
+
+
+def safe_log(weights: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore"):  # a weight of 0 is a component that is not there
+        return np.log(weights)
+
+
+def _scores(log_weights: FloatArray, z: FloatArray) -> FloatArray:
+    """Return normal scores of mixtures, whose components are along the second axis."""
+    tails = (logsumexp(log_weights + log_ndtr(part), axis=1) for part in (z, -z))
+    return log_tail_scores(*tails)
 
 
 class _Positive(Independent):
@@ -238,8 +470,8 @@ class Gamma(_Scaled):
 
     def _crps(self, y: Array, shape: Array, scale: Array, loc: Array) -> Array:
         z = (y - loc) / scale
-        own, next_one = (2.0 * gammainc(shape + k, np.maximum(z, 0.0)) - 1.0 for k in (0.0, 1.0))
-        return np.asarray(scale * (z * own - shape * next_one - np.exp(-betaln(0.5, shape))))
+        this, next_one = (2.0 * gammainc(shape + k, np.maximum(z, 0.0)) - 1.0 for k in (0.0, 1.0))
+        return np.asarray(scale * (z * this - shape * next_one - np.exp(-betaln(0.5, shape))))
 
 
 @family
@@ -420,9 +652,9 @@ class Beta(_Between):
 
     def _crps(self, y: Array, a: Array, b: Array, low: Array, high: Array) -> Array:
         v = (y - low) / (high - low)
-        own, next_one = (2.0 * betainc(a + k, b, np.clip(v, 0.0, 1.0)) - 1.0 for k in (0.0, 1.0))
+        this, next_one = (2.0 * betainc(a + k, b, np.clip(v, 0.0, 1.0)) - 1.0 for k in (0.0, 1.0))
         apart = 2.0 * np.exp(betaln(2.0 * a, 2.0 * b) - 2.0 * betaln(a, b)) / a
-        return np.asarray((high - low) * (v * own - a / (a + b) * (next_one + apart)))
+        return np.asarray((high - low) * (v * this - a / (a + b) * (next_one + apart)))
 
 
 @family

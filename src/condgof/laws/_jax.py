@@ -94,24 +94,24 @@ class JaxNetwork(Network):
     def _tried(self, y: AnyArray, x: Any) -> bool:
         """Try the log-density as that of one row, and of all rows at once."""
         y, x = self.native(y[:TRIED]), None if x is None else self.native(x[:TRIED])
-        found: dict[bool, FloatArray] = {}
+        values: dict[bool, FloatArray] = {}
         errors: dict[bool, Exception] = {}
         for per_row in (False, True):
             try:
-                found[per_row] = doubles(self._values(y, x, per_row))
+                values[per_row] = doubles(self._values(y, x, per_row))
             except Exception as error:  # whatever a function raises on shapes that it is not made for
                 errors[per_row] = error
-        if not found:
+        if not values:
             errors[False].add_note(f"With one row at a time it fails too: {errors[True]}")
             raise errors[False]
         # Indexing the first row in place of the first column must not go unnoticed.
-        if not errors and not np.allclose(found[False], found[True], 1e-3, 1e-3, equal_nan=True):
+        if not errors and not np.allclose(values[False], values[True], 1e-3, 1e-3, equal_nan=True):
             raise InputError(
                 "The model can be called with one row and with many, and the two disagree. Say which is "
                 "meant: condgof.from_jax(f, per_row=True) or per_row=False; wrap a log-density of one "
                 "row in jax.vmap."
             )
-        return False not in found
+        return False not in values
 
     def _values(self, y: Any, x: Any, per_row: bool) -> Any:
         """Return the log-density of all rows, (b,), row by row or at once."""
@@ -233,7 +233,7 @@ def from_jax(
     return network.model(make=partial(_always, model), per_row=False)
 
 
-def from_jax_density(function: Callable[..., Any]) -> Model:
+def from_density(function: Callable[..., Any]) -> Model:
     """Model from a function (y, x) → log-density; see `condgof.from_log_prob`."""
     jax_module()
     return JaxNetwork().model(density=partial(call_density, function))

@@ -1,18 +1,293 @@
-"""Laws of which the CDF is known at the data alone, or between bins: PITs and histograms."""
+"""Laws of which predictions tell the CDF at some places: quantiles, intervals, histograms, PITs.
+
+Of quantiles and intervals nothing is interpolated and no tail is invented: the cell of y is an ordered
+class of known probability.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import ndtri
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import ShapeError, check_finite, refuse_rows
-from condgof.laws._discrete import check_probabilities, normalised
-from condgof.laws._draws import one_column
-from condgof.laws._law import ByRow, as_rows, indexed, tail_scores
-from condgof.sample import as_numbers
+from condgof.errors import InputError, NonFiniteError, ShapeError, check_finite, refuse_rows
+from condgof.kernels import Block, Cells
+from condgof.laws._discrete import (
+    CellOutcomes,
+    Discrete,
+    Residuals,
+    SomeRows,
+    check_probabilities,
+    normalised,
+    one_hot_less,
+)
+from condgof.laws._draws import alike, one_column, row_uniforms
+from condgof.laws._law import ByRow, as_rows, check_levels, indexed, tail_scores
+from condgof.sample import RngLike, Seed, as_numbers
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happens or not in each row, of a probability that the law knows."""
+
+    #: "quantile" or "coverage", with the level of the quantile, or the coverage of the interval.
+    kind: str
+    level: float
+    #: Its probability.
+    expected: float
+    #: The cells in which it happens: from the first to before the last.
+    cells: tuple[int, int]
+
+    def happened(self, codes: IntArray) -> AnyArray:
+        """Tell in which rows it did, (n,), from the cells that were observed."""
+        return (codes >= self.cells[0]) & (codes < self.cells[1])
+
+
+@dataclass(frozen=True, eq=False)
+class CellsOfY(ByRow, Discrete):
+    """Cells of y with the same probabilities in every row; no test depends on its `location_scale`."""
+
+    #: What residuals are called, and what results say that y was seen as.
+    SEEN: ClassVar[tuple[str, str]]
+
+    #: The probabilities of the cells, (K,).
+    shares: FloatArray
+    #: Of the random numbers that break ties, which belong to the rows' own numbers, `ids` (n,).
+    seed: int
+    ids: IntArray
+
+    def codes(self, y: AnyArray) -> IntArray:
+        """Return the cell of each row's y, (n,)."""
+        raise NotImplementedError
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What the law says of y, one statement each."""
+        raise NotImplementedError
+
+    def numbers(self, y: AnyArray) -> FloatArray:
+        return one_column(self, as_numbers(y, "y"))[:, 0]
+
+    def residuals(self, y: AnyArray, by: str) -> Residuals:
+        codes = self.codes(y)
+        p = np.broadcast_to(self.shares, (self.n, len(self.shares)))
+        outcomes = CellOutcomes(SomeRows(p), one_hot_less, len(self.shares), codes)
+        return Residuals(codes[:, None].astype(np.float64), outcomes.of(codes), outcomes)
+
+    def cells(self, by: str) -> Cells:
+        name, words = self.SEEN
+        count = len(self.shares)
+        return Cells((Block(name, 0, count, np.arange(float(count))),), words)
+
+
+@dataclass(frozen=True, eq=False)
+class Quantiles(CellsOfY):
+    """Quantiles of y, (n, K), sorted in each row, and their levels (K,); see `from_quantiles`."""
+
+    EACH = ("ids", "values")
+    SEEN = "quantiles", "the cell between predicted quantiles that it falls into"
+
+    values: AnyArray
+    levels: FloatArray
+
+    @property
+    def name(self) -> str:
+        return f"The law of {len(self.levels)} quantiles a row"
+
+    def codes(self, y: AnyArray) -> IntArray:
+        """Return how many quantiles are below y, (n,).
+
+        Where several quantiles equal y (a law with atoms), it is one of the cells that end there, at
+        random in proportion to their probabilities.
+        """
+        values, y = alike(self.values, self.numbers(y)[:, None])
+        below, upto = (values < y).sum(axis=1), (values <= y).sum(axis=1)
+        tied = np.flatnonzero(upto - below > 1)
+        codes = below.copy()
+        if len(tied):
+            sums = np.concatenate([[0.0], np.cumsum(self.shares)])
+            low, high = sums[below[tied]], sums[upto[tied]]
+            at = low + (high - low) * row_uniforms(self.seed, self.ids[tied])
+            inside = np.searchsorted(sums, at, side="right") - 1
+            codes[tied] = np.clip(inside, below[tied], upto[tied] - 1)
+        return np.asarray(codes, dtype=np.int64)
+
+    def pinball(self, y: AnyArray) -> FloatArray:
+        """Return the mean over the levels τ of (1{y < q} − τ)·(q − y), (n,)."""
+        away = np.asarray(self.values, dtype=np.float64) - self.numbers(y)[:, None]
+        return np.asarray((((away > 0) - self.levels) * away).mean(axis=1))
+
+    @property
+    def class_names(self) -> tuple[str, ...]:  # type: ignore[override]
+        names = [f"q{level:g}" for level in self.levels]
+        inner = [f"{a} to {b}" for a, b in pairwise(names)]
+        return (f"up to {names[0]}", *inner, f"above {names[-1]}")
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        last = len(self.shares)
+        return tuple(
+            Event("quantile", float(level), 1.0 - float(level), (k + 1, last))
+            for k, level in enumerate(self.levels)
+        )
+
+    def location_scale(self) -> tuple[FloatArray, FloatArray]:
+        """Return the middle quantile and the distance of the outer ones in normal units, (n, 1) each."""
+        values = np.asarray(self.values, dtype=np.float64)
+        middle = int(np.argmin(np.abs(self.levels - 0.5)))
+        width = values[:, -1:] - values[:, :1]
+        apart = float(np.ptp(np.asarray(ndtri(self.levels)))) or 1.0
+        least = 1e-9 * (1.0 + np.abs(values).max(axis=1, keepdims=True))
+        return values[:, [middle]], np.maximum(width / apart, least)
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals(CellsOfY):
+    """Ends of nested intervals for y, (n, K), the smallest first, and their increasing coverage (K,)."""
+
+    EACH = ("ids", "low", "high")
+    SEEN = "intervals", "the smallest predicted interval that covers it"
+
+    low: AnyArray
+    high: AnyArray
+    coverage: FloatArray
+
+    @property
+    def name(self) -> str:
+        several = f"{len(self.coverage)} nested intervals" if len(self.coverage) > 1 else "an interval"
+        return f"The law of {several} a row"
+
+    def codes(self, y: AnyArray) -> IntArray:
+        y = self.numbers(y)[:, None]
+        (low, y_low), (high, y_high) = alike(self.low, y), alike(self.high, y)
+        inside = (low <= y_low) & (y_high <= high)
+        return np.asarray(len(self.coverage) - inside.sum(axis=1), dtype=np.int64)
+
+    def winkler(self, y: AnyArray) -> FloatArray:
+        """Return the mean over intervals of width + 2/(1 − coverage)·(distance of y), (n,)."""
+        y = self.numbers(y)[:, None]
+        outside = np.maximum(self.low - y, 0.0) + np.maximum(y - self.high, 0.0)
+        return np.asarray((self.high - self.low + 2.0 / (1.0 - self.coverage) * outside).mean(axis=1))
+
+    @property
+    def class_names(self) -> tuple[str, ...]:  # type: ignore[override]
+        names = [f"{100 * c:g}%" for c in self.coverage]
+        between = [f"between {a} and {b}" for a, b in pairwise(names)]
+        return (f"inside {names[0]}", *between, f"outside {names[-1]}")
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        return tuple(
+            Event("coverage", float(c), float(c), (0, k + 1)) for k, c in enumerate(self.coverage)
+        )
+
+    def location_scale(self) -> tuple[FloatArray, FloatArray]:
+        """Return middle and half-width of the outermost finite interval, (n, 1) each."""
+        low, high = (np.asarray(end[:, -1:], dtype=np.float64) for end in (self.low, self.high))
+        low, high = np.where(np.isfinite(low), low, high), np.where(np.isfinite(high), high, low)
+        low, high = (np.where(np.isfinite(end), end, 0.0) for end in (low, high))
+        least = 1e-9 * (1.0 + np.maximum(np.abs(low), np.abs(high)))
+        return 0.5 * (low + high), np.maximum(0.5 * (high - low), least)
+
+
+def from_quantiles(quantiles: Any, levels: Any, *, rng: RngLike = 0) -> Quantiles:
+    """Law from predicted quantiles.
+
+    The cell of y among its quantiles is an ordered class whose probability the levels tell. Nothing is
+    interpolated, and no tail is invented.
+
+    Parameters
+    ----------
+    quantiles : array_like of shape (n, K), or (n,) for one level
+        Predicted quantiles, one row for each observation. Rows in which they cross are sorted, and a
+        note says so.
+    levels : array_like of shape (K,)
+        Their levels, increasing, between 0 and 1.
+    rng : int, numpy.random.Generator or None
+        Where several quantiles of a row are equal and y equals them, the cell is drawn; the same rng
+        gives the same cells.
+
+    Examples
+    --------
+    >>> import condgof as cg
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(1, 3, 400)
+    >>> y = x * rng.normal(size=400)
+    >>> levels = [0.1, 0.5, 0.9]
+    >>> right = x[:, None] * [-1.2816, 0.0, 1.2816]
+    >>> cg.adaptive(cg.from_quantiles(right, levels), x, y, rng=1).reject()
+    False
+    >>> constant = np.tile([-2.6, 0.0, 2.6], (400, 1))
+    >>> cg.adaptive(cg.from_quantiles(constant, levels), x, y, rng=1).reject()
+    True
+    """
+    at = check_levels(levels)
+    if (np.diff(at) <= 0).any():
+        raise InputError(f"levels must increase, got {levels!r}. Sort them, and the columns with them.")
+    array = _table(quantiles, "quantiles", len(at), "levels")
+    falls = np.diff(array, axis=1) < 0
+    often = falls.mean(axis=0)
+    if (often > 0.9).any():  # not crossing, but in the wrong order
+        k = int(np.argmax(often))
+        raise InputError(
+            f"The {at[k]:g} quantile is above the {at[k + 1]:g} quantile in {int(falls[:, k].sum())} of "
+            f"{len(array)} rows. Are the columns in the order of the levels?"
+        )
+    shares, ids = np.diff(at, prepend=0.0, append=1.0), np.arange(len(array))
+    law = indexed(Quantiles(shares, Seed.of(rng).value, ids, np.sort(array, axis=1), at), quantiles)
+    crossed = int(falls.any(axis=1).sum())
+    if not crossed:
+        return law
+    return law.noted(
+        f"predicted quantiles cross in {crossed} of {len(array)} rows; they were sorted there"
+    )
+
+
+def from_intervals(low: Any, high: Any, coverage: Any = 0.9) -> Intervals:
+    """Law from prediction intervals: conformal ones, or any others with a stated coverage.
+
+    What is tested is whether y lies inside with that probability *given x*, not only on average.
+
+    Parameters
+    ----------
+    low, high : array_like of shape (n,), or (n, K) for K nested intervals
+        Their ends, which belong to them; infinite where an interval has no end.
+    coverage : float or array_like of shape (K,)
+        The probability of each interval, increasing for nested ones.
+
+    Examples
+    --------
+    >>> import condgof as cg
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(1, 3, 400)
+    >>> y = x * rng.normal(size=400)
+    >>> cg.adaptive(cg.from_intervals(-1.645 * x, 1.645 * x, 0.9), x, y, rng=1).reject()
+    False
+    >>> width = np.full(400, np.quantile(np.abs(y), 0.9))       # right on average
+    >>> cg.adaptive(cg.from_intervals(-width, width, 0.9), x, y, rng=1).reject()
+    True
+    """
+    share, given = check_levels(coverage, "coverage"), (low, high)
+    if (np.diff(share) <= 0).any():
+        raise InputError(f"coverage must increase, the smallest interval first, got {coverage!r}.")
+    low, high = (
+        _table(end, name, len(share), "coverages", finite=False)
+        for end, name in ((low, "low"), (high, "high"))
+    )
+    if low.shape != high.shape:
+        raise ShapeError(f"low has shape {low.shape} and high {high.shape}: they must agree.")
+    refuse_rows(low > high, "low is above high", "Exchange them there.")
+    refuse_rows(
+        (np.diff(low, axis=1) > 0) | (np.diff(high, axis=1) < 0),
+        "an interval of larger coverage does not hold the smaller one",
+        "Nested intervals go from the smallest to the largest.",
+    )
+    shares = np.diff(share, prepend=0.0, append=1.0)
+    return indexed(Intervals(shares, 0, np.arange(len(low)), low, high, share), *given)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +336,7 @@ def from_pit(u: Any) -> Pit:
 
 
 @dataclass(frozen=True, eq=False)
-class Bins(ByRow):
+class Histograms(ByRow):
     """A histogram in each row: a density that is constant between edges; see `from_bins`."""
 
     EACH = ("probabilities",)
@@ -76,9 +351,9 @@ class Bins(ByRow):
     def name(self) -> str:
         return f"The law of {self.probabilities.shape[1]} bins a row"
 
-    def take(self, rows: IntArray) -> Bins:
+    def take(self, rows: IntArray) -> Histograms:
         edges = self.edges[rows] if len(self.edges) > 1 else self.edges
-        return Bins(edges, self.probabilities[rows])
+        return Histograms(edges, self.probabilities[rows])
 
     @property
     def support(self) -> tuple[AnyArray, AnyArray]:
@@ -147,7 +422,7 @@ class Bins(ByRow):
         return mean, np.sqrt((self.probabilities * square).sum(axis=1, keepdims=True))
 
 
-def from_bins(edges: Any, probabilities: Any) -> Bins:
+def from_bins(edges: Any, probabilities: Any) -> Histograms:
     """Law from histograms: probabilities of bins, with a density that is constant inside each.
 
     Parameters
@@ -159,7 +434,7 @@ def from_bins(edges: Any, probabilities: Any) -> Bins:
 
     Returns
     -------
-    Bins
+    Histograms
         With a CDF that is linear between edges. It has no score: the tests see its normal scores.
 
     Examples
@@ -182,4 +457,18 @@ def from_bins(edges: Any, probabilities: Any) -> Bins:
     check_finite(at, "edges", "Check the model there.")
     refuse_rows(np.diff(at, axis=1) <= 0, "edges must increase, and do not", "Sort them.")
     advice = "A density becomes probabilities when it is multiplied by the widths of the bins."
-    return Bins(at, normalised(check_probabilities(p, "The histogram", advice)))
+    return Histograms(at, normalised(check_probabilities(p, "The histogram", advice)))
+
+
+def _table(values: Any, what: str, count: int, counted: str, *, finite: bool = True) -> FloatArray:
+    """Read predictions with one row an observation and as many columns as there are levels."""
+    array = as_rows(as_numbers(values, what).astype(np.float64))
+    if array.ndim != 2 or not len(array):
+        raise ShapeError(
+            f"{what} must have shape (n, {count}), one row an observation, got {array.shape}."
+        )
+    if array.shape[1] != count:
+        raise ShapeError(f"{what} has {array.shape[1]} columns, and there are {count} {counted}.")
+    bad, held = (~np.isfinite(array), "NaN or infinite") if finite else (np.isnan(array), "NaN")
+    refuse_rows(bad, f"{what} has {held} values", "Check the model there.", NonFiniteError)
+    return array

@@ -52,6 +52,14 @@ def same_as(path: str) -> Any:
     return property(attrgetter(path))
 
 
+def taken(law: L, **fields: Any) -> L:
+    """Return the law of some rows, a dataclass: other fields, and the same `of_x`."""
+    made = replace(law, **fields)  # type: ignore[type-var]
+    if "of_x" in vars(law):
+        object.__setattr__(made, "of_x", law.of_x)
+    return made
+
+
 class Law:
     """What a model says of y at n rows: a subset of density, score, CDF, draws and moments.
 
@@ -172,7 +180,7 @@ class Law:
 
         Here it is integrated, to about 1e-8 of the law's scale; closed forms override it.
         """
-        from condgof.laws._crps import integrated
+        from condgof.laws._scores import integrated
 
         if not self.can("cdf"):
             self.lacks("cdf")
@@ -210,20 +218,7 @@ class Law:
         levels = check_levels(levels)
         if not self.can("cdf"):
             self.lacks("cdf")
-        n, m = self.n, len(levels)
-        each, wanted = self.take(np.repeat(np.arange(n), m)), np.tile(levels, n)
-        if self.can("location_scale") or self.can("mean_std"):
-            location, scale = (np.repeat(part[:, 0], m) for part in self.location_scale())
-        else:
-            location, scale = np.zeros(n * m), np.ones(n * m)
-        low_end, high_end = (np.repeat(np.broadcast_to(end, (n, 1))[:, 0], m) for end in self.support)
-        low = _bracket(each, wanted, location, -scale, low_end)
-        high = _bracket(each, wanted, location, scale, high_end)
-        for _ in range(100):
-            middle = 0.5 * (low + high)
-            below = each.cdf(middle) < wanted
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return high.reshape(n, m)
+        return inverted(self, lambda law, y: law.cdf(y), np.tile(levels, (self.n, 1)))
 
     @property
     def support(self) -> tuple[AnyArray, AnyArray]:
@@ -253,7 +248,7 @@ class Law:
     def lacks(self, ability: str) -> NoReturn:
         """Refuse what the law cannot do, and say what it can."""
         tests = sorted(test for test, needs in NEEDS.items() if any(map(self.can, needs)))
-        able = f"It can take: {', '.join(tests)}." if tests else "No test can take it."
+        able = f"Tests that can take it: {', '.join(tests)}." if tests else "No test can take it."
         why = f" ({self.WHY_NOT})" if self.WHY_NOT else ""
         raise UnsupportedModelError(f"{self.name} has no {ability}{why}. {able}")
 
@@ -270,6 +265,17 @@ class Law:
         if self.rows is None:
             raise InputTypeError(f"{self.name} is a model: call it with x, as in model(x).mean_std().")
         return self.rows
+
+
+class Around(Law):
+    """A law that is another, `law`, but for what it overrides."""
+
+    law: Law
+
+    rows, name, index = same_as("law.rows"), same_as("law.name"), same_as("law.index")
+    of_x, notes, normalised = same_as("law.of_x"), same_as("law.notes"), same_as("law.normalised")
+    support, can, lacks = same_as("law.support"), same_as("law.can"), same_as("law.lacks")
+    mean_std, location_scale = same_as("law.mean_std"), same_as("law.location_scale")
 
 
 class Declared(Law):
@@ -302,7 +308,7 @@ class AtRows(Declared):
 
     def take(self, rows: IntArray) -> Self:
         x = None if self.x is None else take_rows(self.x, rows)
-        return replace(self, x=x, count=len(rows), ends=self._ends_of(rows))  # type: ignore[type-var]
+        return taken(self, x=x, count=len(rows), ends=self._ends_of(rows))
 
 
 class ByRow(Law):
@@ -315,7 +321,7 @@ class ByRow(Law):
         return len(getattr(self, self.EACH[0]))
 
     def take(self, rows: IntArray) -> Self:
-        return replace(self, **{name: getattr(self, name)[rows] for name in self.EACH})  # type: ignore[type-var]
+        return taken(self, **{name: getattr(self, name)[rows] for name in self.EACH})
 
 
 class ModelLike(Protocol):
@@ -347,7 +353,7 @@ class Model:
 
     Examples
     --------
-    >>> from condgof.laws import Normal
+    >>> from condgof.models import Normal
     >>> model = Model(lambda x: Normal(mean=2 * x, std=1.0))
     >>> model(np.array([0.0, 1.0])).score(np.array([1.0, 1.0]))[:, 0]
     array([-1.,  1.])
@@ -379,9 +385,9 @@ class Model:
             )
         n = row_count(x, n)
         check_bound(self.rows, n, ", ".join(self.beside))
-        own = x if self.batched else fresh(x)
+        given = x if self.batched else fresh(x)
         with users_code(self.name):
-            law = self.make(own, **self.beside) if self.conditional else self.make(own, n)
+            law = self.make(given, **self.beside) if self.conditional else self.make(given, n)
         if not isinstance(law, Law):
             raise InputTypeError(
                 f"A model is a function x → law, and {self.name} returned {type(law).__name__}. Return "
@@ -511,10 +517,10 @@ class Batched(AtRows, Joined):
         return values
 
     def score_and_error(self, y: AnyArray) -> tuple[AnyArray, AnyArray | None]:
-        found = super().score_and_error(y)
+        scores, errors = super().score_and_error(y)
         y = np.asarray(y)
-        self._check_alone(lambda law, rows: np.reshape(law.score(y[rows]), (law.n, -1)), found[0])
-        return found
+        self._check_alone(lambda law, rows: np.reshape(law.score(y[rows]), (law.n, -1)), scores)
+        return scores, errors
 
     def _check_alone(self, ask: Callable[[Law, Any], Any], together: AnyArray) -> None:
         """Refuse a model whose rows depend on the rows beside them, or that is random."""
@@ -545,19 +551,36 @@ def grid_of(law: Law, values: AnyArray) -> FloatArray:
     return Law.cdf_grid(law, values) if depth("cdf") < depth("cdf_grid") else law.cdf_grid(values)
 
 
-def _bracket(law: Law, wanted: AnyArray, start: AnyArray, step: AnyArray, end: AnyArray) -> FloatArray:
-    """Go from `start` in growing steps until the quantile is behind, but not beyond `end`."""
-    at, upward = start, bool((step > 0).all())
-    for k in range(60):
-        at = np.clip(at, -1e300, 1e300)
-        at = np.minimum(at, end) if upward else np.maximum(at, end)
-        with np.errstate(all="ignore"):
-            below = law.cdf(at)
-        behind = below >= wanted if upward else below < wanted
-        if behind.all():
+def inverted(law: Law, ask: Callable[[Law, FloatArray], AnyArray], wanted: FloatArray) -> FloatArray:
+    """Return the smallest y at which something increasing, asked of the law, is `wanted`, (n, m).
+
+    A bracket grows from where the law lies, not beyond its support, and is halved.
+    """
+    (n, m), goal = wanted.shape, wanted.ravel()
+    each, start, step = law.take(np.repeat(np.arange(n), m)), np.zeros(n * m), np.ones(n * m)
+    if law.can("location_scale") or law.can("mean_std"):
+        start, step = (np.repeat(part[:, 0], m) for part in law.location_scale())
+    ends = []
+    for sign, bound in zip((-1.0, 1.0), law.support, strict=True):
+        at, end = start, np.repeat(np.broadcast_to(bound, (n, 1))[:, 0], m)
+        for k in range(60):
+            at = np.clip(at, -1e300, 1e300)
+            at = np.minimum(at, end) if sign > 0 else np.maximum(at, end)
+            with np.errstate(all="ignore"):
+                below = ask(each, at)
+            behind = below >= goal if sign > 0 else below < goal
+            if behind.all():
+                break
+            at = np.where(behind, at, start + sign * step * 2.0**k)
+        ends.append(at)
+    low, high = ends
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        below = ask(each, middle) < goal
+        if np.array_equal(middle, np.where(below, low, high)):  # nothing moves any more
             break
-        at = np.where(behind, at, start + step * 2.0**k)
-    return at
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return high.reshape(n, m)
 
 
 def tail_scores(lower: FloatArray, upper: FloatArray, least: float = RESOLVED) -> FloatArray:
@@ -611,11 +634,11 @@ def check_levels(levels: Any, what: str = "levels") -> FloatArray:
 
 def indexed(law: L, *given: Any) -> L:
     """Return a law that knows the index of the pandas objects it was made of, which must be one."""
-    found = [part.index for part in given if hasattr(part, "iloc")]
-    if any(not found[0].equals(other) for other in found):
+    indices = [part.index for part in given if hasattr(part, "iloc")]
+    if any(not indices[0].equals(other) for other in indices):
         raise InputError("The predictions have different indices. Align them first, or pass arrays.")
-    if found:
-        object.__setattr__(law, "index", found[0])
+    if indices:
+        object.__setattr__(law, "index", indices[0])
     return law
 
 

@@ -11,31 +11,19 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
 from condgof.errors import CondgofError, InputError, ShapeError
-from condgof.laws._classes import Probabilities, probabilities
+from condgof.laws._discrete import Probabilities, probabilities
 from condgof.laws._functions import signature_of
 from condgof.laws._law import Model
 from condgof.sample import is_frame
 
 
 def comes_from(obj: Any, library: str) -> bool:
-    """Whether an object's class, or one that it is derived from, is a library's; nothing is imported.
-
-    Examples
-    --------
-    >>> comes_from(np.zeros(2), "numpy"), comes_from(3, "numpy")
-    (True, False)
-    """
+    """Whether an object's class, or one that it is derived from, is a library's; nothing is imported."""
     return any(base.__module__.partition(".")[0] == library for base in type(obj).__mro__)
 
 
 def as_table(x: Any) -> Any:
-    """Return x with columns, as libraries want it: frames as they are, (n,) as (n, 1).
-
-    Examples
-    --------
-    >>> as_table(np.zeros(3)).shape
-    (3, 1)
-    """
+    """Return x with columns, as libraries want it: frames as they are, (n,) as (n, 1)."""
     if is_frame(x):
         return x
     if hasattr(x, "to_frame"):  # a Series
@@ -108,17 +96,8 @@ def _by_name(owner: Any, method: str, y_name: str, x_name: str, y: Any, x: Any) 
 def named_method(owner: Any, method: str, y: str | None, x: str | None, maker: str) -> Any:
     """Find out which parameter of a method that returns log p(y|x) is y and which is x, or ask.
 
-    y and x are what the user says they are called. Left out, a method with parameters named y and x, or
-    with y and one other, is taken at its word; all else is refused, because flows call y "x" or "inputs"
-    and x "context", "condition" or "y". `maker` is the public function, for messages.
-
-    Examples
-    --------
-    >>> class Flow:
-    ...     def log_prob(self, inputs, context):
-    ...         return inputs - context
-    >>> named_method(Flow(), "log_prob", "inputs", "context", "from_torch")(5, 3)
-    2
+    Unless the user names them, a method with parameters y and x, or y and one other, is taken at its
+    word; all else is refused: flows call y "x" or "inputs", and x "context", "condition" or "y".
     """
     function = getattr(owner, method, None) if isinstance(method, str) else None
     if not callable(function):

@@ -42,14 +42,7 @@ class Line:
 
     @classmethod
     def of(cls, support: tuple[AnyArray, AnyArray], n: int, d_y: int) -> Line | None:
-        """Read what a law says of its support; None where it is the whole line.
-
-        Examples
-        --------
-        >>> line = Line.of((np.array(0.0), np.array(1.0)), 2, 1)
-        >>> line.forward(np.array([[0.5], [0.9]])).round(3)[:, 0]
-        array([0.   , 2.197])
-        """
+        """Read what a law says of its support; None where it is the whole line."""
         low, high = (np.asarray(end, dtype=np.float64) for end in support)
         if (low == -np.inf).all() and (high == np.inf).all():
             return None
@@ -93,14 +86,11 @@ class Line:
     def scores(self, y: FloatArray, scores: FloatArray) -> FloatArray:
         """Return the scores of u, from those of y, (n, d_y)."""
         (a, b), low, high = self._rooms(y), self._has_low, self._has_high
-        own = np.where(low & high, (b - a) / self._width, np.where(low, 1.0, 0.0) - high)
-        return scores * (a * (b / self._width)) + own
+        log_slope = np.where(low & high, (b - a) / self._width, np.where(low, 1.0, 0.0) - high)
+        return scores * (a * (b / self._width)) + log_slope
 
     def place(self, location: FloatArray, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Bring location and scale to the line by the delta method: T(location), scale · T'(location).
-
-        Whatever they are, they depend on x alone, and so only choose the units in which u is compared.
-        """
+        """Bring location and scale to the line by the delta method."""
         # A mean that rounds to an end of the interval is put beside it.
         room = np.where(self._has_low & self._has_high, 1e-9 * self._width, 1e-300)
         least = np.maximum(np.nextafter(self.low, np.inf), self.low + room)
@@ -168,12 +158,12 @@ class Bounds:
 def _within(model: ModelLike, bounds: Bounds, x: Any, n: int) -> Law:
     law = model(x, n)
     if not isinstance(law, Declared):
-        raise UnsupportedModelError(f"{law.name} says by itself where y lives: declare nothing.")
+        raise UnsupportedModelError(f"{law.name} has a support of its own: declare none.")
     return law.within(*bounds.at(x, law.n))
 
 
 def with_support(model: Any, low: Any = None, high: Any = None) -> ModelLike:
-    """Declare the support of a model that does not say, such as an array of scores.
+    """Declare the support of a model that does not state it, such as an array of scores.
 
     Parameters
     ----------

@@ -1,12 +1,12 @@
-"""Parameters of closed forms: numbers, arrays with one row for each observation, or functions of x."""
+"""What closed forms share: parameters, which are numbers, arrays by row or functions of x."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import wraps
-from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Self, TypeAlias, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -20,8 +20,14 @@ from condgof.errors import (
     refuse_rows,
     users_code,
 )
-from condgof.laws._law import Law, indexed, row_count
+from condgof.laws._law import TINY, Law, as_rows, indexed, log_tail_scores, row_count, same_as
 from condgof.sample import as_numbers, fresh
+
+#: y, or a parameter of a family, at all rows, (n, d_y); and all parameters.
+Array: TypeAlias = FloatArray
+Values: TypeAlias = tuple[Array, ...]
+#: The smallest tail that is told from 0.
+LOG_TINY = float(np.log(TINY))
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,11 +61,11 @@ class Parameter:
             return self
         with users_code(f"{self.name}(x)"):
             value = self.value(fresh(x))
-        found = replace(self, value=_numbers(f"{self.name}(x)", value))
-        if found.rowwise and len(found.value) != n:
-            shape = found.value.shape
+        evaluated = replace(self, value=_numbers(f"{self.name}(x)", value))
+        if evaluated.rowwise and len(evaluated.value) != n:
+            shape = evaluated.value.shape
             raise ShapeError(f"{self.name}(x) must have {n} rows, one for each of x, got shape {shape}.")
-        return found
+        return evaluated
 
     def take(self, rows: IntArray, n: int) -> Parameter:
         """Return the parameter of some of n rows."""
@@ -111,10 +117,10 @@ class Parametric(Law):
         """Keep parameters under their names; one that is None is not there."""
         lengths = {}
         for name, value in values.items():
-            found = None if value is None else Parameter.of(name, value, self.PLAIN.get(name, 0))
-            object.__setattr__(self, name, found)
-            if found is not None and found.rowwise and len(found.value) != 1:
-                lengths[name] = len(found.value)
+            parameter = None if value is None else Parameter.of(name, value, self.PLAIN.get(name, 0))
+            object.__setattr__(self, name, parameter)
+            if parameter is not None and parameter.rowwise and len(parameter.value) != 1:
+                lengths[name] = len(parameter.value)
         if len(set(lengths.values())) > 1:
             told = ", ".join(f"{name} {count}" for name, count in lengths.items())
             raise ShapeError(f"Parameters have different numbers of rows: {told}. Pass as many of each.")
@@ -134,9 +140,7 @@ class Parametric(Law):
     def _callable(self) -> bool:
         return any(callable(p.value) for p in self._parameters().values())
 
-    @property
-    def rows(self) -> int | None:
-        return self._rows
+    rows = same_as("_rows")
 
     def _with(self, parameters: dict[str, Parameter], rows: int) -> Self:
         made = object.__new__(type(self))
@@ -186,7 +190,7 @@ class Parametric(Law):
         return max((width for width in widths if width is not None), default=1)
 
 
-class Continuous(Parametric):
+class ContinuousFamily(Parametric):
     """A family of a continuous y; a subclass writes `_tail`, P(Y ≤ y | x) or P(Y > y | x), (n,)."""
 
     def _tail(self, y: AnyArray, *, upper: bool) -> FloatArray:
@@ -201,7 +205,120 @@ class Continuous(Parametric):
     def _one_column(self, d_y: int, what: str) -> None:
         if d_y != 1:
             name = type(self).__name__
-            raise UnsupportedModelError(f"The {what} of a {name} model is there for d_y = 1 only.")
+            raise UnsupportedModelError(f"The {what} of a {name} model is defined for d_y = 1 only.")
+
+
+def _numbers(name: str, value: Any) -> FloatArray:
+    return as_numbers(value, name).astype(np.float64)
+
+
+def check_positive(values: FloatArray, name: str) -> FloatArray:
+    """Raise when any value is not positive."""
+    refuse_rows(~(values > 0), f"{name} must be positive, and is not", "Check the model at those rows.")
+    return values
+
+
+class Independent(ContinuousFamily):
+    """A family whose coordinates are independent given x.
+
+    A subclass writes these functions of y and the parameters, (n, d_y) each, and `_ends` if it does not
+    live on the whole line. They see values of y inside the support only.
+    """
+
+    POSITIVE = ("mean", "shape", "df", "scale", "rate", "sigma", "a", "b")
+
+    _log_density: Callable[..., Array]
+    #: The derivative of that in y.
+    _slope: Callable[..., Array]
+    #: log F and log(1 − F), each accurate where it is small.
+    _log_tails: Callable[..., tuple[Array, Array]]
+    #: It gets a generator in place of y, and `_moments` nothing.
+    _draw: Callable[..., Array]
+    _moments: Callable[..., tuple[Array, Array]]
+    #: The CRPS at any y, inside the support or not; None where it is integrated.
+    _crps: Callable[..., Array] | None = None
+
+    def _ends(self, p: Values) -> tuple[AnyArray, AnyArray]:
+        return np.array(-np.inf), np.array(np.inf)
+
+    def score(self, y: AnyArray) -> FloatArray:
+        p, y, below, above = self._placed(y)
+        return np.where(below | above, np.nan, self._slope(y, *p))
+
+    def log_prob(self, y: AnyArray) -> FloatArray:
+        p, y, below, above = self._placed(y)
+        return np.asarray(np.where(below | above, -np.inf, self._log_density(y, *p)).sum(axis=1))
+
+    def cdf_grid(self, values: AnyArray) -> FloatArray:
+        p = self._at(self._size(), 1)
+        y, below, above = self._moved_in(np.ravel(values), p)
+        return np.where(below, 0.0, np.where(above, 1.0, np.exp(self._log_tails(y, *p)[0])))
+
+    def crps(self, y: AnyArray) -> FloatArray:
+        y = as_rows(y)
+        self._one_column(y.shape[1], "CRPS")
+        if self._crps is None:
+            return super().crps(y)
+        return np.asarray(self._crps(y, *self._at(self._size(y), 1)))[:, 0]
+
+    def normal_scores(self, y: AnyArray) -> FloatArray:
+        p, y, below, above = self._placed(y)
+        lower, upper = self._log_tails(y, *p)
+        # What cannot be is as far out as numbers go.
+        lower = np.where(below, LOG_TINY, np.where(above, 0.0, lower))
+        upper = np.where(above, LOG_TINY, np.where(below, 0.0, upper))
+        return log_tail_scores(lower, upper)
+
+    @property
+    def support(self) -> tuple[AnyArray, AnyArray]:
+        pairs = zip(self._parameters().values(), self._at(self._size(), self._d_y), strict=True)
+        # A number stays one: what holds for all rows need not be looked up in each batch of a network.
+        return self._ends(tuple(q.value if q.value.ndim == 0 else v for q, v in pairs))
+
+    def sample(self, rng: np.random.Generator) -> FloatArray:
+        p = self._at(self._size(), self._d_y)
+        low, high = self._ends(p)
+        # A draw that rounds to an end of the support is put beside it; 1/1e-300 is still a number.
+        least = np.maximum(np.nextafter(low, np.inf), low + 1e-300)
+        return np.clip(self._draw(rng, *p), least, np.nextafter(high, -np.inf))
+
+    def mean_std(self) -> tuple[FloatArray, FloatArray]:
+        mean, std = self._moments(*self._at(self._size(), self._d_y))
+        return np.array(mean), np.array(std)
+
+    def _tail(self, y: AnyArray, *, upper: bool) -> FloatArray:
+        p, y, below, above = self._placed(y)
+        self._one_column(y.shape[1], "sf" if upper else "cdf")
+        values = np.exp(self._log_tails(y, *p)[upper])
+        zero, one = (above, below) if upper else (below, above)
+        return np.where(zero, 0.0, np.where(one, 1.0, values))[:, 0]
+
+    def _placed(self, y: AnyArray) -> tuple[Values, FloatArray, AnyArray, AnyArray]:
+        """Return the parameters, and what `_moved_in` does."""
+        y = as_rows(y)
+        p = self._at(self._size(y), y.shape[1])
+        return p, *self._moved_in(y, p)
+
+    def _moved_in(self, y: FloatArray, p: Values) -> tuple[FloatArray, AnyArray, AnyArray]:
+        """Return y with what is outside put inside, and what was below and above."""
+        low, high = self._ends(p)
+        below, above = y <= low, y >= high
+        if below.any() or above.any():
+            y = np.where(below | above, _inside(low, high), y)
+        return y, below, above
+
+
+def _inside(low: AnyArray, high: AnyArray) -> FloatArray:
+    """Return some point of each interval."""
+    has_low, has_high = np.isfinite(low), np.isfinite(high)
+    least, most = np.where(has_low, low, 0.0), np.where(has_high, high, 0.0)
+    one = np.where(has_low, least + 1.0 + np.abs(least), most - 1.0 - np.abs(most))
+    return np.where(has_low & has_high, 0.5 * (least + most), one)
+
+
+def log_of(tail: AnyArray) -> FloatArray:
+    """Return the log of a probability; one that rounds to 0 is taken as the smallest number."""
+    return np.asarray(np.log(np.maximum(tail, TINY)))
 
 
 T = TypeVar("T", bound=type)
@@ -213,8 +330,8 @@ def family(cls: T) -> T:
     made: Any = dataclass(frozen=True, eq=False)(cls)
     init = made.__init__
     signature = inspect.signature(init)
-    _, *own = signature.parameters.values()
-    listed = ", ".join(f"{p.name}=" if p.default is p.empty else f"[{p.name}=]" for p in own)
+    _, *declared = signature.parameters.values()
+    listed = ", ".join(f"{p.name}=" if p.default is p.empty else f"[{p.name}=]" for p in declared)
 
     @wraps(init)
     def checked(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -228,13 +345,3 @@ def family(cls: T) -> T:
 
     made.__init__ = checked
     return made  # type: ignore[no-any-return]
-
-
-def _numbers(name: str, value: Any) -> FloatArray:
-    return as_numbers(value, name).astype(np.float64)
-
-
-def check_positive(values: FloatArray, name: str) -> FloatArray:
-    """Raise when any value is not positive."""
-    refuse_rows(~(values > 0), f"{name} must be positive, and is not", "Check the model at those rows.")
-    return values

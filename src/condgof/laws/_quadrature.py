@@ -18,7 +18,7 @@ of two to four components none in 1,350 at distances up to 5 mean widths, 1 in 1
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Self
@@ -28,7 +28,7 @@ from scipy.special import log_expit
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import NumericalError, refuse_rows
-from condgof.laws._law import TINY, Law, as_rows, same_as, tail_scores
+from condgof.laws._law import TINY, Around, Law, as_rows, same_as, tail_scores
 from condgof.laws._line import Line
 
 #: Nodes of a panel.
@@ -100,7 +100,7 @@ class Tails:
 
 
 @dataclass(frozen=True, eq=False)
-class Integrated(Law):
+class Integrated(Around):
     """A law of one y that has a density and no CDF, told which y it will be asked about.
 
     It is that law, and offers normal scores as well if its density can be integrated in every row: only
@@ -116,17 +116,14 @@ class Integrated(Law):
     #: The tails there, if they have been computed.
     known: Tails | None = None
 
-    rows, name, index = same_as("law.rows"), same_as("law.name"), same_as("law.index")
-    support, lacks = same_as("law.support"), same_as("law.lacks")
     score, score_and_error = same_as("law.score"), same_as("law.score_and_error")
     sample, marginals = same_as("law.sample"), same_as("law.marginals")
-    mean_std, location_scale = same_as("law.mean_std"), same_as("law.location_scale")
 
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]
         """Those of the law, and that it was not integrated, if so."""
-        found: Tails | None = vars(self).get("tails", self.known)
-        bad = np.flatnonzero([] if found is None else found.failed)
+        tails: Tails | None = vars(self).get("tails", self.known)
+        bad = np.flatnonzero([] if tails is None else tails.failed)
         if not len(bad):
             return self.law.notes
         return (
@@ -139,8 +136,8 @@ class Integrated(Law):
         return replace(self, law=self.law.noted(*notes), known=vars(self).get("tails", self.known))
 
     def take(self, rows: IntArray) -> Law:
-        found: Tails | None = vars(self).get("tails", self.known)
-        return Integrated(self.law.take(rows), self.seen[rows], found and found.take(rows))
+        tails: Tails | None = vars(self).get("tails", self.known)
+        return Integrated(self.law.take(rows), self.seen[rows], tails and tails.take(rows))
 
     def can(self, ability: str) -> bool:
         return not self.tails.failed.any() if ability == "normal_scores" else self.law.can(ability)
@@ -197,9 +194,10 @@ def _tails(law: Law, y: AnyArray) -> Tails:
 
 
 @dataclass(frozen=True, eq=False)
-class Axis:
-    """The line v to which y is brought, and the part of it where y can be told from its bounds."""
+class Density:
+    """A density brought to the line v, and the part of that where y can be told from its bounds."""
 
+    log_prob: Function
     line: Line | None
     #: Ends of that part, (n,) each, and whether the support ends beyond them.
     low: FloatArray
@@ -208,12 +206,11 @@ class Axis:
     ends_high: AnyArray
 
     @classmethod
-    def of(cls, support: tuple[AnyArray, AnyArray], n: int) -> Axis:
-        """Read the support of a law."""
+    def of(cls, log_prob: Function, support: tuple[AnyArray, AnyArray], n: int) -> Density:
         line = Line.of(support, n, 1)
         if line is None:
             never, far = np.zeros(n, dtype=bool), np.full(n, 1e150)
-            return cls(None, -far, far, never, never)
+            return cls(log_prob, None, -far, far, never, never)
         low, high = line.low[:, 0], line.high[:, 0]
         has_low, has_high = np.isfinite(low), np.isfinite(high)
         both = has_low & has_high
@@ -226,33 +223,52 @@ class Axis:
 
         free = np.where(has_low | has_high, 690.0, 1e150)
         lowest = np.where(has_low, nearest(low), -free)
-        return cls(line, lowest, np.where(has_high, -nearest(high), free), has_low, has_high)
-
-    @property
-    def bounded(self) -> AnyArray:
-        """Rows whose support has an end."""
-        return self.ends_low | self.ends_high
+        highest = np.where(has_high, -nearest(high), free)
+        return cls(log_prob, line, lowest, highest, has_low, has_high)
 
     def of_y(self, y: FloatArray) -> FloatArray:
         """Return v, (n,)."""
         return y if self.line is None else self.line.forward(y[:, None])[:, 0]
 
-    def to_y(self, v: FloatArray) -> FloatArray:
-        """Return y, (n,)."""
-        return v if self.line is None else self.line.backward(v[:, None])[:, 0]
-
-    def log_slope(self, v: FloatArray) -> FloatArray:
-        """Return log dy/dv, (n,)."""
-        if self.line is None:
-            return np.zeros_like(v)
-        one = np.where(self.ends_low, v, np.where(self.ends_high, -v, 0.0))
-        width = (self.line.high - self.line.low)[:, 0]
-        return np.where(np.isfinite(width), np.log(width) + log_expit(v) + log_expit(-v), one)
+    def height(self, v: FloatArray) -> FloatArray:
+        """Return log g(v), (n,)."""
+        v, line = self.clip(v), self.line
+        values = self.log_prob(v if line is None else line.backward(v[:, None])[:, 0])
+        if line is not None:  # log dy/dv
+            one = np.where(self.ends_low, v, np.where(self.ends_high, -v, 0.0))
+            width = (line.high - line.low)[:, 0]
+            both = np.log(width) + log_expit(v) + log_expit(-v)
+            values = values + np.where(np.isfinite(width), both, one)
+        return np.where(np.isfinite(values), values, -np.inf)
 
     def clip(self, v: FloatArray) -> FloatArray:
         """Keep v, (n,) or (n, m), where it can be told from the bounds."""
         low, high = (self.low, self.high) if v.ndim == 1 else (self.low[:, None], self.high[:, None])
         return np.clip(v, low, high)
+
+    def look(self, v: FloatArray) -> Places:
+        """Look at places (n, m), one call for each column."""
+        v = self.clip(v)
+        return Places(v, np.stack([self.height(column) for column in v.T], axis=1))
+
+    def first_look(self, v: FloatArray) -> tuple[Places, FloatArray]:
+        """Look at v and at growing distances to both sides; also return the unit of distance, (n,)."""
+        start = self.clip(v)[:, None]
+        size = np.abs(start[:, 0])
+        # A y that is 0 by chance, or but for rounding, is no unit to measure with.
+        size = np.maximum(size, 2.0**-10 * np.median(size))
+        fixed = self.ends_low | self.ends_high | ~(size > 0)
+        unit = np.where(fixed, 1.0, 2.0 ** np.frexp(size)[1])
+        steps = unit[:, None] * STEPS
+        return self.look(np.hstack([start - steps[:, ::-1], start, start + steps])), unit
+
+    def hints(self, y: FloatArray) -> Places:
+        """Look at some of the y of all rows: a mode that was overlooked is most likely there."""
+        some = np.sort(y)[np.linspace(0, len(y) - 1, HINTS).round().astype(int)]
+        v = np.stack([self.of_y(np.full(len(y), value)) for value in np.unique(some)], axis=1)
+        known = ~np.isnan(v)  # NaN is what lies outside a row's support
+        places = self.look(np.where(known, v, self.clip(np.zeros(len(y)))[:, None]))
+        return replace(places, height=np.where(known, places.height, -np.inf))
 
 
 def integrate(log_prob: Function, y: FloatArray, support: tuple[Any, Any]) -> Tails:
@@ -273,92 +289,40 @@ def integrate(log_prob: Function, y: FloatArray, support: tuple[Any, Any]) -> Ta
     >>> tails.normal_scores().round(5)
     array([ 1., -4.,  2.])
     """
-    axis = Axis.of(support, len(y))
-
-    def height(v: FloatArray) -> FloatArray:
-        v = axis.clip(v)
-        values = log_prob(axis.to_y(v)) + axis.log_slope(v)
-        return np.where(np.isfinite(values), values, -np.inf)
-
+    g = Density.of(log_prob, support, len(y))
     with np.errstate(all="ignore"):
-        v = axis.of_y(y)
-        scan = Scan.of(height, axis, v)
-        scan = scan.wider(height, axis, find_modes(height, axis, scan, 1))
-        modes = find_modes(height, axis, scan, MODES)
-        span = Span.of(height, scan, modes)
-        hints = _hints(height, axis, y)
+        v = g.of_y(y)
+        seen, unit = g.first_look(v)
+        main = find_modes(g, seen, unit, 1)
+        steps = main.width * FARTHER
+        seen = seen.and_places(g.look(np.hstack([main.v - steps, main.v + steps])))
+        modes = find_modes(g, seen, unit, MODES)
+        span = Span.of(g, seen, modes)
+        hints = g.hints(y)
         lost = span.lost(hints)
         if lost.any():
-            scan = scan.beside(hints, lost)
-            modes = find_modes(height, axis, scan, MODES)
-            span = Span.of(height, scan, modes)
-        hints = hints.with_place(axis.clip(v), height(v))
-        panels = Panels.of(height, span, modes).refined(height, span, hints)
-        tails = panels.tails(span, axis, hints, v)
-        missed = panels.misses(height, span, v / scan.unit)
+            parts = ((hints.v, seen.v), (hints.height, seen.height))
+            seen = seen.and_places(Places(*(np.where(lost, new, old[:, :1]) for new, old in parts)))
+            modes = find_modes(g, seen, unit, MODES)
+            span = Span.of(g, seen, modes)
+        hints = hints.and_places(g.look(v[:, None]))
+        panels = Panels.of(span, modes).refined(hints)
+        tails = panels.tails(hints, v)
+        missed = panels.misses(v / unit)
     return replace(tails, error=np.where(missed | span.lost(hints).any(axis=1), np.inf, tails.error))
 
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Places v and the log-density g there, (n, places) each."""
+    """Places v from left to right, and log g there, (n, places) each."""
 
     v: FloatArray
     height: FloatArray
 
-    @classmethod
-    def of(cls, height: Function, v: FloatArray) -> Self:
-        """Look at the density, one call for each column of v."""
-        return cls(v, np.stack([height(column) for column in v.T], axis=1))
-
-    def with_place(self, v: FloatArray, height: FloatArray) -> Places:
-        """Return them with one place more for each row."""
-        return Places(np.column_stack([self.v, v]), np.column_stack([self.height, height]))
-
-
-def _hints(height: Function, axis: Axis, y: FloatArray) -> Places:
-    """Look at some of the y of all rows: a mode that was overlooked is most likely there."""
-    some = np.sort(y)[np.linspace(0, len(y) - 1, HINTS).round().astype(int)]
-    v = axis.clip(np.stack([axis.of_y(np.full(len(y), value)) for value in np.unique(some)], axis=1))
-    known = ~np.isnan(v)  # NaN is what lies outside a row's support
-    found = Places.of(height, np.where(known, v, axis.clip(np.zeros(len(y)))[:, None]))
-    return replace(found, height=np.where(known, found.height, -np.inf))
-
-
-@dataclass(frozen=True, eq=False)
-class Scan(Places):
-    """Places from left to right, at y and at growing distances to both sides."""
-
-    #: The distance in the middle, a power of two, (n,).
-    unit: FloatArray
-
-    @classmethod
-    def of(cls, height: Function, axis: Axis, v: FloatArray) -> Scan:  # type: ignore[override]
-        start = axis.clip(v)[:, None]
-        size = np.abs(start[:, 0])
-        # A y that is 0 by chance, or but for rounding, is no unit to measure with.
-        size = np.maximum(size, 2.0**-10 * np.median(size))
-        unit = np.where(axis.bounded | ~(size > 0), 1.0, 2.0 ** np.frexp(size)[1])
-        steps = unit[:, None] * STEPS
-        places = Places.of(height, axis.clip(np.hstack([start - steps[:, ::-1], start, start + steps])))
-        return cls(places.v, places.height, unit)
-
-    def wider(self, height: Function, axis: Axis, main: Modes) -> Scan:
-        """Return it with more places, at distances from a mode that double."""
-        steps = main.width * FARTHER
-        return self.and_places(Places.of(height, axis.clip(np.hstack([main.v - steps, main.v + steps]))))
-
-    def beside(self, hints: Places, which: AnyArray) -> Scan:
-        """Return it with those hints, (n, hints), that it knew nothing of."""
-        v, height = (np.where(which, new, old[:, :1])
-                     for new, old in ((hints.v, self.v), (hints.height, self.height)))  # fmt: skip
-        return self.and_places(Places(v, height))
-
-    def and_places(self, more: Places) -> Scan:
-        """Return it with more places, in their order."""
+    def and_places(self, more: Places) -> Places:
         v, height = np.hstack([self.v, more.v]), np.hstack([self.height, more.height])
         order = np.argsort(v, axis=1, kind="stable")
-        return Scan(np.take_along_axis(v, order, 1), np.take_along_axis(height, order, 1), self.unit)
+        return Places(np.take_along_axis(v, order, 1), np.take_along_axis(height, order, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -376,27 +340,26 @@ class Modes(Places):
         return self.height + np.log(self.width)
 
 
-def find_modes(height: Function, axis: Axis, scan: Scan, most: int) -> Modes:
-    """Find what stands out in the scan, climb to the top of it, and measure how wide it is."""
-    found: list[tuple[FloatArray, ...]] = []
-    free, last = np.isfinite(scan.height), scan.v.shape[1] - 1
+def find_modes(g: Density, seen: Places, unit: FloatArray, most: int) -> Modes:
+    """Find what stands out among places, climb to the top of it, and measure how wide it is."""
+    modes: list[tuple[FloatArray, ...]] = []
+    free, last = np.isfinite(seen.height), seen.v.shape[1] - 1
     for _ in range(most):
         rows = free.any(axis=1)
-        if found and not rows.any():
+        if modes and not rows.any():
             break
-        peak = np.argmax(np.where(free, scan.height, -np.inf), axis=1)
-        free &= ~_around(scan.height, peak)
+        peak = np.argmax(np.where(free, seen.height, -np.inf), axis=1)
+        free &= ~_around(seen.height, peak)
         near = np.stack([np.maximum(peak - 1, 0), peak, np.minimum(peak + 1, last)], axis=1)
-        bracket = Places(*(np.take_along_axis(part, near, 1) for part in (scan.v, scan.height)))
-        top, value = _climb(height, bracket, np.logical_not(rows))
-        left, right = (_fall(height, axis, scan.unit, top, value, sign) for sign in (-1.0, 1.0))
+        bracket = Places(*(np.take_along_axis(part, near, 1) for part in (seen.v, seen.height)))
+        top, value = _climb(g, bracket, np.logical_not(rows))
+        left, right = (_fall(g, unit, top, value, sign) for sign in (-1.0, 1.0))
         short, long = np.minimum(left, right), np.maximum(left, right)
         # Next to nothing on one side: there the density begins with a jump.
         width = np.where(short < 1e-3 * long, long, np.maximum(short, long / 30.0))
-        found.append((top, np.where(rows, value, -np.inf), width, left, right))
-    modes = Modes(*(np.stack(part, axis=1) for part in zip(*found, strict=True)))
-    order = np.argsort(-modes.log_mass, axis=1, kind="stable")
-    parts = (modes.v, modes.height, modes.width, modes.left, modes.right)
+        modes.append((top, np.where(rows, value, -np.inf), width, left, right))
+    parts = [np.stack(part, axis=1) for part in zip(*modes, strict=True)]
+    order = np.argsort(-Modes(*parts).log_mass, axis=1, kind="stable")
     return Modes(*(np.take_along_axis(part, order, 1) for part in parts))
 
 
@@ -414,7 +377,7 @@ def _around(height: FloatArray, peak: IntArray) -> AnyArray:
     return marked
 
 
-def _climb(height: Function, bracket: Places, done: AnyArray) -> tuple[FloatArray, FloatArray]:
+def _climb(g: Density, bracket: Places, done: AnyArray) -> tuple[FloatArray, FloatArray]:
     """Find the maximum between two places that have a higher one between them, and log g there, (n,)."""
     a, b, c = bracket.v.T
     at_a, at_b, at_c = bracket.height.T
@@ -427,12 +390,13 @@ def _climb(height: Function, bracket: Places, done: AnyArray) -> tuple[FloatArra
         parabola = (k % 2 == 0) & (bend < 0) & (top > a) & (top < c)
         golden = b + 0.381966 * np.where(c - b > b - a, c - b, a - b)
         at = np.where(done, b, np.where(parabola, top, golden))
-        value = height(at)
+        value = g.height(at)
         done = done | (parabola & (np.abs(value - expected) <= 1e-5)) | (at == b)
         up, right = value > at_b, at > b
         # The higher of the two is the new middle; the other, where it is on that side, the new end.
-        a, at_a = _end(up == right, up, (a, at_a), (b, at_b), (at, value))
-        c, at_c = _end(up != right, up, (c, at_c), (b, at_b), (at, value))
+        end, at_end = np.where(up, b, at), np.where(up, at_b, value)
+        a, at_a = np.where(up == right, end, a), np.where(up == right, at_end, at_a)
+        c, at_c = np.where(up != right, end, c), np.where(up != right, at_end, at_c)
         b, at_b = np.where(up, at, b), np.where(up, value, at_b)
         done |= at_b - np.minimum(at_a, at_c) <= 1e-5
         if done.all():
@@ -440,21 +404,13 @@ def _climb(height: Function, bracket: Places, done: AnyArray) -> tuple[FloatArra
     return b, at_b
 
 
-def _end(moves: AnyArray, up: AnyArray, *places: tuple[FloatArray, FloatArray]) -> Iterator[FloatArray]:
-    """Move an end of a bracket to what was the middle, where the new place is higher, or to that."""
-    return (np.where(moves, np.where(up, middle, new), old)
-            for old, middle, new in zip(*places, strict=True))  # fmt: skip
-
-
-def _fall(
-    height: Function, axis: Axis, unit: FloatArray, top: FloatArray, value: FloatArray, sign: float
-) -> FloatArray:
+def _fall(g: Density, unit: FloatArray, top: FloatArray, value: FloatArray, sign: float) -> FloatArray:
     """Return the distance from a mode at which log g falls by 1, or three quarters of it, (n,)."""
     few, many = np.full(len(top), -50.0), np.full(len(top), 45.0)
     for _ in range(8):
         middle = 0.5 * (few + many)
         at = top + sign * unit * 2.0**middle
-        fallen = (at < axis.low) | (at > axis.high) | (height(at) < value - 1.0)
+        fallen = (at < g.low) | (at > g.high) | (g.height(at) < value - 1.0)
         few, many = np.where(fallen, few, middle), np.where(fallen, middle, many)
     return np.asarray(unit * 2.0**few)
 
@@ -463,6 +419,7 @@ def _fall(
 class Span:
     """The coordinate t = asinh((v − m) / s) of each row, and the range its mass is in, (n,) each."""
 
+    g: Density
     m: FloatArray
     s: FloatArray
     #: log g at the main mode, from which it is counted.
@@ -474,12 +431,12 @@ class Span:
     stops_right: AnyArray
 
     @classmethod
-    def of(cls, height: Function, scan: Scan, modes: Modes) -> Span:
+    def of(cls, g: Density, seen: Places, modes: Modes) -> Span:
         """Go outwards from the modes until there is no mass to speak of."""
         m, s, top = modes.v[:, 0], modes.width[:, 0], modes.height[:, 0]
-        left, stops_left = _reach(height, scan, modes, -1.0)
-        right, stops_right = _reach(height, scan, modes, 1.0)
-        return cls(m, s, top, -np.arcsinh(left / s), np.arcsinh(right / s), stops_left, stops_right)
+        left, stops_left = _reach(g, seen, modes, -1.0)
+        right, stops_right = _reach(g, seen, modes, 1.0)
+        return cls(g, m, s, top, -np.arcsinh(left / s), np.arcsinh(right / s), stops_left, stops_right)
 
     def t(self, v: FloatArray) -> FloatArray:
         """Return t of v, (n,) or (n, places)."""
@@ -490,21 +447,42 @@ class Span:
         """Return v, (n,)."""
         return np.asarray(self.m + self.s * np.sinh(t))
 
+    def height(self, t: FloatArray) -> FloatArray:
+        """Return log g, (n,)."""
+        return self.g.height(self.v(t))
+
     def lost(self, places: Places) -> AnyArray:
         """Mark places outside the range where there is mass nevertheless, (n, places)."""
         t = self.t(places.v)
         outside = (t < self.left[:, None] - 1e-9) | (t > self.right[:, None] + 1e-9)
         return outside & (places.height + np.log(np.cosh(t)) > self.top[:, None] - MATTERS)
 
+    def values(self, start: FloatArray, stop: FloatArray) -> FloatArray:
+        """Return log g at the nodes of panels, (n, panels, nodes); panels without width cost nothing."""
+        values = np.zeros((*start.shape, NODES))
+        half, middle = 0.5 * (stop - start), 0.5 * (stop + start)
+        for k in np.flatnonzero((half > 0).any(axis=0)):
+            for i, x in enumerate(X):
+                height = self.height(middle[:, k] + half[:, k] * x)
+                # A polynomial cannot be −∞, and a bottom as deep as this is as good.
+                values[:, k, i] = np.where(height > -np.inf, height, self.top - 200.0)
+        return values
 
-def _reach(height: Function, scan: Scan, modes: Modes, sign: float) -> tuple[FloatArray, AnyArray]:
+    def integral(self, logs: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+        """Integrate g from low to high in t, (n,), from log g at the nodes of the finer rule."""
+        half, middle = 0.5 * (high - low)[:, None], 0.5 * (high + low)[:, None]
+        slope = np.cosh(middle + half * FINE_X)
+        return np.asarray(half[:, 0] * ((np.exp(logs - self.top[:, None]) * slope) @ FINE_W))
+
+
+def _reach(g: Density, seen: Places, modes: Modes, sign: float) -> tuple[FloatArray, AnyArray]:
     """Return how far from the main mode there is mass on one side, and whether g stops there, (n,)."""
     m, near = modes.v[:, :1], (modes.left if sign < 0 else modes.right)[:, 0]
     least = modes.log_mass[:, :1] - DEPTH
-    away, others = sign * (scan.v - m), sign * (modes.v - m)
-    seen = np.where((away > 0) & (scan.height + np.log(away) > least), away, 0.0).max(axis=1)
+    away, others = sign * (seen.v - m), sign * (modes.v - m)
+    held = np.where((away > 0) & (seen.height + np.log(away) > least), away, 0.0).max(axis=1)
     far = np.where((others > 0) & (modes.log_mass > least), others + modes.width, 0.0).max(axis=1)
-    inner = np.maximum(np.maximum(near, seen), far)
+    inner = np.maximum(np.maximum(near, held), far)
     outer = np.where(away > inner[:, None], away, np.inf).min(axis=1)
     endless, last = ~np.isfinite(outer), away.max(axis=1)
     inner, outer = np.where(endless, last, inner), np.where(endless, last, outer)
@@ -515,7 +493,7 @@ def _reach(height: Function, scan: Scan, modes: Modes, sign: float) -> tuple[Flo
         if not goes_on.any():
             break
         middle = np.sqrt(inner * outer)
-        value = height(m[:, 0] + sign * middle)
+        value = g.height(m[:, 0] + sign * middle)
         there = value + np.log(middle) > least[:, 0]
         inner = np.where(goes_on & there, middle, inner)
         outer = np.where(goes_on & ~there, middle, outer)
@@ -532,13 +510,14 @@ class Panels:
     half and a quarter of, (n, panels, 2).
     """
 
+    span: Span
     start: FloatArray
     stop: FloatArray
     values: FloatArray
     past: FloatArray
 
     @classmethod
-    def of(cls, height: Function, span: Span, modes: Modes) -> Panels:
+    def of(cls, span: Span, modes: Modes) -> Panels:
         """Cut the range at the modes and at growing distances from the main one."""
         small = modes.log_mass < modes.log_mass[:, :1] - DEPTH
         t = np.where(small, 0.0, span.t(modes.v))
@@ -552,7 +531,7 @@ class Panels:
         order = np.argsort(start == stop, axis=1, kind="stable")
         most = max(1, int((start < stop).sum(axis=1).max()))
         start, stop = (np.take_along_axis(part, order, 1)[:, :most] for part in (start, stop))
-        return cls(start, stop, _values(height, span, start, stop), np.full((*start.shape, 2), np.inf))
+        return cls(span, start, stop, span.values(start, stop), np.full((*start.shape, 2), np.inf))
 
     @property
     def exists(self) -> AnyArray:
@@ -564,11 +543,11 @@ class Panels:
         """Legendre coefficients, (n, panels, nodes)."""
         return np.asarray(self.values @ COEFFICIENTS)
 
-    def masses(self, span: Span) -> FloatArray:
+    def masses(self) -> FloatArray:
         """Return about the mass of each, (n, panels)."""
         half, middle = 0.5 * (self.stop - self.start), 0.5 * (self.stop + self.start)
         slope = np.cosh(middle[:, :, None] + half[:, :, None] * X)
-        return np.asarray(half * ((np.exp(self.values - span.top[:, None, None]) * slope) @ W))
+        return np.asarray(half * ((np.exp(self.values - self.span.top[:, None, None]) * slope) @ W))
 
     def at(self, t: FloatArray) -> tuple[IntArray, FloatArray]:
         """Return the panel that t, (n,), is in, or the nearest, and the polynomial there."""
@@ -579,9 +558,9 @@ class Panels:
         x = np.clip((2.0 * t - start - stop) / (stop - start), -1.0, 1.0)
         return inside, _series(self.coefficients[rows, inside], x[:, None])[:, 0]
 
-    def errors(self, span: Span, hints: Places) -> tuple[FloatArray, FloatArray]:
+    def errors(self, hints: Places) -> tuple[FloatArray, FloatArray]:
         """Return the error of log g in each panel, and of tails because of it, (n, panels) each."""
-        error = np.abs(self.coefficients[:, :, -2:]).sum(axis=2)
+        span, error = self.span, np.abs(self.coefficients[:, :, -2:]).sum(axis=2)
         for t, height in zip(span.t(hints.v).T, hints.height.T, strict=True):
             inside, value = self.at(np.clip(t, span.left, span.right))
             apart = np.abs(value - height)
@@ -591,7 +570,7 @@ class Panels:
             error[rows, inside[rows]] = np.maximum(error[rows, inside[rows]], apart[rows])
         # exp of a polynomial that falls too far is not integrated well.
         error = np.where(np.ptp(self.values, axis=2) > 40.0, np.maximum(error, 1.0), error)
-        mass = self.masses(span) * np.exp(np.minimum(error, 30.0))
+        mass = self.masses() * np.exp(np.minimum(error, 30.0))
         order = np.argsort(self.start, axis=1, kind="stable")
         sums = np.cumsum(np.take_along_axis(mass, order, 1), axis=1)
         lower, total = np.empty_like(mass), sums[:, -1:]
@@ -600,11 +579,11 @@ class Panels:
         harm = np.minimum(error, 1.0) * mass / np.sqrt(tail * total)
         return error, np.where(self.exists & (tail > NEGLIGIBLE * total), harm, 0.0)
 
-    def refined(self, height: Function, span: Span, hints: Places) -> Panels:
+    def refined(self, hints: Places) -> Panels:
         """Halve panels until all tails are accurate, or halving them more is of no use."""
         panels, done = self, 0
         for _ in range(ROUNDS):
-            error, harm = panels.errors(span, hints)
+            error, harm = panels.errors(hints)
             # Rounding of the log-density, perhaps in single precision, does not get less.
             rounding = (error > 0.6 * panels.past[:, :, 1]) & (error < 1e-3)
             harm = np.where(rounding, 0.0, harm)
@@ -613,17 +592,15 @@ class Panels:
                 break
             worst = np.argsort(-harm, axis=1, kind="stable")[:, :count]
             wanted = np.take_along_axis(harm, worst, 1) > AIM
-            panels, done = panels._halved(height, span, worst, wanted, error), done + count
+            panels, done = panels._halved(worst, wanted, error), done + count
         return panels
 
-    def _halved(
-        self, height: Function, span: Span, which: IntArray, wanted: AnyArray, error: FloatArray
-    ) -> Panels:
+    def _halved(self, which: IntArray, wanted: AnyArray, error: FloatArray) -> Panels:
         """Halve some panels of each row, (n, k): the left half takes the place of the whole."""
         each = which[:, :, None]
         start, stop = (np.take_along_axis(part, which, 1) for part in (self.start, self.stop))
         middle = np.where(wanted, 0.5 * (start + stop), stop)
-        left = _values(height, span, start, np.where(wanted, middle, start))
+        left = self.span.values(start, np.where(wanted, middle, start))
         left = np.where(wanted[:, :, None], left, np.take_along_axis(self.values, each, 1))
         before = np.take_along_axis(self.past, each, 1)
         past = np.stack([np.take_along_axis(error, which, 1), before[:, :, 0]], axis=2)
@@ -632,114 +609,81 @@ class Panels:
         np.put_along_axis(stops, which, middle, 1)
         np.put_along_axis(values, each, left, 1)
         np.put_along_axis(pasts, each, past, 1)
-        return Panels(
-            np.hstack([self.start, middle]),
-            np.hstack([stops, stop]),
-            np.hstack([values, _values(height, span, middle, stop)]),
-            np.hstack([pasts, past]),
-        )
+        starts, stops = np.hstack([self.start, middle]), np.hstack([stops, stop])
+        values = np.hstack([values, self.span.values(middle, stop)])
+        return Panels(self.span, starts, stops, values, np.hstack([pasts, past]))
 
-    def misses(self, height: Function, span: Span, own: FloatArray) -> AnyArray:
+    def misses(self, place: FloatArray) -> AnyArray:
         """Whether the density is another than was found, at places that differ from row to row, (n,)."""
-        mass = self.masses(span)
+        mass = self.masses()
         sums = np.cumsum(mass, axis=1)
-        rows, missed = np.arange(len(own)), np.zeros(len(own), dtype=bool)
+        rows, missed = np.arange(len(place)), np.zeros(len(place), dtype=bool)
         for k in range(PROBES):
-            share = (np.abs(own) * 1e5 + k * 0.6180339887) % 1.0
+            share = (np.abs(place) * 1e5 + k * 0.6180339887) % 1.0
             goal = share * sums[:, -1]
             k_th = np.minimum((sums < goal[:, None]).sum(axis=1), mass.shape[1] - 1)
             within = 1.0 - (sums[rows, k_th] - goal) / mass[rows, k_th]
             start, stop = self.start[rows, k_th], self.stop[rows, k_th]
             t = start + np.clip(within, 0.0, 1.0) * (stop - start)
-            missed |= np.abs(height(span.v(t)) - self.at(t)[1]) > MISSED
+            missed |= np.abs(self.span.height(t) - self.at(t)[1]) > MISSED
         return missed
 
-    def tails(self, span: Span, axis: Axis, hints: Places, v: FloatArray) -> Tails:
+    def tails(self, hints: Places, v: FloatArray) -> Tails:
         """Integrate to the left and to the right of v, (n,)."""
-        t, rows = span.t(v), np.arange(len(v))
+        span, t, rows = self.span, self.span.t(v), np.arange(len(v))
         # A polynomial far from what it should be, in a valley between modes, may rise to anything.
         most = self.values.max(axis=2) + 2.0
         mass = np.empty_like(most)
         for k in range(mass.shape[1]):
             logs = np.minimum(self.coefficients[:, k] @ FINE_VALUES, most[:, k, None])
-            mass[:, k] = _integral(span, logs, self.start[:, k], self.stop[:, k])
+            mass[:, k] = span.integral(logs, self.start[:, k], self.stop[:, k])
         inside = self.at(np.clip(t, span.left, span.right))[0]
-        own, top = self.coefficients[rows, inside], most[rows, inside, None]
+        series, top = self.coefficients[rows, inside], most[rows, inside, None]
         start, stop = self.start[rows, inside], self.stop[rows, inside]
         at = np.clip(t, start, stop)
         # The panel that v is in: x is the place in it, from −1 to 1.
         x = ((2.0 * at - start - stop) / (stop - start))[:, None]
-        left = np.minimum(_series(own, 0.5 * (x - 1.0) + 0.5 * (x + 1.0) * FINE_X), top)
-        right = np.minimum(_series(own, 0.5 * (x + 1.0) + 0.5 * (1.0 - x) * FINE_X), top)
-        lower = _integral(span, left, start, at) + mass.sum(axis=1, where=self.stop <= start[:, None])
-        upper = _integral(span, right, at, stop) + mass.sum(axis=1, where=self.start >= stop[:, None])
-        error, harm = self.errors(span, hints)[1].sum(axis=1), np.zeros(len(v))
+        left = np.minimum(_series(series, 0.5 * (x - 1.0) + 0.5 * (x + 1.0) * FINE_X), top)
+        right = np.minimum(_series(series, 0.5 * (x + 1.0) + 0.5 * (1.0 - x) * FINE_X), top)
+        lower = span.integral(left, start, at) + mass.sum(axis=1, where=self.stop <= start[:, None])
+        upper = span.integral(right, at, stop) + mass.sum(axis=1, where=self.start >= stop[:, None])
+        error, harm = self.errors(hints)[1].sum(axis=1), np.zeros(len(v))
         for sign in (-1.0, 1.0):
-            end = End.of(self, span, axis, sign)
-            out = end.beyond(v, t)
-            lower = lower + (out if sign < 0 else end.mass - out)
-            upper = upper + (out if sign > 0 else end.mass - out)
-            harm = harm + end.harm
+            beyond, whole, wrong = self._end(sign, v, t)
+            lower = lower + (beyond if sign < 0 else whole - beyond)
+            upper = upper + (beyond if sign > 0 else whole - beyond)
+            harm = harm + wrong
         total = lower + upper
         error = np.where(np.isfinite(total) & (total > 0), error + harm / total, np.inf)
         return Tails(lower / total, upper / total, error, np.log(total * span.s) + span.top)
 
+    def _end(self, sign: float, v: FloatArray, t: FloatArray) -> tuple[FloatArray, ...]:
+        """Return the mass beyond v, that beyond the range, and how much may be wrong, on one side, (n,).
 
-@dataclass(frozen=True, eq=False)
-class End:
-    """What is beyond the range on one side: g is continued there, with the slope that it ends with.
-
-    It falls like an exponential of v where the support is bounded (there y itself has a power), and of t
-    elsewhere (there v has a power).
-    """
-
-    sign: float
-    #: Whether in v, and from where on, (n,).
-    in_v: AnyArray
-    place: FloatArray
-    #: The rate at which it falls, the mass, and how much of that may be wrong, (n,).
-    rate: FloatArray
-    mass: FloatArray
-    harm: FloatArray
-
-    @classmethod
-    def of(cls, panels: Panels, span: Span, axis: Axis, sign: float) -> End:
-        """Continue the outermost panels."""
-        rows, stops = np.arange(len(span.m)), span.stops_left if sign < 0 else span.stops_right
-        in_v, t = (axis.ends_low, span.left) if sign < 0 else (axis.ends_high, span.right)
-        last, value = panels.at(t)
-        own = panels.coefficients[rows, last]
-        start, stop = panels.start[rows, last], panels.stop[rows, last]
+        Beyond the range g is continued with the slope that it ends with. It falls like an exponential of
+        v where the support is bounded (there y itself has a power), else of t (there v has a power).
+        """
+        span, rows = self.span, np.arange(len(v))
+        stops, end = (span.stops_left, span.left) if sign < 0 else (span.stops_right, span.right)
+        in_v = span.g.ends_low if sign < 0 else span.g.ends_high
+        last, value = self.at(end)
+        series, start, stop = (p[rows, last] for p in (self.coefficients, self.start, self.stop))
         half, middle = 0.5 * (stop - start), 0.5 * (start + stop)
 
         def rate(x: float) -> FloatArray:
-            at, falls = middle + half * x, -sign * (own @ _slopes(x)) / half
+            at, falls = middle + half * x, -sign * (series @ _slopes(x)) / half
             return np.where(in_v, falls / (span.s * np.cosh(at)), falls - sign * np.tanh(at))
 
         falls, before = rate(sign), rate(0.5 * sign)
         # In the unit of g in which s·dt is the mass.
-        density = np.exp(value - span.top) * np.where(in_v, 1.0 / span.s, np.cosh(t))
+        density = np.exp(value - span.top) * np.where(in_v, 1.0 / span.s, np.cosh(end))
         mass = np.where(stops | ~(falls > 0), 0.0, density / falls)
         wrong = np.where(falls > 0, mass * np.abs(1.0 - before / falls), density)
         matters = ~stops & (np.maximum(mass, density) > NEGLIGIBLE)
-        return cls(sign, in_v, np.where(in_v, span.v(t), t), falls, mass, np.where(matters, wrong, 0.0))
-
-    def beyond(self, v: FloatArray, t: FloatArray) -> FloatArray:
-        """Return how much of the mass is beyond v, (n,)."""
-        away = np.maximum(self.sign * (np.where(self.in_v, v, t) - self.place), 0.0)
-        return np.where(self.mass > 0, self.mass * np.exp(-self.rate * away), 0.0)
-
-
-def _values(height: Function, span: Span, start: FloatArray, stop: FloatArray) -> FloatArray:
-    """Return log g at the nodes of panels, (n, panels, nodes); panels without width cost nothing."""
-    values = np.zeros((*start.shape, NODES))
-    half, middle = 0.5 * (stop - start), 0.5 * (stop + start)
-    for k in np.flatnonzero((half > 0).any(axis=0)):
-        for i, x in enumerate(X):
-            found = height(span.v(middle[:, k] + half[:, k] * x))
-            # A polynomial cannot be −∞, and a bottom as deep as this is as good.
-            values[:, k, i] = np.where(found > -np.inf, found, span.top - 200.0)
-    return values
+        place = np.where(in_v, span.v(end), end)
+        away = np.maximum(sign * (np.where(in_v, v, t) - place), 0.0)
+        beyond = np.where(mass > 0, mass * np.exp(-falls * away), 0.0)
+        return beyond, mass, np.where(matters, wrong, 0.0)
 
 
 def _series(coefficients: FloatArray, x: FloatArray) -> FloatArray:
@@ -756,10 +700,3 @@ def _slopes(x: float) -> FloatArray:
     """Return the slopes of all Legendre polynomials at x, (nodes,)."""
     legendre = np.polynomial.legendre
     return np.array([legendre.legval(x, legendre.legder(one)) for one in np.eye(NODES)])
-
-
-def _integral(span: Span, logs: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-    """Integrate g from low to high in t, (n,), from log g at the nodes of the finer rule."""
-    half, middle = 0.5 * (high - low)[:, None], 0.5 * (high + low)[:, None]
-    slope = np.cosh(middle + half * FINE_X)
-    return np.asarray(half[:, 0] * ((np.exp(logs - span.top[:, None]) * slope) @ FINE_W))

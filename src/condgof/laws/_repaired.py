@@ -21,13 +21,11 @@ from scipy.special import ndtr, ndtri, ndtri_exp
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.laws._counts import Counts
 from condgof.laws._discrete import flat
-from condgof.laws._law import TINY, Law, as_rows, check_levels, same_as, tail_scores
-from condgof.laws._normal import Normal
+from condgof.laws._families import Normal
+from condgof.laws._law import TINY, Law, as_rows, check_levels, inverted, same_as, tail_scores
 
 #: Numbers of a map: m, log s, ε, log δ.
 PARAMETERS = 4
-#: Doublings and halvings of an interval in the search for a quantile.
-DOUBLINGS, HALVINGS = 40, 60
 #: Normal scores beyond this have no probability in double precision.
 FARTHEST = 37.0
 #: An upper tail below this comes from the probabilities of so many next counts: 1 − CDF has no digits.
@@ -96,19 +94,19 @@ class Warp:
     def log_ratio(self, z: FloatArray) -> FloatArray:
         """Return log of the density of the repaired law over that of the law, (n,)."""
         bent = bend(self.eta, z)
-        found = 0.5 * (z * z - bent.w**2) + bent.log_slope
-        return found if self.shape is None else found + np.log(_density(self.shape, ndtr(bent.w))[0])
+        ratio = 0.5 * (z * z - bent.w**2) + bent.log_slope
+        return ratio if self.shape is None else ratio + np.log(_density(self.shape, ndtr(bent.w))[0])
 
     def slope(self, z: FloatArray) -> FloatArray:
         """Return the derivative of `log_ratio` by z, (n,)."""
         bent = bend(self.eta, z)
         steep = np.exp(bent.log_slope)
-        found = z - bent.w * steep + bent.curve
+        slope = z - bent.w * steep + bent.curve
         if self.shape is None:
-            return found
+            return slope
         density, rise = _density(self.shape, ndtr(bent.w))
         normal = np.exp(-0.5 * bent.w**2) / np.sqrt(2.0 * np.pi)
-        return np.asarray(found + rise / density * normal * steep)
+        return np.asarray(slope + rise / density * normal * steep)
 
 
 def _density(shape: FloatArray, u: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -221,27 +219,7 @@ class Repaired(Law):
         if isinstance(self.base, Normal):
             mean, std = self.base.mean_std()
             return np.asarray(mean + std * z)
-        (n, k), wanted = z.shape, z.ravel()
-        law = self.base.take(np.repeat(np.arange(n), k))
-        place = [np.zeros(n * k), np.ones(n * k)]
-        if self.base.can("location_scale") or self.base.can("mean_std"):
-            place = [np.repeat(part[:, 0], k) for part in self.base.location_scale()]
-        ends = [np.repeat(np.broadcast_to(end, (n, 1))[:, 0], k) for end in self.support]
-        inside = [np.clip(place[0] + sign * place[1], *ends) for sign in (-1.0, 1.0)]
-        for step in range(DOUBLINGS):
-            under, over = (np.asarray(law.normal_scores(at))[:, 0] for at in inside)
-            far = [(under > wanted) & (inside[0] > ends[0]), (over < wanted) & (inside[1] < ends[1])]
-            if not (far[0].any() or far[1].any()):
-                break
-            for side, sign in enumerate((-1.0, 1.0)):
-                moved = np.clip(place[0] + sign * place[1] * 2.0**step, *ends)
-                inside[side] = np.where(far[side], moved, inside[side])
-        low, high = inside
-        for _ in range(HALVINGS):
-            middle = 0.5 * (low + high)
-            below = np.asarray(law.normal_scores(middle))[:, 0] < wanted
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return np.asarray(0.5 * (low + high)).reshape(n, k)
+        return inverted(self.base, lambda law, y: np.asarray(law.normal_scores(y))[:, 0], z)
 
 
 def count_scores(base: Counts, y: FloatArray) -> FloatArray:
@@ -272,7 +250,7 @@ class RepairedCounts(Counts):
     #: The logarithm of the factor of the odds of 0, (n,).
     zero: FloatArray
 
-    rows, _bounds = same_as("base.rows"), same_as("base._bounds")
+    rows, of_x, _bounds = same_as("base.rows"), same_as("base.of_x"), same_as("base._bounds")
 
     @property
     def name(self) -> str:
@@ -294,19 +272,19 @@ class RepairedCounts(Counts):
 
     def _cdf(self, y: FloatArray) -> FloatArray:
         y = np.asarray(y, dtype=np.float64)
-        w, w0, kept = self._parts(y)
-        lower = kept * (ndtr(w) + ndtr(w0) * np.expm1(self.zero)[:, None])
-        return np.where(y < 0, 0.0, np.where(w > 0, 1.0 - kept * ndtr(-w), lower))
+        w, w0, share = self._parts(y)
+        lower = share * (ndtr(w) + ndtr(w0) * np.expm1(self.zero)[:, None])
+        return np.where(y < 0, 0.0, np.where(w > 0, 1.0 - share * ndtr(-w), lower))
 
     def log_prob(self, y: AnyArray) -> FloatArray:
         y = as_rows(flat(y))
         low, high = self._bounds()
         possible = (y[:, 0] >= low) & (y[:, 0] <= high) & (y[:, 0] == np.floor(y[:, 0]))
         at = np.where(possible[:, None], y, 0.0)
-        w, w0, kept = self._parts(np.concatenate([at - 1.0, at], axis=1))
+        w, w0, left = self._parts(np.concatenate([at - 1.0, at], axis=1))
         before, after = w.T
         inside = np.where(before > 0, ndtr(-before) - ndtr(-after), ndtr(after) - ndtr(before))
-        share = np.where(at[:, 0] == 0, np.exp(self.zero) * ndtr(w0[:, 0]), inside) * kept[:, 0]
+        share = np.where(at[:, 0] == 0, np.exp(self.zero) * ndtr(w0[:, 0]), inside) * left[:, 0]
         return np.where(possible, np.log(np.maximum(share, TINY)), -np.inf)
 
     def location_scale(self) -> tuple[FloatArray, FloatArray]:

@@ -1,4 +1,4 @@
-"""Frozen distributions of scipy.stats, continuous and discrete.
+"""Frozen distributions of scipy.stats, and libraries that hold them: NGBoost, ensembles of qp.
 
 Families with a closed form here become ours; any other density is differentiated numerically. Arrays of
 parameters, (n,) or (n, 1), make the law of n rows; numbers serve for any number of rows.
@@ -8,26 +8,28 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from condgof._typing import AnyArray, FloatArray
-from condgof.errors import InputTypeError, UnsupportedModelError
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.errors import InputError, InputTypeError, UnsupportedModelError
 from condgof.laws import _counts as counts
 from condgof.laws import _families as families
-from condgof.laws._classes import bernoulli
-from condgof.laws._discrete import flat
-from condgof.laws._families import LOG_TINY, Values
+from condgof.laws._discrete import bernoulli, flat, probabilities
+from condgof.laws._families import Normal, NormalMixture
 from condgof.laws._functions import NumericalScore
-from condgof.laws._law import Law, Model, check_levels
-from condgof.laws._library import comes_from
-from condgof.laws._normal import Normal
-from condgof.laws._parameters import Parameter, Parametric
+from condgof.laws._known import from_bins
+from condgof.laws._law import Law, Model, as_rows, check_levels, same_as
+from condgof.laws._library import as_table, comes_from, predicting
+from condgof.laws._parameters import LOG_TINY, Independent, Parameter, Parametric, Values
 
-SUPPORTED = "a frozen scipy.stats distribution, of any y, or condgof.from_scipy(f) for f(x) → one"
+SUPPORTED = """\
+a frozen scipy.stats distribution, of any y, or condgof.from_scipy(f) for f(x) → one
+  a fitted NGBRegressor or NGBClassifier of NGBoost, or what its pred_dist returned
+  an Ensemble of qp, one distribution an observation"""
 #: Our families, from SciPy's shapes (s), location and scale; counts have no location.
 CLOSED: dict[str, Callable[[tuple[AnyArray, ...], AnyArray, AnyArray], Law]] = {
     "norm": lambda s, loc, scale: Normal(mean=loc, std=scale),
@@ -59,8 +61,8 @@ NEW = {"ppf": "icdf", "logsf": "logccdf", "std": "standard_deviation"}
 def _ask(law: Any, method: str, *values: AnyArray) -> FloatArray:
     """Ask a distribution, old or new; densities may be 0, and logarithms overflow."""
     with np.errstate(all="ignore"):
-        found = getattr(law, method if hasattr(law, method) else NEW[method])(*values)
-    return np.asarray(found, dtype=np.float64)
+        answer = getattr(law, method if hasattr(law, method) else NEW[method])(*values)
+    return np.asarray(answer, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -93,7 +95,7 @@ class Frozen(Parametric):
         return self.freeze(**self._given(n, d_y))
 
 
-class _Continuous(Frozen, families.Independent):
+class _Continuous(Frozen, Independent):
     """A continuous distribution, which itself is (with zeros of its shape) what `_at` returns."""
 
     def _at(self, n: int, d_y: int) -> Values:
@@ -209,8 +211,15 @@ def finite_moments(name: str, mean: Any, std: Any, shape: Any) -> tuple[FloatArr
     return np.broadcast_to(mean, shape), np.broadcast_to(std, shape)
 
 
-def adapt(obj: Any) -> Law | None:
-    """Make a law of a frozen distribution of scipy.stats."""
+def adapt(obj: Any) -> Law | Model | None:
+    """Make a law or a model of an object of SciPy, NGBoost or qp, or return None for any other."""
+    if comes_from(obj, "ngboost"):
+        return _of_ngboost(obj)
+    return _of_qp(obj) if comes_from(obj, "qp") else from_frozen(obj)
+
+
+def from_frozen(obj: Any) -> Law | None:
+    """Make a law of a frozen distribution of scipy.stats, or return None for another object."""
     stats: Any = sys.modules.get("scipy.stats")
     if stats is None or not comes_from(obj, "scipy"):
         return None
@@ -259,7 +268,7 @@ def from_scipy(function: Callable[[Any], Any]) -> Model:
 
 
 def _returned(function: Callable[[Any], Any], x: Any) -> Law:
-    law = adapt(function(x))
+    law = from_frozen(function(x))
     if law is None:
         raise InputTypeError(
             "The function of from_scipy must return a frozen distribution of scipy.stats."
@@ -310,3 +319,120 @@ def _number_or_rows(value: Any) -> FloatArray:
     """Read a parameter; an array of one number serves for all rows."""
     array = np.array(value, dtype=np.float64)
     return array.reshape(()) if array.size == 1 else array
+
+
+def _of_ngboost(obj: Any) -> Law | Model:
+    """Make a model of a regressor, or a law of what it predicted."""
+    name = type(obj).__name__
+    bases = {base.__name__ for base in type(obj).__mro__}
+    if "Distn" in bases:  # before any hasattr, which is true of whatever one asks these
+        return _predicted_law(obj)
+    if "NGBoost" not in bases:
+        raise UnsupportedModelError(f"{name} of NGBoost is no regressor. Pass a fitted NGBRegressor.")
+    if "NGBSurvival" in bases:
+        raise UnsupportedModelError(
+            f"{name} models censored times, which cannot be read from NGBoost. Pass an NGBRegressor."
+        )
+    if getattr(obj, "init_params", None) is None:
+        raise InputError(f"{name} is not fitted yet. Call its fit method first.")
+    return Model(partial(_predicted, obj), name)
+
+
+def _predicted(regressor: Any, x: Any) -> Law:
+    x = as_table(x)
+    with predicting("NGBoost", len(x)):
+        predicted = regressor.pred_dist(x)
+    return _predicted_law(predicted)
+
+
+def _predicted_law(predicted: Any) -> Law:
+    """Read a predicted distribution: its `params` leave out the degrees of freedom of a t."""
+    if type(predicted).__name__ == "MVN":
+        return Normal(mean=predicted.loc, cov=predicted.cov)
+    if any(base.__name__ == "ClassificationDistn" for base in type(predicted).__mro__):
+        return probabilities(predicted.class_probs())
+    law = from_frozen(vars(predicted).get("dist"))
+    if law is None:
+        raise UnsupportedModelError(
+            f"{type(predicted).__name__} of NGBoost holds no distribution of SciPy. Write its "
+            "log-density, and pass condgof.from_log_prob(lambda y, x: ..., support=...)."
+        )
+    return law
+
+
+def _of_qp(ensemble: Any) -> Law | None:
+    """Make a law of an ensemble: a closed form, or what qp computes."""
+    if not (hasattr(ensemble, "npdf") and hasattr(ensemble, "gen_class")):
+        return None
+    kind, data = ensemble.gen_class.__name__, {**ensemble.metadata, **ensemble.objdata}
+    if kind == "mixmod_gen":
+        parts = (np.atleast_2d(data[name]) for name in ("weights", "means", "stds"))
+        return NormalMixture(*parts)(n=int(ensemble.npdf))
+    if kind == "hist_gen":
+        edges, density = np.atleast_2d(data["bins"]), np.atleast_2d(data["pdfs"])
+        return from_bins(edges, density * np.diff(edges, axis=1))
+    from scipy import stats
+
+    family = getattr(stats, kind, None)
+    if family is not None and isinstance(ensemble.frozen.dist, type(family)):
+        law = from_frozen(family(**ensemble.frozen.kwds))
+        assert law is not None
+        return law(n=int(ensemble.npdf))
+    return Interpolated(ensemble, int(ensemble.npdf))
+
+
+@dataclass(frozen=True, eq=False)
+class Interpolated(Law):
+    """What qp interpolates between values: a distribution for each of `count` rows, or one for all."""
+
+    WHY_NOT = "its density is interpolated, with corners where the score jumps"
+
+    ensemble: Any
+    count: int
+
+    rows = same_as("count")
+
+    @property
+    def name(self) -> str:
+        return f"{self.ensemble.gen_class.__name__.removesuffix('_gen')} of qp"
+
+    def take(self, rows: IntArray) -> Interpolated:
+        one = self.ensemble.npdf == 1
+        return replace(self, ensemble=self.ensemble if one else self.ensemble[rows], count=len(rows))
+
+    def _ask(self, method: str, *values: AnyArray) -> FloatArray:
+        """Ask for nothing, for values (m,) in each row, or for values (n, m) of the rows' own."""
+        shape, one = (values[0].shape if values else (-1, 1)), self.ensemble.npdf == 1
+        try:
+            with np.errstate(all="ignore"):  # the log of a density that is 0
+                # One distribution for all rows answers in the shape of the question.
+                answer = getattr(self.ensemble, method)(*(np.ravel(v) if one else v for v in values))
+        except Exception as error:  # parametrisations lack this and that, and say so in many ways
+            raise UnsupportedModelError(
+                f"qp could not compute {method} of {self.name} ({error})."
+            ) from error
+        answer = np.reshape(answer, shape) if one else np.asarray(answer)
+        return np.array(np.broadcast_to(answer, (self.n, answer.shape[-1])), dtype=np.float64)
+
+    def log_prob(self, y: AnyArray) -> FloatArray:
+        return self._ask("logpdf", as_rows(y))[:, 0]
+
+    def cdf(self, y: AnyArray) -> FloatArray:
+        return self._ask("cdf", as_rows(y))[:, 0]
+
+    def cdf_grid(self, values: AnyArray) -> FloatArray:
+        return self._ask("cdf", np.ravel(values).astype(np.float64))
+
+    def quantile(self, levels: Any) -> FloatArray:
+        return self._ask("ppf", check_levels(levels))
+
+    def sample(self, rng: np.random.Generator) -> FloatArray:
+        return self._ask("ppf", rng.random((self.n, 1)))
+
+    def mean_std(self) -> tuple[FloatArray, FloatArray]:
+        mean, std = self._ask("mean"), self._ask("std")
+        return finite_moments(self.name, mean, std, mean.shape)
+
+    def location_scale(self) -> tuple[FloatArray, FloatArray]:
+        low, middle, high = self.quantile([0.25, 0.5, 0.75]).T[:, :, None]
+        return middle, (high - low) / 1.35

@@ -12,9 +12,9 @@ import numpy as np
 
 from condgof._typing import FloatArray, IntArray
 from condgof.errors import InputError, InputTypeError, UnsupportedModelError, require
+from condgof.laws._families import Normal
 from condgof.laws._law import Model
 from condgof.laws._library import as_pandas, as_table, classifier, comes_from, predicting, prediction
-from condgof.laws._normal import Normal
 from condgof.laws._parameters import Parameter
 from condgof.sample import RngLike, Seed, Use, as_numbers, take_rows
 
@@ -233,7 +233,7 @@ def residual_scale_by_cv(
     generator = Seed.of(rng).stream(Use.SPLIT)
     residuals = []
     for train, test in _folds(len(targets), cv, generator):
-        fitted = _seeded_clone(regressor, generator).fit(take_rows(X, train), targets[train])
+        fitted = seeded_clone(regressor, generator).fit(take_rows(X, train), targets[train])
         predicted = prediction(fitted.predict(take_rows(X, test)), len(test), "The prediction")
         residuals.append((targets[test] - predicted.reshape(targets[test].shape)).reshape(len(test), -1))
     std: FloatArray = np.sqrt((np.concatenate(residuals) ** 2).mean(axis=0))
@@ -242,7 +242,7 @@ def residual_scale_by_cv(
     try:
         _check_fitted(regressor)
     except (InputError, TypeError):
-        regressor = _seeded_clone(regressor, generator).fit(X, targets)
+        regressor = seeded_clone(regressor, generator).fit(X, targets)
     return with_residual_scale(regressor, std)
 
 
@@ -257,7 +257,7 @@ def _folds(n: int, cv: Any, generator: np.random.Generator) -> Iterable[tuple[In
     return [(np.setdiff1d(order, part), np.sort(part)) for part in np.array_split(order, int(cv))]
 
 
-def _seeded_clone(estimator: Any, generator: np.random.Generator) -> Any:
+def seeded_clone(estimator: Any, generator: np.random.Generator) -> Any:
     """Clone an estimator, with a seed for each random_state of None, which would draw globally."""
     from sklearn.base import clone
 

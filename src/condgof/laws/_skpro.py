@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -16,11 +16,10 @@ from condgof.errors import InputError, ShapeError, UnsupportedModelError
 from condgof.laws import _counts as counts
 from condgof.laws import _families as families
 from condgof.laws._discrete import normalised
+from condgof.laws._families import Normal, NormalMixture, safe_log
 from condgof.laws._functions import NumericalScore
 from condgof.laws._law import Law, Model, as_rows, refuse_outside
 from condgof.laws._library import as_table, comes_from, predicting
-from condgof.laws._mixture import Mixture, NormalMixture
-from condgof.laws._normal import Normal
 
 SUPPORTED = "fitted probabilistic regressors of skpro, and its distributions (one row an observation)"
 #: The closed form of a distribution, from its parameters by name, (n, d_y) each.
@@ -130,8 +129,8 @@ def _kind(distribution: Any) -> Any:
 def _parameters(distribution: Any) -> dict[str, FloatArray]:
     """Return the parameters, broadcast to all rows by position: the index plays no part."""
     given, shape = distribution.get_params(deep=False), distribution.shape
-    own = [name for name in given if name not in ("index", "columns")]
-    return {name: np.broadcast_to(np.asarray(given[name], dtype=np.float64), shape) for name in own}
+    names = [name for name in given if name not in ("index", "columns")]
+    return {name: np.broadcast_to(np.asarray(given[name], dtype=np.float64), shape) for name in names}
 
 
 def _normal_mixture(distribution: Any) -> NormalMixture:
@@ -250,3 +249,69 @@ class SkproCounts(_Rows, counts.Counts):
 
     def log_prob(self, y: AnyArray) -> FloatArray:
         return self._ask("log_pmf", as_rows(y))
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture(Law):
+    """Mixture p(y|x) = Σ_c w_c p_c(y|x) of laws of the same rows, for d_y = 1; see `NormalMixture`."""
+
+    parts: tuple[Law, ...]
+    #: One for each part, the same for all rows.
+    weights: FloatArray
+
+    @property
+    def rows(self) -> int | None:
+        return self.parts[0].rows
+
+    @property
+    def name(self) -> str:
+        return f"the mixture with {self.parts[0].name}"
+
+    def take(self, rows: IntArray) -> Mixture:
+        return replace(self, parts=tuple(part.take(rows) for part in self.parts))
+
+    def can(self, ability: str) -> bool:
+        return super().can(ability) and all(part.can(ability) for part in self.parts)
+
+    @property
+    def support(self) -> tuple[AnyArray, AnyArray]:
+        ends = [[np.broadcast_to(e, (self.n, 1)) for e in part.support] for part in self.parts]
+        return np.min([low for low, _ in ends], axis=0), np.max([high for _, high in ends], axis=0)
+
+    def log_prob(self, y: AnyArray) -> FloatArray:
+        return np.asarray(np.logaddexp.reduce(self._log_joint(y), axis=0))
+
+    def score(self, y: AnyArray) -> FloatArray:
+        return self.score_and_error(y)[0]
+
+    def score_and_error(self, y: AnyArray) -> tuple[FloatArray, FloatArray | None]:
+        joint = self._log_joint(y)
+        share = np.exp(joint - np.logaddexp.reduce(joint, axis=0))
+        scores, errors, exact = np.zeros(len(y)), np.zeros(len(y)), True
+        for part, weight in zip(self.parts, share, strict=True):
+            score, error = part.score_and_error(y)
+            # Outside its support a component has no score, and no share either.
+            scores += np.where(weight > 0, weight * np.nan_to_num(np.ravel(score)), 0.0)
+            if error is not None:
+                exact, errors = False, errors + weight * np.ravel(error)
+        return scores[:, None], None if exact else errors[:, None]
+
+    def cdf(self, y: AnyArray) -> FloatArray:
+        return np.asarray(self.weights @ np.array([part.cdf(y) for part in self.parts]))
+
+    def sf(self, y: AnyArray) -> FloatArray:
+        return np.asarray(self.weights @ np.array([part.sf(y) for part in self.parts]))
+
+    def sample(self, rng: np.random.Generator) -> FloatArray:
+        chosen = rng.choice(len(self.parts), size=self.n, p=self.weights)
+        drawn = np.array([part.sample(rng)[:, 0] for part in self.parts])
+        return drawn[chosen, np.arange(self.n)][:, None]
+
+    def mean_std(self) -> tuple[FloatArray, FloatArray]:
+        means, stds = np.array([part.mean_std() for part in self.parts]).transpose(1, 0, 2, 3)
+        mean = np.einsum("c,cni->ni", self.weights, means)
+        return mean, np.sqrt(np.einsum("c,cni->ni", self.weights, stds**2 + (means - mean) ** 2))
+
+    def _log_joint(self, y: AnyArray) -> FloatArray:
+        """Return log w_c p_c(y|x), (C, n)."""
+        return np.asarray(safe_log(self.weights)[:, None] + [part.log_prob(y) for part in self.parts])

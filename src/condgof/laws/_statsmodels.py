@@ -11,13 +11,12 @@ import numpy as np
 from condgof._typing import AnyArray, FloatArray
 from condgof.errors import InputError, InputTypeError, UnsupportedModelError
 from condgof.laws import _counts as counts
-from condgof.laws import _scipy
-from condgof.laws._classes import bernoulli, probabilities
-from condgof.laws._families import Gamma, InverseGaussian
+from condgof.laws._discrete import bernoulli, probabilities
+from condgof.laws._families import Gamma, InverseGaussian, Normal
 from condgof.laws._law import Law, Model
 from condgof.laws._library import as_pandas, comes_from, predicting, prediction
-from condgof.laws._normal import Normal
 from condgof.laws._parameters import Parameter, check_positive
+from condgof.laws._scipy import from_frozen
 from condgof.sample import as_numbers
 
 SUPPORTED = (
@@ -161,7 +160,7 @@ def _counts_or_classes(
     if name in CLASSES:
         return probabilities(predict(), _labels(model, name), ordered=name == "OrderedModel")
     if name not in (*INFLATED, *CUT):
-        law = _scipy.adapt(distribution())
+        law = from_frozen(distribution())
         if law is None or not law.discrete:
             raise UnsupportedModelError(f"{name} of statsmodels has no distribution that is known here.")
         return law
@@ -282,9 +281,9 @@ def _check_columns(model: Any, table: Any, formula: Any) -> None:
         return
     fitted, given = model.exog.shape[1], table.shape[1]
     if given != fitted:
-        own = [str(n) for n in model.exog_names if not str(n).startswith(("inflate_", "zm_"))]
+        names = [str(n) for n in model.exog_names if not str(n).startswith(("inflate_", "zm_"))]
         hint = " Add the constant: x = statsmodels.api.add_constant(x)." if given == fitted - 1 else ""
-        listed = ", ".join(own[:fitted])
+        listed = ", ".join(names[:fitted])
         raise InputError(
             f"The model was fitted on {fitted} columns ({listed}), and x has {given}.{hint}"
         )

@@ -1,4 +1,4 @@
-"""Fitted survival models of lifelines and scikit-survival, by their survival functions."""
+"""Censored and truncated times, and the survival models of lifelines and scikit-survival."""
 
 from __future__ import annotations
 
@@ -7,12 +7,26 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.special import log_ndtr
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import InputError, UnsupportedModelError
-from condgof.laws._law import Law, Model, as_rows, same_as
+from condgof.errors import InputError, ShapeError, UnsupportedModelError, refuse_rows
+from condgof.laws._as_model import as_model
+from condgof.laws._law import (
+    TINY,
+    Around,
+    Law,
+    Model,
+    ModelLike,
+    as_rows,
+    check_bound,
+    checked_cdf,
+    row_count,
+    same_as,
+    tail_scores,
+)
 from condgof.laws._library import as_pandas, as_table, comes_from, predicting
-from condgof.sample import take_rows
+from condgof.sample import as_numbers, take_rows
 
 SUPPORTED = (
     "fitted regressions of lifelines (CoxPHFitter, WeibullAFTFitter, …) and estimators of "
@@ -22,6 +36,156 @@ STEPS = (
     "the model's survival function is made of steps (a Breslow or Nelson–Aalen estimate), which were "
     "taken as they are: −log of it at y"
 )
+
+
+@dataclass(frozen=True, eq=False)
+class Censored(Around):
+    """A model of times, bound to rows that say of each y whether the event came then, or later.
+
+    Censoring is independent of the time given x. A row that was watched only from `entry` on is in the
+    data because its y is above that.
+    """
+
+    #: The law of y, or a model that is still to be called with x.
+    of: ModelLike
+    #: Whether y is the time of the event (1) or the time until which there was none (0), (n,).
+    event: FloatArray
+    #: The time from which on each row was watched, (n,); None where all were from the beginning.
+    entry: FloatArray | None = None
+
+    name, quantile = same_as("of.name"), same_as("law.quantile")
+
+    @property
+    def law(self) -> Law:  # type: ignore[override]
+        """The law of y, once x is given."""
+        assert isinstance(self.of, Law)
+        return self.of
+
+    @property
+    def rows(self) -> int | None:
+        return len(self.event)
+
+    @property
+    def notes(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(getattr(self.of, "notes", ()))
+
+    def noted(self, *notes: str) -> Censored:
+        return replace(self, of=self.law.noted(*notes)) if notes else self
+
+    @property
+    def index(self) -> Any:
+        return getattr(self.of, "index", None)
+
+    def take(self, rows: IntArray) -> Censored:
+        of = self.of if self.of.rows is None else self.of.take(rows)
+        return Censored(of, self.event[rows], None if self.entry is None else self.entry[rows])
+
+    def __call__(self, x: Any = None, n: int | None = None) -> Censored:
+        n = row_count(x, n if n is not None or x is not None else self.rows)
+        check_bound(self.rows, n, "event")
+        return replace(self, of=self.of(x, n))
+
+    def facing(self, y: AnyArray) -> Censored:
+        """Refuse a law that does not say P(Y > y | x), and check entries against y."""
+        law = self.law.facing(y)
+        able = law.can("normal_scores") or law.can("cdf") or law.can("sf")
+        if law.discrete or not law.of_x or not able:
+            raise UnsupportedModelError(
+                f"event= needs P(Y > y | x) of a continuous y, which {law.name} does not say. Pass a "
+                "closed form (condgof.models.Weibull, LogNormal, …), a fitted model of lifelines or "
+                "scikit-survival, or a law with sf(y)."
+            )
+        if np.ndim(y) == 2 and np.shape(y)[1] != 1:
+            raise ShapeError(f"event= is for one column of y, and y has {np.shape(y)[1]}.")
+        if self.entry is not None:
+            late = self.entry >= np.asarray(y, dtype=np.float64).reshape(-1)
+            refuse_rows(late, "entry is not before y", "A row is watched from entry until y.")
+        return replace(self, of=law)
+
+    def normal_scores(self, y: AnyArray) -> FloatArray:
+        """Return Φ⁻¹(F(y|x)), (n, 1), of times of events and of censoring alike."""
+        if self.law.can("normal_scores") or self.law.can("cdf"):
+            return self.law.normal_scores(y)
+        upper = checked_cdf(self.law.sf(y), len(y), "sf")
+        return tail_scores(1.0 - upper, upper, TINY)[:, None]
+
+    def watched(self, z: FloatArray) -> FloatArray:
+        """Return the residual d − Λ(y) + Λ(entry), the event d, and Φ⁻¹(F) at the entry, (n, 3)."""
+        start = np.full(len(self.event), -np.inf)
+        if self.entry is not None:
+            low = np.broadcast_to(self.support[0], (len(start), 1))[:, 0]
+            inside = np.flatnonzero(self.entry > low)
+            if len(inside):
+                start[inside] = self.take(inside).normal_scores(self.entry[inside])[:, 0]
+        residual = self.event - hazard(z[:, 0]) + hazard(start)
+        return np.column_stack([residual, self.event, start])
+
+
+def hazard(z: AnyArray) -> FloatArray:
+    """Return the cumulative hazard Λ = −log(1 − Φ(z)) of normal scores, exponential under the law."""
+    return np.asarray(-log_ndtr(-np.asarray(z, dtype=np.float64)))
+
+
+def censored(model: Any, event: Any, entry: Any = None, x: Any = None) -> ModelLike:
+    """Model of times that are right-censored, and perhaps left-truncated; see ``event=`` of `check`.
+
+    The tests compare event − Λ(y) + Λ(entry) with 0, where Λ(t) = −log P(Y > t | x): its mean given x is
+    0 if the model is true and censoring is independent of the time given x.
+
+    Parameters
+    ----------
+    model : law, model or anything `as_model` takes
+        A model of a continuous time that says P(Y > y | x).
+    event : array_like of shape (n,), or None
+        1 where the event came at y, 0 where it had not come by y. None: the model as it is.
+    entry : array_like of shape (n,), optional
+        The time from which on a row was watched: it is in the data because y is later.
+    x : frame, optional
+        If `event` and `entry` are pandas objects, their index must be that of x.
+
+    Examples
+    --------
+    >>> from condgof.models import Exponential
+    >>> law = censored(Exponential(scale=2.0), [True, False])(n=2)
+    >>> law.watched(law.normal_scores(np.array([1.0, 3.0]))).round(3)
+    array([[ 0.5,  1. , -inf],
+           [-1.5,  0. , -inf]])
+    """
+    made = as_model(model)
+    if event is None:
+        if entry is not None:
+            raise InputError("entry= goes with event=: pass event, 1 for all rows if none is censored.")
+        return made
+    for name, given in (("event", event), ("entry", entry)):
+        both = hasattr(given, "iloc") and hasattr(x, "iloc")
+        if both and len(given) == len(x) and not given.index.equals(x.index):
+            raise InputError(f"{name} and x have different indices. Align them, or pass arrays.")
+    values = _column(event, "event")
+    wrong = (values != 0) & (values != 1)
+    if wrong.any():
+        got = ", ".join(f"{v:g}" for v in np.unique(values[wrong])[:3])
+        raise InputError(
+            f"event must be 0 or 1 in each row (1: the event came at y; 0: it had not come by y), and "
+            f"is {got} in {int(wrong.sum())} of {len(values)} rows, the first in row "
+            f"{np.flatnonzero(wrong)[0]} (counted from 0)."
+        )
+    if not values.any():
+        raise InputError("event is 0 in all rows: without a single event there is nothing to compare.")
+    start = None if entry is None else _column(entry, "entry")
+    if start is not None and len(start) != len(values):
+        raise ShapeError(f"entry has {len(start)} rows, and event {len(values)}.")
+    return Censored(made, values, start)
+
+
+def _column(given: Any, name: str) -> FloatArray:
+    values = as_numbers(given, name)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise ShapeError(f"{name} must have shape (n,), one number for each row, got {values.shape}.")
+    values = values.astype(np.float64)
+    refuse_rows(np.isnan(values), f"{name} is missing", "Say of each row what it is, or drop the row.")
+    return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,21 +218,21 @@ class SurvivalCurves(Law):
     def _at(self, times: FloatArray) -> FloatArray:
         """Return P(Y > t | x) at m times, (n, m)."""
         with predicting(self.name, self.count):
-            found = np.asarray(self.curves(self.x, times), dtype=np.float64)
-        if found.shape != (self.count, len(times)):
-            raise InputError(f"{self.name} predicted a shape of {found.shape} for {self.count} rows.")
-        return np.clip(found, 0.0, 1.0)
+            shares = np.asarray(self.curves(self.x, times), dtype=np.float64)
+        if shares.shape != (self.count, len(times)):
+            raise InputError(f"{self.name} predicted a shape of {shares.shape} for {self.count} rows.")
+        return np.clip(shares, 0.0, 1.0)
 
     def sf(self, y: AnyArray) -> FloatArray:
         y = as_rows(y)[:, 0]
-        found = np.empty(self.count)
+        shares = np.empty(self.count)
         step = max(1, 2**21 // max(self.count, 1))
         times, place = np.unique(y, return_inverse=True)
         for start in range(0, len(times), step):
             mine = np.flatnonzero((place >= start) & (place < start + step))
             part = self.take(mine)._at(times[start : start + step])
-            found[mine] = part[np.arange(len(mine)), place[mine] - start]
-        return found
+            shares[mine] = part[np.arange(len(mine)), place[mine] - start]
+        return shares
 
     def cdf(self, y: AnyArray) -> FloatArray:
         return np.asarray(1.0 - self.sf(y))
@@ -126,11 +290,11 @@ def _of_sksurv(obj: Any) -> Model:
 
 
 def _sksurv(obj: Any, x: Any, times: FloatArray) -> FloatArray:
-    found = []
+    curves = []
     for curve in obj.predict_survival_function(x):
         first, end = curve.domain
-        found.append(np.where(times < first, 1.0, curve(np.clip(times, first, end))))
-    return np.array(found).reshape(len(x), len(times))
+        curves.append(np.where(times < first, 1.0, curve(np.clip(times, first, end))))
+    return np.array(curves).reshape(len(x), len(times))
 
 
 def _law(ask: Any, obj: Any, last: float, stepped: bool, x: Any) -> SurvivalCurves:

@@ -184,7 +184,7 @@ def from_torch(
     return replace(network, make=partial(take, model), bound=True).over(np.arange(n), n)
 
 
-def from_torch_density(function: Callable[..., Any]) -> Model:
+def from_density(function: Callable[..., Any]) -> Model:
     """Model from a function (y, x) → log-density of tensors; see `condgof.from_log_prob`."""
     return _network(function).model(density=partial(call_density, function))
 
@@ -210,15 +210,15 @@ def _network(
     model: Any, size: int = Network.size, modules: Any = (), dtype: Any = None, device: Any = None
 ) -> TorchNetwork:
     """Find the networks that a model works with, and where and in which precision they compute."""
-    torch, found = torch_module(), reachable(model)
+    torch, reached = torch_module(), reachable(model)
     given = [modules] if isinstance(modules, torch.nn.Module) else modules or ()
-    nets = [item for item in found if isinstance(item, torch.nn.Module)]
+    nets = [item for item in reached if isinstance(item, torch.nn.Module)]
     every = tuple({id(net): net for net in (*given, *nets)}.values())
-    own = [tensor for net in every for tensor in (*net.parameters(), *net.buffers())]
-    own += [item for item in found if isinstance(item, torch.Tensor)]
+    tensors = [tensor for net in every for tensor in (*net.parameters(), *net.buffers())]
+    tensors += [item for item in reached if isinstance(item, torch.Tensor)]
     # As its parameters or its tensors are, else in double precision here.
     default = torch.empty(0, dtype=torch.float64, device="cpu")
-    like = next((tensor for tensor in own if tensor.is_floating_point()), default)
+    like = next((tensor for tensor in tensors if tensor.is_floating_point()), default)
     where = like.device if device is None else torch.device(device)
     return TorchNetwork(size=size, modules=every, dtype=dtype or like.dtype, device=where)
 
@@ -296,13 +296,13 @@ def _inside(item: Any) -> list[Any]:
 
 def _of_function(function: types.FunctionType) -> list[Any]:
     """Return its defaults, what it has in its closure, and the globals that its code names."""
-    found: list[Any] = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    held: list[Any] = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     for cell in function.__closure__ or ():
         with suppress(ValueError):  # a variable that is not set yet
-            found.append(cell.cell_contents)
+            held.append(cell.cell_contents)
     codes = [function.__code__]
     while codes:
         code = codes.pop()
         codes += [part for part in code.co_consts if isinstance(part, types.CodeType)]
-        found += [function.__globals__[name] for name in code.co_names if name in function.__globals__]
-    return [*found, getattr(function, "__wrapped__", None)]
+        held += [function.__globals__[name] for name in code.co_names if name in function.__globals__]
+    return [*held, getattr(function, "__wrapped__", None)]

@@ -1,20 +1,14 @@
-"""One verb a file."""
+"""The tests, one verb a function: what a user calls stands here, all else is imported by module."""
 
-from condgof.methods._adaptive import Adapted, adaptive, run_adaptive
+from condgof.methods._adaptive import adaptive
+from condgof.methods._baselines import mmd, zheng
 from condgof.methods._calibration import calibration
 from condgof.methods._fscd import fscd
 from condgof.methods._kcsd import kcsd
-from condgof.methods._ksd import fssd, ksd
 from condgof.methods._maps import power_criterion, witness
-from condgof.methods._mmd import mmd
-from condgof.methods._rows import Scored, Stream, Units
-from condgof.methods._zheng import zheng
+from condgof.methods._unconditional import fssd, ksd
 
 __all__ = [
-    "Adapted",
-    "Scored",
-    "Stream",
-    "Units",
     "adaptive",
     "calibration",
     "fscd",
@@ -23,7 +17,6 @@ __all__ = [
     "ksd",
     "mmd",
     "power_criterion",
-    "run_adaptive",
     "witness",
     "zheng",
 ]

@@ -6,18 +6,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from condgof._typing import AnyArray
-from condgof.errors import InputError, UnsupportedModelError
-from condgof.laws import Law, Probabilities, as_model, law_of
+from condgof.errors import InputError, UnsupportedModelError, check_choice
+from condgof.laws._as_model import as_model, law_of
+from condgof.laws._discrete import Probabilities
 from condgof.laws._draws import RowDraws
+from condgof.laws._law import Law
 from condgof.methods._adaptive import adaptive
 from condgof.methods._kcsd import kcsd
-from condgof.methods._rows import refuse_source
+from condgof.methods._scored import side_by_side
+from condgof.methods._sources import refuse_source
 from condgof.result import GofResult
 from condgof.sample import RngLike, Sample, names_of
-from condgof.stein import DEFAULT_MEMORY
+from condgof.stein._matrix import DEFAULT_MEMORY
 
 #: What may be run.
 TESTS: dict[str, Callable[..., GofResult]] = {"adaptive": adaptive, "kcsd": kcsd}
@@ -84,8 +85,7 @@ def calibration(
     >>> cg.calibration(cg.probabilities(sharp), x, y, rng=1).reject()
     True
     """
-    if not isinstance(test, str) or test not in TESTS:
-        raise InputError(f"test must be one of {', '.join(map(repr, TESTS))}, got {test!r}.")
+    check_choice(test, "test", TESTS)
     refuse_source("calibration", x, y)
     sample = (
         Sample.unconditional(y, to_test=False, missing=missing)
@@ -149,8 +149,6 @@ def _predicted(law: Law) -> tuple[AnyArray, tuple[str, ...]]:
             "as x."
         )
     location, scale = law.mean_std() if law.can("mean_std") else law.location_scale()
-    if scale.ndim == 3:
-        scale = np.sqrt(np.square(scale).sum(axis=2))
     columns = [f"{what}{'' if location.shape[1] == 1 else c + 1}" for what in ("mean", "std")
                for c in range(location.shape[1])]  # fmt: skip
-    return np.concatenate([location, np.broadcast_to(scale, location.shape)], axis=1), tuple(columns)
+    return side_by_side(location, scale), tuple(columns)

@@ -28,24 +28,35 @@ from condgof.errors import (
     NumericalError,
     RefitError,
     UnsupportedModelError,
+    check_count,
 )
 from condgof.kernels import CellKernel, CovariateKernel, FiniteLocations, Kernel
-from condgof.laws import Fitter, Law, ModelLike, Probabilities, accepts, as_model, drawn, law_of
-from condgof.methods import _adaptive as adapt
-from condgof.methods._dependence import INDEPENDENT
-from condgof.methods._design import Design, make_design
-from condgof.methods._draw import Ran
+from condgof.laws._as_model import as_model, drawn, law_of
+from condgof.laws._crossfit import Fitter, accepts
+from condgof.laws._discrete import Probabilities
+from condgof.laws._law import Law, ModelLike
+from condgof.methods._adaptive import (
+    Beside,
+    Design,
+    adaptive,
+    checked_scales,
+    combined_result,
+    make_design,
+)
+from condgof.methods._baselines import mmd, zheng
 from condgof.methods._fscd import fscd
 from condgof.methods._kcsd import kcsd
-from condgof.methods._mmd import mmd
-from condgof.methods._options import Options, check_count
-from condgof.methods._rows import Scored, Units
-from condgof.methods._solve import plan_of
-from condgof.methods._zheng import zheng
-from condgof.null import Combination, Drawn, excess, pvalue, settle, top_surprises
+from condgof.methods._lowrank import Ran, plan_of
+from condgof.methods._options import Options
+from condgof.methods._scored import Scored, Units
+from condgof.null._bootstrap import Dependence, pvalue
+from condgof.null._combine import Combination
+from condgof.null._draws import Drawn, excess, settle, top_surprises
 from condgof.result import GofResult
 from condgof.sample import Sample, Seed, Use, fresh, refill
-from condgof.stein import PIECE, ArrayWeights, NormalEvidence, Plan, sweep
+from condgof.stein._evidence import NormalEvidence
+from condgof.stein._matrix import sweep
+from condgof.stein._sum import PIECE, Plan
 
 Asked = Mapping[str, Any]
 #: Called with (replicates that are done, replicates).
@@ -62,7 +73,7 @@ NOT_FRESH = (
     "scikit-learn condgof.fits.sklearn(estimator), or sklearn.base.clone(estimator).fit(x, y)), or the "
     "model's sampler does not draw from the rng that it is given."
 )
-TESTS = {test.__name__: test for test in (kcsd, adapt.adaptive, fscd, mmd, zheng)}
+TESTS = {test.__name__: test for test in (kcsd, adaptive, fscd, mmd, zheng)}
 #: What `composite` decides itself, and what is of no use where the rows of a replicate are independent.
 OWN = ("rng", "engine", "n_boot", "null", "dependence", "groups", "missing")
 #: "auto" is exact up to as many rows as with this many draws (5,000), in tiles of so many rows.
@@ -80,7 +91,7 @@ SAMPLERS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class RefitOutcome:
     """What a replicate gave: statistics (K,) or the message of what failed, and how long it took."""
 
     values: FloatArray | None
@@ -106,7 +117,7 @@ class Replicates:
     statistic: Callable[[ModelLike, AnyArray], FloatArray]
     seed: Seed
 
-    def __call__(self, number: int) -> Outcome:
+    def __call__(self, number: int) -> RefitOutcome:
         """Run a replicate; what goes wrong in it is its outcome."""
         start = time.perf_counter()
         try:
@@ -122,8 +133,8 @@ class Replicates:
             raise  # the machine's fault, and not this replicate's
         except Exception as error:  # users' fits raise anything
             seconds = time.perf_counter() - start
-            return Outcome(None, f"{type(error).__name__}: {error}", seconds, seconds)
-        return Outcome(values, None, fitted - start, time.perf_counter() - start)
+            return RefitOutcome(None, f"{type(error).__name__}: {error}", seconds, seconds)
+        return RefitOutcome(values, None, fitted - start, time.perf_counter() - start)
 
 
 def draw_response(law: Law, sample: Sample, seed: Seed, number: int) -> AnyArray:
@@ -167,18 +178,18 @@ def named(workers: Workers) -> str:
 
 def run(
     task: Replicates, n_boot: int, engine: Any, kind: str | None, progress: Progress | bool | None
-) -> tuple[list[Outcome], str]:
+) -> tuple[list[RefitOutcome], str]:
     """Run all replicates, the first of them here; return them in order, and where they ran."""
     drawing: tuple[Any, ...] = (task.law, task.sample, task.seed, 1)
     before, first = draw_response(*drawing), task(1)
     if not np.array_equal(before, draw_response(*drawing)):
         raise InputError(NOT_FRESH)
-    outcomes: dict[int, Outcome] = {}
+    outcomes: dict[int, RefitOutcome] = {}
     workers = choose_workers(engine, kind, task, n_boot * first.seconds)
-    with closing(workers.completed(task, range(2, n_boot + 1))) as found:  # type: ignore[type-var]
-        others: Iterable[tuple[int, Outcome]] = found
+    with closing(workers.completed(task, range(2, n_boot + 1))) as completed:  # type: ignore[type-var]
+        others: Iterable[tuple[int, RefitOutcome]] = completed
         if progress is None or progress is True:
-            others = with_progress(found, n_boot - 1, "refits")
+            others = with_progress(completed, n_boot - 1, "refits")
         for number, outcome in chain([(1, first)], others):
             outcomes[number] = outcome
             check_failures(outcomes, n_boot)
@@ -187,7 +198,7 @@ def run(
     return [outcomes[number] for number in sorted(outcomes)], named(workers)
 
 
-def check_failures(outcomes: dict[int, Outcome], n_boot: int) -> None:
+def check_failures(outcomes: dict[int, RefitOutcome], n_boot: int) -> None:
     """Stop when too many refits failed: those that did not are no fair sample of all."""
     failed = [o.error for _, o in sorted(outcomes.items()) if o.error is not None]
     if len(failed) > max(1, int(MOST_FAILURES * n_boot)):
@@ -205,7 +216,7 @@ def described(raw: Any) -> str:
     return words if len(words) <= SHOWN else words[: SHOWN - 3] + "..."
 
 
-def told_of(outcomes: list[Outcome]) -> dict[str, Any]:
+def told_of(outcomes: list[RefitOutcome]) -> dict[str, Any]:
     """Return what a result says of the refits."""
     errors = [o.error for o in outcomes if o.error is not None]
     word = "refits failed and were" if len(errors) > 1 else "refit failed and was"
@@ -283,11 +294,11 @@ class Called:
 
     def values(self, model: ModelLike, y: AnyArray) -> FloatArray:
         """Call it."""
-        found = self.test(model, self.sample.x_given, y, **self.options)
+        answer = self.test(model, self.sample.x_given, y, **self.options)
         try:
-            return np.array([float(getattr(found, "statistic", found))])
+            return np.array([float(getattr(answer, "statistic", answer))])
         except (TypeError, ValueError) as error:
-            got = type(found).__name__
+            got = type(answer).__name__
             message = f"The statistic {self.name} must return a number or a GofResult, got {got}."
             raise InputTypeError(message) from error
 
@@ -301,7 +312,7 @@ class Called:
 
 
 @dataclass(frozen=True, eq=False)
-class Shared:
+class SharedX:
     """What replicates have in common: x in the kernel's units, and F, made once where memory allows."""
 
     sample: Sample
@@ -312,7 +323,7 @@ class Shared:
     plan: Any = None
 
     @classmethod
-    def of(cls, scored: Scored, units: Units, seed: Seed | None, plan: Plan | None = None) -> Shared:
+    def of(cls, scored: Scored, units: Units, seed: Seed | None, plan: Plan | None = None) -> SharedX:
         """Take x as it was scored first, so that its units are not found again."""
         return cls(replace(scored.sample, x=scored.x), replace(units, scale_x="none"), seed, plan)
 
@@ -354,7 +365,7 @@ class Shared:
 class KcsdSum:
     """n·D̂ of `kcsd`, (model, x, y) → number: by tiles, or through features of x."""
 
-    shared: Shared
+    shared: SharedX
     kernel_x: CovariateKernel
     kernel_y: Kernel
     how: Options
@@ -369,7 +380,7 @@ class KcsdSum:
         kernel_x, kernel_y = scored.subsample.kernels(asked["kernel_x"], asked["kernel_y"], seed)
         tiles = some is None and not isinstance(kernel_y, CellKernel)
         plan = None if tiles else plan_of(scored, kernel_x, kernel_y, how, seed)[0]
-        return cls(Shared.of(scored, units, some, plan), kernel_x, asked["kernel_y"], how, seed)
+        return cls(SharedX.of(scored, units, some, plan), kernel_x, asked["kernel_y"], how, seed)
 
     def __call__(self, model: ModelLike, x: Any, y: AnyArray) -> float:
         """Sum over the Stein matrix."""
@@ -377,9 +388,9 @@ class KcsdSum:
         n, rows = scored.n, scored.subsample
         kernel: Any = rows.kernel_on_y(self.kernel_y, self.seed)
         if self.shared.plan is None:
-            none = ArrayWeights(np.empty((n, 0)))
-            sums = sweep(scored.operator(self.kernel_x, kernel), none, engine=Threads(1), tile=TILE)
-            return sums.total / (n - 1)
+            none, operator = np.empty((n, 0)), scored.operator(self.kernel_x, kernel)
+            tiles: Any = {"engine": Threads(1), "tile": TILE}
+            return sweep(operator, lambda start, stop: none[start:stop], 0, **tiles)[0] / (n - 1)
         # Landmarks in y are those of this y, whatever is made of x.
         one = FiniteLocations(self.kernel_x, rows.x[:1])
         evidence = plan_of(scored, one, kernel, self.how, self.seed)[0].evidence
@@ -394,7 +405,7 @@ class AllOfAdaptive:
     #: The observed sample under the model fitted on it; all others have its x and its kind of y.
     first: Scored
     design: Design
-    shared: Shared
+    shared: SharedX
     #: What the terms of each statistic add up to, (K,).
     sizes: FloatArray
     name: str = "adaptive"
@@ -409,11 +420,11 @@ class AllOfAdaptive:
         _how(asked)
         units, count = Units(asked["scale_x"], asked["standardize"]), asked["n_locations"]
         count = 0 if count == 0 else check_count(count, "n_locations")
-        x_scales, y_scales = (adapt._scales(asked[name], name) for name in ("scales_x", "scales_y"))
+        x_scales, y_scales = (checked_scales(asked[name], name) for name in ("scales_x", "scales_y"))
         first = Scored.of(model, sample, units, seed)
         anew = Scored.of(model, sample.with_y(draw_response(law, sample, seed, 0)), units, seed)
         design = make_design(anew.subsample, seed, x_scales, y_scales, count)
-        shared = Shared.of(first, units, seed, design.plan)
+        shared = SharedX.of(first, units, seed, design.plan)
         return cls(first, design, shared, shared.sums(anew, design.plan.evidence)[1])
 
     @property
@@ -437,11 +448,11 @@ class AllOfAdaptive:
     def of_scored(self, scored: Scored) -> FloatArray:
         """Return Σ_{i≠j} of each statistic, and the excess of surprises where z is known."""
         whole, own = self.shared.sums(scored, self.design.plan.evidence)
-        found, z = settle(whole - own, whole + own), scored.y.reshape(1, -1)
-        return np.append(found, excess(top_surprises(z), z.size)) if self._normal else found
+        statistics, z = settle(whole - own, whole + own), scored.y.reshape(1, -1)
+        return np.append(statistics, excess(top_surprises(z), z.size)) if self._normal else statistics
 
     def result(
-        self, values: FloatArray, draws: FloatArray, seed: Seed, beside: adapt.Beside | None = None
+        self, values: FloatArray, draws: FloatArray, seed: Seed, beside: Beside | None = None
     ) -> GofResult:
         """Combine as `adaptive` does, with the replicates for draws, and perhaps one more family.
 
@@ -453,4 +464,4 @@ class AllOfAdaptive:
         ran = Ran(refits, NULL, "exact", self._normal)
         both, every = (refits, families) if beside is None else beside.joined(refits, families)
         combination = Combination.of(both, every)
-        return adapt._result(self.first, self.design, ran, combination, seed, INDEPENDENT, milder=False)
+        return combined_result(self.first, self.design, ran, combination, seed, Dependence())

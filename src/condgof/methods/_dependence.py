@@ -1,32 +1,56 @@
-"""Rows that are not independent: what a user says of them, and splitting them."""
+"""Rows that depend on each other: what a user says of them, and a look at whether they do.
+
+The look is at the scores s_i in the order of the rows.
+
+Where the model is right and rows are independent, scores are independent with mean zero, whatever x is
+and in whatever order. For each lag k,
+
+    t_k = Σ_i c_i c_{i+k} / √(Σ_i c_i² c_{i+k}²),    c = s − mean(s),
+
+is then nearly standard normal, also when the spread of the scores changes with x. Being centred, rows
+in random order do not show in it either, however wrong the model. Where scores have few values, or a
+long tail on one side, it leans on large numbers too soon; √n·r_k, with the correlation r_k, then errs on
+other samples, and the smaller of the two is taken.
+"""
 
 from __future__ import annotations
 
-import operator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from condgof._typing import IntArray
+from condgof._typing import FloatArray
 from condgof.engine import Engine
-from condgof.errors import InputError
-from condgof.methods._autocorrelation import FEW, LONG, auto_length, look, stretches_of
-from condgof.methods._rows import Scored, Stream
-from condgof.null import Dependence
+from condgof.errors import DependenceWarning, InputError, check_count, warn
+from condgof.methods._scored import CENSORED, Scored
+from condgof.methods._sources import Stream
+from condgof.null._bootstrap import Dependence
 from condgof.sample import Sample, read_groups
 
-#: Nothing was said.
-INDEPENDENT = Dependence()
+#: Lags that are looked at, and how unlikely their correlations must be to be spoken of.
+LAGS, UNLIKELY = 5, 1e-5
+#: Fewer rows tell nothing.
+FEW_ROWS = 60
+#: Of a source, so many stretches of so many rows are looked at; by "auto" of more rows.
+STRETCHES, STRETCH, LONG = 4, 1024, 4096
+#: Of residuals of many classes, so many columns.
+COLUMNS = 16
+#: Scores beyond this many median absolute deviations count as so many.
+CLIP = 6.0
+#: With fewer groups, or blocks, the level is approximate.
+FEW = 10
+#: "auto" looks at lags up to a quarter of the rows, at so many multiples of each together, and takes
+#: independent rows for dependent ones with this probability. So few blocks hardly ever reject.
+QUARTER, SEASONS, CHANCE, FEWEST = 4, 8, 0.01, 5
 
 
 @dataclass(frozen=True, eq=False)
 class Asked:
     """What a user said of how rows depend on each other, checked."""
 
-    #: Block length.
     dependence: int | str | None = None
-    #: Group of each row.
     groups: Any = None
 
     @classmethod
@@ -45,40 +69,45 @@ class Asked:
                 f"dependence= and groups= need null='auto' or 'wild', got {null!r}: other nulls take "
                 "rows as independent."
             )
-        if dependence is None:
-            return cls(None, groups)
-        if isinstance(dependence, str) and dependence == "auto":
-            return cls("auto", None)
-        return cls(_length(dependence), None)
-
-
-def _length(dependence: Any) -> int:
-    try:
-        length = operator.index(dependence)
-    except TypeError:
-        length = -1
-    if length < 1 or isinstance(dependence, bool):
-        raise InputError(
-            f"dependence must be a block length (an integer of at least 1) or 'auto', got "
-            f"{dependence!r}. Choose some multiple of the time over which errors are correlated."
-        )
-    return length
+        if dependence is None or (isinstance(dependence, str) and dependence == "auto"):
+            return cls(dependence, groups)
+        advice = " Choose some multiple of the time over which errors are correlated, or 'auto'."
+        return cls(check_count(dependence, "dependence, a block length,", hint=advice))
 
 
 def dependence_of(
     asked: Asked, scored: Scored | Stream, data: Any, engine: Engine, n_boot: int
 ) -> Dependence:
-    """Find how rows depend on each other; warn where they seem to, and nothing was said."""
-    n = scored.n if isinstance(scored, Scored) else scored.source.n
+    """Find how the rows of a sample depend on each other; `data` may have a column of groups."""
+
+    def stretches(size: int) -> list[FloatArray]:
+        return stretches_of(scored, engine, size)
+
+    if isinstance(scored, Scored):
+        return dependence_by(stretches, asked, scored.n, data, n_boot, scored.sample)
+    return dependence_by(stretches, asked, scored.source.n, data, n_boot)
+
+
+def dependence_by(
+    stretches: Callable[[int], list[FloatArray]],
+    asked: Asked,
+    n: int,
+    data: Any,
+    n_boot: int,
+    sample: Sample | None = None,
+) -> Dependence:
+    """Find how n rows depend on each other; warn where they seem to, and nothing was said.
+
+    `stretches` gives scores of rows that follow each other, in stretches of a given size.
+    """
     if asked.dependence == "auto":
-        length = auto_length(stretches_of(scored, engine, LONG), n)
+        length = auto_length(stretches(LONG), n)
         chosen = f"block length {length} chosen by dependence='auto'"
         if n < FEW * length:
             chosen += f": n = {n:,} rows are fewer than {FEW} such blocks, and hardly ever reject"
         return Dependence(length, notes=(chosen,))
     if asked.dependence is None and asked.groups is None:
-        return Dependence(notes=look(stretches_of(scored, engine)))
-    sample = scored.sample if isinstance(scored, Scored) else None
+        return Dependence(notes=look(stretches(STRETCH)))
     return given_dependence(asked, n, data, n_boot, sample)
 
 
@@ -125,69 +154,171 @@ def _group_notes(count: int, n_boot: int) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def split_rows(
-    rows: Dependence, n: int, train_fraction: float, most: int, rng: np.random.Generator
-) -> tuple[IntArray, IntArray]:
-    """Split n rows into a training part and a test part: at random, or as dependent rows allow."""
-    if rows.independent:
-        return split(n, train_fraction, most, rng)
-    train, left_out = split_dependent(rows, n, train_fraction, most, rng)
-    return train, np.setdiff1d(np.arange(n), left_out)
+def stretches_of(scored: Scored | Stream, engine: Engine, size: int) -> list[FloatArray]:
+    """Return scores of rows that follow each other: all of them, or some stretches of a source."""
+    if isinstance(scored, Scored) and isinstance(scored.scores, np.ndarray):
+        # Of times with censoring the residual; events and entries may well come in an order.
+        return [scored.scores[:, :1] if scored.by == CENSORED else scored.scores]
+    if isinstance(scored, Scored):  # residuals of many classes, which are made when they are asked for
+        starts = np.unique(np.linspace(0, max(scored.n - size, 0), STRETCHES).astype(np.int64))
+        ends = np.append(starts[1:], scored.n)  # so that stretches do not overlap
+        cuts = [slice(a, min(a + size, b)) for a, b in zip(starts, ends, strict=True)]
+        return [np.asarray(scored.scores[cut])[:, :COLUMNS] for cut in cuts]
+    n = scored.source.n
+    if n <= STRETCHES * size:
+        return [scored.with_model(np.arange(n), engine)[0].scores]
+    starts = np.linspace(0, n - size, STRETCHES).astype(np.int64)
+    rows = np.concatenate([np.arange(start, start + size) for start in starts])
+    return list(np.split(scored.with_model(np.unique(rows), engine)[0].scores, STRETCHES))
 
 
-def split_dependent(
-    rows: Dependence, n: int, train_fraction: float, most: int, rng: np.random.Generator
-) -> tuple[IntArray, IntArray]:
-    """Split off rows to train on, so that they hardly depend on the others.
+def columns_of(stretches: list[FloatArray]) -> list[list[FloatArray]]:
+    """Return each column of the scores, centred.
 
-    Of a time series these are the first, and a block after them is not used at all; of groups, whole
-    ones at random, as many as fit.
+    Scores far out are pulled in (to 6 median absolute deviations), so that a few outliers that happen to
+    stand side by side are no evidence.
     """
-    size = train_size(n, train_fraction, most)
-    if rows.codes is None:
-        between = min(rows.length or 1, (n - size) // 2)
-        return np.arange(size), np.arange(size + between)
-    sizes = np.bincount(rows.codes)
-    chosen = _fitting(sizes, size, rng)
-    if rows.count - len(chosen) < 2:
-        raise InputError(
-            f"locations='optimize' trains on whole groups, and of {rows.count} groups fewer than 2 are "
-            "left to test on. Pass locations='random', or smaller groups."
-        )
-    left_out = np.flatnonzero(np.isin(rows.codes, chosen))
-    if len(left_out) <= most:
-        return left_out, left_out
-    return np.sort(rng.choice(left_out, most, replace=False)), left_out
+    columns = []
+    for column in range(stretches[0].shape[1]):
+        largest = max(float(np.abs(part[:, column]).max(initial=0.0)) for part in stretches) or 1.0
+        parts = [part[:, column] / largest for part in stretches]  # so that no square overflows
+        whole = np.concatenate(parts)
+        middle = np.median(whole)
+        reach = CLIP * (float(np.median(np.abs(whole - middle))) or 1.0)
+        columns.append(_centred([np.clip(part, middle - reach, middle + reach) for part in parts]))
+    return columns
 
 
-def _fitting(sizes: IntArray, room: int, rng: np.random.Generator) -> list[int]:
-    """Choose groups at random, as many as there is room for; at least the smallest one."""
-    chosen: list[int] = []
-    for group in rng.permutation(len(sizes)):
-        if sizes[group] <= room:
-            chosen.append(int(group))
-            room -= int(sizes[group])
-    return chosen or [int(np.argmin(sizes))]
+def _centred(parts: list[FloatArray]) -> list[FloatArray]:
+    """Subtract the mean and divide by the largest; what is constant up to rounding becomes zeros."""
+    whole = np.concatenate(parts)
+    varies = whole.std() > 1e-10 * np.abs(whole).max(initial=0.0)
+    moved = [(part - whole.mean()) * varies for part in parts]
+    largest = max(float(np.abs(part).max(initial=0.0)) for part in moved) or 1.0
+    return [part / largest for part in moved]  # so that no square vanishes
 
 
-def train_size(n: int, train_fraction: float, most: int) -> int:
-    """Check the share of rows to train on, and return their number."""
-    number = isinstance(train_fraction, (int, float, np.floating))
-    if isinstance(train_fraction, bool) or not number or not 0 < train_fraction < 1:
-        raise InputError(f"train_fraction must be a number between 0 and 1, got {train_fraction!r}.")
-    size = min(round(train_fraction * n), most)
-    if size < 5 or n - size < 5:
-        raise InputError(
-            f"train_fraction = {train_fraction} leaves {size} of {n} rows to train on and {n - size} "
-            "to test on; both need at least 5. Change train_fraction, or pass locations='random'."
-        )
-    return size
+@dataclass(frozen=True)
+class Autocorrelation:
+    """Correlations r_k of n numbers with those k rows later, and t_k (or √n·r_k)."""
+
+    n: int
+    r: FloatArray
+    t: FloatArray
+
+    @classmethod
+    def of(cls, parts: list[FloatArray], lags: int = LAGS) -> Autocorrelation:
+        """Correlate centred numbers, in stretches of rows, with those 1 to `lags` rows later."""
+        n, products = sum(map(len, parts)), _products(parts, lags)
+        if products[0] == 0:
+            return cls(n, np.zeros(lags), np.zeros(lags))
+        squares = _products([part**2 for part in parts], lags)
+        own = products[1:] / np.sqrt(np.maximum(squares[1:], 1e-12 * squares[0]))
+        plain = np.sqrt(n) * products[1:] / products[0]
+        k = np.arange(1, lags + 1)
+        pairs = np.sum([np.maximum(len(part) - k, 0) for part in parts], axis=0)
+        r = np.clip(plain * np.sqrt(n) / np.maximum(pairs, 1), -0.99, 0.99)
+        return cls(n, r, np.where(np.abs(own) < np.abs(plain), own, plain))
+
+    def reach(self, chance: float) -> float:
+        """Return how far rows depend on each other, Σ k·r_k / (½ + Σ r_k); 0 where it may be chance.
+
+        It is 2r/(1 − r²) of an AR(1) process, and k times as much where r is the correlation of rows k
+        apart, of a season. The largest of these counts whose t, or mean t of multiples of the lag, is
+        beyond a bound, with Bartlett's allowance for the correlations at smaller lags; lag k has a share
+        1/(k(k + 1)) of `chance`, and all together the whole. Where anything is found, so does the sum
+        over the first lags, up to five in a row that are small and fading over as many again: each of
+        many small correlations would be lost in the noise.
+        """
+        from scipy.special import ndtri
+
+        r, lags = np.abs(self.r), len(self.r)
+        k, sums = np.arange(1, lags + 1), np.zeros(lags)
+        for j in range(1, SEASONS + 1):
+            sums[: lags // j] += self.t[j - 1 :: j]
+        seasons = np.minimum(lags // k, SEASONS)
+        lasting = np.minimum(np.abs(sums) / (seasons * np.sqrt(self.n)), 0.99)
+        excess = r**2 - 1 / self.n
+        noise = np.sqrt(1 + 2 * np.maximum(np.cumsum(excess) - excess, 0.0))
+        bound = -ndtri(chance / 4 / (k * (k + 1.0))) * noise
+        often = np.abs(sums) / np.sqrt(seasons) > bound
+        sure = often | (np.abs(self.t) > bound)
+        if not sure.any():
+            return 0.0
+        large = np.append(0, k[np.abs(self.t) > 2 * noise])
+        first = large[np.append(np.diff(large) > LAGS, True)][0]
+        fading = np.clip(2 - k / max(first, 0.5), 0, 1) * self.r
+        single = sure * 2 * k * r / (1 - r**2)
+        season = often * seasons * k * lasting / (1 - lasting**2)
+        together = max(k @ fading, 0.0) / (0.5 + max(fading.sum(), 0.0))
+        return float(max(single.max(), season.max(), together))
 
 
-def split(
-    n: int, train_fraction: float, most: int, rng: np.random.Generator
-) -> tuple[IntArray, IntArray]:
-    """Split n rows at random into a training part and a test part; see `train_size`."""
-    size = train_size(n, train_fraction, most)
-    order = rng.permutation(n)
-    return np.sort(order[:size]), np.sort(order[size:])
+def _products(parts: list[FloatArray], lags: int) -> FloatArray:
+    """Return Σ_i c_i c_{i+k} for k = 0 to `lags`."""
+    if lags <= LAGS:
+        shifted = [[c[k:] @ c[: max(len(c) - k, 0)] for c in parts] for k in range(lags + 1)]
+        return np.asarray(np.sum(shifted, axis=1), dtype=np.float64)
+    from scipy.fft import irfft, next_fast_len, rfft
+
+    total = np.zeros(lags + 1)
+    for c in parts:
+        size = next_fast_len(len(c) + lags, real=True)
+        total += irfft(np.abs(rfft(c, size)) ** 2, size)[: lags + 1]
+    return total
+
+
+def look(stretches: list[FloatArray]) -> tuple[str, ...]:
+    """Warn where scores are correlated with those of the rows before them, and return it as a note."""
+    from scipy.special import gammaincc
+
+    if sum(map(len, stretches)) < FEW_ROWS:
+        return ()
+    correlations = [Autocorrelation.of(parts) for parts in columns_of(stretches)]
+    # Σ t_k² is nearly χ² with as many degrees of freedom as lags.
+    tails = [
+        float(gammaincc(LAGS / 2, float(one.t @ one.t) / 2)) * len(correlations) for one in correlations
+    ]
+    worst = int(np.argmin(tails))
+    if tails[worst] >= UNLIKELY:
+        return ()
+    lag = int(np.argmax(np.abs(correlations[worst].t)))
+    warn(
+        f"The scores of rows {lag + 1} apart are correlated ({correlations[worst].r[lag]:.2f}; chance "
+        f"alone gives the like with probability {max(tails[worst], 1e-99):.1g}). If rows are ordered in "
+        "time, or come in groups, they depend on each other and the p-value is too small: pass "
+        "dependence=, a block length, or groups=. If they are independent but sorted, by y or by a "
+        "column in which the model is wrong, the p-value is right, and rows in random order do not give "
+        "this warning.",
+        DependenceWarning,
+    )
+    return (
+        "scores of neighbouring rows are correlated: if rows are ordered in time or come in groups, the "
+        "p-value is too small unless the test is told so (dependence, groups)",
+    )
+
+
+def auto_length(stretches: list[FloatArray], n: int) -> int:
+    """Choose a block length: reach^⅔ · n^⅓, or 4 · reach if that is longer; 1 for independent rows.
+
+    The first is the length at which the long-run variance is estimated best (Patton, Politis and White,
+    2009), and with the second it is not more than a fifth too small. The reach is the largest of any
+    column of scores and of their sizes |c|, since volatility leaves no trace in the scores themselves.
+    (Scores whose spread follows a column of x that is slow in time look alike: blocks are then too long,
+    which is safe.) With a fifth of the rows in a block hardly anything is rejected any more.
+    """
+    from scipy.special import ndtri
+
+    columns = columns_of(stretches)
+    lags, chance = max(max(map(len, stretches)) // QUARTER, 1), CHANCE / (2 * len(columns))
+    plausible = -float(ndtri(0.025 / len(columns)))  # of neighbours, less is enough: it costs little
+    reach = 0.0
+    for parts in columns:
+        scores = Autocorrelation.of(parts, lags)
+        sizes = Autocorrelation.of(_centred([np.abs(part) for part in parts]), lags)
+        first = float(abs(scores.r[0]) * (abs(scores.t[0]) > plausible))
+        # Sizes are skewed, and draws by signs are not: longer blocks make up for it.
+        reaches = scores.reach(chance), 1.5 * sizes.reach(chance)
+        reach = max(reach, 2 * first / (1 - first**2), *reaches)
+    length = round(max(float(np.cbrt(reach**2 * n)), 4 * reach))
+    return max(1, min(length, n // FEWEST))

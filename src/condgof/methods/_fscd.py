@@ -1,26 +1,55 @@
-"""FSCD: the finite set conditional discrepancy (paper, Section 4)."""
+"""FSCD: the finite set conditional discrepancy (paper, Section 4).
+
+Locations are given, random, or optimised for power, as bandwidths are (Section 4.2). The aim is power on
+the held-out part, not the highest criterion on the training part, which small bandwidths and far-off
+locations reach by overfitting: hence bounds on both, the unbiased (U-statistic) criterion, and starts at
+rows of the data where the criterion of a single location is high.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 
-from condgof.kernels import FiniteLocations, Gaussian, Kernel, Radial
-from condgof.methods._dependence import split_dependent, split_rows, train_size
-from condgof.methods._optimize import gaussian_locations, kind_of, optimize_locations, row_locations
-from condgof.methods._options import Options, check_count, check_reg, prepare
-from condgof.methods._rows import Scored, Stream, Units
-from condgof.methods._solve import make_result, solve
+from condgof._typing import FloatArray, IntArray
+from condgof.engine import Engine, single_threaded_blas
+from condgof.errors import InputError, check_count, check_number
+from condgof.kernels import (
+    CellKernel,
+    CovariateKernel,
+    FiniteLocations,
+    Gaussian,
+    Kernel,
+    Radial,
+    ResponseKernel,
+)
+from condgof.methods._kcsd import make_result, solve
+from condgof.methods._options import HowToTest, Options, check_reg, prepare, read_options, spelled_out
+from condgof.methods._scored import Scored, Units
+from condgof.methods._sources import Stream
+from condgof.null._bootstrap import Dependence
 from condgof.result import GofResult
-from condgof.sample import RngLike, Seed, Use
-from condgof.stein import DEFAULT_MEMORY
+from condgof.sample import Seed, Use
+from condgof.stein._criterion import (
+    PairwiseTerms,
+    criterion_gradient,
+    criterion_of_means,
+)
 
+Kernels: TypeAlias = tuple[CovariateKernel, ResponseKernel]
 #: The training part takes at most this many rows: starts are chosen by all of its pairs.
 MAX_TRAIN = 2000
+#: Starts take the best rows of which no two are closer than this many bandwidths.
+SPACINGS = (0.0, 0.5, 1.0)
+#: Log-bandwidths stay within 0.4 and 3 times the median heuristic: smaller ones overfit.
+LOG_RANGE = (float(np.log(0.4)), float(np.log(3.0)))
+MAX_ITERATIONS = 15
 
 
+@spelled_out
 def fscd(
     model: Any,
     x: Any,
@@ -34,16 +63,7 @@ def fscd(
     kernel_y: Kernel = Gaussian("median"),
     scale_x: str = "none",
     standardize: str = "none",
-    solver: str = "auto",
-    null: str = "auto",
-    n_boot: int = 1000,
-    precision: float | None = None,
-    dependence: Any = None,
-    groups: Any = None,
-    missing: str = "refuse",
-    rng: RngLike = None,
-    engine: Any = None,
-    memory: int = DEFAULT_MEMORY,
+    **how: Unpack[HowToTest],
 ) -> GofResult:
     """Test a conditional density model at a finite set of locations in x.
 
@@ -55,7 +75,7 @@ def fscd(
     the average over the locations v_j of how much model and data differ there. It is good at local
     differences, and the optimised locations show where the model fails.
 
-    With random locations the theory asks for an analytic kernel on x (Gaussian, IMQ): Laplace and
+    With random locations the theory asks for an analytic kernel on x (Gaussian, IMQ): Matern12 and
     Matérn kernels are not covered by the paper's theorem. See `kcsd` for when not to use Stein tests.
 
     Parameters
@@ -102,10 +122,9 @@ def fscd(
     >>> result.reject(), bool(result.locations[0, 0] > 0.5)
     (True, True)
     """
-    options = Options.of(solver, null, n_boot, precision, dependence, groups, missing, engine, memory)
+    options, seed = read_options(how)
     count, reg, kind = check_count(n_locations, "n_locations"), check_reg(reg), kind_of(locations)
-    seed = Seed.of(rng)
-    scored = prepare(model, x, y, Units(scale_x, standardize), options, seed)
+    scored = prepare(model, x, y, Units(scale_x, standardize), options, seed)[1]
     options = options.for_rows(scored, x)
     details: dict[str, Any] = {}
     if kind == "optimize":
@@ -124,27 +143,28 @@ def fscd(
             **({"bandwidth_y": ready_y.sigma} if isinstance(ready_y, Radial) else {}),
         }
     else:
-        ready_x, ready_y = scored.subsample.kernels(kernel_x, kernel_y, seed)
-        rows, draw = scored.subsample, row_locations if ready_x.compares_levels else gaussian_locations
+        rows = scored.subsample
+        ready_x, ready_y = rows.kernels(kernel_x, kernel_y, seed)
         if kind == "random":
-            points = draw(rows.x, count, seed.stream(Use.LOCATIONS))
+            random_locations = row_locations if ready_x.compares_levels else gaussian_locations
+            points = random_locations(rows.x, count, seed.stream(Use.LOCATIONS))
         else:
             points = rows.from_user(rows.sample.locations(locations, "locations"))
         places = FiniteLocations(ready_x, points)
     rows = scored.subsample
     shown = rows.to_user(places.locations)
     labels = rows.sample.labels(shown)
+    solution = solve(scored, places, ready_y, options, seed)
     return make_result(
         "fscd",
         scored,
-        solve(scored, places, ready_y, options, seed),
-        seed=seed,
-        kernel_x=places.kernel,
-        kernel_y=ready_y,
+        solution,
+        seed,
+        places.kernel,
+        ready_y,
         locations=shown,
         details={**details, **({"location_labels": labels} if labels else {})},
         share=1.0 / rows.sample.d_y,
-        dependence=options.rows,
     )
 
 
@@ -152,14 +172,206 @@ def _split_off(
     scored: Scored | Stream, train_fraction: float, seed: Seed, options: Options
 ) -> tuple[Scored, Scored | Stream, Options]:
     """Split off the training part."""
-    rng = seed.stream(Use.SPLIT)
-    if isinstance(scored, Scored):
-        train, test = split_rows(options.rows, scored.n, train_fraction, MAX_TRAIN, rng)
-        held_out = replace(scored.take(test), some=scored.some)
-        return scored.take(train), held_out, replace(options, rows=options.rows.take(test))
-    if not options.rows.independent:
-        train, left_out = split_dependent(options.rows, scored.n, train_fraction, MAX_TRAIN, rng)
-        return scored.at(train, options.engine), scored.without(left_out), options
-    size = train_size(scored.n, train_fraction, MAX_TRAIN)
-    rows = np.sort(rng.choice(scored.source.n, size, replace=False))
-    return scored.at(rows, options.engine), scored.without(rows), options
+    rng, streamed = seed.stream(Use.SPLIT), isinstance(scored, Stream)
+    train, left_out = split_rows(options.rows, scored.n, train_fraction, MAX_TRAIN, rng, streamed)
+    if isinstance(scored, Stream):
+        part, _ = scored.with_model(train, options.engine)
+        return part, replace(scored, left_out=left_out), options
+    test = np.setdiff1d(np.arange(scored.n), left_out)
+    held_out = replace(scored.take(test), some=scored.some)
+    return scored.take(train), held_out, replace(options, rows=options.rows.take(test))
+
+
+def split_rows(
+    rows: Dependence,
+    n: int,
+    train_fraction: float,
+    most: int,
+    rng: np.random.Generator,
+    streamed: bool = False,
+) -> tuple[IntArray, IntArray]:
+    """Return at most so many of n rows to train on, and those that are then not tested.
+
+    They hardly depend on the others: of a time series these are the first, and a block after them is not
+    used at all; of groups, whole ones at random, as many as fit.
+    """
+    wanted = "a number between 0 and 1"
+    check_number(train_fraction, "train_fraction", wanted, lambda share: 0 < share < 1)
+    size = min(round(train_fraction * n), most)
+    if size < 5 or n - size < 5:
+        raise InputError(
+            f"train_fraction = {train_fraction} leaves {size} of {n} rows to train on and {n - size} "
+            "to test on; both need at least 5. Change train_fraction, or pass locations='random'."
+        )
+    if rows.independent:
+        train = rng.choice(n, size, replace=False) if streamed else rng.permutation(n)[:size]
+        return np.sort(train), np.sort(train)
+    if rows.codes is None:
+        between = min(rows.length or 1, (n - size) // 2)
+        return np.arange(size), np.arange(size + between)
+    sizes = np.bincount(rows.codes)
+    chosen, room = [], size
+    for group in rng.permutation(len(sizes)):
+        if sizes[group] <= room:
+            chosen.append(int(group))
+            room -= int(sizes[group])
+    chosen = chosen or [int(np.argmin(sizes))]
+    if rows.count - len(chosen) < 2:
+        raise InputError(
+            f"locations='optimize' trains on whole groups, and of {rows.count} groups fewer than 2 are "
+            "left to test on. Pass locations='random', or smaller groups."
+        )
+    left_out = np.flatnonzero(np.isin(rows.codes, chosen))
+    if len(left_out) <= most:
+        return left_out, left_out
+    return np.sort(rng.choice(left_out, most, replace=False)), left_out
+
+
+@np.errstate(over="ignore", invalid="ignore")  # overflow is checked for at the end
+def optimize_locations(
+    part: Scored, kernels: Kernels, free_y: bool, count: int, reg: float, engine: Engine
+) -> tuple[FiniteLocations, ResponseKernel, float, float]:
+    """Maximise the power criterion on a training part; return the end, its values before and after."""
+    n, d_y, (kernel_x, kernel_y) = part.n, part.sample.d_y, kernels
+    with single_threaded_blas():
+        terms = _terms(part, kernel_y, single=True)
+        near, h = kernel_x(part.x, part.x), np.empty_like(terms.products)
+        thin = near.astype(h.dtype, copy=False)
+        terms.h(kernel_y, thin[:, :1], h)
+        ranking = criterion_of_means(near * (h @ thin) / (d_y * (n - 1)), reg * terms.unit**2)
+        chosen = {tuple(spaced_rows(near, ranking, count, spacing)): None for spacing in SPACINGS}
+        starts = [part.x[list(rows)] for rows in chosen]
+
+        def ascend(start: FloatArray) -> tuple[FloatArray, CovariateKernel, ResponseKernel, float]:
+            return _ascend(part, terms, start, kernels, free_y, reg)
+
+        # Below some size steps are too small for threads. Never on a cluster: climbs share the pairs.
+        ends = list(engine.local.map(ascend, starts, most=1 if n < 1000 else None))
+        start, (v, ready_x, ready_y, _) = max(
+            zip(starts, ends, strict=True), key=lambda pair: pair[1][-1]
+        )
+        exact = _terms(part, kernel_y, single=False)
+        before, *_ = criterion_gradient(part.x, exact, d_y, start, kernel_x, kernel_y, reg)
+        after, *_ = criterion_gradient(part.x, exact, d_y, v, ready_x, ready_y, reg)
+        return FiniteLocations(ready_x, v), ready_y, before, after
+
+
+def _terms(part: Scored, kernel: ResponseKernel, single: bool) -> PairwiseTerms:
+    """Return the y-side of all pairs; in single precision only where large scores have room in it."""
+    if isinstance(kernel, CellKernel):
+        return PairwiseTerms.of_features(kernel.features(np.asarray(part.scores)))
+    single &= float(np.abs(part.scores).max()) * kernel.sigma < 1e6
+    return PairwiseTerms.of(part.y, part.scores, unit=kernel.sigma, single=single)
+
+
+def spaced_rows(near: FloatArray, ranking: FloatArray, count: int, spacing: float) -> list[int]:
+    """Return the highest-ranked rows no two of which are within `spacing` bandwidths, given k (n, n)."""
+    order = np.argsort(-ranking, kind="stable")
+    limit = float(np.exp(-0.5 * spacing**2))  # what a Gaussian kernel has at that distance
+    chosen: list[int] = []
+    taken = np.zeros(len(order), dtype=bool)
+    for _ in range(count):
+        left = order[~taken[order]]
+        best = int(left[0] if len(left) else order[len(chosen) % len(order)])
+        chosen.append(best)
+        # With a margin for rounding, so that equal rows never count as two places.
+        taken |= near[:, best] >= limit * (1 - 1e-9)
+        taken[best] = True
+    return chosen
+
+
+def _ascend(
+    part: Scored, terms: PairwiseTerms, start: FloatArray, kernels: Kernels, free_y: bool, reg: float
+) -> tuple[FloatArray, CovariateKernel, ResponseKernel, float]:
+    """Climb from one set of locations (J, d_x); where x has categories they stay on rows of the data.
+
+    The optimiser sees a flat vector: locations in units of the median bandwidth of their columns, and
+    log-bandwidths relative to the median, so that all entries move on about the same scale.
+    """
+    kernel_x, units = kernels[0], np.zeros(part.x.shape[1])
+    for factor in kernel_x.factors:
+        if isinstance(factor.kernel, Radial) and not kernel_x.compares_levels:
+            units[factor.indices()] = factor.kernel.sigma
+    moving, free = units > 0, np.array(kernel_x.asked_for_median, dtype=bool)
+    units, centre = units[moving], np.median(part.x[:, moving], axis=0)
+    size, count, work = len(start) * len(units), int(free.sum()), np.empty_like(terms.products)
+
+    def unpack(flat: FloatArray) -> tuple[FloatArray, CovariateKernel, ResponseKernel]:
+        locations, logs = start.copy(), np.zeros(len(free))
+        locations[:, moving] = flat[:size].reshape(len(start), -1) * units + centre
+        logs[free] = flat[size : size + count]
+        pairs = zip(kernel_x.factors, logs, strict=True)
+        factors = tuple(replace(one, kernel=_widened(one.kernel, log)) for one, log in pairs)
+        kernel_y = _widened(kernels[1], flat[-1]) if free_y else kernels[1]
+        return locations, replace(kernel_x, factors=factors), kernel_y
+
+    def criterion(flat: FloatArray) -> tuple[float, FloatArray]:
+        value, by_v, by_x, by_y = criterion_gradient(
+            part.x, terms, part.sample.d_y, *unpack(flat), reg, work
+        )
+        return value, np.concatenate([(by_v[:, moving] * units).ravel(), by_x[free], [by_y] * free_y])
+
+    near = (part.x[:, moving] - centre) / units
+    box = list(zip(near.min(axis=0), near.max(axis=0), strict=True)) * len(start)
+    flat = np.append((start[:, moving] - centre) / units, np.zeros(count + free_y))
+    end, _, after = climb(criterion, flat, box + [LOG_RANGE] * (count + free_y))
+    return *unpack(end), after
+
+
+def _widened(kernel: Any, log: float) -> Any:
+    """Multiply the bandwidth of a kernel, where it has one."""
+    factor = float(np.exp(log))
+    return kernel.with_bandwidth(factor * kernel.sigma) if isinstance(kernel, Radial) else kernel
+
+
+def climb(
+    function: Callable[[FloatArray], tuple[float, FloatArray]],
+    start: FloatArray,
+    bounds: list[tuple[float, float]],
+) -> tuple[FloatArray, float, float]:
+    """Maximise a function (d,) → value and gradient in a box: the end, and values before and after."""
+    low, high = np.array(bounds).reshape(-1, 2).T
+    start = np.clip(start, low, high)
+    before, _ = function(start)
+    if not len(start):
+        return start, before, before
+    from scipy.optimize import minimize
+
+    def negative(v: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = function(v)
+        return -value, -gradient
+
+    optimum = minimize(
+        negative,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"maxiter": MAX_ITERATIONS, "ftol": 1e-6},
+    )
+    after = -float(optimum.fun)
+    return (optimum.x, before, after) if after >= before else (start, before, before)
+
+
+def kind_of(locations: Any) -> str:
+    """Return "optimize", "random" or "given"; other words are refused."""
+    if not isinstance(locations, str):
+        return "given"
+    if locations not in ("optimize", "random"):
+        raise InputError(f"locations must be 'optimize', 'random' or an array, got {locations!r}.")
+    return locations
+
+
+def gaussian_locations(points: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
+    """Draw locations (count, d) from a Gaussian fitted to the points (n, d) by maximum likelihood."""
+    mean = points.mean(axis=0)
+    centred = points - mean
+    variances, axes = np.linalg.eigh(centred.T @ centred / len(points))
+    # Clipped, because rounding may leave a variance of a degenerate direction below 0.
+    root = axes * np.sqrt(np.maximum(variances, 0.0))
+    return np.asarray(mean + rng.standard_normal((count, points.shape[1])) @ root.T)
+
+
+def row_locations(points: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
+    """Draw locations among the points themselves, without replacement where there are enough."""
+    return np.array(points[rng.choice(len(points), count, replace=count > len(points))])

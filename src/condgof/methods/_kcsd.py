@@ -1,18 +1,33 @@
-"""KCSD: the kernel conditional Stein discrepancy (paper, Section 3)."""
+"""KCSD: the kernel conditional Stein discrepancy (paper, Section 3).
+
+Here is also what every test of one pair of kernels shares: the sum, its draws, and the result.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Unpack
 
-from condgof.kernels import Gaussian, Kernel
-from condgof.methods._options import Options, prepare
-from condgof.methods._rows import Units
-from condgof.methods._solve import make_result, solve
+import numpy as np
+
+from condgof._typing import FloatArray
+from condgof.kernels import CovariateKernel, FiniteLocations, Gaussian, Kernel, Radial, ResponseKernel
+from condgof.methods._lowrank import Ran, draw, mildest, plan_of, refuse_redraw
+from condgof.methods._options import HowToTest, Options, prepare, read_options, spelled_out
+from condgof.methods._scored import Scored, Units
+from condgof.methods._sources import Stream
+from condgof.null._bootstrap import Dependence, pvalue, settle_ties
 from condgof.result import GofResult
-from condgof.sample import RngLike, Seed
-from condgof.stein import DEFAULT_MEMORY
+from condgof.sample import Seed
+from condgof.stein._matrix import sweep
+
+#: A draw nearer to the statistic than this share of it is a tie.
+TIE = 1e-11
+#: A sum that is as near as this to the exact one is called exact.
+NEAR = 1e-6
 
 
+@spelled_out
 def kcsd(
     model: Any,
     x: Any,
@@ -22,16 +37,7 @@ def kcsd(
     kernel_y: Kernel = Gaussian("median"),
     scale_x: str = "none",
     standardize: str = "none",
-    solver: str = "auto",
-    null: str = "auto",
-    n_boot: int = 1000,
-    precision: float | None = None,
-    dependence: Any = None,
-    groups: Any = None,
-    missing: str = "refuse",
-    rng: RngLike = None,
-    engine: Any = None,
-    memory: int = DEFAULT_MEMORY,
+    **how: Unpack[HowToTest],
 ) -> GofResult:
     """Test a conditional density model with the kernel conditional Stein discrepancy.
 
@@ -128,18 +134,98 @@ def kcsd(
     >>> cg.kcsd(line, x, y, rng=1).reject(alpha=0.01)
     True
     """
-    options = Options.of(solver, null, n_boot, precision, dependence, groups, missing, engine, memory)
-    seed = Seed.of(rng)
-    scored = prepare(model, x, y, Units(scale_x, standardize), options, seed)
+    options, seed = read_options(how)
+    scored = prepare(model, x, y, Units(scale_x, standardize), options, seed)[1]
     options = options.for_rows(scored, x)
     ready_x, ready_y = scored.subsample.kernels(kernel_x, kernel_y, seed)
     solution = solve(scored, ready_x, ready_y, options, seed)
-    return make_result(
-        "kcsd",
-        scored,
-        solution,
-        seed=seed,
-        kernel_x=ready_x,
-        kernel_y=ready_y,
-        dependence=options.rows,
+    return make_result("kcsd", scored, solution, seed, ready_x, ready_y)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The off-diagonal sum of the Stein matrix, draws of the statistic, and how they were made."""
+
+    total: float
+    draws: FloatArray
+    solver: str
+    null: str
+    #: How rows depend on each other.
+    rows: Dependence
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, ran: Ran, solver: str, n: int, options: Options, details: dict[str, Any]) -> Solution:
+        """Take the one statistic of a plan."""
+        total, draws = float(ran.drawn.statistics[0]), ran.drawn.draws[0] / (n - 1)
+        return cls(total, draws, solver, ran.null, options.rows, {**details, **ran.details})
+
+    def above(self, n: int) -> float:
+        """Return which share of the draws is at least as large as the statistic of n rows."""
+        statistic = self.total / (n - 1)
+        return float(np.mean(settle_ties(statistic, self.draws, TIE * abs(statistic)) >= statistic))
+
+
+def solve(
+    scored: Scored | Stream,
+    kernel_x: CovariateKernel | FiniteLocations,
+    kernel_y: ResponseKernel,
+    options: Options,
+    seed: Seed,
+) -> Solution:
+    """Sum over the Stein matrix of a sample and draw from the null distribution."""
+    n = scored.n
+    exact = isinstance(scored, Scored) and options.chosen(n) == "exact"
+    if exact and isinstance(scored, Scored) and isinstance(kernel_y, Radial):
+        if options.null == "model":
+            refuse_redraw()
+        keep = options.memory // 8  # of the budget, what tiles leave
+        weights = options.rows.weights(options.null, n, options.n_boot, seed, keep)
+        operator = scored.operator(kernel_x, kernel_y)
+        how: Any = {"engine": options.engine, "memory": options.memory}
+        total, forms = sweep(operator, weights.block, options.n_boot, **how)
+        name = options.rows.named(options.null)
+        return Solution(total, weights.factor * forms, "exact", name, options.rows)
+    plan, details = plan_of(scored, kernel_x, kernel_y, options, seed)
+    solver = "exact" if details["precision"] <= NEAR else "lowrank"
+
+    def test(how: Options) -> Solution:
+        return Solution.of(draw(plan, scored, how, seed), solver, n, how, details)
+
+    return mildest(test, plan, scored, options, lambda solution: solution.above(n))
+
+
+def make_result(
+    method: str,
+    scored: Scored | Stream,
+    solution: Solution,
+    seed: Seed,
+    kernel_x: CovariateKernel | None,
+    kernel_y: ResponseKernel,
+    *,
+    locations: FloatArray | None = None,
+    details: dict[str, Any] | None = None,
+    share: float = 1.0,
+) -> GofResult:
+    """Put a result together."""
+    n, rows = scored.n, scored.subsample
+    statistic = share * solution.total / (n - 1)
+    draws = settle_ties(statistic, share * solution.draws, TIE * abs(statistic))
+    details = {**rows.details(), **solution.rows.details(), **(details or {}), **solution.details}
+    if rows.score_error is not None:
+        details["score_error"] = rows.score_error
+    notes = (*rows.notes(), *solution.rows.notes, *solution.details.get("notes", ()))
+    return GofResult(
+        statistic=statistic,
+        pvalue=pvalue(statistic, draws),
+        method=method,
+        n=n,
+        null_distribution=draws,
+        null=solution.null,
+        kernel_x=None if kernel_x is None else kernel_x.shown(rows.sample.d_x),
+        kernel_y=getattr(kernel_y, "shown", kernel_y),  # of a discrete y, what a reader knows it by
+        solver=solution.solver,
+        locations=locations,
+        seed=seed.value,
+        details={**details, **({"notes": notes} if notes else {})},
     )

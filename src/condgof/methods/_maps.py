@@ -14,21 +14,15 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
 from condgof.kernels import CovariateKernel, Gaussian, Kernel, Radial
+from condgof.methods._lowrank import plan_of
 from condgof.methods._options import Options, check_reg, prepare
-from condgof.methods._rows import Scored, Stream, Units
-from condgof.methods._solve import plan_of
+from condgof.methods._scored import Scored, Units
+from condgof.methods._sources import Stream
 from condgof.sample import RngLike, Seed
-from condgof.stein import (
-    DEFAULT_MEMORY,
-    Evidence,
-    Piece,
-    SteinOperator,
-    added,
-    check_overflow,
-    criterion_of_means,
-    matmul,
-    reduce_over,
-)
+from condgof.stein._criterion import criterion_of_means
+from condgof.stein._evidence import Evidence
+from condgof.stein._matrix import DEFAULT_MEMORY, SteinOperator, check_overflow, matmul
+from condgof.stein._sum import Piece, added, reduce_over
 
 #: Features of a piece that are held at a time.
 HELD = 2**21
@@ -172,7 +166,7 @@ class _View:
         # "auto" is exact for as many rows as in a test with so many draws: 5,000.
         options = Options.of(null="auto", n_boot=1000, **asked)
         seed = Seed.of(rng)
-        scored = prepare(data[0], data[1], data[2], Units(scale_x), options, seed)
+        scored = prepare(data[0], data[1], data[2], Units(scale_x), options, seed)[1]
         ready_x, ready_y = scored.subsample.kernels(kernels[0], kernels[1], seed)
         constant = CovariateKernel(())
         exact = isinstance(scored, Scored) and options.chosen(scored.n) == "exact"
@@ -221,6 +215,6 @@ class _View:
             parts = (slice(start, start + step) for start in range(0, len(xi), step))
             return added(task(xi[part], kernel(piece.x[part], points)) for part in parts)
 
-        found = reduce_over(self.scored.rows(), self.options.engine, of_piece, added)
-        check_overflow(*found)
-        return found
+        sums = reduce_over(self.scored.rows(), self.options.engine, of_piece, added)
+        check_overflow(*sums)
+        return sums

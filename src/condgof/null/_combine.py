@@ -1,4 +1,4 @@
-"""The p-value of a statistic; and many of them, one p-value, by the same combination of their draws.
+"""From many statistics to one p-value: by the same combination of the data and of their draws.
 
 Statistics and draws are treated alike in every step (centred, scaled and ranked among all of them
 together), so that where they are exchangeable so are the combined values, and the level holds with any
@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from condgof._typing import FloatArray, IntArray
+from condgof.null._bootstrap import pvalue
 from condgof.null._draws import Drawn
 
 #: A draw as near as this to the statistic, in units of the spread, is the statistic itself: all signs
@@ -27,49 +28,10 @@ MOST = 0.9
 TAIL = 0.05
 
 
-def pvalue(statistic: float, draws: FloatArray) -> float:
-    """(1 + number of draws at least as large as the statistic) / (number of draws + 1); never 0.
-
-    Examples
-    --------
-    >>> pvalue(2.0, np.array([0.0, 1.0, 2.0]))
-    0.5
-    """
-    return (1 + int(np.count_nonzero(draws >= statistic))) / (len(draws) + 1)
-
-
-def settle_ties(statistic: float, draws: FloatArray, within: float) -> FloatArray:
-    """Make draws that equal the statistic up to rounding equal to it.
-
-    Some signs and some permutations reproduce the statistic itself; without this, the last bit would
-    decide the p-value of a tiny sample.
-
-    Examples
-    --------
-    >>> bool((settle_ties(0.3, np.array([0.1 + 0.2, 0.5]), 1e-12) == [0.3, 0.5]).all())
-    True
-    """
-    return np.where(np.abs(draws - statistic) <= within, statistic, draws)
-
-
-def normal_pvalue(statistic: float) -> float:
-    """P(Z ≥ statistic) for a standard normal Z; never 0.
-
-    Examples
-    --------
-    >>> normal_pvalue(0.0), normal_pvalue(1e3) > 0
-    (0.5, True)
-    """
-    from scipy.special import ndtr
-
-    return max(float(ndtr(-statistic)), float(np.finfo(np.float64).tiny))
-
-
 @dataclass(frozen=True, eq=False)
 class Family:
     """Statistics that are combined first."""
 
-    #: What a result calls it.
     name: str
     #: How much it counts; shares are scaled to sum to 1.
     share: float
@@ -79,16 +41,8 @@ class Family:
 
 @dataclass(frozen=True, eq=False)
 class Combination:
-    """Statistics in units of their spread, combined within families and then over them.
+    """Statistics in units of their spread, combined within families and then over them."""
 
-    Examples
-    --------
-    >>> drawn = Drawn(np.array([9.0]), np.array([[0.0, 1.0, 2.0]]), np.ones(1))
-    >>> Combination.of(drawn, [Family("all", 1.0, np.array([0]))]).pvalue
-    0.25
-    """
-
-    #: What is combined.
     families: tuple[Family, ...]
     #: Draws, and in the last column the statistics of the data, centred and scaled, (K, m + 1).
     scaled: FloatArray
@@ -182,11 +136,6 @@ def log_tail(reference: FloatArray, values: FloatArray) -> FloatArray:
     """Return −log of the tail probability of values among a reference, which may contain them.
 
     The largest of all goes on along an exponential tail.
-
-    Examples
-    --------
-    >>> np.round(np.exp(-log_tail(np.arange(4.0), np.array([0.0, 2.0]))), 3)
-    array([1. , 0.6])
     """
     ordered = np.sort(reference)
     inside = reference is values

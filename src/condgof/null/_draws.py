@@ -5,6 +5,14 @@ same
   function, and any of them has an exact null distribution at any n.
 - *Limit*: normal scores are independent of x, so that vec(Fᵀξ) → N(0, (FᵀF)⊗C) with C known.
 - *Weights*: where only scores are known, rows (or blocks or groups of them) get random signs.
+
+
+Drawing times anew where some are censored: the times at which rows would have been censored.
+
+Of a row whose event came at T, the time C of censoring is known only to be later. Drawn from its law
+given that and x, it has with T the joint law that C has: they are independent given x. So T drawn anew
+from the model, and seen as far as C allows, is a draw of the data under the model. The law of C given x
+is estimated by Kaplan and Meier's product with weights for rows that are near in x (Beran's estimate).
 """
 
 from __future__ import annotations
@@ -16,24 +24,14 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.engine import Engine, single_threaded_blas
-from condgof.laws import Outcomes
-from condgof.null._dependent import Parcels
-from condgof.null._weights import RowWeights
+from condgof.kernels import CovariateKernel
+from condgof.laws._discrete import Outcomes
+from condgof.laws._survival import hazard
+from condgof.null._bootstrap import Parcels, RowWeights
 from condgof.sample import Seed, Use
-from condgof.stein import (
-    CellEvidence,
-    Held,
-    NormalEvidence,
-    Piece,
-    Plan,
-    Rows,
-    Units,
-    check_overflow,
-    gather,
-    gather_units,
-    row_uniforms,
-    surprise,
-)
+from condgof.stein._evidence import CellEvidence, CensoredEvidence, NormalEvidence, surprise
+from condgof.stein._matrix import check_overflow
+from condgof.stein._sum import Held, Piece, Plan, Rows, UnitSums, gather, gather_units, row_uniforms
 
 #: Multiplications of a chunk of draws, and the largest number of draws in one.
 CHUNK_WORK, CHUNK = 2e8, 32
@@ -65,6 +63,11 @@ class Drawn:
     draws: FloatArray
     #: What the terms of each add up to: the unit of its rounding, (K,).
     sizes: FloatArray
+
+    def plus(self, statistic: float, draws: FloatArray) -> Drawn:
+        """Return these with one more statistic, whose rounding does not matter."""
+        both = np.append(self.statistics, statistic), np.vstack([self.draws, draws])
+        return Drawn(*both, np.append(self.sizes, 0.0))
 
 
 #: Returns the evidence (n, m, q) of m samples drawn anew, and the `excess` (m,) of each, 0 where there
@@ -101,13 +104,7 @@ def most_surprises(n: int) -> int:
 
 
 def excess(top: FloatArray, n: int) -> FloatArray:
-    """Return max_k Σ_{i≤k} (s_i − log(n/(i − ½)))/√k: whether the largest surprises are too large.
-
-    Examples
-    --------
-    >>> np.round(excess(np.log([[20.0, 20 / 3]]), 10), 6)
-    array([0.])
-    """
+    """Return max_k Σ_{i≤k} (s_i − log(n/(i − ½)))/√k: whether the largest surprises are too large."""
     i = np.arange(1, top.shape[1] + 1)
     sums = np.cumsum(top - np.log(n / (i - 0.5)), axis=1)
     return np.asarray((sums / np.sqrt(i)).max(axis=1))
@@ -165,8 +162,10 @@ def limit(plan: Plan, rows: Rows, n: int, m: int, seed: Seed, engine: Engine) ->
     assert isinstance(plan.evidence, NormalEvidence)
     size = n * plan.evidence.d_y
     most = most_surprises(size)
-    sums = gather(plan, rows, n, lambda z: top_surprises(z.reshape(1, -1), most)[0], most, seed, engine)
-    root_x = _root(sums.gram).astype(np.float32)
+    totals, gram, top = gather(
+        plan, rows, n, lambda z: top_surprises(z.reshape(1, -1), most)[0], most, seed, engine
+    )
+    root_x = _root(gram).astype(np.float32)
     root_y = _root(plan.evidence.second).astype(np.float32)
     rank, q = root_x.shape[1], root_y.shape[1]
     left = [np.ascontiguousarray(root_x[cut.x]) for cut in plan.cuts]
@@ -182,19 +181,15 @@ def limit(plan: Plan, rows: Rows, n: int, m: int, seed: Seed, engine: Engine) ->
             drawn.append(a @ part)
         return plan.squares(drawn).T
 
-    mean = plan_trace(plan, sums.gram, plan.evidence.second)
+    mean = plan_trace(plan, gram, plan.evidence.second)
     draws = np.concatenate(list(engine.local.map(task, range(0, m, chunk))), axis=1)
-    observed = plan.squares([one[None] for one in sums.totals])[0]
+    observed = plan.squares([one[None] for one in totals])[0]
     check_overflow(observed, draws)
-    found = Drawn(observed - mean, draws - mean[:, None], mean)
+    drawn_sums = Drawn(observed - mean, draws - mean[:, None], mean)
     if not plan.surprises:
-        return found
+        return drawn_sums
     tops = drawn_surprises(size, m, seed.stream(Use.MODEL_SAMPLE, 3))
-    return Drawn(
-        np.append(found.statistics, excess(sums.top[None], size)),
-        np.vstack([found.draws, excess(tops, size)]),
-        np.append(mean, 0.0),
-    )
+    return drawn_sums.plus(float(excess(top[None], size)[0]), excess(tops, size))
 
 
 def plan_trace(plan: Plan, gram: FloatArray, second: FloatArray) -> FloatArray:
@@ -267,10 +262,10 @@ def _by_block(
             for start in range(int(first), int(last), most):
                 items.append((p, slice(cut.x.start + start, cut.x.start + min(start + most, int(last)))))
                 owner.append((p, b))
-    found: dict[tuple[int, int], FloatArray] = {}
+    by_block: dict[tuple[int, int], FloatArray] = {}
     for key, value in zip(owner, engine.local.map(task, items), strict=True):
-        found[key] = found[key] + value if key in found else value
-    return np.concatenate(list(found.values()))
+        by_block[key] = by_block[key] + value if key in by_block else value
+    return np.concatenate(list(by_block.values()))
 
 
 def plan_own_draws(plan: Plan, sizes: FloatArray, squares: FloatArray, w2: FloatArray) -> FloatArray:
@@ -285,7 +280,7 @@ def plan_own_draws(plan: Plan, sizes: FloatArray, squares: FloatArray, w2: Float
 
 
 def weighted_units(
-    plan: Plan, units: Units, weights: FloatArray, engine: Engine
+    plan: Plan, units: UnitSums, weights: FloatArray, engine: Engine
 ) -> tuple[FloatArray, FloatArray]:
     """Return ‖Σ_b w_b V_b‖² of each statistic and draw, (K, m), and Σ_b ‖V_b‖², (K,)."""
     left = np.ascontiguousarray(weights.T.astype(units.sums[0].dtype))
@@ -308,7 +303,7 @@ def block_length(n: int, most: int) -> int:
     return 1 << max(0, int(np.ceil(np.log2(n / most))))
 
 
-def signed_blocks(plan: Plan, rows: Rows, most: int, seed: Seed, engine: Engine) -> Units:
+def signed_blocks(plan: Plan, rows: Rows, most: int, seed: Seed, engine: Engine) -> UnitSums:
     """Sum over blocks of rows in their order; within a block rows have signs that are drawn once."""
     length = block_length(rows.total, most)
 
@@ -325,7 +320,7 @@ def signed_blocks(plan: Plan, rows: Rows, most: int, seed: Seed, engine: Engine)
     return gather_units(plan, rows, -(-rows.total // length), units_of, engine)
 
 
-def parcelled(plan: Plan, rows: Rows, parcels: Parcels, engine: Engine) -> Units:
+def parcelled(plan: Plan, rows: Rows, parcels: Parcels, engine: Engine) -> UnitSums:
     """Sum over parcels of rows that hardly depend on each other."""
 
     def units_of(piece: Piece, xi: AnyArray) -> Iterator[tuple[int, slice | IntArray, AnyArray]]:
@@ -368,7 +363,7 @@ def recombined(
     taken = rng.integers(0, REDRAWS, (strata, m)) + REDRAWS * np.arange(strata)[:, None]
     chosen = np.zeros((strata * REDRAWS, m))
     np.put_along_axis(chosen, taken, 1.0, axis=0)
-    kept = Units([one[:-1] for one in units.sums], units.own[:-1], units.totals, units.counts[:-1])
+    kept = UnitSums([one[:-1] for one in units.sums], units.own[:-1], units.totals, units.counts[:-1])
     forms, _ = weighted_units(plan, kept, chosen, engine)
     own = kept.own.T @ chosen
     return Drawn(observed, forms - own, units.own[-1])
@@ -400,3 +395,61 @@ def _by_cell(
         [evidence.of(p, np.asarray(outcomes.of(np.full(n, k)))) for k in range(count)], axis=1
     )
     return lambda codes: table[rows, codes]
+
+
+#: Numbers of a matrix of weights that are held at a time.
+WEIGHTS_HELD = 2**22
+
+
+def censoring_times(
+    watched: FloatArray, x: FloatArray, near: CovariateKernel, rng: np.random.Generator
+) -> FloatArray:
+    """Return when rows are censored, (n,): as they were, or drawn after the event where that came.
+
+    Times are Λ(y) − Λ(entry), the number of events that a row expected while it was watched. `watched`
+    (n, 3) has the residuals, the events and the entries of rows, and `near` says how much rows of x
+    count for each other. Infinite where nothing says that a row would have been censored.
+    """
+    event, times = watched[:, 1] > 0, watched[:, 1] - watched[:, 0]
+    if event.all():
+        return np.full(len(times), np.inf)
+    until, drawn = times.copy(), rng.random(len(times))
+    order, rows = np.argsort(times, kind="stable"), np.flatnonzero(event)
+    for some in np.array_split(rows, -(-len(rows) * len(times) // WEIGHTS_HELD)):
+        until[some] = _later(
+            times[order], event[order], near(x[some], x)[:, order], times[some], drawn[some]
+        )
+    return until
+
+
+def _later(
+    times: FloatArray, event: AnyArray, weight: FloatArray, after: FloatArray, drawn: FloatArray
+) -> FloatArray:
+    """Draw times of censoring after those of m rows, which weigh rows in order by `weight` (m, n)."""
+    weight = np.maximum(weight, 1e-12)  # a row far from all others takes them as they come
+    at_risk = np.cumsum(weight[:, ::-1], axis=1)[:, ::-1]
+    share = np.clip(np.where(event, 0.0, weight) / at_risk, 0.0, 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log = np.log1p(-share)
+        first = np.searchsorted(times, after, side="right")
+        log[np.arange(len(times)) < first[:, None]] = 0.0
+        passed = (np.cumsum(log, axis=1) > np.log(drawn)[:, None]).sum(axis=1)
+    return np.asarray(np.append(times, np.inf)[passed])
+
+
+def redraw_censored(evidence: CensoredEvidence, watched: FloatArray, until: FloatArray) -> Redraw:
+    """Return what draws times of n rows anew, of which those after `until` (n,) are censored."""
+    from scipy.special import ndtri
+
+    n, start = len(until), hazard(watched[:, 2])[:, None]
+
+    def draw(rng: np.random.Generator, m: int) -> tuple[AnyArray, FloatArray]:
+        times = rng.standard_exponential((n, m))
+        event = times <= until[:, None]
+        seen = start + np.minimum(times, until[:, None])
+        z = np.where(seen < 0.5, ndtri(-np.expm1(-seen)), -ndtri(np.exp(-seen)))
+        beside = np.stack([event, event, np.broadcast_to(watched[:, 2:], (n, m))], axis=2)
+        xi = evidence.of(z.reshape(-1, 1), beside.reshape(n * m, 3))
+        return xi.reshape(n, m, -1), np.zeros(m)
+
+    return draw

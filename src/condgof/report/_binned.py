@@ -14,8 +14,9 @@ from condgof.check._record import Slice
 from condgof.check._signals import events_of, legendre
 from condgof.report._chart import Boxes, Ends, Scale, places, title_of, written
 
-#: A column is cut into at most so many bins, and at most so many levels are drawn; rows of a bin.
-MOST, ROWS = 12, 60
+#: A column is cut into at most so many bins, and at most so many levels are drawn; rows of a bin, and
+#: the fewest of a level that is named: a report must not list the people of an id column.
+MOST, ROWS, FEWEST = 12, 60, 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,32 +40,37 @@ class Bins:
 
     def extent(self, axis: Axis, inside: AnyArray) -> list[Ends]:
         """Return the ranges of the scale that some rows fill."""
-        found: list[Ends] = []
+        ranges: list[Ends] = []
         for b, rows in enumerate(self.rows):
             values = axis.values[rows]
-            own, wide = values[inside[rows]] - values.min(), float(np.ptp(values))
-            if not len(own):
+            inside_values, wide = values[inside[rows]] - values.min(), float(np.ptp(values))
+            if not len(inside_values):
                 continue
-            left, right = (float(own.min()) / wide, float(own.max()) / wide) if wide else (0.0, 1.0)
-            joined = found and b - 0.5 + left - found[-1][1] < 0.02
-            found.append((found.pop()[0] if joined else b - 0.5 + left, b - 0.5 + right))
-        return found
+            left, right = (
+                (float(inside_values.min()) / wide, float(inside_values.max()) / wide)
+                if wide
+                else (0.0, 1.0)
+            )
+            joined = ranges and b - 0.5 + left - ranges[-1][1] < 0.02
+            ranges.append((ranges.pop()[0] if joined else b - 0.5 + left, b - 0.5 + right))
+        return ranges
 
 
 def bins_of(axis: Axis, most: int = MOST) -> Bins:
     """Cut a column: few values and levels each by itself, others at quantiles."""
     values = axis.values
-    found, inverse, sizes = np.unique(values, return_inverse=True, return_counts=True)
-    if len(found) <= most or axis.levels is not None:
-        kept = np.sort(np.argsort(-sizes, kind="stable")[:most])
-        place = np.full(len(found), -1)
-        place[kept] = np.arange(len(kept))
-        names = tuple(written(axis, float(found[k])) for k in kept)
-        return Bins(place[inverse], names, places(title_of(axis), names), len(found) - len(kept))
+    distinct, inverse, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    if len(distinct) <= most or axis.levels is not None:
+        largest = np.sort(np.argsort(-sizes, kind="stable")[:most])
+        largest = largest if axis.levels is None else largest[sizes[largest] >= FEWEST]
+        place = np.full(len(distinct), -1)
+        place[largest] = np.arange(len(largest))
+        names = tuple(written(axis, float(distinct[k])) for k in largest)
+        return Bins(place[inverse], names, places(title_of(axis), names), len(distinct) - len(largest))
     codes = axis.cut(int(np.clip(len(values) // ROWS, 4, most))).codes
     count = int(codes.max()) + 1
     low, high = (
-        [written(axis, float(end(values[codes == b]))) for b in range(count)] for end in (np.min, np.max)
+        [_end_of(axis, float(end(values[codes == b]))) for b in range(count)] for end in (np.min, np.max)
     )
     shares = (0.0, 0.5, 1.0) if max(map(len, low)) > 7 else (0.0, 0.25, 0.5, 0.75, 1.0)
     edges = sorted({round(share * count) for share in shares})
@@ -72,6 +78,12 @@ def bins_of(axis: Axis, most: int = MOST) -> Bins:
     names = tuple(f"{a} to {b}" if a != b else a for a, b in zip(low, high, strict=True))
     ends = -0.5, count - 0.5
     return Bins(codes, names, Scale(title_of(axis), ends, tuple(e - 0.5 for e in edges), texts))
+
+
+def _end_of(axis: Axis, value: float) -> str:
+    """Write an end of a bin: the value of a row, so that long numbers are rounded."""
+    long = axis.kind in ("numbers", "integers") and abs(value) >= 1e5
+    return written(axis, float(f"{value:.4g}") if long else value)
 
 
 def shade(ranges: Sequence[Ends], up: Ends) -> Boxes:
@@ -94,14 +106,6 @@ def part_rows(looked: Looked, part: Slice | None) -> AnyArray:
 def each_error(count: int, level: float = 0.95) -> float:
     """Return the error of each of `count` statements so that all hold with probability `level`."""
     return float(1.0 - level ** (1.0 / max(count, 1)))
-
-
-def share_ends(k: AnyArray, n: AnyArray, error: float) -> tuple[FloatArray, FloatArray]:
-    """Return Clopper and Pearson's interval of a probability, k of n seen."""
-    from scipy.special import betaincinv
-
-    low = np.where(k > 0, betaincinv(np.maximum(k, 1), n - k + 1, error / 2), 0.0)
-    return low, np.where(k < n, betaincinv(k + 1, np.maximum(n - k, 1), 1 - error / 2), 1.0)
 
 
 def chance_ends(n: AnyArray, p: AnyArray, error: float) -> tuple[FloatArray, FloatArray]:
@@ -144,17 +148,19 @@ def evidence(looked: Looked, y: int | None = None) -> FloatArray:
     if looked.kind == "classes":
         right, sure = right_and_sure(looked)
         return np.asarray((right - sure) / np.sqrt(np.maximum(sure * (1 - sure), 0.01)))[:, None]
-    found = [np.empty((looked.n, 0))]
+    columns_of_events = [np.empty((looked.n, 0))]
     for event in looked.events:
         spread = (event.expected * (1 - event.expected)) ** 0.5
-        found.append((event.happened(np.asarray(looked.codes)) - event.expected)[:, None] / spread)
-    return np.concatenate(found, axis=1)
+        columns_of_events.append(
+            (event.happened(np.asarray(looked.codes)) - event.expected)[:, None] / spread
+        )
+    return np.concatenate(columns_of_events, axis=1)
 
 
-def explained(found: FloatArray, bins: Bins) -> float:
+def explained(functions: FloatArray, bins: Bins) -> float:
     """Return how much of the evidence (n, K) a column explains: its strongest bin, less chance."""
-    apart = found - found.mean(axis=0)
+    apart = functions - functions.mean(axis=0)
     strength = [
         np.abs(apart[rows].sum(axis=0)).max(initial=0.0) / len(rows) ** 0.5 for rows in bins.rows
     ]
-    return float(max(strength) - np.sqrt(2 * np.log(1 + len(strength) * found.shape[1])))
+    return float(max(strength) - np.sqrt(2 * np.log(1 + len(strength) * functions.shape[1])))

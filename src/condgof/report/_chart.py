@@ -16,8 +16,7 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
 from condgof.check._axes import Axis
-from condgof.report._escape import shorten
-from condgof.report._numbers import number, tick_texts, ticks
+from condgof.report._text import number, shorten, tick_texts, ticks
 
 #: Steps of the diverging scale to either side of its middle, "s0": "s-4" to "s4".
 STEPS = 4
@@ -187,13 +186,7 @@ def spans(low: Sequence[float] | FloatArray, high: Sequence[float] | FloatArray)
 
 
 def ends_of(values: FloatArray, pad: float = 0.04) -> Ends:
-    """Return the ends of an axis: the range and a share of it; of equal values half a unit around.
-
-    Examples
-    --------
-    >>> ends_of(np.array([2000.0, 2010.0]), 0.0), ends_of(np.array([2006.0, 2006.0]))
-    ((2000.0, 2010.0), (2005.5, 2006.5))
-    """
+    """Return the ends of an axis: the range and a share of it; of equal values half a unit around."""
     finite = values[np.isfinite(values)]
     if not len(finite):
         return 0.0, 1.0
@@ -253,13 +246,7 @@ def written(axis: Axis, value: float) -> str:
 
 
 def date_ticks(low: float, high: float, count: int = 4) -> tuple[tuple[float, ...], tuple[str, ...]]:
-    """Return about so many round dates between two, as days since 1970, and how they are written.
-
-    Examples
-    --------
-    >>> date_ticks(17897.0, 19297.0)[1], date_ticks(18262.0, 18280.0)[1]
-    (('2019', '2020', '2021', '2022'), ('2020-01-01', '2020-01-06', '2020-01-11', '2020-01-16'))
-    """
+    """Return about so many round dates between two, as days since 1970, and how they are written."""
     steps = [("m", s, s / 1440) for s in (1, 5, 15, 60, 180, 720)] + [("D", s, s) for s in (1, 2, 5, 10)]
     steps += [("M", s, 30.4 * s) for s in (1, 2, 3, 6)]
     steps += [("Y", s * 10**p, 365.2 * s * 10**p) for p in range(8) for s in (1, 2, 5)]
@@ -284,7 +271,7 @@ def beyond(
 ) -> tuple[list[Mark], tuple[Key, ...], AnyArray]:
     """Mark at the edges what lies beyond them, say how many, and tell which points are inside."""
     marks: list[Mark] = []
-    said: tuple[Key, ...] = ()
+    keys_beyond: tuple[Key, ...] = ()
     inside = np.ones(len(x), bool)
     ways = (
         ("up", y - up[1], y),
@@ -302,5 +289,5 @@ def beyond(
             marks.append(
                 Points(np.clip(x[drawn], *ends), np.clip(y[drawn], *up), kind, shape, tips=tips)
             )
-            said += (Key(shape, kind, f"{len(out):,} beyond the axis, to {to}"),)
-    return marks, said, inside
+            keys_beyond += (Key(shape, kind, f"{len(out):,} beyond the axis, to {to}"),)
+    return marks, keys_beyond, inside

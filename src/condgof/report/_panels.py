@@ -1,7 +1,8 @@
-"""Small panels, one a column: what residuals do along it. And maps of two columns."""
+"""What residuals do along columns, in maps of two, and in slices or groups that are listed together."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,8 @@ from condgof.report import _binned as binned
 from condgof.report import _chart as c
 from condgof.report._binned import Bins, bins_of, each_error, names_column, part_rows, sides
 from condgof.report._chart import Chart, title_of
-from condgof.report._numbers import number, size
+from condgof.report._text import number, shorten, size
+from condgof.result import share_interval
 
 #: Levels of the quantiles of residuals that are drawn, and the normal quantile of the last.
 LEVELS, Z80 = (0.1, 0.5, 0.9), 1.2816
@@ -56,42 +58,43 @@ def column_panel(
     `ends` of the y axis may be shared by panels; a slice is shaded; a `wide` panel has a legend.
     """
     looked, bins, name = check.looked, bins_of(axis), title_of(axis)
-    found = _along(looked, bins, strongest(looked) if y is None else y)
-    if found is None:
+    profile = _along(looked, bins, strongest(looked) if y is None else y) if bins.names else None
+    if profile is None:
         return None
-    up, last = ends or _ends(looked, [found]), len(found.expected) - 1
+    up, last = ends or _ends(looked, [profile]), len(profile.expected) - 1
     at = np.arange(len(bins.names)) * 1.0
     marks: list[c.Mark] = []
     if names_column(part, axis):
         marks.append(binned.shade(bins.extent(axis, part_rows(looked, part)), up))
-    if found.boxes:
-        low, high = np.clip(found.values[:, [0, last]].T, *up)
-        marks.append(c.Boxes(at - 0.34, at + 0.34, low, high, found.boxes))
+    if profile.boxes:
+        low, high = np.clip(profile.values[:, [0, last]].T, *up)
+        marks.append(c.Boxes(at - 0.34, at + 0.34, low, high, profile.boxes))
     data: dict[str, Any] = {name: bins.names, "rows": list(map(len, bins.rows))}
-    dots = [not found.boxes or 0 < k < last for k in range(last + 1)]
-    marks += [c.Rule(e, dashed=not (dots[k] and found.boxes)) for k, e in enumerate(found.expected)]
-    for k, head in enumerate(found.heads):
-        three = found.values[:, k], found.low[:, k], found.high[:, k]
-        marks.append(c.Intervals(at, *three, tuple(found.kinds[:, k]), size=6.5 if dots[k] else 1.0))
+    dots = [not profile.boxes or 0 < k < last for k in range(last + 1)]
+    marks += [c.Rule(e, dashed=not (dots[k] and profile.boxes)) for k, e in enumerate(profile.expected)]
+    for k, head in enumerate(profile.heads):
+        three = profile.values[:, k], profile.low[:, k], profile.high[:, k]
+        marks.append(c.Intervals(at, *three, tuple(profile.kinds[:, k]), size=6.5 if dots[k] else 1.0))
         data |= {head: three[0], f"95% interval of {head}": c.spans(*three[1:])}
     alone = [s for s in check.slices if {one.column for one in s.conditions} == {axis.name}]
-    words = f"{alone[0].direction} where {alone[0].words}" if alone else found.words
+    words = f"{alone[0].direction} where {alone[0].words}" if alone else profile.words
     label, legend = _words(looked)
-    desc = f"{label} along {name}: {found.words or 'no bin differs by more than chance'}.{bins.less}"
+    desc = f"{label} along {name}: {profile.words or 'no bin differs by more than chance'}.{bins.less}"
     size_, keys = ((540, 320), c.keys(legend)) if wide else ((330, 210), ())
     scale = c.numeric(label, up, 5 if wide else 3)
     title = f"{name}: {words or 'nothing stands out'}"
     return Chart(title, desc, bins.scale, scale, tuple(marks), c.table(data), keys, size_)
 
 
-def panels(check: Check, most: int = 12) -> list[tuple[Axis, Chart]]:
+def panels(check: Check, most: int = 12, *, wide: bool = False) -> list[tuple[Axis, Chart]]:
     """Return the panels of the columns that explain most, the first first, on one y axis."""
     looked = check.looked
     y, seen = strongest(looked), binned.evidence(looked)
-    ranked = sorted(looked.axes, key=lambda axis: -binned.explained(seen, bins_of(axis)))[:most]
-    found = [along for axis in ranked if (along := _along(looked, bins_of(axis), y)) is not None]
-    ends = _ends(looked, found) if found else None
-    charts = [(axis, column_panel(check, axis, y=y, ends=ends)) for axis in ranked]
+    drawn = [axis for axis in looked.axes if bins_of(axis).names]
+    ranked = sorted(drawn, key=lambda axis: -binned.explained(seen, bins_of(axis)))[:most]
+    profiles = [along for axis in ranked if (along := _along(looked, bins_of(axis), y)) is not None]
+    ends = _ends(looked, profiles) if profiles else None
+    charts = [(axis, column_panel(check, axis, y=y, ends=ends, wide=wide)) for axis in ranked]
     return [(axis, chart) for axis, chart in charts if chart is not None]
 
 
@@ -147,38 +150,40 @@ def _of_z(z: FloatArray, bins: Bins, normal: bool) -> _Along:
     rows = [z[at] for at in bins.rows]
     n, error = np.array(list(map(len, rows))), each_error(2 * len(rows))
     if normal:
-        values = np.array([np.quantile(own, LEVELS) for own in rows])
-        each = [[binned.quantile_ends(own, p, 0.05) for p in LEVELS] for own in rows]
+        values = np.array([np.quantile(part, LEVELS) for part in rows])
+        each = [[binned.quantile_ends(part, p, 0.05) for p in LEVELS] for part in rows]
         low, high = np.moveaxis(np.array(each), 2, 0)
-        left, right = np.array([binned.quantile_ends(own, 0.5, error) for own in rows]).T
-        out = np.array([(np.abs(own) > Z80).mean() for own in rows])
+        left, right = np.array([binned.quantile_ends(part, 0.5, error) for part in rows]).T
+        out = np.array([(np.abs(part) > Z80).mean() for part in rows])
         least, most = (k / n for k in binned.chance_ends(n, np.array(0.2), error))
         wide = sides(out, out, np.clip(out, least, most))
         spread = (values[:, 2] - values[:, 0]) / (2 * Z80)
         expected, heads = (-Z80, 0.0, Z80), ("10% quantile", "median", "90% quantile")
     else:
-        mean, spread = (np.array([f(own) for own in rows]) for f in (np.mean, np.std))
+        mean, spread = (np.array([f(part) for part in rows]) for f in (np.mean, np.std))
         values = np.column_stack([mean - spread, mean, mean + spread])
         reach = -ndtri(error / 2) / np.sqrt(n)
         low, high = (values + s * (spread / np.sqrt(n))[:, None] for s in (-1.96, 1.96))
         left, right = mean - reach * spread, mean + reach * spread
-        fourth = np.array([np.std((own - own.mean()) ** 2) for own in rows])
+        fourth = np.array([np.std((part - part.mean()) ** 2) for part in rows])
         rough = 0.5 * reach * fourth / np.maximum(spread, 1e-9)  # of a standard deviation, any tails
         wide = sides(spread - rough, spread + rough, np.array(1.0))
         expected, heads = (-1.0, 0.0, 1.0), ("mean − sd", "mean", "mean + sd")
-    dots, told = sides(left, right, np.array(0.0)), [(0.0, "")]
+    dots, remarks = sides(left, right, np.array(0.0)), [(0.0, "")]
     for b, at in enumerate(bins.names):
         shift, times = abs(float(values[b, 1])), max(float(spread[b]), 1e-9)
         if dots[b] != "even":
             side = "above" if dots[b] == "high" else "below"
-            told.append((shift * n[b] ** 0.5, f"{heads[1]} {size(shift)} sd {side} the model's at {at}"))
+            remarks.append(
+                (shift * n[b] ** 0.5, f"{heads[1]} {size(shift)} sd {side} the model's at {at}")
+            )
         if wide[b] != "even":
             words = f"the data spread {size(times)} times as much as the model says at {at}"
-            told.append((abs(np.log(times)) * (2 * n[b]) ** 0.5, words))
+            remarks.append((abs(np.log(times)) * (2 * n[b]) ** 0.5, words))
     kinds = np.full((len(rows), 3), "even", dtype=object)
     kinds[:, 1] = dots
     boxes = tuple({"high": "s2", "low": "s-2"}.get(side, "bar") for side in wide)
-    return _Along(values, low, high, expected, kinds, boxes, heads, max(told)[1])
+    return _Along(values, low, high, expected, kinds, boxes, heads, max(remarks)[1])
 
 
 def _shares(
@@ -187,16 +192,16 @@ def _shares(
     """Return shares by bin; `less` what is expected, where that differs from row to row."""
     n = np.array(list(map(len, bins.rows)))[:, None]
     seen = np.array([[did[rows].sum() for did in happened] for rows in bins.rows])
-    said = np.array([[p[rows].mean() for p in say] for rows in bins.rows])
-    low, high = (end - said * less for end in binned.share_ends(seen, n, 0.05))
-    ends = binned.share_ends(seen, n, each_error(seen.size))
-    kinds = np.array(sides(*ends, said, True), dtype=object)
-    strength = np.where(kinds != "even", np.abs(seen / n - said) * np.sqrt(n), 0.0)
+    expected = np.array([[p[rows].mean() for p in say] for rows in bins.rows])
+    low, high = (end - expected * less for end in share_interval(seen, n, 0.05))
+    ends = share_interval(seen, n, each_error(seen.size))
+    kinds = np.array(sides(*ends, expected, True), dtype=object)
+    strength = np.where(kinds != "even", np.abs(seen / n - expected) * np.sqrt(n), 0.0)
     b, k = np.unravel_index(np.argmax(strength), strength.shape)
-    words = f"{number(seen[b, k] / n[b, 0], 2)} where the model says {number(said[b, k], 2)}"
+    words = f"{number(seen[b, k] / n[b, 0], 2)} where the model says {number(expected[b, k], 2)}"
     words = f"{words} at {bins.names[b]}" if strength.any() else ""
-    levels = (0.0,) if less else tuple(said[0].tolist())
-    return _Along(seen / n - said * less, low, high, levels, kinds, (), tuple(heads), words)
+    levels = (0.0,) if less else tuple(expected[0].tolist())
+    return _Along(seen / n - expected * less, low, high, levels, kinds, (), tuple(heads), words)
 
 
 def _ratios(looked: Looked, bins: Bins) -> _Along:
@@ -218,13 +223,13 @@ def _ratios(looked: Looked, bins: Bins) -> _Along:
     return _Along(one[:, :1], one[:, 1:2], one[:, 2:], (1.0,), kinds, (), head, words)
 
 
-def _ends(looked: Looked, found: Sequence[_Along]) -> c.Ends:
+def _ends(looked: Looked, profiles: Sequence[_Along]) -> c.Ends:
     """Return one y axis for panels."""
-    values = np.concatenate([one.values.ravel() for one in found])
+    values = np.concatenate([one.values.ravel() for one in profiles])
     if looked.kind == "censored":
         return 0.0, min(max(float(values.max()) * 1.3, 2.0), 6.0)
     if looked.z is None and looked.kind != "classes":
-        low = min(float(values.min()), *found[0].expected)
+        low = min(float(values.min()), *profiles[0].expected)
         return (max(0.0, low - 0.12) if low > 0.2 else -0.02), 1.02
     least, most = (2.0, 5.0) if looked.z is not None else (0.1, 1.0)
     reach = float(np.clip(1.45 * np.abs(values).max(), least, most))
@@ -239,17 +244,22 @@ def map_of(
     Of classes it is confidence less accuracy, of quantiles and intervals a share less what it should be.
     """
     looked, pair = check.looked, (bins_of(a, 7), bins_of(b, 7))
-    found = _differences(looked, of)
-    if found is None:
+    differences = _differences(looked, of)
+    if differences is None:
         return None
-    each, (low_way, high_way), unit = found
+    each, (low_way, high_way), unit = differences
     log, wide = unit == " times", len(pair[1].names)
     cell = np.where((pair[0].codes < 0) | (pair[1].codes < 0), -1, pair[0].codes * wide + pair[1].codes)
     inside = [(int(k), each[cell == k]) for k in np.unique(cell) if k >= 0 and (cell == k).sum() > log]
     if not inside:
         return None
-    at, n = np.array([k for k, _ in inside]), np.array([len(own) for _, own in inside])
-    values = np.array([np.log(max(own.std(ddof=1), 1e-3)) if log else own.mean() for _, own in inside])
+    at, n = np.array([k for k, _ in inside]), np.array([len(part_values) for _, part_values in inside])
+    values = np.array(
+        [
+            np.log(max(part_values.std(ddof=1), 1e-3)) if log else part_values.mean()
+            for _, part_values in inside
+        ]
+    )
     few, (x, y) = n < FEW, np.divmod(at, wide) * np.ones(1)
     top = max(float(np.quantile(np.abs(values[~few]), 0.9)) if (~few).any() else 0.0, 0.1)
     steps = np.clip(np.rint(values / top * c.STEPS), -c.STEPS, c.STEPS).astype(int)
@@ -297,3 +307,73 @@ def _differences(looked: Looked, of: str | None) -> tuple[FloatArray, tuple[str,
     more = event.happened(looked.codes) - event.expected
     below = event.kind == "quantile"
     return (more, ("too high", "too low"), "") if below else (-more, ("too wide", "too narrow"), "")
+
+
+#: More items than this are a caterpillar: no words but of those that stand out most, at each end.
+MOST_ROWS, LABELLED = 30, 3
+#: Kinds of which more than the model says means that it is too wide, not sure enough or too high.
+TURNED = ("coverage", "confidence", "quantile")
+#: What each kind of finding is, on an axis; {} is its label.
+NAMES = {
+    "shift": "mean of the residuals, in standard deviations",
+    "spread": "spread of the data, times what the model says",
+    "skew": "skewness of the residuals",
+    "tails": "share of rows outside the model's 99.9% interval",
+    "coverage": "share of rows inside the {} interval",
+    "correlation": "correlation of the residuals",
+    "confidence": "share of rows in which the most probable class was right",
+    "class": "share of rows with {}",
+    "zeros": "share of rows with 0",
+    "quantile": "share of rows not above the {} quantile",
+}
+
+
+def forest(items: Sequence[Slice], kind: str | None = None) -> Chart | None:
+    """Draw findings of one kind on one axis: of that which leads most often where it is certain."""
+    first = [item.findings[0] for item in items if item.findings]
+    leading = [f for f in first if kind in (None, f.kind)]
+    leading = leading or [f for item in items for f in item.findings if f.kind == kind]
+    leading = [f for f in leading if f.telling] or leading
+    if not leading:
+        return None
+    about = Counter((f.kind, f.label, f.column) for f in leading).most_common(1)[0][0]
+    listed = [(s, f) for s in items for f in s.findings if (f.kind, f.label, f.column) == about]
+    many = len(listed) > MOST_ROWS
+    listed = (
+        sorted(listed, key=lambda each: each[1].estimate - each[1].expected) if many else listed[::-1]
+    )
+    parts, count, turned = [s for s, _ in listed], len(listed), about[0] in TURNED
+    numbers = np.array([[f.estimate, *f.interval, f.expected] for _, f in listed])
+    at, (estimate, low, high, expected) = np.arange(count) * 1.0, numbers.T
+    kinds, spans = sides(low, high, expected, turned), c.spans(low, high)
+    ends = c.robust_ends(np.append(low, high), [*expected, *estimate], 0.06)
+    both = zip(parts, estimate, spans, strict=True)
+    tips = tuple(f"{s.words}: {number(float(e))} ({span}), {s.n:,} rows" for s, e, span in both)
+    marks: list[c.Mark] = [c.Rule(float(expected[0]), many, dashed=True)]
+    if np.ptp(expected) > 1e-9:
+        lying = c.Points(expected, at, "model", "pin", 16.0)
+        marks = [c.Points(at, expected, "model", "tick", 5.0) if many else lying]
+    marks.append(c.Intervals(at, estimate, low, high, kinds, not many, 3.0 if many else 8.0, tips))
+    telling = [i for i, side in enumerate(kinds) if side != "even"]
+    for i in telling[:LABELLED] + telling[LABELLED:][-LABELLED:] if many else range(count):
+        words = shorten(parts[i].words, 40 if many else 48)
+        if many:
+            side, gap = ("start", 0.012) if i < count / 2 else ("end", -0.012)
+            marks.append(c.Text(i + gap * count, float(estimate[i]), words, side, -4.0))
+        else:
+            marks.append(c.Text(ends[0], float(i), f"{words} · {parts[i].n:,} rows", "start", 11.0))
+    far = int(np.argmax(np.abs(estimate - expected) * np.where(np.isin(at, telling), 1.0, 1e-9)))
+    name, words = NAMES.get(about[0], about[0]).format(about[1]), parts[far].words
+    title = f"{len(telling):,} of {count:,} differ from what the model says, most of all {words}"
+    title = title if telling else f"None of {count:,} differs from what the model says"
+    title = title if count > 1 else f"{words}: {listed[0][1].words}"
+    beside = f"{number(float(estimate[far]))} where the model says {number(float(expected[far]))}"
+    data = {"where": [s.words for s in parts], "rows": [s.n for s in parts], "estimate": estimate}
+    table = c.table({**data, "interval": spans, "the model says": expected})
+    more, less = ("low", "high") if turned else ("high", "low")
+    legend = c.keys(f"dashed model of the model; dot {more} more; dot {less} less; dot even not certain")
+    x, y, shape = c.numeric(name, ends), c.Scale("", (-0.5, count - 0.3)), (460, 60 + 38 * count)
+    if many:
+        x = c.Scale(f"{count:,} groups, by estimate", (-0.02 * count - 0.5, 1.02 * count - 0.5))
+        y, shape = c.numeric(name, ends), (540, 340)
+    return Chart(title, f"{name}: {beside} for {words}.", x, y, tuple(marks), table, legend, shape)

@@ -3,46 +3,63 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from condgof.errors import require
 from condgof.report._chart import STEPS, Band, Boxes, Chart, Intervals, Key, Line, Mark, Points, Rule
-from condgof.report._escape import label, visible
 from condgof.report._pen_svg import colours
+from condgof.report._text import label, visible
 
-# Okabe and Ito's palette: told apart by colour-blind readers too.
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#666666"
 #: Markers of matplotlib.
 SHAPES = {"dot": "o", "tick": "_", "pin": "|", "up": "^", "down": "v", "left": "<", "right": ">"}
 
 
-def axes_for(ax: Any, size: tuple[float, float] = (6.0, 4.0)) -> Any:
-    """Return the Axes that was given, or one on a new figure of pyplot, which notebooks show."""
-    if ax is not None:
-        return ax
+def new_figure(size: tuple[float, float], *, shown: bool = True, layout: Any = "constrained") -> Any:
+    """Return a figure of pyplot, which notebooks show, or one that no window manager knows of."""
     require("matplotlib", "plot", "Drawing a figure")
-    import matplotlib.pyplot as plt
+    if shown:
+        import matplotlib.pyplot as plt
 
-    return plt.figure(figsize=size, layout="constrained").add_subplot()
-
-
-def new_figure(rows: int, columns: int, *, width: float, height: float, **shape: Any) -> tuple[Any, Any]:
-    """Return a figure and its axes (rows, columns) that no window manager knows of."""
-    require("matplotlib", "plot", "Drawing a figure")
+        return plt.figure(figsize=size, layout=layout)
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
-    options = {"sharex": "col", "sharey": "row", **shape}
-    return figure, figure.subplots(rows, columns, squeeze=False, **options)
+    return Figure(figsize=size, layout=layout)
+
+
+def axes_of(figure: Any, count: int, columns: int) -> list[Any]:
+    """Return so many Axes in rows of `columns`."""
+    axes = list(figure.subplots(-(-count // columns), columns, squeeze=False).flat)
+    for spare in axes[count:]:
+        spare.set_axis_off()
+    return axes[:count]
+
+
+def draw_all(charts: Sequence[Chart]) -> Any:
+    """Draw charts on one new figure, two in a row."""
+    import matplotlib
+
+    columns = min(2, len(charts))
+    wide, high = 6.5 * columns, 5.3 * -(-len(charts) // 2)
+    # Fixed: titles and legends that are wider than their Axes would shrink them in a layout that adapts.
+    figure = new_figure((wide, high), layout=None)
+    margins = 1.3 / wide, 1.1 / high, 1.0 - 0.3 / wide, 1.0 - 1.35 / high
+    figure.subplots_adjust(*margins, wspace=0.3, hspace=0.75)
+    for chart, ax in zip(charts, axes_of(figure, len(charts), columns), strict=True):
+        draw(replace(chart, size=(430, 390)), ax)
+    if "inline" in matplotlib.get_backend():  # a notebook shows what is returned, and must not twice
+        matplotlib.pyplot.close(figure)
+    return figure
 
 
 def draw(chart: Chart, ax: Any = None) -> Any:
     """Draw a chart on the Axes that is given, or on a new figure."""
     width, height = chart.size
     columns = 3 if width > 500 else 2
-    ax = axes_for(ax, (width / 75, height / 75 + 0.6))
+    ax = new_figure((width / 75, height / 75 + 0.6)).add_subplot() if ax is None else ax
     ax.set_xlim(chart.x.ends)
     ax.set_ylim(chart.y.ends)
     for depth, mark in enumerate(chart.marks, 2):

@@ -17,7 +17,7 @@ import numpy as np
 from condgof._typing import AnyArray, FloatArray
 from condgof.report import _chart as c
 from condgof.report._chart import Chart
-from condgof.report._escape import html, shorten
+from condgof.report._text import html, shorten
 
 #: Pixels of a letter in a name, and of a tick; and how much of it remains where names are turned.
 LETTER, TICK, TURNED = 7.2, 6.7, 0.72

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,10 @@ from condgof.errors import InputError
 from condgof.report import _chart as c
 from condgof.report._binned import Bins, bins_of, chance_ends, each_error, names_column, part_rows, shade
 from condgof.report._chart import Chart
-from condgof.report._forest import forest
-from condgof.report._numbers import number, size
-from condgof.report._panels import column_panel, map_of
-from condgof.report._pen_pyplot import ORANGE, axes_for, draw
-from condgof.report._shares import classes, coverage, reliability, rootogram
-from condgof.report._survival import survival, thirds
+from condgof.report._kinds import classes, coverage, reliability, rootogram, survival, thirds
+from condgof.report._panels import column_panel, forest, map_of, panels
+from condgof.report._pen_pyplot import draw, draw_all
+from condgof.report._text import number, size
 from condgof.result import GofResult, pvalue_number
 
 #: Rows drawn: at random, and on each side of those outside the model's 99% interval, and with a tip.
@@ -49,7 +48,7 @@ def fit(
     """Draw y against what is predicted, or a column, with the model's bands; a slice is shaded."""
     looked = check.looked
     axis = axis_of(looked, column, y)
-    if looked.z is None or axis is None:
+    if looked.z is None or axis is None or not bins_of(axis).names:
         return None
     name, z, bands = looked.y_columns[y].name, looked.z[:, y], looked.bands
     values = z if bands is None else looked.y[:, y]
@@ -95,15 +94,15 @@ def fit(
 
 def axis_of(looked: Looked, column: str | None, y: int = 0) -> Axis | None:
     """Return the column that is named; else the only one of x, or what is predicted."""
-    own = [axis for axis in looked.axes if not axis.predicted]
+    given = [axis for axis in looked.axes if not axis.predicted]
     if column is not None:
-        found = [axis for axis in looked.axes if column in (axis.name, axis.label)]
-        if not found:
+        named = [axis for axis in looked.axes if column in (axis.name, axis.label)]
+        if not named:
             names = ", ".join(repr(axis.name) for axis in looked.axes)
             raise InputError(f"There is no column {column!r} to draw. There are: {names}.")
-        return found[0]
-    if len(own) == 1 or looked.location is None:
-        return own[0] if own else None
+        return named[0]
+    if len(given) == 1 or looked.location is None:
+        return given[0] if given else None
     name = f"predicted {looked.y_columns[y].name}"
     return Axis("predicted", "numbers", looked.location[:, y], None, True, name)
 
@@ -184,10 +183,10 @@ def _row_marks(
     for kind, these in (("data", np.abs(far) <= FAR), ("high", far > FAR), ("low", far < -FAR)):
         at = np.flatnonzero(these)
 
-        def own(i: int, at: AnyArray = at) -> str:
+        def tip_of(i: int, at: AnyArray = at) -> str:
             return tip(int(at[i]))
 
-        marked, keys, inside[at] = c.beyond(x[at], y[at], ends, up, (kind,) * 4, own)
+        marked, keys, inside[at] = c.beyond(x[at], y[at], ends, up, (kind,) * 4, tip_of)
         edge, beyond = edge + marked, beyond + keys
     if len(np.unique(x)) <= 80:  # rows upon each other are moved aside
         x = x + 0.5 * min(1.0, float(np.diff(np.unique(x)).min(initial=1.0))) * _scatter(len(x))
@@ -200,11 +199,11 @@ def _row_marks(
     legend = [c.Key("dot", "data", words)]
     for kind, side, sign in (("high", "above", 1), ("low", "below", -1)):
         at = np.flatnonzero(inside & (sign * far > FAR))
-        kept = at[np.argsort(-np.abs(far[at]), kind="stable")[:MOST_FAR]]
-        tips = tuple(tip(i) if k < MOST_TIPS else "" for k, i in enumerate(kept.tolist()))
+        farthest = at[np.argsort(-np.abs(far[at]), kind="stable")[:MOST_FAR]]
+        tips = tuple(tip(i) if k < MOST_TIPS else "" for k, i in enumerate(farthest.tolist()))
         some = f" ({MOST_FAR} drawn)" if len(at) > MOST_FAR else ""
         if len(at):
-            marks.append(c.Points(x[kept], y[kept], kind, size=5.5, tips=tips))
+            marks.append(c.Points(x[farthest], y[farthest], kind, size=5.5, tips=tips))
             far_words = (
                 f"{side} the 99% band" if looked.pit is not None else f"{side} by 2.58 sd or more"
             )
@@ -326,10 +325,10 @@ def slice_qq(check: Check, part: Slice) -> Chart | None:
 
 def null_picture(result: GofResult) -> Chart | None:
     """Draw what the statistic does when the model is right, and where it is."""
-    draws = result.null_distribution
+    draws, seen = result.null_distribution, result.statistic
     if draws is None or not len(draws):
-        return None
-    low, high, seen = float(draws.min()), float(draws.max()), result.statistic
+        return _normal_limit(result) if "normal" in (result.null or "") else None
+    low, high = float(draws.min()), float(draws.max())
     far = seen - high > 1.5 * (high - low)
     ends = c.ends_of(np.array([low, high + 0.3 * (high - low) if far else max(high, seen)]), 0.03)
     counts, edges = np.histogram(draws, 40, ends)
@@ -354,8 +353,37 @@ def null_picture(result: GofResult) -> Chart | None:
     return Chart(title, desc, x, c.numeric("draws", (0.0, up), 4), marks, data, legend)
 
 
-def plot_check(check: Check, what: str = "fit", ax: Any = None, **which: Any) -> Any:
-    """Draw one of the report's pictures with matplotlib; see `Check.plot`."""
+def _normal_limit(result: GofResult) -> Chart:
+    """Draw the standard normal limit of a statistic, and where it is."""
+    seen = result.statistic
+    ends = min(-3.5, seen - 0.5), max(3.5, seen + 0.5)
+    z = np.linspace(*ends, 301)
+    density = np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
+    title = f"The statistic is {number(seen)}; under the model it is about standard normal"
+    marks = (c.Band(z, 0.0 * z, density, "band50"), c.Rule(seen, False, "data"))
+    legend = c.keys("box band50 if the model is right (normal limit); line data the data")
+    data = c.table({"statistic": z[::20], "density": density[::20]})
+    x, y = c.numeric("test statistic (larger: worse fit)", ends), c.numeric("density", (0.0, 0.45), 4)
+    return Chart(title, f"p-value {result.pvalue_words}.", x, y, marks, data, legend)
+
+
+def first_pictures(check: Check) -> list[Chart]:
+    """Return the pictures of all rows that anyone draws first, by the kind of y."""
+    draws = FIRST.get(check.looked.kind, (fit, pit))
+    return [chart for draw in draws if (chart := draw(check)) is not None]
+
+
+def main_pictures(check: Check) -> list[Chart]:
+    """Return the four pictures that matter: all rows, slices or groups, the column that leads."""
+    where = forest(check.slices or check.groups)
+    charts = [*first_pictures(check), *([] if where is None else [where])]
+    charts += [chart for _, chart in panels(check, 2, wide=True)][: 4 - len(charts)]
+    null = null_picture(check.result)
+    return (charts if null is None else [*charts, null])[:4]
+
+
+def plot_check(check: Check, what: str | None = None, ax: Any = None, **which: Any) -> Any:
+    """Draw the report's main pictures, or one of them, with matplotlib; see `Check.plot`."""
 
     def chosen(number: int) -> Slice:
         if number not in range(1, len(check.slices) + 1):
@@ -382,6 +410,10 @@ def plot_check(check: Check, what: str = "fit", ax: Any = None, **which: Any) ->
         "thirds": lambda: thirds(check),
         "null": lambda: null_picture(check.result),
     }
+    if what is None:
+        if ax is not None or which:
+            raise InputError(f"Name one picture to draw: {', '.join(map(repr, known))}.")
+        return draw_all(main_pictures(check))
     if what not in known:
         raise InputError(f"what must be one of {', '.join(map(repr, known))}, got {what!r}.")
     try:
@@ -396,22 +428,19 @@ def plot_check(check: Check, what: str = "fit", ax: Any = None, **which: Any) ->
 def plot_result(result: GofResult, ax: Any = None) -> Any:
     """Draw the null distribution and the statistic of a test; see `GofResult.plot`."""
     chart = null_picture(result)
-    if chart is not None:
-        ax = draw(chart, ax)
-    elif result.null is not None and "normal" in result.null:
-        ax, at = axes_for(ax), result.statistic
-        z = np.linspace(min(-3.5, at - 0.5), max(3.5, at + 0.5), 301)
-        density = np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
-        ax.fill_between(z, density, color="#c9d4e0", lw=0, label="if the model is right (normal limit)")
-        ax.axvline(at, color=ORANGE, lw=2.0, label=f"this model: {number(at)}")
-        ax.set_ylim(bottom=0.0)
-        ax.set_ylabel("density")
-        ax.set_xlabel("test statistic (larger: worse fit)")
-        ax.legend(frameon=False, fontsize="small")
-    else:
+    if chart is None:
         raise InputError(
             f"This {result.method} result has no null distribution to draw. Run the test with "
             "null='wild'."
         )
-    ax.set_title(f"{result.method}, n = {result.n:,}: {result.pvalue_words}", loc="left")
-    return ax
+    return draw(replace(chart, title=f"{result.method}, n = {result.n:,}: {result.pvalue_words}"), ax)
+
+
+#: The first pictures of each kind of y; else `fit` and `pit`.
+FIRST: dict[str, tuple[Callable[[Check], Chart | None], ...]] = {
+    "classes": (reliability, classes),
+    "censored": (survival, thirds),
+    "counts": (fit, rootogram),
+    "quantiles": (coverage, fit),
+    "intervals": (coverage, fit),
+}

@@ -14,11 +14,14 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.errors import InputError, InputTypeError
-from condgof.report._escape import label
-from condgof.report._pen_pyplot import BLUE, GREY, ORANGE, axes_for, new_figure
-from condgof.study import TITLES, Illustration, Row, Study
+from condgof.report._pen_pyplot import axes_of, new_figure
+from condgof.report._text import label
+from condgof.study._examples import Illustration
+from condgof.study._names import title_of
+from condgof.study._study import Row, Study
 
-COLUMNS = 4
+# Okabe and Ito's palette: told apart by colour-blind readers too.
+BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#666666"
 GREEN, PINK, AMBER, SKY = "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
 _TABLE = "study must be a Study, its to_dict() (what table.json holds), or rows of its table()"
 
@@ -52,50 +55,24 @@ OTHERS = [
 
 
 def draw_power(study: Study) -> Any:
-    """Draw the rejection rates of a study with their exact 95% intervals.
-
-    Parameters
-    ----------
-    study : Study
-        From `run_study`.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Examples
-    --------
-    >>> import condgof as cg
-    >>> study = cg.study.run_study("lgm", "kcsd", [20, 40], trials=3, engine=1)
-    >>> len(draw_power(study).axes)
-    1
-    """
+    """Draw the rejection rates of a study with their exact 95% intervals."""
     count = len(study.topics)
-    columns = min(COLUMNS, count)
-    lines = -(-count // columns)
+    columns = min(4, count)
     width = max(5.0, 3.1 * columns)
-    figure, axes = new_figure(
-        lines, columns, width=width, height=3.0 * lines + 0.9, sharex=False, sharey=False
-    )
-    styles = styles_of(study.methods)
-    for topic, ax in zip(study.topics, axes.flat, strict=False):
-        rows = [row for row in study.table() if row.problem == topic.name]
-        draw_rates(ax, rows, study.alpha, styles, topic.h0)
-        title = textwrap.fill(label(topic.title), 34) + (" ($H_0$)" if topic.h0 else " ($H_1$)")
-        ax.set_title(title, fontsize=10)
-        if topic.h0:
-            ax.locator_params(axis="y", nbins=5)
-    for ax in axes.flat[count:]:
-        ax.set_axis_off()
-    for first in axes[:, 0]:
-        first.set_ylabel("rejection rate")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure = new_figure((width, 3.0 * -(-count // columns) + 0.9), shown=False)
+    axes = axes_of(figure, count, columns)
+    plot_power(study, axes)
+    axes[0].get_legend().remove()
+    handles, labels = axes[0].get_legend_handles_labels()
     across = -(-len(labels) // -(-len(labels) // max(1, int(width / 1.75))))
-    figure.legend(
-        handles, labels, loc="outside lower center", ncols=across, frameon=False, fontsize=9,
-        handlelength=2.6,
-    )  # fmt: skip
+    _legend_below(figure, handles, labels, across, handlelength=2.6)
     return figure
+
+
+def _legend_below(figure: Any, handles: list[Any], labels: list[str], columns: int, **more: Any) -> None:
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9, **more
+    )
 
 
 def styles_of(methods: Iterable[str]) -> dict[str, Style]:
@@ -125,7 +102,7 @@ def draw_rates(
         ax.plot(
             at, rates, color=style.color, marker=style.marker, ms=5.5, lw=1.4,
             ls="--" if style.dashed else "-", mfc="white" if style.dashed else style.color,
-            label=label(TITLES.get(method, method)),
+            label=label(title_of(method)),
         )  # fmt: skip
     ax.axhline(alpha, color=GREY, lw=1.0, ls=":", label=f"α = {alpha:g}", zorder=0)
     ax.set_xticks(sizes, [str(n) for n in sizes])
@@ -135,6 +112,8 @@ def draw_rates(
     ax.spines[["top", "right"]].set_visible(False)
     highest = max(row.high for row in rows)  # rates near alpha need a scale of their own
     ax.set_ylim((0.0, min(1.0, max(4 * alpha, 1.25 * highest))) if h0 else (-0.02, 1.02))
+    if h0:
+        ax.locator_params(axis="y", nbins=5)
     ax.set_xlabel("sample size n")
 
 
@@ -173,16 +152,24 @@ def plot_power(study: Any, ax: Any = None, *, problem: str | None = None, alpha:
         if problem not in names:
             raise InputError(f"The study has no problem {problem!r}; there are: {', '.join(names)}.")
         names = [problem]
-    places = _places(ax, len(names))
+    if ax is None:
+        columns = min(3, len(names))
+        figure = new_figure((max(6.0, 4.0 * columns), max(4.0, 3.4 * -(-len(names) // columns))))
+        places = axes_of(figure, len(names), columns)
+    else:
+        places = list(np.ravel(np.asarray(ax, dtype=object)))[: len(names)]
+    if len(places) < len(names):
+        raise InputError(
+            f"There are {len(names)} problems and {len(places)} Axes. Give one for each, or name one "
+            "with problem=."
+        )
     styles = styles_of(dict.fromkeys(row.method for row in rows))
     for name, place in zip(names, places, strict=True):
         title, h0 = titles.get(name, (name, False))
         draw_rates(place, [row for row in rows if row.problem == name], level, styles, h0)
-        place.set_title(textwrap.fill(label(title), 44), loc="left", fontsize="medium")
-        place.set_ylabel("rejection rate")
+        place.set_title(textwrap.fill(label(title), 34), loc="left", fontsize="medium")
+    places[0].set_ylabel("rejection rate")
     places[0].legend(frameon=False, fontsize="small", handlelength=2.6)
-    for extra in places[1:]:
-        extra.set_ylabel("")
     return places[0] if len(names) == 1 else np.array(places, dtype=object)
 
 
@@ -212,51 +199,11 @@ def _some(rows: Sequence[Row]) -> list[Row]:
     return list(rows)
 
 
-def _places(ax: Any, count: int) -> list[Any]:
-    """Return one Axes a problem."""
-    if ax is not None:
-        given = list(np.ravel(np.asarray(ax, dtype=object)))
-        if len(given) < count:
-            raise InputError(
-                f"There are {count} problems and {len(given)} Axes. Give one for each, or name one "
-                "with problem=."
-            )
-        return given[:count]
-    if count == 1:
-        return [axes_for(None)]
-    columns = min(3, count)
-    lines = -(-count // columns)
-    first = axes_for(None, (4.0 * columns, 3.4 * lines))
-    figure = first.figure
-    first.remove()
-    grid = list(figure.subplots(lines, columns, squeeze=False).flat)
-    for spare in grid[count:]:
-        spare.set_axis_off()
-    return grid[:count]
-
-
 def draw_criterion(illustrations: Sequence[Illustration]) -> Any:
-    """Draw one column an illustration: a sample with p and r (mean and 95% band), and the criterion.
-
-    Parameters
-    ----------
-    illustrations : sequence of Illustration
-        From `illustrate`.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Examples
-    --------
-    >>> import condgof as cg
-    >>> len(draw_criterion([cg.study.illustrate("slope-1d", n=100)]).axes)
-    2
-    """
+    """Draw one column an illustration: a sample with p and r (mean and 95% band), and the criterion."""
     columns = len(illustrations)
-    figure, axes = new_figure(
-        2, columns, width=max(5.0, 3.1 * columns), height=5.4, sharey=False, height_ratios=[3, 2]
-    )
+    figure = new_figure((max(5.0, 3.1 * columns), 5.4), shown=False)
+    axes = figure.subplots(2, columns, squeeze=False, sharex="col", height_ratios=[3, 2])
     for one, (upper, lower) in zip(illustrations, axes.T, strict=True):
         shown = slice(None, None, max(1, len(one.x) // 400))
         upper.plot(
@@ -276,10 +223,8 @@ def draw_criterion(illustrations: Sequence[Illustration]) -> Any:
     axes[1, 0].set_ylabel("power criterion at v")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     more, names = axes[1, 0].get_legend_handles_labels()
-    figure.legend(
-        [*handles, *more], [*labels, *names], loc="outside lower center", ncols=4 if columns > 1 else 2,
-        frameon=False, fontsize=9, markerscale=2.5,
-    )  # fmt: skip
+    across = 4 if columns > 1 else 2
+    _legend_below(figure, [*handles, *more], [*labels, *names], across, markerscale=2.5)
     return figure
 
 

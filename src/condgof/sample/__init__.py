@@ -1,27 +1,25 @@
-"""x and y checked once and frozen; splitting; the one seed of a call."""
+"""What the user brought, read once: x and y as a sample, files as tables and sources, the seed."""
 
-from condgof.sample._array_source import ArraySource, is_lazy, names_of
-from condgof.sample._column import Column, encode_levels
-from condgof.sample._columns import (
+from condgof.sample._column import Column, XUnits, encode_levels
+from condgof.sample._rng import RngLike, Seed, Use
+from condgof.sample._sample import MIN_ROWS, Sample, check_rows, read_groups
+from condgof.sample._source import ArraySource, Block, Source, is_lazy, names_of, scan
+from condgof.sample._table import Frame, Table, arrow
+from condgof.sample._values import (
     DROP,
+    as_days,
+    as_numbers,
     fresh,
+    held,
     is_frame,
+    missing_in,
     read,
     read_labels,
     read_table,
+    refill,
     take_rows,
+    unboxed,
 )
-from condgof.sample._groups import read_groups
-from condgof.sample._missing import check_rows
-from condgof.sample._numbers import as_days, as_numbers, missing_in, unboxed
-from condgof.sample._refill import held, refill
-from condgof.sample._rng import RngLike, Seed, Use
-from condgof.sample._sample import MIN_ROWS, Sample
-from condgof.sample._source import Block, Source, scan
-from condgof.sample._source_read import arrow, schema_of
-from condgof.sample._source_read import expand as data_paths
-from condgof.sample._source_read import format_of as data_format
-from condgof.sample._units import XUnits
 
 __all__ = [
     "DROP",
@@ -29,18 +27,18 @@ __all__ = [
     "ArraySource",
     "Block",
     "Column",
+    "Frame",
     "RngLike",
     "Sample",
     "Seed",
     "Source",
+    "Table",
     "Use",
     "XUnits",
     "arrow",
     "as_days",
     "as_numbers",
     "check_rows",
-    "data_format",
-    "data_paths",
     "encode_levels",
     "fresh",
     "held",
@@ -54,7 +52,6 @@ __all__ = [
     "read_table",
     "refill",
     "scan",
-    "schema_of",
     "take_rows",
     "unboxed",
 ]

@@ -1,85 +1,81 @@
-"""x and y, checked once and frozen."""
+"""x and y, checked once and frozen; what becomes of missing values; groups of rows."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import InputError, InputTypeError, ShapeError, check_finite
-from condgof.sample._column import Column, encode_levels
-from condgof.sample._columns import (
+from condgof.errors import (
+    InputError,
+    InputTypeError,
+    NonFiniteError,
+    ShapeError,
+    check_finite,
+    check_object,
+    refuse_rows,
+)
+from condgof.sample._column import Column, XUnits, encode_levels
+from condgof.sample._values import (
+    DROP,
     Variables,
+    as_array,
+    as_days,
+    as_numbers,
+    column_at,
     constant,
     is_frame,
+    missing_in,
     read,
     read_labels,
     read_table,
     take_rows,
+    unboxed,
 )
-from condgof.sample._missing import ADVICE, as_levels, check_option, check_rows, complete_rows
-from condgof.sample._numbers import as_array, as_days, as_numbers, unboxed
-from condgof.sample._units import XUnits
 
 MIN_ROWS = 3
+#: What to do about missing values of x, or y, which cannot have a level of them.
+ADVICE = {
+    "x": f"{DROP} Or pass missing='drop', which leaves them out, or missing='level', which makes "
+    "missing a level.",
+    "y": f"{DROP} Or pass missing='drop', which leaves them out.",
+}
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """A checked sample of pairs (x_i, y_i).
+    """A checked sample of pairs (x_i, y_i)."""
 
-    Parameters
-    ----------
-    x : ndarray of shape (n, d_x)
-        The covariates as numbers (levels of categorical columns by position); (n, 0) when the
-        sample has no x (the unconditional tests).
-    y : ndarray of shape (n, d_y)
-        The responses.
-    x_given : array or frame
-        x as the user passed it, which is what a model gets.
-    y_given : ndarray of shape (n,) or (n, d_y)
-        y in the shape the user passed it, which is what a model gets.
-    x_columns, y_columns : tuple of Column
-        Names and kinds.
-    kept : ndarray of int, shape (n,), optional
-        The number of each row in the data that the user passed; None if these are all its rows.
-    left_out : int
-        How many rows were left out because a value is missing.
-    remarks : tuple of str
-        What was done about missing values.
-    """
-
+    #: The covariates as numbers, (n, d_x), levels by position; (n, 0) in unconditional tests.
     x: FloatArray
+    #: The responses, (n, d_y).
     y: FloatArray
+    #: x as the user passed it, and y in the shape of the user's, which are what a model gets.
     x_given: Any
     y_given: AnyArray
     x_columns: tuple[Column, ...]
     y_columns: tuple[Column, ...]
+    #: The number of each row in the data that the user passed; None if these are all its rows.
     kept: IntArray | None = None
+    #: How many rows were left out because a value is missing.
     left_out: int = 0
+    #: What was done about missing values.
     remarks: tuple[str, ...] = ()
 
     @classmethod
     def of(
         cls, x: Any, y: Any, *, to_test: bool = True, discrete: bool = False, missing: str = "refuse"
     ) -> Sample:
-        """Check x and y and freeze them.
+        """Check x, (n,) or (n, d_x), and y, (n,) or (n, d_y), and freeze them.
 
-        Parameters
-        ----------
-        x : array_like, Series or frame of shape (n,) or (n, d_x)
-            The covariates; dates, and text and categories in a frame, are fine.
-        y : array_like, Series or frame of shape (n,) or (n, d_y)
-            The responses; of pandas objects, x and y must have the same index.
-        to_test : bool
-            Whether to ask for enough rows that vary, as `ready` does.
-        discrete : bool
-            Whether y may be the same in all rows.
-        missing : {"refuse", "drop", "level"}
-            What becomes of missing values (NaN, None, NaT, NA; never infinite ones): an error, the row
-            is left out, or missing is a level of its column of x. Then models get x as it is passed.
+        With `to_test`, there must be enough rows that vary, as `ready` asks. `missing` says what
+        becomes of missing values (NaN, None, NaT, NA; never infinite ones): "refuse" is an error,
+        "drop" leaves the row out, "level" makes missing a level of its column of x; models then get x
+        as it is passed.
 
         Examples
         --------
@@ -101,7 +97,8 @@ class Sample:
 
     @classmethod
     def _of(cls, x: Variables, y: Variables, missing: str) -> Sample:
-        check_option(missing)
+        if not isinstance(missing, str) or missing not in ("refuse", "drop", "level"):
+            raise InputError(f"missing must be 'refuse', 'drop' or 'level', got {missing!r}.")
         n = len(y.values)
         kept: IntArray | None = None
         remarks: tuple[str, ...] = ()
@@ -229,21 +226,7 @@ class Sample:
         )
 
     def locations(self, at: Any, what: str = "at", *, sets: bool = False) -> FloatArray:
-        """Read points of x, checked.
-
-        Parameters
-        ----------
-        at : array_like or frame
-            Points of shape (m, d_x), or (m,) when d_x = 1; with ``sets`` also (m, J, d_x).
-        what : str
-            The name of the argument, for messages.
-        sets : bool
-            Whether sets of points, (m, J, d_x), are allowed.
-
-        Returns
-        -------
-        ndarray of shape (m, d_x) or (m, J, d_x)
-        """
+        """Read points of x, (m, d_x), or (m,) when d_x = 1; with `sets` also (m, J, d_x)."""
         if is_frame(at):
             return self._frame_locations(at, what)
         if any(column.categorical for column in self.x_columns):
@@ -316,3 +299,144 @@ def _names(columns: tuple[Column, ...]) -> str:
 def _frozen(values: FloatArray) -> FloatArray:
     values.flags.writeable = False
     return values
+
+
+def check_rows(x: Any, y: Any, n_x: int, n_y: int) -> None:
+    """Raise unless x and y have equally many rows and, where both have one, the same index."""
+    if n_x != n_y:
+        raise ShapeError(f"x has {n_x} rows and y has {n_y}. Pass one row of x for each row of y.")
+    if not (hasattr(x, "iloc") and hasattr(y, "iloc")) or x.index.equals(y.index):
+        return
+    row = bisect_left(range(n_x), 1, key=lambda i: not x.index[: i + 1].equals(y.index[: i + 1]))
+    labels = x.index[[row]].tolist() + y.index[[row]].tolist()
+    same = "hold the same labels in another order" if set(x.index) == set(y.index) else "differ"
+    raise InputError(
+        f"The indices of x and y {same}: row {row} (counted from 0) is {labels[0]!r} in x and "
+        f"{labels[1]!r} in y. Align them first, y = y.loc[x.index], or pass y.to_numpy() if rows "
+        "match by position."
+    )
+
+
+def complete_rows(x: Variables, y: Variables) -> tuple[IntArray | None, tuple[str, ...]]:
+    """Return the rows without a missing value (None if that is all of them), and what to say of it."""
+    values = np.column_stack((x.values, y.values))
+    kept = np.flatnonzero(~np.isnan(values).any(axis=1))
+    n, lost = len(values), len(values) - len(kept)
+    if not lost:
+        return None, ()
+    if lost == n:
+        raise ShapeError(
+            f"Each of the {n} rows has a missing value, so that missing='drop' leaves none. Leave out "
+            "the columns with the most missing values."
+        )
+    were = "was" if lost == 1 else "were"
+    return kept, (f"{lost} of {n} rows {were} left out because a value is missing",)
+
+
+def as_levels(table: Variables) -> tuple[Variables, tuple[str, ...]]:
+    """Make missing a level of each column that misses values, and say so.
+
+    Text gets one more level. Numbers and dates are put at the (lower) median of the others, so that
+    whole numbers stay whole, and get a column of "no" and "yes" beside them.
+    """
+    parts, columns, notes = [table.values[:, :0]], [], []
+    names = [column.name for column in table.columns]
+    for column, values in zip(table.columns, table.values.T, strict=True):
+        lost = np.isnan(values)
+        n, count, known = len(lost), np.count_nonzero(lost), values[~lost]
+        beside: list[Column] = []
+        if count and column.levels is not None:
+            level = _unused("missing", column.levels)
+            values = np.where(lost, len(column.levels), values)
+            # Missing has no place in an order.
+            column = replace(column, levels=(*column.levels, level), ordered=False)
+            notes.append(
+                f"missing values of {column.name!r} ({count} of {n} rows) are a level, {level!r}"
+            )
+        elif count:
+            middle = np.quantile(known, 0.5, method="lower") if len(known) else 0.0
+            values = np.where(lost, middle, values)
+            beside = [Column(_unused(f"{column.name} missing", names), ("no", "yes"), not len(known))]
+            notes.append(
+                f"missing values of {column.name!r} ({count} of {n} rows) are put at its median, and "
+                f"{beside[0].name!r} says where"
+            )
+        parts += [values] + [lost * 1.0] * len(beside)
+        columns += [replace(column, constant=constant(values)), *beside]
+    return replace(table, values=np.column_stack(parts), columns=tuple(columns)), tuple(notes)
+
+
+def _unused(name: str, taken: Iterable[str]) -> str:
+    """Return the name, with a number behind it if it is taken."""
+    known, number = set(taken), 2
+    if name not in known:
+        return name
+    while f"{name} {number}" in known:
+        number += 1
+    return f"{name} {number}"
+
+
+def read_groups(
+    groups: Any, data: Any, n: int, kept: IntArray | None = None, what: str = "groups"
+) -> IntArray:
+    """Number the groups of rows (n,) by first appearance, so that only which are together matters.
+
+    The group of each row is a number, text or a date; a name is that of a column of `data`, which is
+    what the user passed as x. Of the rows that are `kept`, if these are not all.
+
+    Examples
+    --------
+    >>> read_groups(["b", "a", "b"], None, 3)
+    array([0, 1, 0])
+    """
+    if isinstance(groups, str):
+        groups, what = _column(groups, data), f"The column {groups!r} (groups=)"
+    check_object(groups, what)
+    try:
+        values = np.asarray(groups)
+    except ValueError as error:  # lists of different lengths
+        raise ShapeError(f"{what} cannot be read as one group for each row: {error}") from error
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1 or len(values) != n:
+        raise ShapeError(
+            f"{what} must have shape ({n},), one group for each row, got {values.shape}. For several "
+            "kinds of groups at once, pass the coarsest."
+        )
+    missing = missing_in(groups).reshape(n) | missing_in(values)
+    if kept is not None:
+        missing[np.setdiff1d(np.arange(n), kept)] = False
+    refuse_rows(missing, f"{what} has missing values", DROP, NonFiniteError)
+    return _numbered(values if kept is None else values[kept], what)
+
+
+def _column(name: str, data: Any) -> Any:
+    if not is_frame(data):
+        if hasattr(data, "read_column"):  # a source
+            return data.read_column(name)
+        raise InputTypeError(
+            f"groups={name!r} names a column, and x is not a frame (nor a source) that has columns. "
+            "Pass an array with the group of each row."
+        )
+    names = [str(column) for column in data.columns]
+    if names.count(name) != 1:
+        raise InputError(
+            f"groups={name!r} is not a column of x. Its columns are {', '.join(map(repr, names[:10]))}. "
+            "Or pass an array with the group of each row."
+        )
+    return column_at(data, names.index(name))
+
+
+def _numbered(values: AnyArray, what: str) -> IntArray:
+    if values.dtype.kind == "O":
+        seen: dict[Any, int] = {}
+        try:
+            listed = [seen.setdefault(value, len(seen)) for value in values]
+        except TypeError as error:
+            raise InputTypeError(f"{what} holds values that cannot be told apart: {error}.") from error
+        return np.array(listed, dtype=np.int64)
+    _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+    numbers = np.empty(len(first), dtype=np.int64)
+    numbers[np.argsort(first)] = np.arange(len(first))
+    codes: IntArray = numbers[inverse.ravel()]
+    return codes

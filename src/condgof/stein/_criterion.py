@@ -13,20 +13,14 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
 from condgof.kernels import CovariateKernel, Gaussian, Radial, direct_sqdist, sqdist
-from condgof.stein._sweep import check_overflow
+from condgof.stein._matrix import check_overflow
 
 #: Rows of a block of pairs.
 ROW_BLOCK = 128
 
 
 def criterion_of_means(means: FloatArray, reg: float = 0.0) -> FloatArray:
-    """Return T̂_V / (σ̂_V + reg) from row means (n, m) of m sets of locations; 0 where no data are near.
-
-    Examples
-    --------
-    >>> criterion_of_means(np.array([[1.0, 0.0], [3.0, 0.0]]))
-    array([0.70710678, 0.        ])
-    """
+    """Return T̂_V / (σ̂_V + reg) from row means (n, m) of m sets; 0 where no data are near."""
     # In units of the largest mean: squares of very large or small ones would over- or underflow.
     unit = np.abs(means).max(axis=0)
     unit = np.where(unit > 0, unit, 1.0)
@@ -131,7 +125,7 @@ class PairwiseTerms:
         return product
 
 
-@np.errstate(over="ignore", invalid="ignore")  # overflow is checked for, and said
+@np.errstate(over="ignore", invalid="ignore")  # overflow is checked for at the end
 def criterion_gradient(
     x: FloatArray,
     terms: PairwiseTerms,
@@ -183,7 +177,7 @@ def _chain_to_k(
     return by_v, by_x
 
 
-@np.errstate(over="ignore", invalid="ignore")  # overflow is checked for, and said
+@np.errstate(over="ignore", invalid="ignore")  # overflow is checked for at the end
 def finite_set_gradient(
     y: FloatArray, scores: FloatArray, kernel: Radial, locations: FloatArray, reg: float = 0.0
 ) -> tuple[float, FloatArray, float]:

@@ -16,8 +16,8 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, SingleArray
 from condgof.kernels import CellKernel, Gaussian, Radial, sqdist
-from condgof.stein._pivots import choose_pivots, whitening
-from condgof.stein._sweep import check_overflow
+from condgof.stein._features import choose_pivots, whitening
+from condgof.stein._matrix import check_overflow
 
 #: Normal scores are clipped to ± this, and looked up on a grid of so many steps.
 END, STEPS = 6.5, 4096
@@ -40,9 +40,7 @@ LANDMARKS, DRAWS, TOGETHER = 64, 2**15, 48
 class EvidenceBlock:
     """Some columns of the evidence."""
 
-    #: What a result calls them.
     name: str
-    #: Which.
     columns: slice
     #: Of the kernel on y, where there is one.
     bandwidth: float | None = None
@@ -70,7 +68,6 @@ def width(evidence: Evidence) -> int:
 class NormalEvidence:
     """Evidence of normal scores, N(0, I) under the law whatever x is."""
 
-    #: Number of columns.
     d_y: int
     #: Evidence of one column on a grid, (STEPS + 1, q₁).
     table: SingleArray
@@ -117,8 +114,8 @@ class NormalEvidence:
         }
         made["correlation"] = [clipped[:, first] * clipped[:, second]]
         made["all columns together"] = [self.joint.of(clipped, -clipped)]
-        found = [part for block in self.blocks for part in made[block.name]]
-        return np.concatenate(found, axis=1, dtype=np.float32)
+        columns = [part for block in self.blocks for part in made[block.name]]
+        return np.concatenate(columns, axis=1, dtype=np.float32)
 
     def draw(self, rng: np.random.Generator, n: int) -> SingleArray:
         """Draw normal scores of n rows under the law, (n, d_y)."""
@@ -260,13 +257,7 @@ def _normal_h(a: FloatArray, b: FloatArray, sigma: float) -> FloatArray:
 
 
 def legendre(z: AnyArray) -> FloatArray:
-    """Return ψ_1 to ψ_4, orthonormal Legendre polynomials of the PIT Φ(z), (n, 4).
-
-    Examples
-    --------
-    >>> np.round(legendre(np.array([0.0])), 3) + 0.0
-    array([[ 0.   , -1.118,  0.   ,  1.125]])
-    """
+    """Return ψ_1 to ψ_4, orthonormal Legendre polynomials of the PIT Φ(z), (n, 4)."""
     from scipy.special import ndtr
 
     v = 2.0 * ndtr(np.asarray(z, dtype=np.float64)) - 1.0
@@ -285,11 +276,6 @@ def simple(z: AnyArray) -> FloatArray:
 
     z itself; the surprise −log P(|Z| ≥ |z|) less 1, which is exponential and sees spread and tails; and
     the Legendre functions, bounded: shift, spread, skew and tails.
-
-    Examples
-    --------
-    >>> np.round(simple(np.array([0.0])), 3) + 0.0
-    array([[ 0.   , -1.   ,  0.   , -1.118,  0.   ,  1.125]])
     """
     z = np.clip(z, -FARTHEST, FARTHEST)
     return np.column_stack([z, surprise(z) - 1.0, legendre(z)])
@@ -320,7 +306,6 @@ def _together(bandwidths: tuple[float, ...], d_y: int) -> SteinEvidence:
 class Functions:
     """Functions l(·, v_j) of y, whitened: l ≈ (l(·, v) W)(l(·, v) W)ᵀ."""
 
-    #: l.
     kernel: Radial
     #: The landmarks v, (r, d_y).
     points: FloatArray
@@ -359,9 +344,7 @@ class Functions:
 class SteinEvidence:
     """Evidence from scores: the Stein operator on landmark functions, one block a kernel on y."""
 
-    #: Number of columns of y.
     d_y: int
-    #: One for each kernel.
     parts: tuple[Functions, ...]
     #: A rotation to directions that matter, where there is one part, (q, q').
     turn: FloatArray | None = None
@@ -410,15 +393,14 @@ class SteinEvidence:
 
     def of(self, u: AnyArray, scores: AnyArray) -> FloatArray:
         """Apply the Stein operator, (n, q)."""
-        found = np.concatenate([part.of(u, scores) for part in self.parts], axis=1)
-        return found if self.turn is None else np.asarray(found @ self.turn)
+        xi = np.concatenate([part.of(u, scores) for part in self.parts], axis=1)
+        return xi if self.turn is None else np.asarray(xi @ self.turn)
 
 
 @dataclass(frozen=True, eq=False)
 class CellEvidence:
     """Evidence of a discrete y: what kernels on its cells make of the residuals e_y − p."""
 
-    #: One block each.
     kernels: tuple[CellKernel, ...]
 
     @property

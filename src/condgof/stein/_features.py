@@ -1,19 +1,29 @@
-"""Features F of x in named blocks: k(x, x') ≈ F(x)·F(x'), or functions for themselves."""
+"""Features F of x in named blocks: k(x, x') ≈ F(x)·F(x'), or functions for themselves.
+
+A kernel is seen through landmark rows S, k ≈ k(·, S) k(S, S)⁻¹ k(S, ·), chosen by randomly pivoted
+Cholesky: each block of pivots is drawn with probability proportional to what is left of the diagonal
+(Chen, Epperly, Tropp and Webber).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
+from typing import Any
 
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray, SingleArray
 from condgof.kernels import CovariateKernel, Gaussian, sqdist
 from condgof.sample import XUnits
-from condgof.stein._pivots import choose_pivots, whitening
 
+#: Pivots that are drawn together.
+BLOCK = 24
+#: A pivot below this share of its own diagonal entry is numerically a copy of others.
+SMALLEST_PIVOT = 1e-10
+#: Directions below this share of the largest are left out of what is computed in single precision.
+SINGLE = 1e-6
 #: A function of one normal score is looked up on a grid of ± this, in so many steps.
 END, STEPS = 4.5, 1024
 #: The bandwidth on a single column, in normal scores, and the largest number of its features.
@@ -25,30 +35,103 @@ WAVES = ((3, 4), (5, 6, 7, 8))
 
 
 @dataclass(frozen=True, eq=False)
+class Pivots:
+    """Rows that were chosen, and the share of the (weighted) trace that they leave."""
+
+    index: IntArray
+    residual: float
+
+
+def choose_pivots(
+    kernel: Callable[[FloatArray, FloatArray], FloatArray],
+    points: FloatArray,
+    rng: np.random.Generator,
+    *,
+    tolerance: float,
+    cap: int,
+    weight: FloatArray | None = None,
+) -> Pivots:
+    """Choose rows until at most a share `tolerance` of the trace of a kernel's matrix is left."""
+    n, cap = len(points), min(cap, len(points))
+    left, chosen = np.ones(n), np.empty(0, dtype=np.int64)
+    weight = np.ones(n) if weight is None else weight / weight.max()
+    total, features = float(weight.sum()), np.empty((n, cap))
+    while len(chosen) < cap and float(weight @ left) > tolerance * total:
+        k, open_ = len(chosen), np.where(left > SMALLEST_PIVOT, weight * left, 0.0)
+        size = min(BLOCK, cap - k, int(np.count_nonzero(open_)))
+        if not size:
+            break
+        drawn = rng.choice(n, size, replace=False, p=open_ / open_.sum())
+        new = kernel(points, points[drawn]) - features[:, :k] @ features[drawn, :k].T
+        kept, factor = _small_cholesky(new[drawn])
+        columns = slice(k, k + len(kept))
+        features[:, columns] = np.linalg.solve(factor, new[:, kept].T).T
+        chosen = np.concatenate([chosen, drawn[kept]])
+        left = np.maximum(left - np.square(features[:, columns]).sum(axis=1), 0.0)
+        left[chosen] = 0.0
+    return Pivots(chosen, float(weight @ left) / total if total else 0.0)
+
+
+def _small_cholesky(matrix: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Factor a small positive semi-definite matrix, largest pivot first, leaving out near copies."""
+    left, size = np.diag(matrix).copy(), len(matrix)
+    floor, factor = 1e-3 * float(left.max()), np.zeros((size, size))
+    kept: list[int] = []
+    for k in range(size):
+        pivot = int(np.argmax(left))
+        if kept and left[pivot] <= floor:
+            break
+        kept.append(pivot)
+        column = matrix[:, pivot] - factor[:, :k] @ factor[pivot, :k]
+        factor[:, k] = column / np.sqrt(max(left[pivot], SMALLEST_PIVOT))
+        left = left - factor[:, k] ** 2
+        left[kept] = -np.inf
+    order = np.array(kept, dtype=np.int64)
+    return order, np.tril(factor[order][:, : len(order)])
+
+
+def whitening(matrix: FloatArray, smallest: float = 1e-9, *, single: bool = False) -> AnyArray:
+    """Return W (r, r') with W Wᵀ ≈ matrix⁻¹, leaving out directions below a share of the largest.
+
+    In single precision these are more directions: W multiplies rounding errors by 1/√smallest.
+    """
+    values, axes = np.linalg.eigh((matrix + matrix.T) / 2.0)
+    kept = values > (max(smallest, SINGLE) if single else smallest) * values[-1]
+    white: FloatArray = axes[:, kept] / np.sqrt(values[kept])
+    return np.ascontiguousarray(white[:, ::-1], dtype=np.float32 if single else np.float64)
+
+
+@dataclass(frozen=True, eq=False)
 class Chunk:
     """Raw columns that a maker puts out, and the blocks of features that they become."""
 
     #: What the blocks are of.
     family: str
-    #: Number of raw columns.
-    size: int
-    #: What they are multiplied by; without it each raw column is a feature, (size, r).
-    white: AnyArray | None
-    #: Number of features of each block.
+    #: Number of features of each block, and what a result says of it.
     blocks: tuple[int, ...]
-    #: What a result says of each block.
     labels: tuple[Any, ...]
-
-
-class Maker(Protocol):
-    """Makes raw columns from x."""
+    #: What the raw columns are multiplied by; without it each is a feature, (size, r).
+    white: AnyArray | None = None
 
     @property
-    def chunks(self) -> tuple[Chunk, ...]:
-        """What they are."""
+    def size(self) -> int:
+        """Number of raw columns."""
+        return sum(self.blocks) if self.white is None else len(self.white)
 
-    def raw(self, x: FloatArray) -> AnyArray:
-        """Return them for rows x (n, d_x), (n, raw columns)."""
+
+@dataclass(frozen=True, eq=False)
+class Maker:
+    """Makes raw columns from x: a function of rows x (n, d_x), and what comes of it."""
+
+    raw: Callable[[FloatArray], AnyArray]
+    chunks: tuple[Chunk, ...]
+    #: Share of the trace of the (narrowest) kernel that landmarks leave.
+    residual: float = 0.0
+
+    @classmethod
+    def single(cls, family: str, raw: Callable[[FloatArray], AnyArray], labels: Sequence[Any]) -> Maker:
+        """Make each raw column a block of its own."""
+        return cls(raw, (Chunk(family, (1,) * len(labels), tuple(labels)),))
 
 
 @dataclass(frozen=True)
@@ -64,20 +147,22 @@ class FeatureBlock:
 class Features:
     """Functions of x, side by side."""
 
-    #: Where they come from.
     makers: tuple[Maker, ...]
-    chunks: tuple[Chunk, ...] = field(init=False)
-    blocks: tuple[FeatureBlock, ...] = field(init=False)
 
-    def __post_init__(self) -> None:
-        chunks = tuple(chunk for maker in self.makers for chunk in maker.chunks)
+    @cached_property
+    def chunks(self) -> tuple[Chunk, ...]:
+        """All that the makers put out."""
+        return tuple(chunk for maker in self.makers for chunk in maker.chunks)
+
+    @cached_property
+    def blocks(self) -> tuple[FeatureBlock, ...]:
+        """Which columns belong together, in order and without gaps."""
         blocks, start = [], 0
-        for chunk in chunks:
+        for chunk in self.chunks:
             for size, label in zip(chunk.blocks, chunk.labels, strict=True):
                 blocks.append(FeatureBlock(chunk.family, label, slice(start, start + size)))
                 start += size
-        object.__setattr__(self, "chunks", chunks)
-        object.__setattr__(self, "blocks", tuple(blocks))
+        return tuple(blocks)
 
     @property
     def width(self) -> int:
@@ -106,209 +191,134 @@ class Features:
 
     def family(self, *names: str) -> slice:
         """Return the blocks of some families, which must follow each other, as a slice of all blocks."""
-        found = [i for i, block in enumerate(self.blocks) if block.family in names]
-        return slice(found[0], found[-1] + 1) if found else slice(0, 0)
+        which = [i for i, block in enumerate(self.blocks) if block.family in names]
+        return slice(which[0], which[-1] + 1) if which else slice(0, 0)
 
 
-@dataclass(frozen=True, eq=False)
-class Nystrom:
-    """A kernel on x through landmarks: F = k(x, v) W, in the precision of W."""
-
-    #: k.
-    kernel: CovariateKernel
-    #: The landmarks v, (r, d_x).
-    points: FloatArray
-    #: W, (r, r').
-    white: AnyArray
-    #: Share of the trace of k that they leave, on the rows they were chosen from.
-    residual: float
-
-    @classmethod
-    def on(
-        cls,
-        kernel: CovariateKernel,
-        x: FloatArray,
-        rng: np.random.Generator,
-        *,
-        precision: float,
-        cap: int,
-        single: bool = False,
-    ) -> Nystrom | Ones:
-        """Choose landmarks among rows x (n, d_x)."""
-        if not kernel.factors:
-            return Ones()
-        chosen = choose_pivots(kernel, x, rng, tolerance=precision, cap=cap)
-        points = x[chosen.index]
-        return cls(kernel, points, whitening(kernel(points, points), single=single), chosen.residual)
-
-    @property
-    def chunks(self) -> tuple[Chunk, ...]:
-        """One block."""
-        size, rank = self.white.shape
-        return (Chunk("x", size, self.white, (rank,), (1.0,)),)
-
-    def raw(self, x: FloatArray) -> AnyArray:
-        """Return k(x, v)."""
-        return self.kernel(x, self.points).astype(self.white.dtype, copy=False)
+def given_functions(function: Callable[[FloatArray], AnyArray], count: int) -> Maker:
+    """Take functions of x as they are, (n, d_x) → (n, count), as one block."""
+    return Maker(function, (Chunk("x", (count,), (0,)),))
 
 
-@dataclass(frozen=True, eq=False)
-class Scales:
-    """A kernel on x at several multiples of its bandwidths, through the same landmarks, in singles."""
-
-    #: What the blocks are called.
-    family: str
-    #: k; the bandwidths of its Gaussian factors are multiplied.
-    kernel: CovariateKernel
-    #: By what.
-    multiples: tuple[float, ...]
-    #: The landmarks v, (r, d_x).
-    points: FloatArray
-    #: W for each multiple; None where each k(x, v_j) stands for itself, (r, ·), or None.
-    whites: tuple[SingleArray, ...] | None = None
-    #: Means of k(x, v) over the rows, which are taken away: the constant is a feature of its own, (raw
-    #: columns,).
-    centre: SingleArray | None = None
-    #: Share of the trace that the landmarks leave, at the narrowest.
-    residual: float = 0.0
-
-    @classmethod
-    def on(
-        cls,
-        family: str,
-        kernel: CovariateKernel,
-        multiples: Sequence[float],
-        x: FloatArray,
-        rng: np.random.Generator,
-        *,
-        precision: float,
-        cap: int,
-    ) -> Scales:
-        """Choose landmarks among rows x (n, d_x), for the narrowest of all."""
-        if not any(type(factor.kernel) is Gaussian for factor in kernel.factors):
-            multiples = (1.0,)
-        plain = cls(family, kernel, tuple(multiples), x[:0])
-        narrow = min(multiples)
-
-        def compare(a: FloatArray, b: FloatArray) -> FloatArray:
-            return plain._at(a, b, (narrow,))[0].astype(np.float64)
-
-        chosen = choose_pivots(compare, x, rng, tolerance=precision, cap=cap)
-        points = x[chosen.index]
-        own = plain._at(points, points, plain.multiples)
-        whites = tuple(whitening(k.astype(np.float64), single=True) for k in own)
-        made = cls(family, kernel, plain.multiples, points, whites, None, chosen.residual)
-        return replace(made, centre=made.raw(x).mean(axis=0, dtype=np.float64).astype(np.float32))
-
-    @property
-    def chunks(self) -> tuple[Chunk, ...]:
-        """One block for each multiple, or one for each point."""
-        count = len(self.points)
-        if self.whites is None:
-            return (Chunk(self.family, count, None, (1,) * count, tuple(range(count))),)
-        pairs = zip(self.whites, self.multiples, strict=True)
-        return tuple(Chunk(self.family, count, w, (w.shape[1],), (a,)) for w, a in pairs)
-
-    def raw(self, x: FloatArray) -> SingleArray:
-        """Return k(x, v) at each multiple, side by side."""
-        found = np.concatenate(self._at(x, self.points, self.multiples), axis=1)
-        if self.centre is not None:
-            found -= self.centre
-        return found
-
-    def _at(self, a: FloatArray, b: FloatArray, multiples: Sequence[float]) -> list[SingleArray]:
-        exponent = np.zeros((len(a), len(b)), dtype=np.float32)
-        rest: SingleArray | None = None
-        for factor in self.kernel.factors:
-            columns = factor.indices()
-            if type(factor.kernel) is Gaussian:
-                exponent -= 0.5 * sqdist(a[:, columns], b[:, columns], factor.kernel.sigma).astype(
-                    np.float32
-                )
-            else:
-                other = factor(a, b).astype(np.float32)
-                rest = other if rest is None else rest * other
-        found = []
-        for multiple in multiples:
-            k = np.exp(exponent * np.float32(multiple**-2))
-            found.append(k if rest is None else k * rest)
-        return found
+def ones() -> Maker:
+    """Return the constant."""
+    return Maker.single("constant", _ones, [None])
 
 
-@dataclass(frozen=True)
-class Ones:
-    """The constant."""
-
-    family: str = "constant"
-
-    @property
-    def chunks(self) -> tuple[Chunk, ...]:
-        """One block of one feature."""
-        return (Chunk(self.family, 1, None, (1,), (None,)),)
-
-    def raw(self, x: FloatArray) -> SingleArray:
-        """Return ones, (n, 1)."""
-        return np.ones((len(x), 1), dtype=np.float32)
+def _ones(x: FloatArray) -> SingleArray:
+    return np.ones((len(x), 1), dtype=np.float32)
 
 
-@dataclass(frozen=True, eq=False)
-class Given:
-    """Functions of x that are given: one block of all, or one for each."""
-
-    #: From x (n, d_x) to (n, J).
-    function: Callable[[FloatArray], AnyArray]
-    #: J.
-    count: int
-    #: What the blocks are called.
-    family: str = "x"
-    #: Whether each is a block of its own.
-    single: bool = False
-
-    @property
-    def chunks(self) -> tuple[Chunk, ...]:
-        """One block of all, or one for each."""
-        blocks = (1,) * self.count if self.single else (self.count,)
-        return (Chunk(self.family, self.count, None, blocks, tuple(range(len(blocks)))),)
-
-    def raw(self, x: FloatArray) -> AnyArray:
-        """Return them."""
-        return self.function(x)
+def nystrom(
+    kernel: CovariateKernel,
+    x: FloatArray,
+    rng: np.random.Generator,
+    *,
+    precision: float,
+    cap: int,
+    single: bool = False,
+) -> Maker:
+    """See a kernel on x through landmarks v among rows x (n, d_x): F = k(x, v) W."""
+    if not kernel.factors:
+        return ones()
+    chosen = choose_pivots(kernel, x, rng, tolerance=precision, cap=cap)
+    points = x[chosen.index]
+    white = whitening(kernel(points, points), single=single)
+    chunk = Chunk("x", (white.shape[1],), (1.0,), white)
+    return Maker(partial(_compared, kernel, points, white.dtype), (chunk,), chosen.residual)
 
 
-@dataclass(frozen=True, eq=False)
-class Marginals:
-    """Each column of x by itself, centred over the rows: smooth functions of its normal scores."""
+def _compared(kernel: CovariateKernel, points: FloatArray, kind: Any, x: FloatArray) -> AnyArray:
+    return kernel(x, points).astype(kind, copy=False)
 
-    #: Which columns; they are normal scores of ranks.
-    columns: tuple[int, ...]
-    #: Means of the features over rows, (raw columns,).
-    centre: SingleArray
-    #: How many blocks of functions each column has: of very many columns a line and a parabola.
-    blocks: int
 
-    @classmethod
-    def on(cls, columns: Sequence[int], x: FloatArray) -> Marginals:
-        """Centre them on rows x (n, d_x)."""
-        blocks = 2 if len(columns) > MOST_RICH else len(_smooth()[1])
-        plain = cls(tuple(columns), np.zeros(1, dtype=np.float32), blocks)
-        return replace(plain, centre=plain.raw(x).mean(axis=0, dtype=np.float64).astype(np.float32))
+def scales(
+    kernel: CovariateKernel,
+    multiples: Sequence[float],
+    x: FloatArray,
+    rng: np.random.Generator,
+    *,
+    precision: float,
+    cap: int,
+) -> Maker:
+    """See a kernel at multiples of its Gaussian bandwidths through one set of landmarks, in singles.
 
-    @property
-    def chunks(self) -> tuple[Chunk, ...]:
-        """Some blocks for each column."""
-        sizes = _smooth()[1][: self.blocks]
-        count = len(self.columns)
-        labels = tuple(column for column in self.columns for _ in sizes)
-        return (Chunk("columns", count * sum(sizes), None, sizes * count, labels),)
+    They are chosen among rows x (n, d_x) for the narrowest. Means over the rows are taken away: the
+    constant is a feature of its own.
+    """
+    if not any(type(factor.kernel) is Gaussian for factor in kernel.factors):
+        multiples = (1.0,)
+    narrow = min(multiples)
 
-    def raw(self, x: FloatArray) -> SingleArray:
-        """Look them up."""
-        table, sizes = _smooth()
-        step = (np.clip(x[:, list(self.columns)], -END, END) + END) * (STEPS / (2.0 * END))
-        some = table[:, : sum(sizes[: self.blocks])]
-        found: SingleArray = some[np.rint(step).astype(np.int32)].reshape(len(x), -1)
-        found -= self.centre
-        return found
+    def compare(a: FloatArray, b: FloatArray) -> FloatArray:
+        return _at_multiples(kernel, (narrow,), b, None, a).astype(np.float64)
+
+    chosen = choose_pivots(compare, x, rng, tolerance=precision, cap=cap)
+    points = x[chosen.index]
+    own = np.split(_at_multiples(kernel, multiples, points, None, points), len(multiples), axis=1)
+    whites = [whitening(k.astype(np.float64), single=True) for k in own]
+    chunks = [Chunk("x", (w.shape[1],), (a,), w) for w, a in zip(whites, multiples, strict=True)]
+    centre = _mean(_at_multiples(kernel, multiples, points, None, x))
+    raw = partial(_at_multiples, kernel, tuple(multiples), points, centre)
+    return Maker(raw, tuple(chunks), chosen.residual)
+
+
+def single_locations(kernel: CovariateKernel, multiple: float, points: FloatArray) -> Maker:
+    """Take k(x, v_j), at a multiple of its Gaussian bandwidths, for itself at each of some points."""
+    raw = partial(_at_multiples, kernel, (multiple,), points, None)
+    return Maker.single("locations", raw, range(len(points)))
+
+
+def _mean(values: SingleArray) -> SingleArray:
+    return np.asarray(values.mean(axis=0, dtype=np.float64), dtype=np.float32)
+
+
+def _at_multiples(
+    kernel: CovariateKernel,
+    multiples: Sequence[float],
+    points: FloatArray,
+    centre: SingleArray | None,
+    x: FloatArray,
+) -> SingleArray:
+    """Return k(x, v) at each multiple, side by side, less a centre."""
+    exponent = np.zeros((len(x), len(points)), dtype=np.float32)
+    rest: SingleArray | None = None
+    for factor in kernel.factors:
+        columns = factor.indices()
+        if type(factor.kernel) is Gaussian:
+            near = sqdist(x[:, columns], points[:, columns], factor.kernel.sigma)
+            exponent -= 0.5 * near.astype(np.float32)
+        else:
+            other = factor(x, points).astype(np.float32)
+            rest = other if rest is None else rest * other
+    each = [np.exp(exponent * np.float32(multiple**-2)) for multiple in multiples]
+    made = np.concatenate(each if rest is None else [k * rest for k in each], axis=1)
+    if centre is not None:
+        made -= centre
+    return made
+
+
+def marginals(columns: Sequence[int], x: FloatArray) -> Maker:
+    """Take smooth functions of single columns, which are normal scores, centred on rows x (n, d_x).
+
+    Of very many columns these are a line and a parabola.
+    """
+    sizes = _smooth()[1][: 2 if len(columns) > MOST_RICH else None]
+    centre = _mean(_looked_up(tuple(columns), sum(sizes), None, x))
+    labels = tuple(column for column in columns for _ in sizes)
+    raw = partial(_looked_up, tuple(columns), sum(sizes), centre)
+    return Maker(raw, (Chunk("columns", sizes * len(columns), labels),))
+
+
+def _looked_up(
+    columns: tuple[int, ...], width: int, centre: SingleArray | None, x: FloatArray
+) -> SingleArray:
+    table = _smooth()[0][:, :width]
+    step = (np.clip(x[:, list(columns)], -END, END) + END) * (STEPS / (2.0 * END))
+    made: SingleArray = table[np.rint(step).astype(np.int32)].reshape(len(x), -1)
+    if centre is not None:
+        made -= centre
+    return made
 
 
 @cache
@@ -335,74 +345,43 @@ def _smooth() -> tuple[SingleArray, tuple[int, ...]]:
     return table, (1, 1, COLUMN_RANK, *map(len, WAVES))
 
 
-@dataclass(frozen=True, eq=False)
-class Levels:
-    """Levels of columns of x, each its centred indicator and a block of its own."""
-
-    #: The column of each level.
-    columns: IntArray
-    #: The level, (L,).
-    values: FloatArray
-    #: How many of the rows have it, (L,).
-    shares: FloatArray
-
-    @property
-    def chunks(self) -> tuple[Chunk, ...]:
-        """A block for each level."""
-        count = len(self.columns)
-        labels = tuple(zip(map(int, self.columns), map(float, self.values), strict=True))
-        return (Chunk("columns", count, None, (1,) * count, labels),)
-
-    def raw(self, x: FloatArray) -> SingleArray:
-        """Return 1 or 0, less the share."""
-        found: SingleArray = (x[:, self.columns] == self.values).astype(np.float32)
-        found -= self.shares.astype(np.float32)
-        return found
+def levels(columns: IntArray, values: FloatArray, shares: FloatArray) -> Maker:
+    """Take centred indicators of levels (L,) of some columns, which shares (L,) of the rows have."""
+    labels = zip(map(int, columns), map(float, values), strict=True)
+    raw = partial(_indicators, columns, values, shares.astype(np.float32))
+    return Maker.single("columns", raw, list(labels))
 
 
-@dataclass(frozen=True, eq=False)
-class Pairs:
-    """Products of two columns of normal scores, centred: whether two columns act together."""
-
-    #: Which columns.
-    first: IntArray
-    second: IntArray
-    #: Means of the products, (P,).
-    centre: SingleArray
-
-    @classmethod
-    def on(cls, columns: Sequence[int], x: FloatArray, most: int) -> Pairs:
-        """Take pairs of some columns, at most so many and evenly spread, centred on rows x (n, d_x)."""
-        index = np.asarray(columns, dtype=np.int64)
-        first, second = (index[side] for side in np.triu_indices(len(index), 1))
-        some = np.unique(np.linspace(0, len(first) - 1, min(most, len(first))).astype(np.int64))
-        first, second = first[some], second[some]
-        return cls(first, second, (x[:, first] * x[:, second]).mean(axis=0).astype(np.float32))
-
-    @property
-    def chunks(self) -> tuple[Chunk, ...]:
-        """A block for each pair."""
-        count = len(self.first)
-        labels = tuple(zip(map(int, self.first), map(int, self.second), strict=True))
-        return (Chunk("pairs", count, None, (1,) * count, labels),)
-
-    def raw(self, x: FloatArray) -> SingleArray:
-        """Multiply."""
-        return (x[:, self.first] * x[:, self.second] - self.centre).astype(np.float32)
+def _indicators(
+    columns: IntArray, values: FloatArray, shares: SingleArray, x: FloatArray
+) -> SingleArray:
+    made: SingleArray = (x[:, columns] == values).astype(np.float32)
+    made -= shares
+    return made
 
 
-@dataclass(frozen=True, eq=False)
-class Ranked:
-    """Another maker, for x in other units than it takes."""
+def pairs(columns: Sequence[int], x: FloatArray, most: int) -> Maker:
+    """Take products of two columns of normal scores, centred on rows x: whether they act together.
 
-    maker: Maker
-    units: XUnits
+    At most so many pairs are taken, evenly spread.
+    """
+    index = np.asarray(columns, dtype=np.int64)
+    first, second = (index[side] for side in np.triu_indices(len(index), 1))
+    some = np.unique(np.linspace(0, len(first) - 1, min(most, len(first))).astype(np.int64))
+    first, second = first[some], second[some]
+    centre = (x[:, first] * x[:, second]).mean(axis=0).astype(np.float32)
+    labels = zip(map(int, first), map(int, second), strict=True)
+    return Maker.single("pairs", partial(_products, first, second, centre), list(labels))
 
-    @property
-    def chunks(self) -> tuple[Chunk, ...]:
-        """Those of the maker."""
-        return self.maker.chunks
 
-    def raw(self, x: FloatArray) -> AnyArray:
-        """Return those of the maker."""
-        return self.maker.raw(self.units.apply(x))
+def _products(first: IntArray, second: IntArray, centre: SingleArray, x: FloatArray) -> SingleArray:
+    return (x[:, first] * x[:, second] - centre).astype(np.float32)
+
+
+def ranked(maker: Maker, units: XUnits | None) -> Maker:
+    """Return a maker for x in other units than it takes."""
+    return maker if units is None else replace(maker, raw=partial(_in_units, maker.raw, units))
+
+
+def _in_units(raw: Callable[[FloatArray], AnyArray], units: XUnits, x: FloatArray) -> AnyArray:
+    return raw(units.apply(x))

@@ -1,4 +1,6 @@
-"""The sum G = Fᵀξ over all rows, wherever they are, and its squares in blocks.
+"""Rows of a sample in pieces, cut by global row number, and how spans of them reach a worker.
+
+The sum G = Fᵀξ over all rows, wherever they are, and its squares in blocks.
 
 With features F of x and evidence ξ of y, Σ_{i≠j} (F_i·F_j)(ξ_i·ξ_j) = ‖Fᵀξ‖² − Σ_i ‖F_i‖²‖ξ_i‖²: the
 off-diagonal sum of a Stein matrix whose two sides are factored each on its own.
@@ -8,25 +10,140 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from itertools import islice, pairwise
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.engine import Engine, with_progress
-from condgof.sample import Seed
+from condgof.laws._discrete import Outcomes
+from condgof.sample import Seed, Use
 from condgof.stein._evidence import Evidence, EvidenceBlock
 from condgof.stein._features import FeatureBlock, Features
-from condgof.stein._rows import PIECE, Piece, Rows, row_uniforms
-from condgof.stein._sweep import check_overflow
+from condgof.stein._matrix import check_overflow
+
+#: Rows of a piece. A fixed number: results must not depend on the machine or the budget.
+PIECE = 4096
+#: Bytes of rows that travel with one item; Dask warns above 10 MB.
+MAX_SENT = 8 * 10**6
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Consecutive rows of a sample with their scores."""
+
+    #: Global number of the first row.
+    start: int
+    #: The rows, x as the kernel sees it, (b, d_x), (b, d_y), (b, d_y).
+    x: FloatArray
+    y: FloatArray
+    scores: FloatArray
+    #: Which rows count; all of them if None.
+    keep: NDArray[np.bool_] | None = None
+    #: From which a discrete y can be drawn anew.
+    outcomes: Outcomes | None = None
+
+    @property
+    def stop(self) -> int:
+        """Global number of the row after the last."""
+        return self.start + len(self.y)
+
+
+class Rows(Protocol):
+    """All rows of a sample, wherever they are."""
+
+    @property
+    def total(self) -> int:
+        """Number of rows, counting those that are left out."""
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yield all rows in pieces of `PIECE` rows."""
+
+    def cuts(self, size: int) -> Sequence[int]:
+        """Return the global row numbers at which to cut spans of about `size` rows, from 0 to n."""
+
+    def part(self, start: int, stop: int) -> Any:
+        """Return what is sent to a worker for the rows from `start` to `stop`."""
+
+    @property
+    def reader(self) -> Callable[[Any], Iterator[Piece]]:
+        """What turns a part into pieces on a worker; it is sent once, with the task."""
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayRows:
+    """Rows in memory; a worker gets those of its span and no others."""
+
+    #: The rows, x as the kernel sees it, (n, d_x), (n, d_y), (n, d_y).
+    x: FloatArray
+    y: FloatArray
+    scores: FloatArray
+    #: From which a discrete y can be drawn anew.
+    outcomes: Outcomes | None = None
+
+    @property
+    def total(self) -> int:
+        """Number of rows."""
+        return len(self.y)
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yield all rows in pieces."""
+        return cut(self.part(0, self.total))
+
+    def cuts(self, size: int) -> Sequence[int]:
+        """Return where to cut spans, of whole pieces, that are not too large to be sent."""
+        width = self.x.shape[1] + self.y.shape[1] + self.scores.shape[1]
+        return even_cuts(self.total, min(size, max(1, MAX_SENT // (8 * width * PIECE)) * PIECE))
+
+    def part(self, start: int, stop: int) -> Piece:
+        """Return the rows from `start` to `stop` as one piece."""
+        rows = slice(start, stop)
+        own = None if self.outcomes is None else self.outcomes.take(np.arange(start, stop))
+        return Piece(start, self.x[rows], self.y[rows], self.scores[rows], None, own)
+
+    @property
+    def reader(self) -> Callable[[Piece], Iterator[Piece]]:
+        """Cut what was sent."""
+        return cut
+
+
+def row_uniforms(seed: Seed, start: int, stop: int, *key: int) -> FloatArray:
+    """Draw one uniform number for each row from `start` to `stop`, by global number: (stop − start,).
+
+    They belong to canonical blocks of `PIECE` rows, however rows are cut into pieces.
+    """
+    blocks = range(start // PIECE, (stop - 1) // PIECE + 1)
+    made = np.concatenate([seed.stream(Use.ROWS, *key, block).random(PIECE) for block in blocks])
+    return made[start - blocks[0] * PIECE : stop - blocks[0] * PIECE]
+
+
+def even_cuts(total: int, size: int) -> Sequence[int]:
+    """Cut a number of rows into spans of `size` rows."""
+    return (*range(0, total, size), total)
+
+
+def cut(rows: Piece) -> Iterator[Piece]:
+    """Cut a large piece into pieces of `PIECE` rows."""
+    for start in range(0, len(rows.y), PIECE):
+        part = slice(start, start + PIECE)
+        own = rows.outcomes
+        if own is not None:
+            own = own.take(np.arange(start, min(start + PIECE, len(rows.y))))
+        yield Piece(rows.start + start, rows.x[part], rows.y[part], rows.scores[part], None, own)
+
 
 T = TypeVar("T")
 #: A span is at most this many pieces (262,144 rows): what a worker has to do again when one dies.
 MAX_SPAN = 64
 #: FᵀF of more rows than this comes from so many, drawn at random.
 GRAM_ROWS = 2**15
+#: Beyond this many rows sums over units are made in single precision, where no value is above.
+MANY, SINGLE = 50_000, 1e12
+#: The number of the unit of all rows.
+ALL = -1
 
 
 @dataclass(frozen=True)
@@ -52,10 +169,10 @@ class Plan:
     surprises: bool = False
 
     @cached_property
-    def cuts(self) -> tuple[Cut, ...]:
+    def cuts(self) -> tuple[PanelColumns, ...]:
         """Where the panels are, in columns."""
         return tuple(
-            Cut.of(self.features.blocks[p.features], self.evidence.blocks[p.evidence])
+            PanelColumns.of(self.features.blocks[p.features], self.evidence.blocks[p.evidence])
             for p in self.panels
         )
 
@@ -94,8 +211,8 @@ class Plan:
         many = evidence.reshape(len(evidence), -1, evidence.shape[-1])
         products = (sizes.T @ many.reshape(len(many), -1)).reshape(sizes.shape[1], *many.shape[1:])
         parts = [products[p.features][:, :, p.evidence].transpose(1, 0, 2) for p in self.panels]
-        found = np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1, dtype=np.float64)
-        return found if evidence.ndim == 3 else np.asarray(found[0])
+        own = np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1, dtype=np.float64)
+        return own if evidence.ndim == 3 else np.asarray(own[0])
 
     def sizes(self, features: AnyArray) -> AnyArray:
         """Return ‖F_i‖² within each block of features, (n, blocks)."""
@@ -111,7 +228,7 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False)
-class Cut:
+class PanelColumns:
     """A panel in columns: which of F and ξ, where blocks begin, and which columns are whose."""
 
     x: slice
@@ -122,7 +239,7 @@ class Cut:
     of_y: FloatArray
 
     @classmethod
-    def of(cls, x: tuple[FeatureBlock, ...], y: tuple[EvidenceBlock, ...]) -> Cut:
+    def of(cls, x: tuple[FeatureBlock, ...], y: tuple[EvidenceBlock, ...]) -> PanelColumns:
         """Read it off the blocks."""
         starts = [np.array([block.columns.start for block in blocks]) for blocks in (x, y)]
         return cls(
@@ -138,10 +255,10 @@ class Cut:
 def _indicator(blocks: Sequence[FeatureBlock | EvidenceBlock]) -> FloatArray:
     """Return which columns belong to which block, (columns, blocks), as 1 and 0."""
     first = blocks[0].columns.start
-    found = np.zeros((blocks[-1].columns.stop - first, len(blocks)))
+    belongs = np.zeros((blocks[-1].columns.stop - first, len(blocks)))
     for b, block in enumerate(blocks):
-        found[block.columns.start - first : block.columns.stop - first, b] = 1.0
-    return found
+        belongs[block.columns.start - first : block.columns.stop - first, b] = 1.0
+    return belongs
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,18 +280,6 @@ def _made(plan: Plan, piece: Piece) -> tuple[AnyArray, AnyArray]:
     return features, xi if piece.keep is None else xi * piece.keep[:, None]
 
 
-@dataclass(frozen=True, eq=False)
-class Sums:
-    """What one pass over the rows gives."""
-
-    #: Fᵀξ of each panel, (R_p, q_p).
-    totals: list[FloatArray]
-    #: FᵀF, of all rows or scaled up from some, (R, R).
-    gram: FloatArray
-    #: What was asked for of the largest values of y, in decreasing order.
-    top: FloatArray
-
-
 def gather(
     plan: Plan,
     rows: Rows,
@@ -183,11 +288,15 @@ def gather(
     most: int,
     seed: Seed,
     engine: Engine,
-) -> Sums:
-    """Sum over all rows; raw columns are turned into features once, at the end."""
+) -> tuple[list[FloatArray], FloatArray, FloatArray]:
+    """Return Fᵀξ of each panel (R_p, q_p), FᵀF (R, R), scaled up from some rows, and the largest.
+
+    Raw columns are turned into features once, at the end. Of the `largest` values of y of each piece,
+    at most so many are kept, in decreasing order.
+    """
     share = min(1.0, GRAM_ROWS / n)
 
-    def task(piece: Piece) -> tuple[list[FloatArray], FloatArray]:
+    def task(piece: Piece) -> list[FloatArray]:
         raw, xi = plan.features.raw(piece.x), plan.evidence.of(piece.y, piece.scores)
         if piece.keep is not None:
             xi = xi * piece.keep[:, None]
@@ -198,27 +307,18 @@ def gather(
         some = some.astype(np.float64)
         counted = np.array(float(len(some)))
         y = piece.y if piece.keep is None else piece.y[piece.keep]
-        return [*_products(plan, raw, xi), some.T @ some, counted], largest(y)
+        return [*_products(plan, raw, xi), some.T @ some, counted, largest(y)]
 
-    def merge(
-        values: Iterable[tuple[list[FloatArray], FloatArray]],
-    ) -> tuple[list[FloatArray], FloatArray]:
-        each = iter(values)
-        first, top = next(each)
-        sums = [np.array(value) for value in first]
-        for others, more in each:
-            for one, other in zip(sums, others, strict=True):
-                np.add(one, other, out=one)
-            top = np.sort(np.concatenate([top, more]))[::-1][:most]
-        return sums, top
+    def join(one: list[FloatArray], other: list[FloatArray]) -> list[FloatArray]:
+        top = np.sort(np.concatenate([one[-1], other[-1]]))[::-1][:most]
+        return [*added([one[:-1], other[:-1]]), top]
 
-    parts, top = reduce_over(rows, engine, task, merge)
-    check_overflow(*parts)
-    *products, gram, counted = parts
+    *products, gram, counted, top = reduce_over(rows, engine, task, partial(reduce, join))
+    check_overflow(*products, gram, counted)
     turned = [plan.features.turn(one.T).T for one in products]
     totals = [one[cut.x] for one, cut in zip(turned, plan.cuts, strict=True)]
     full = plan.features.turn(plan.features.turn(gram).T)
-    return Sums(totals, full * (n / float(counted)), top)
+    return totals, full * (n / float(counted)), top
 
 
 def _products(plan: Plan, raw: AnyArray, xi: AnyArray) -> list[FloatArray]:
@@ -237,7 +337,7 @@ def _products(plan: Plan, raw: AnyArray, xi: AnyArray) -> list[FloatArray]:
 
 
 @dataclass(frozen=True, eq=False)
-class Units:
+class UnitSums:
     """Sums over units of rows (blocks, groups, draws of a stratum) that the null takes apart."""
 
     #: V_b = Σ_{i∈b} ε_i F_i⊗ξ_i for each panel, in single precision, (B, R_p, q_p).
@@ -255,14 +355,10 @@ class Units:
 UnitsOf = Callable[[Piece, AnyArray], Iterator[tuple[int, slice | IntArray, AnyArray]]]
 
 
-#: Beyond this many rows sums over units are made in single precision, where no value is above.
-MANY, SINGLE = 50_000, 1e12
-
-
-def gather_units(plan: Plan, rows: Rows, count: int, units_of: UnitsOf, engine: Engine) -> Units:
+def gather_units(plan: Plan, rows: Rows, count: int, units_of: UnitsOf, engine: Engine) -> UnitSums:
     """Sum over all rows within each of `count` units."""
 
-    def task(piece: Piece) -> _Some:
+    def task(piece: Piece) -> dict[int, list[AnyArray]]:
         features, xi = _made(plan, piece)
         sizes = plan.sizes(features)
         # Sums over a unit are kept in single precision; they may be made in it, if it can hold them.
@@ -270,41 +366,36 @@ def gather_units(plan: Plan, rows: Rows, count: int, units_of: UnitsOf, engine: 
         kind = np.float32 if single else np.float64
         thin: AnyArray = features.astype(kind, copy=False)
         whole: AnyArray = xi.astype(kind, copy=False)
-        found: dict[int, tuple[Any, ...]] = {}
+        totals = [(thin[:, cut.x].T @ whole[:, cut.y]).astype(np.float64) for cut in plan.cuts]
+        parts: list[dict[int, list[AnyArray]]] = [{ALL: totals}]
         for unit, some, own_xi in units_of(piece, xi):
-            part = features[some]
             sums = [thin[some][:, cut.x].T @ own_xi[:, cut.y].astype(thin.dtype) for cut in plan.cuts]
             own = plan.own(sizes[some], plan.evidence_squares(own_xi))
-            counted = len(part) if piece.keep is None else int(piece.keep[some].sum())
-            found[unit] = _plus(found.get(unit), (sums, own, float(counted)))
-        totals = [(thin[:, cut.x].T @ whole[:, cut.y]).astype(np.float64) for cut in plan.cuts]
-        return _Some(found, totals)
+            counted = len(sizes[some]) if piece.keep is None else int(piece.keep[some].sum())
+            parts.append({unit: [*sums, own, np.array(float(counted))]})
+        return _by_unit(parts)
 
-    some = reduce_over(rows, engine, task, _merge)
-    shapes = [one.shape for one in some.totals]
-    sums: list[AnyArray] = [np.zeros((count, *shape), dtype=np.float32) for shape in shapes]
+    units = reduce_over(rows, engine, task, _by_unit)
+    totals = units.pop(ALL)
+    largest = max((float(np.abs(v).max()) for one in units.values() for v in one[:-2]), default=0.0)
+    kind = np.float32 if largest <= np.finfo(np.float32).max / 2**20 else np.float64
+    sums: list[AnyArray] = [np.zeros((count, *one.shape), dtype=kind) for one in totals]
     own, counts = np.zeros((count, len(plan.statistics))), np.zeros(count)
-    largest = max((float(np.abs(v).max()) for one in some.found.values() for v in one[0]), default=0.0)
-    if largest > np.finfo(np.float32).max / 2**20:
-        sums = [one.astype(np.float64) for one in sums]
-    for unit, (values, squares, counted) in some.found.items():
+    for unit, (*values, squares, counted) in units.items():
         for target, value in zip(sums, values, strict=True):
             target[unit] = value
         own[unit], counts[unit] = squares, counted
-    check_overflow(own, *some.totals)
-    return Units(sums, own, some.totals, counts)
+    check_overflow(own, *totals)
+    return UnitSums(sums, own, totals, counts)
 
 
-@dataclass
-class _Some:
-    found: dict[int, tuple[Any, ...]]
-    totals: list[FloatArray]
-
-
-def _plus(one: tuple[Any, ...] | None, other: tuple[Any, ...]) -> tuple[Any, ...]:
-    if one is None:
-        return other
-    return [a + b for a, b in zip(one[0], other[0], strict=True)], one[1] + other[1], one[2] + other[2]
+def _by_unit(parts: Iterable[dict[int, list[AnyArray]]]) -> dict[int, list[AnyArray]]:
+    """Add up what belongs to the same unit."""
+    whole: dict[int, list[AnyArray]] = {}
+    for part in parts:
+        for unit, values in part.items():
+            whole[unit] = added([whole[unit], values]) if unit in whole else values
+    return whole
 
 
 def added(parts: Iterable[list[FloatArray]]) -> list[FloatArray]:
@@ -312,26 +403,11 @@ def added(parts: Iterable[list[FloatArray]]) -> list[FloatArray]:
     return reduce(lambda one, other: [a + b for a, b in zip(one, other, strict=True)], parts)
 
 
-def _merge(parts: Iterable[_Some]) -> _Some:
-    each = iter(parts)
-    whole = next(each)
-    for part in each:
-        for unit, value in part.found.items():
-            whole.found[unit] = _plus(whole.found.get(unit), value)
-        whole.totals = [a + b for a, b in zip(whole.totals, part.totals, strict=True)]
-    return whole
-
-
 def span_of(total: int) -> int:
     """Return the number of pieces in a span, by a fixed rule in the number of rows.
 
     About 64 spans, so that some tens of workers have something to do; more of them only above 16
     million rows. Neither workers nor threads enter, so that results do not depend on them.
-
-    Examples
-    --------
-    >>> span_of(100_000), span_of(10**7), span_of(10**9)
-    (1, 38, 64)
     """
     return min(MAX_SPAN, max(1, total // (64 * PIECE)))
 

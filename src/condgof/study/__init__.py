@@ -1,51 +1,18 @@
-"""The paper's problems and the bundled data; studies of level and power."""
+"""Studies of level and power: problems, a model's misfits, many trials; and the bundled data."""
 
-from condgof.study._engel import EngelStudy, engel_study, load_engel
-from condgof.study._methods import METHODS, TITLES
-from condgof.study._misfit import MISFITS, MisfitProblem, misfit_of
-from condgof.study._names import Reference, did_you_mean
-from condgof.study._paper import (
-    ILLUSTRATIONS,
-    PAPER_METHODS,
-    PAPER_SIZES,
-    PAPER_TRIALS,
-    Illustration,
-    illustrate,
-)
+from condgof.study._examples import illustrate, load_engel
+from condgof.study._misfit import misfit_of
 from condgof.study._problems import PROBLEMS, Problem, problem
-from condgof.study._run import run_study
-from condgof.study._store import InUseError, StudyError
+from condgof.study._run import draw_trial, run_study
+from condgof.study._store import StudyError
 from condgof.study._study import Study
-from condgof.study._table import Row, csv_cell
-from condgof.study._trial import Outcome, Trial, draw_trial
 
 __all__ = [
-    "ILLUSTRATIONS",
-    "METHODS",
-    "MISFITS",
-    "PAPER_METHODS",
-    "PAPER_SIZES",
-    "PAPER_TRIALS",
-    "PROBLEMS",
-    "TITLES",
-    "EngelStudy",
-    "Illustration",
-    "InUseError",
-    "MisfitProblem",
-    "Outcome",
-    "Problem",
-    "Reference",
-    "Row",
-    "Study",
-    "StudyError",
-    "Trial",
-    "csv_cell",
-    "did_you_mean",
-    "draw_trial",
-    "engel_study",
-    "illustrate",
-    "load_engel",
-    "misfit_of",
-    "problem",
-    "run_study",
-]
+    "PROBLEMS", "Problem", "Study", "StudyError", "draw_trial", "illustrate", "load_engel", "misfit_of",
+    "problem", "run_study",
+]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """Name what is public."""
+    return __all__

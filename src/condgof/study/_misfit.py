@@ -10,7 +10,8 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.errors import InputError, InputTypeError, ShapeError, UnsupportedModelError
-from condgof.laws import ModelLike, as_model
+from condgof.laws._as_model import as_model
+from condgof.laws._law import ModelLike
 from condgof.sample import take_rows
 from condgof.study._names import Reference, unknown
 
@@ -24,12 +25,12 @@ def _outliers(
     return np.where(rng.random((len(e), 1)) < size, 5.0 * e, e)
 
 
-#: Each misfit, with the size at which there is none.
-MISFITS: dict[str, tuple[Distort, float]] = {
-    "shift": (lambda e, s, z, size, rng: e + size * s, 0.0),
-    "scale": (lambda e, s, z, size, rng: size * e, 1.0),
-    "tilt": (lambda e, s, z, size, rng: e + size * s * z, 0.0),
-    "outliers": (_outliers, 0.0),
+#: Each misfit, with the size at which there is none, and its title.
+MISFITS: dict[str, tuple[Distort, float, str]] = {
+    "shift": (lambda e, s, z, size, rng: e + size * s, 0.0, "shift by {:g} sd"),
+    "scale": (lambda e, s, z, size, rng: size * e, 1.0, "{:g} times the spread"),
+    "tilt": (lambda e, s, z, size, rng: e + size * s * z, 0.0, "tilt by {:g} sd"),
+    "outliers": (_outliers, 0.0, "{:g}% outliers"),
 }
 
 
@@ -106,13 +107,8 @@ def misfit_of(model: Any, x: Any, misfit: str, size: float, *, name: str | None 
     if misfit == "outliers" and not 0 <= size <= 1:
         raise InputError(f"outliers is a share of the rows, between 0 and 1, got {size:g}.")
     x = x if hasattr(x, "columns") else np.asarray(x)
-    words = {
-        "shift": f"shift by {size:g} sd",
-        "scale": f"{size:g} times the spread",
-        "tilt": f"tilt by {size:g} sd",
-        "outliers": f"{100 * size:g}% outliers",
-    }
-    title = "no misfit" if size == MISFITS[misfit][1] else words[misfit]
+    _, none, words = MISFITS[misfit]
+    title = "no misfit" if size == none else words.format(100 * size if misfit == "outliers" else size)
     case = MisfitProblem(name or f"{misfit}={size:g}", title, model, x, misfit, size)
     _check(case)
     return case

@@ -1,4 +1,4 @@
-"""Names that users type: lists, references to their own objects, and help with misspelt ones."""
+"""Names that users type: tests, addresses of their own objects, and help with misspelt ones."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from condgof.errors import CondgofError, InputError
+from condgof import methods as tests
+from condgof.errors import CondgofError, InputError, InputTypeError
 
 #: Ends a list of names.
 OWN = ", or your own, module:attr"
@@ -94,3 +95,88 @@ def _import(name: str) -> Any:
     sys.modules.setdefault(path.stem, module)  # dataclasses and pickles look there
     spec.loader.exec_module(module)
     return module
+
+
+#: Name → the function of `condgof`, its options, and what figures and tables for people call it.
+METHODS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "adaptive": ("adaptive", {}, "adaptive"),
+    "kcsd": ("kcsd", {}, "KCSD"),
+    "fscd-opt": ("fscd", {"locations": "optimize", "n_locations": 5}, "FSCD-opt, J=5"),
+    "fscd-opt-1": ("fscd", {"locations": "optimize", "n_locations": 1}, "FSCD-opt, J=1"),
+    "fscd-rand": ("fscd", {"locations": "random", "n_locations": 5}, "FSCD-rand, J=5"),
+    "fscd-rand-1": ("fscd", {"locations": "random", "n_locations": 1}, "FSCD-rand, J=1"),
+    "mmd": ("mmd", {}, "MMD"),
+    "zheng": ("zheng", {}, "Zheng"),
+    "zheng-wild": ("zheng", {"null": "wild"}, "Zheng, signs"),
+}
+
+#: A test as a study runs it: (model, x, y, *, rng, engine) → GofResult.
+Method = Callable[..., Any]
+
+
+def as_methods(methods: Any) -> dict[str, Method | Reference]:
+    """Read the `methods` argument of a study: names, addresses ``module:attr``, or {name: callable}."""
+    if isinstance(methods, Mapping):
+        named = {str(name): _method(value) for name, value in methods.items()}
+    else:
+        single = not isinstance(methods, Iterable) or isinstance(methods, str)
+        named = {}
+        for value in [methods] if single else list(methods):
+            name = value if isinstance(value, str) else getattr(value, "__name__", None)
+            if name is None or name == "<lambda>":
+                raise InputTypeError("A method without a name: pass methods as {name: callable}.")
+            if name in named:
+                raise InputError(f"The method {name!r} is there twice.")
+            named[name] = _method(value)
+    if not named:
+        raise InputError(f"No method was given. There are: {', '.join(METHODS)}{OWN}.")
+    return named
+
+
+def title_of(method: str) -> str:
+    """Return what figures and tables for people call a method."""
+    return METHODS[method][2] if method in METHODS else method
+
+
+def definition(method: Method | Reference) -> str:
+    """Say what a method is, so that a study that is gone on with can tell whether it has changed."""
+    if isinstance(method, Reference):
+        return method.path
+    if isinstance(method, functools.partial):
+        options = ", ".join(f"{key}={value!r}" for key, value in sorted(method.keywords.items()))
+        return f"{definition(method.func)}({options})"
+    if isinstance(method, Named):
+        options = ", ".join(f"{key}={value!r}" for key, value in METHODS[method.name][1].items())
+        return f"condgof.{METHODS[method.name][0]}({options})"
+    kind = method if hasattr(method, "__qualname__") else type(method)
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _method(value: Any) -> Method | Reference:
+    if isinstance(value, str) and ":" in value:
+        reference = Reference(value)
+        if not callable(reference.load()):
+            raise InputTypeError(f"{value!r} is not a test: it cannot be called.")
+        return reference
+    if isinstance(value, str):
+        if value not in METHODS:
+            raise unknown("method", value, METHODS, OWN)
+        if not hasattr(tests, METHODS[value][0]):
+            needed = f"condgof.{METHODS[value][0]}"
+            raise InputError(f"The method {value!r} needs {needed}, which this version lacks.")
+        return Named(value)
+    if not callable(value):
+        raise InputTypeError(f"A method must be a name or callable, got {type(value).__name__}.")
+    return value  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Named:
+    """A test of `condgof`, by the name that studies use."""
+
+    name: str
+
+    def __call__(self, model: Any, x: Any, y: Any, **options: Any) -> Any:
+        """Run the test."""
+        test, chosen, _ = METHODS[self.name]
+        return getattr(tests, test)(model, x, y, **chosen, **options)

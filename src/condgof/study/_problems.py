@@ -4,31 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, TypeAlias
 
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.laws import (
+from condgof.laws._counts import Binomial, NegativeBinomial, Poisson
+from condgof.laws._discrete import probabilities
+from condgof.laws._families import (
     Beta,
-    Binomial,
     Exponential,
     Gamma,
     InverseGaussian,
     Laplace,
-    Law,
     LogNormal,
-    Model,
-    ModelLike,
-    NegativeBinomial,
     Normal,
     NormalMixture,
-    Poisson,
     StudentT,
     Uniform,
-    from_log_prob,
-    probabilities,
 )
+from condgof.laws._functions import from_log_prob
+from condgof.laws._law import Law, Model, ModelLike
 from condgof.study._names import unknown
 
 
@@ -85,6 +81,9 @@ class Problem:
         return super().__reduce_ex__(protocol)
 
 
+Function: TypeAlias = Callable[[FloatArray], FloatArray]
+
+
 def gaussian_x(d_x: int, mean: float = 0.0) -> Callable[[int, np.random.Generator], FloatArray]:
     """Return a drawer of x ~ N(mean·1, I), (n, d_x)."""
     return lambda n, rng: mean + rng.standard_normal((n, d_x))
@@ -102,82 +101,51 @@ def first(x: FloatArray) -> FloatArray:
 
 def row_sum(x: FloatArray) -> FloatArray:
     """Return the sum of each row of x, (n,)."""
-    values: FloatArray = np.asarray(x).reshape(len(x), -1).sum(axis=1)
-    return values
+    return np.asarray(np.asarray(x).reshape(len(x), -1).sum(axis=1))
 
 
-def _true(name: str, title: str, model: ModelLike, d_x: int = 1, d_y: int = 1) -> Problem:
-    """Return a problem where the model is true, with Gaussian x."""
-    return Problem(name, title, model, model, gaussian_x(d_x), d_x, d_y, True)
+def logistic(x: FloatArray) -> FloatArray:
+    """Return a probability that grows with x, (n,)."""
+    return np.asarray(1.0 / (1.0 + np.exp(-first(x))))
 
 
-def _wrong(name: str, title: str, p: ModelLike, r: ModelLike, d_x: int = 1, d_y: int = 1) -> Problem:
-    """Return a problem where the model is wrong, with Gaussian x."""
-    return Problem(name, title, p, r, gaussian_x(d_x), d_x, d_y, False)
+def growing(level: float = 1.0, rate: float = 0.5) -> Function:
+    """Return a positive function of x: level·exp(rate·x), (n,)."""
+    return lambda x: np.asarray(level * np.exp(rate * first(x)))
 
 
-def _bump(centre: float, height: float, width: float) -> Callable[[FloatArray], FloatArray]:
+def bump(centre: float, height: float, width: float) -> Function:
     """Return the standard deviation whose square is 1 plus a Gaussian bump at centre·(1, …, 1)."""
 
     def std(x: FloatArray) -> FloatArray:
         square = ((np.asarray(x).reshape(len(x), -1) - centre) ** 2).sum(axis=1)
-        values: FloatArray = np.sqrt(1.0 + height * np.exp(-square / (2.0 * width**2)))
-        return values
+        return np.asarray(np.sqrt(1.0 + height * np.exp(-square / (2.0 * width**2))))
 
     return std
 
 
-def _lgm() -> Problem:
-    return _true("lgm", "Linear Gaussian", Normal(mean=lambda x: x @ np.arange(1.0, 6.0), std=1.0), 5)
-
-
-def _hgm(name: str, title: str, centre: float) -> Problem:
-    p = Normal(mean=row_sum, std=_bump(centre, 10.0, 0.8))
-    return _wrong(name, title, p, Normal(mean=row_sum, std=1.0), 3)
-
-
-def _qgm() -> Problem:
-    p = Normal(mean=lambda x: first(x) + 1.0, std=1.0)
-    r = Normal(mean=lambda x: 0.1 * first(x) ** 2 + first(x) + 1.0, std=1.0)
-    return Problem("qgm", "Quadratic Gaussian", p, r, uniform_x(-2.0, 2.0), 1, 1, False)
-
-
-def _illustrations() -> list[Problem]:
-    line = Normal(mean=first, std=1.0)
-    half = Normal(mean=lambda x: first(x) / 2.0, std=1.0)
-    quadratic_p = Normal(mean=lambda x: first(x) + 0.5 * first(x) ** 2 - 1.0, std=1.0)
-    quadratic_r = Normal(mean=lambda x: first(x) + 0.4 * first(x) ** 2 - 1.0, std=1.0)
-    bump = Normal(mean=first, std=_bump(1.0, 8.0, 0.3))
-    return [
-        _wrong("slope-1d", "Wrong slope", half, line),
-        Problem(
-            "qgm-1d", "Quadratic, Gaussian x", quadratic_p, quadratic_r,
-            gaussian_x(1, 2.0), 1, 1, False,
-        ),
-        _wrong("hgm-1d", "Heteroscedastic", bump, line),
-        Problem(
-            "qgm-1d-uniform", "Quadratic, uniform x", quadratic_p, quadratic_r,
-            uniform_x(2.0, 3.0), 1, 1, False,
-        ),
-    ]  # fmt: skip
-
-
-def _true_models() -> list[Problem]:
-    """Problems where the model is true, for studies of level."""
-    spread = Normal(mean=row_sum, std=lambda x: np.exp(0.5 * np.asarray(x)[:, 0]))
-    modes = NormalMixture(
-        weights=lambda x: np.column_stack(
-            [1.0 / (1.0 + np.exp(-first(x))), 1.0 / (1.0 + np.exp(first(x)))]
-        ),
-        means=lambda x: np.column_stack([first(x) - 1.5, first(x) + 1.5]),
-        stds=[0.6, 1.0],
+def modes(share: Function) -> NormalMixture:
+    """Return two well-separated modes, the upper one with probability share(x)."""
+    return NormalMixture(
+        weights=lambda x: np.column_stack([1.0 - share(x), share(x)]),
+        means=lambda x: np.column_stack([first(x) - 3.0, first(x) + 3.0]),
+        stds=1.0,
     )
-    heavy = StudentT(df=5.0, loc=row_sum, scale=lambda x: 1.0 + 0.5 * np.abs(first(x)))
-    return [
-        _true("true-hetero", "True heteroscedastic", spread, 3),
-        _true("true-mixture", "True mixture", modes),
-        _true("true-student", "True Student-t", heavy, 2),
-    ]
+
+
+def pair(*columns: Function, rho: Function | None = None, scale: Function | None = None) -> Normal:
+    """Return a normal model of two responses with correlation rho(x) and variance scale(x)."""
+
+    def cov(x: FloatArray) -> FloatArray:
+        one = np.ones(len(x))
+        apart = one * 0.5 if rho is None else rho(x)
+        matrix = np.stack([np.stack([one, apart], 1), np.stack([apart, one], 1)], 1)
+        return matrix if scale is None else scale(x)[:, None, None] * matrix
+
+    def mean(x: FloatArray) -> FloatArray:
+        return np.column_stack([column(x) for column in columns])
+
+    return Normal(mean=mean, cov=cov)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +154,12 @@ class Noise(Law):
 
     mean: FloatArray
     noise: Callable[[np.random.Generator, int], FloatArray]
-    log_density: Callable[[FloatArray], FloatArray]
+    log_density: Function
+
+    @staticmethod
+    def around(mean: Function, noise: Any, log_density: Function) -> Model:
+        """Return the model of y = mean(x) + noise."""
+        return Model(lambda x: Noise(mean(x), noise, log_density), "the model with noise")
 
     @property
     def rows(self) -> int | None:
@@ -207,131 +180,17 @@ class Noise(Law):
         return values[:, None]
 
 
-def _skewed(rng: np.random.Generator, n: int) -> FloatArray:
-    """Gamma noise of shape 4 with mean 0 and variance 1: skewness 1."""
-    values: FloatArray = (rng.gamma(4.0, size=n) - 4.0) / 2.0
-    return values
-
-
 def _skewed_density(noise: FloatArray) -> FloatArray:
     at = np.maximum(4.0 + 2.0 * noise, 0.0)
     with np.errstate(divide="ignore"):
-        values: FloatArray = 3.0 * np.log(at) - at - np.log(6.0) + np.log(2.0)
-    return values
-
-
-def _heavy(rng: np.random.Generator, n: int) -> FloatArray:
-    """Student-t noise with 4 degrees of freedom and variance 1."""
-    values: FloatArray = rng.standard_t(4.0, size=n) / np.sqrt(2.0)
-    return values
+        return np.asarray(3.0 * np.log(at) - at - np.log(6.0) + np.log(2.0))
 
 
 def _heavy_density(noise: FloatArray) -> FloatArray:
-    values: FloatArray = np.log(3.0 / 8.0) + 0.5 * np.log(2.0) - 2.5 * np.log1p(0.5 * noise**2)
-    return values
+    return np.asarray(np.log(3.0 / 8.0) + 0.5 * np.log(2.0) - 2.5 * np.log1p(0.5 * noise**2))
 
 
-def _noise_problems() -> list[Problem]:
-    line = Normal(mean=first, std=1.0)
-    skewed = Model(lambda x: Noise(first(x), _skewed, _skewed_density), "skewed noise")
-    heavy = Model(lambda x: Noise(first(x), _heavy, _heavy_density), "heavy noise")
-    return [
-        _wrong("skewed", "Skewed noise", line, skewed),
-        _wrong("heavy", "Heavy-tailed noise", line, heavy),
-    ]
-
-
-def _correlated() -> Problem:
-    """The coordinates of y are correlated, 0.6 on one side of x and −0.6 on the other."""
-
-    def mean(x: FloatArray) -> FloatArray:
-        return np.column_stack([x[:, 0], x[:, 1]])
-
-    def cov(x: FloatArray) -> FloatArray:
-        rho = 0.6 * np.tanh(2.0 * x[:, 0])
-        return np.stack([np.stack([np.ones(len(x)), rho], 1), np.stack([rho, np.ones(len(x))], 1)], 1)
-
-    p, r = Normal(mean=mean, std=1.0), Normal(mean=mean, cov=cov)
-    return _wrong("correlation", "Wrong correlation, d_y = 2", p, r, 2, 2)
-
-
-def _modes(share: Callable[[FloatArray], FloatArray]) -> NormalMixture:
-    """Two well-separated modes, the upper one with probability share(x)."""
-    return NormalMixture(
-        weights=lambda x: np.column_stack([1.0 - share(x), share(x)]),
-        means=lambda x: np.column_stack([first(x) - 3.0, first(x) + 3.0]),
-        stds=1.0,
-    )
-
-
-def _weights() -> list[Problem]:
-    p = _modes(lambda x: np.full(len(x), 0.5))
-    wrong = _modes(lambda x: np.full(len(x), 0.6))
-    depends = _modes(lambda x: 1.0 / (1.0 + np.exp(-first(x))))
-    return [
-        _wrong("weights", "Wrong mixture weight", p, wrong),
-        _wrong("weights-x", "Weights that depend on x", p, depends),
-    ]
-
-
-def _many_covariates() -> list[Problem]:
-    """A bent mean beside irrelevant covariates, and one wrong slope among ten."""
-    bent_p = Normal(mean=first, std=1.0)
-    bent_r = Normal(mean=lambda x: first(x) + 0.3 * (first(x) ** 2 - 4.0 / 3.0), std=1.0)
-    ten_p = Normal(mean=row_sum, std=1.0)
-    ten_r = Normal(mean=lambda x: row_sum(x) + 0.3 * x[:, 0], std=1.0)
-    uniform = uniform_x(-2.0, 2.0, 5)
-    return [
-        Problem("irrelevant", "Bent mean, 4 irrelevant x", bent_p, bent_r, uniform, 5, 1, False),
-        _wrong("ten", "Wrong slope, d_x = 10", ten_p, ten_r, 10),
-    ]
-
-
-def _true_pair() -> Problem:
-    """A true model with two correlated responses."""
-
-    def mean(x: FloatArray) -> FloatArray:
-        return np.column_stack([x[:, 0], x[:, 0] - x[:, 1]])
-
-    def cov(x: FloatArray) -> FloatArray:
-        scale = np.exp(0.3 * x[:, 1])
-        shared = np.array([[1.0, 0.5], [0.5, 1.0]])
-        values: FloatArray = scale[:, None, None] * shared
-        return values
-
-    return _true("true-pair", "True, d_y = 2", Normal(mean=mean, cov=cov), 2, 2)
-
-
-def _growing(x: FloatArray) -> FloatArray:
-    """A positive number that depends on x."""
-    values: FloatArray = np.exp(0.5 * first(x))
-    return values
-
-
-def _closed_forms() -> list[Problem]:
-    """True models of y on part of the line, or with a kink; and a shape that is 30% too small."""
-    uniform = Uniform(low=first, high=lambda x: first(x) + 1.0 + _growing(x))
-    return [
-        _true("true-gamma-low", "True Gamma, shape 0.7", Gamma(shape=0.7, scale=_growing)),
-        _true("true-gamma", "True Gamma, shape 2", Gamma(shape=2.0, scale=_growing)),
-        _true("true-exponential", "True Exponential", Exponential(scale=_growing)),
-        _true("true-beta", "True Beta", Beta(a=0.5, b=lambda x: 0.5 * _growing(x))),
-        _true("true-lognormal", "True log-normal", LogNormal(mu=first, sigma=0.8)),
-        _true("true-uniform", "True Uniform, ends depend on x", uniform),
-        _true(
-            "true-inverse-gaussian", "True inverse Gaussian", InverseGaussian(mean=_growing, shape=2.0)
-        ),
-        _true("true-laplace", "True Laplace", Laplace(loc=first, scale=_growing)),
-        _wrong(
-            "gamma-shape",
-            "Gamma with a wrong shape",
-            Gamma(shape=2.0, scale=_growing),
-            Gamma(shape=2.6, scale=_growing),
-        ),
-    ]
-
-
-def _softmax(count: int, temperature: float = 1.0) -> Model:
+def softmax(count: int, temperature: float = 1.0) -> Model:
     """Return a softmax classifier of two columns of x: standard normal weights, logits over a number."""
     weights = np.random.default_rng(count).standard_normal((2, count))
 
@@ -344,7 +203,7 @@ def _softmax(count: int, temperature: float = 1.0) -> Model:
     return Model(lambda x: probabilities(predict(x)), "The softmax model")
 
 
-def _grades(slope: float) -> Model:
+def grades(slope: float) -> Model:
     """Return a model of five ordered categories: cumulative logits, shifted by x."""
     cuts = np.array([-2.0, -0.7, 0.7, 2.0])
 
@@ -355,75 +214,128 @@ def _grades(slope: float) -> Model:
     return Model(lambda x: probabilities(predict(x), ordered=True), "The model of grades")
 
 
-def _mean(level: float) -> Callable[[FloatArray], FloatArray]:
-    """Return a positive mean that depends on x."""
-    return lambda x: level * _growing(x)
+def _true(name: str, title: str, model: ModelLike, d_x: int = 1, d_y: int = 1) -> Problem:
+    """Return a problem where the model is true, with Gaussian x."""
+    return Problem(name, title, model, model, gaussian_x(d_x), d_x, d_y, True)
 
 
-def _unnormalised() -> Problem:
-    """A Poisson model known through its log-probability alone: the difference Stein operator."""
-    truth = Poisson(mean=_mean(3.0))
-    model = from_log_prob(lambda y, x: truth(x).log_prob(y), support="counts")
-    return Problem("true-count-ratio", "True counts, ratios", model, truth, gaussian_x(1), 1, 1, True)
+def _wrong(
+    name: str, title: str, p: ModelLike, r: ModelLike, d_x: int = 1, d_y: int = 1, draw_x: Any = None
+) -> Problem:
+    """Return a problem where the model p is wrong, with Gaussian x unless drawn otherwise."""
+    return Problem(name, title, p, r, draw_x or gaussian_x(d_x), d_x, d_y, False)
 
 
-def _true_discrete() -> list[Problem]:
-    classes = [
-        _true(f"true-softmax-{k}", f"True softmax, {k} classes", _softmax(k), 2) for k in (2, 3, 10)
-    ]
-    share = Binomial(trials=10, p=lambda x: 1.0 / (1.0 + np.exp(-first(x))))
+def _paper() -> list[Problem]:
+    """The paper's power problems, and those that illustrate its power criterion."""
+    line, plane = Normal(mean=first, std=1.0), Normal(mean=row_sum, std=1.0)
+    hgm, far = (Normal(mean=row_sum, std=bump(centre, 10.0, 0.8)) for centre in (2.0 / 3.0, 1.5))
+    qgm = Normal(mean=lambda x: first(x) + 1.0, std=1.0)
+    bent = Normal(mean=lambda x: 0.1 * first(x) ** 2 + first(x) + 1.0, std=1.0)
+    half = Normal(mean=lambda x: first(x) / 2.0, std=1.0)
+    square_p = Normal(mean=lambda x: first(x) + 0.5 * first(x) ** 2 - 1.0, std=1.0)
+    square_r = Normal(mean=lambda x: first(x) + 0.4 * first(x) ** 2 - 1.0, std=1.0)
+    spread = Normal(mean=first, std=bump(1.0, 8.0, 0.3))
+    aside, between = gaussian_x(1, 2.0), uniform_x(2.0, 3.0)
     return [
-        *classes,
-        _true("true-grades", "True ordered categories", _grades(1.0)),
-        _true("true-poisson", "True Poisson", Poisson(mean=_mean(1.0))),
-        _true("true-nb-small", "True negative binomial, small", NegativeBinomial(_mean(0.4), 1.0)),
-        _true("true-nb-large", "True negative binomial, large", NegativeBinomial(_mean(200.0), 0.3)),
-        _true("true-binomial", "True binomial", share),
-        _unnormalised(),
+        _true("lgm", "Linear Gaussian", Normal(mean=lambda x: x @ np.arange(1.0, 6.0), std=1.0), 5),
+        _wrong("hgm", "Heteroscedastic Gaussian", hgm, plane, 3),
+        _wrong("hgm-far", "Heteroscedastic Gaussian, far", far, plane, 3),
+        _wrong("qgm", "Quadratic Gaussian", qgm, bent, draw_x=uniform_x(-2.0, 2.0)),
+        _wrong("slope-1d", "Wrong slope", half, line),
+        _wrong("qgm-1d", "Quadratic, Gaussian x", square_p, square_r, draw_x=aside),
+        _wrong("hgm-1d", "Heteroscedastic", spread, line),
+        _wrong("qgm-1d-uniform", "Quadratic, uniform x", square_p, square_r, draw_x=between),
     ]
 
 
-def _wrong_discrete() -> list[Problem]:
-    confident = [
-        _wrong(
-            f"softmax-overconfident-{k}",
-            f"Over-confident softmax, {k} classes",
-            _softmax(k, 0.7),
-            _softmax(k),
-            2,
-        )
-        for k in (3, 10)
+def _continuous() -> list[Problem]:
+    """Ways to be right or wrong about a continuous y that the paper does not look at."""
+    spread = Normal(mean=row_sum, std=lambda x: np.exp(0.5 * np.asarray(x)[:, 0]))
+    mixture = NormalMixture(
+        weights=lambda x: np.column_stack([logistic(x), 1.0 / (1.0 + np.exp(first(x)))]),
+        means=lambda x: np.column_stack([first(x) - 1.5, first(x) + 1.5]),
+        stds=[0.6, 1.0],
+    )
+    student = StudentT(df=5.0, loc=row_sum, scale=lambda x: 1.0 + 0.5 * np.abs(first(x)))
+    line, plane = Normal(mean=first, std=1.0), Normal(mean=row_sum, std=1.0)
+    # Noise of mean 0 and variance 1: Gamma of shape 4 (skewness 1), Student t of 4 degrees of freedom.
+    skewed = Noise.around(first, lambda rng, n: (rng.gamma(4.0, size=n) - 4.0) / 2.0, _skewed_density)
+    heavy = Noise.around(
+        first, lambda rng, n: rng.standard_t(4.0, size=n) / np.sqrt(2.0), _heavy_density
+    )
+    both: tuple[Function, Function] = (lambda x: x[:, 0], lambda x: x[:, 1])
+    apart = Normal(mean=lambda x: np.column_stack([x[:, 0], x[:, 1]]), std=1.0)
+    signed = pair(*both, rho=lambda x: 0.6 * np.tanh(2.0 * x[:, 0]))
+    equal = modes(lambda x: np.full(len(x), 0.5))
+    uneven = modes(lambda x: np.full(len(x), 0.6))
+    bent = Normal(mean=lambda x: first(x) + 0.3 * (first(x) ** 2 - 4.0 / 3.0), std=1.0)
+    steeper = Normal(mean=lambda x: row_sum(x) + 0.3 * x[:, 0], std=1.0)
+    true_pair = pair(both[0], lambda x: x[:, 0] - x[:, 1], scale=lambda x: np.exp(0.3 * x[:, 1]))
+    cube = uniform_x(-2.0, 2.0, 5)
+    return [
+        _true("true-hetero", "True heteroscedastic", spread, 3),
+        _true("true-mixture", "True mixture", mixture),
+        _true("true-student", "True Student-t", student, 2),
+        _wrong("skewed", "Skewed noise", line, skewed),
+        _wrong("heavy", "Heavy-tailed noise", line, heavy),
+        _wrong("correlation", "Wrong correlation, d_y = 2", apart, signed, 2, 2),
+        _wrong("weights", "Wrong mixture weight", equal, uneven),
+        _wrong("weights-x", "Weights that depend on x", equal, modes(logistic)),
+        _wrong("irrelevant", "Bent mean, 4 irrelevant x", line, bent, 5, draw_x=cube),
+        _wrong("ten", "Wrong slope, d_x = 10", plane, steeper, 10),
+        _true("true-pair", "True, d_y = 2", true_pair, 2, 2),
     ]
-    mean = _mean(3.0)
+
+
+def _closed_forms() -> list[Problem]:
+    """True models of y on part of the line, or with a kink; and a shape that is 30% too small."""
+    scale, half = growing(), growing(0.5)
+    uniform = Uniform(low=first, high=lambda x: first(x) + 1.0 + scale(x))
+    inverse = InverseGaussian(mean=scale, shape=2.0)
+    gamma, wrong = Gamma(shape=2.0, scale=scale), Gamma(shape=2.6, scale=scale)
+    return [
+        _true("true-gamma-low", "True Gamma, shape 0.7", Gamma(shape=0.7, scale=scale)),
+        _true("true-gamma", "True Gamma, shape 2", gamma),
+        _true("true-exponential", "True Exponential", Exponential(scale=scale)),
+        _true("true-beta", "True Beta", Beta(a=0.5, b=half)),
+        _true("true-lognormal", "True log-normal", LogNormal(mu=first, sigma=0.8)),
+        _true("true-uniform", "True Uniform, ends depend on x", uniform),
+        _true("true-inverse-gaussian", "True inverse Gaussian", inverse),
+        _true("true-laplace", "True Laplace", Laplace(loc=first, scale=scale)),
+        _wrong("gamma-shape", "Gamma with a wrong shape", gamma, wrong),
+    ]
+
+
+def _discrete() -> list[Problem]:
+    """Classes, ordered categories and counts."""
+    mean, share = growing(3.0), Binomial(trials=10, p=logistic)
+    small, large = NegativeBinomial(growing(0.4), 1.0), NegativeBinomial(growing(200.0), 0.3)
+    poisson = Poisson(mean=mean)
+    ratio = from_log_prob(lambda y, x: poisson(x).log_prob(y), support="counts")
     spread = NegativeBinomial(mean, lambda x: 1.0 / mean(x))  # variance = 2·mean
+    true = [_true(f"true-softmax-{k}", f"True softmax, {k} classes", softmax(k), 2) for k in (2, 3, 10)]
+    sure = [
+        _wrong(f"softmax-overconfident-{k}", f"Over-confident softmax, {k} classes", softmax(k, 0.7),
+               softmax(k), 2)
+        for k in (3, 10)
+    ]  # fmt: skip
     return [
-        *confident,
-        _wrong("poisson-overdispersed", "Over-dispersed counts", Poisson(mean), spread),
-        _wrong("grades-flat", "Ordered categories, wrong slope", _grades(0.6), _grades(1.0)),
+        *true,
+        _true("true-grades", "True ordered categories", grades(1.0)),
+        _true("true-poisson", "True Poisson", Poisson(mean=growing())),
+        _true("true-nb-small", "True negative binomial, small", small),
+        _true("true-nb-large", "True negative binomial, large", large),
+        _true("true-binomial", "True binomial", share),
+        # Known by its log-probability alone: the difference Stein operator.
+        Problem("true-count-ratio", "True counts, ratios", ratio, poisson, gaussian_x(1), 1, 1, True),
+        *sure,
+        _wrong("poisson-overdispersed", "Over-dispersed counts", poisson, spread),
+        _wrong("grades-flat", "Ordered categories, wrong slope", grades(0.6), grades(1.0)),
     ]
 
 
-def _all() -> dict[str, Problem]:
-    problems = [
-        _lgm(),
-        _hgm("hgm", "Heteroscedastic Gaussian", 2.0 / 3.0),
-        _hgm("hgm-far", "Heteroscedastic Gaussian, far", 1.5),
-        _qgm(),
-        *_illustrations(),
-        *_true_models(),
-        *_noise_problems(),
-        _correlated(),
-        *_weights(),
-        *_many_covariates(),
-        _true_pair(),
-        *_closed_forms(),
-        *_true_discrete(),
-        *_wrong_discrete(),
-    ]
-    return {p.name: p for p in problems}
-
-
-PROBLEMS = _all()
+PROBLEMS = {p.name: p for p in (*_paper(), *_continuous(), *_closed_forms(), *_discrete())}
 
 
 def problem(name: str) -> Problem:

@@ -4,22 +4,114 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import inspect
+import json
+import math
 import operator
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from condgof.engine import as_workers, with_progress
-from condgof.errors import InputError, InputTypeError
-from condgof.study._methods import as_methods, definition
-from condgof.study._names import OWN, Reference, unknown
-from condgof.study._problems import PROBLEMS, problem
+from condgof.errors import InputError, InputTypeError, MissingPackageError, SupportError
+from condgof.result import check_alpha
+from condgof.sample import RngLike, Seed
+from condgof.study import _problems
+from condgof.study._names import OWN, Reference, as_methods, definition, unknown
+from condgof.study._problems import PROBLEMS, Problem
 from condgof.study._store import open_store
-from condgof.study._study import Study, Topic
-from condgof.study._trial import Outcome, Runner, Trial, draw_trial
+from condgof.study._study import Outcome, Study, Topic, Trial
+
+
+def stream(seed: int, *coordinates: str | int) -> np.random.Generator:
+    """Return the random stream that belongs to some coordinates and to no others."""
+    # A hash rather than a sum or a list of numbers: names may be anything, and streams must not meet.
+    digest = hashlib.sha256(json.dumps([seed, *coordinates]).encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:16], "big"))
+
+
+def draw_trial(problem: str | Problem, n: int, trial: int, *, rng: RngLike = 0) -> tuple[Any, Any, Any]:
+    """Return the model and the sample that a study tests in one trial, whatever the method.
+
+    Parameters
+    ----------
+    problem : str or Problem
+        The problem, or its name.
+    n, trial : int
+        The size and the number of the trial.
+    rng : int, numpy.random.Generator or None
+        The `rng` of the study.
+
+    Returns
+    -------
+    model, x, y
+
+    Examples
+    --------
+    >>> model, x, y = draw_trial("qgm", 5, 0)
+    >>> x.shape, y.shape
+    ((5, 1), (5, 1))
+    """
+    case = _problems.problem(problem) if isinstance(problem, str) else problem
+    return case.trial(n, stream(Seed.of(rng).value, "sample", case.name, n, trial))
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Runs trials of a study, of problems and methods that are objects or references; it travels."""
+
+    seed: int
+    problems: Mapping[str, Any]
+    methods: Mapping[str, Any]
+
+    def __call__(self, at: Trial) -> Outcome:
+        """Run one trial; what goes wrong in it is its outcome."""
+        case, method = self.problems[at.problem], self.methods[at.method]
+        start = time.perf_counter()
+        try:
+            case = case.made() if isinstance(case, Reference) else case
+            method = method.load() if isinstance(method, Reference) else method
+            model, x, y = draw_trial(case, at.n, at.trial, rng=self.seed)
+            rng = int(stream(self.seed, "method", *at[:2], at.trial, at.method).integers(2**63))
+            start = time.perf_counter()
+            result = method(model, x, y, rng=rng, engine=1)
+            seconds = time.perf_counter() - start
+            pvalue, statistic = _numbers(result)
+        except (MissingPackageError, MemoryError):
+            raise  # the machine's fault: the study can go on when that is mended
+        except SupportError as error:
+            seconds = time.perf_counter() - start
+            return Outcome(at, smallest_pvalue(method), None, seconds, note=str(error))
+        except Exception as error:
+            message = f"{type(error).__name__}: {error}"
+            return Outcome(at, None, None, time.perf_counter() - start, message)
+        return Outcome(at, pvalue, statistic, seconds)
+
+
+def smallest_pvalue(method: Any) -> float:
+    """Return the smallest p-value that a test can give, 1 / (draws + 1): that of a refuted model."""
+    try:
+        draws = inspect.signature(method).parameters["n_boot"].default
+    except (KeyError, TypeError, ValueError):
+        draws = None
+    return 1.0 / ((draws if isinstance(draws, int) else 1000) + 1)
+
+
+def _numbers(result: Any) -> tuple[float, float | None]:
+    """Read p-value and statistic of a result, which a user's method may have made."""
+    if not hasattr(result, "pvalue"):
+        raise InputTypeError(f"A method must return a GofResult, this one gave {type(result).__name__}.")
+    pvalue = float(result.pvalue)
+    if not 0.0 <= pvalue <= 1.0:
+        raise InputError(f"A p-value must be between 0 and 1, this method gave {pvalue}.")
+    statistic = float(getattr(result, "statistic", math.nan))
+    return pvalue, statistic if math.isfinite(statistic) else None
+
 
 #: Called with (trials that are done, trials of the study).
 Progress = Callable[[int, int], None]
@@ -33,7 +125,7 @@ def run_study(
     trials: int = 300,
     out: Any = None,
     alpha: float = 0.05,
-    seed: int = 0,
+    rng: RngLike = 0,
     engine: Any = None,
     retry_failed: bool = False,
     progress: Progress | None = None,
@@ -52,7 +144,7 @@ def run_study(
     methods : str, callable, sequence of them, or mapping of str to callable
         ``adaptive``, ``kcsd``, ``fscd-opt`` and ``fscd-rand`` (5 locations), ``fscd-opt-1`` and
         ``fscd-rand-1`` (one), ``mmd``, ``zheng``, ``zheng-wild``, addresses ``module:attr``, or
-        callables (model, x, y, *, rng, engine) → GofResult.
+        callables ``(model, x, y, *, rng, engine) → GofResult``.
     n : int, sequence of int, or mapping of a problem's name to them
         Sample sizes.
     trials : int
@@ -62,8 +154,8 @@ def run_study(
         killed) goes on where it was. The tables are written there too.
     alpha : float
         Level at which p-values count as rejections.
-    seed : int
-        A study with another seed has other samples.
+    rng : int, numpy.random.Generator or None
+        Another integer gives other samples; `Study.seed` is the one that was used.
     engine : None, int or dask.distributed.Client
         All cores of this machine (as processes), a number of processes, or a Dask cluster.
     retry_failed : bool
@@ -91,9 +183,7 @@ def run_study(
     loaded = {name: _load(source) for name, source in cases.items()}
     topics = tuple(Topic(name, str(case.title), bool(case.h0)) for name, case in loaded.items())
     sizes = _sizes(n, [t.name for t in topics])
-    trials, seed = _whole("trials", trials, 1), _whole("seed", seed, 0)
-    if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.floating)) or not 0 < alpha < 1:
-        raise InputError(f"alpha must be between 0 and 1, got {alpha!r}.")
+    trials, seed, alpha = _whole("trials", trials, 1), Seed.of(rng).value, check_alpha(alpha)
     folder = None if out is None else Path(out)
     with open_store(folder, _options(seed, loaded, tests), say or _to_stderr) as store:
         # Trial by trial and not cell by cell: the time left can be told, and what is there when a
@@ -120,7 +210,7 @@ def run_study(
             if progress is not None:
                 progress(done, len(wanted))
         outcomes = {at: store.outcomes[at] for at in wanted}
-        study = Study(topics, sizes, tuple(tests), trials, float(alpha), seed, outcomes)
+        study = Study(topics, sizes, tuple(tests), trials, alpha, seed, outcomes)
         if folder is not None:
             study.write(folder)
     return study
@@ -129,7 +219,7 @@ def run_study(
 def as_problems(problems: Any) -> dict[str, Any]:
     """Read the `problems` argument of a study: problems, or references to them, by name."""
     single = not isinstance(problems, Iterable) or isinstance(problems, str)
-    found: dict[str, Any] = {}
+    cases: dict[str, Any] = {}
     for given in [problems] if single else list(problems):
         source: Any = given
         if isinstance(given, str) and ":" in given:
@@ -137,19 +227,19 @@ def as_problems(problems: Any) -> dict[str, Any]:
         elif isinstance(given, str):
             if given not in PROBLEMS:
                 raise unknown("problem", given, PROBLEMS, OWN)
-            source = problem(given)
+            source = PROBLEMS[given]
         case = _load(source)
         if not all(hasattr(case, name) for name in ("name", "title", "h0", "trial")):
             raise InputTypeError(
                 f"A problem must be a name, module:attr, Problem or misfit, got {type(case).__name__}"
                 + (f" at {given!r}." if isinstance(given, str) else ".")
             )
-        if case.name in found:
+        if case.name in cases:
             raise InputError(f"Two problems are named {case.name!r}. Give each a name of its own.")
-        found[case.name] = source
-    if not found:
+        cases[case.name] = source
+    if not cases:
         raise InputError(f"No problem was given. There are: {', '.join(PROBLEMS)}{OWN}.")
-    return found
+    return cases
 
 
 def _load(source: Any) -> Any:
@@ -169,11 +259,7 @@ def _options(seed: int, cases: Mapping[str, Any], tests: Mapping[str, Any]) -> d
 
 
 def fingerprint(case: Any) -> str:
-    """Return a short text that changes when a problem does: a digest of a small sample and its scores.
-
-    A user's problem may be any code, so it is known by what it gives. Eight digits of each number: they
-    are the same on any machine.
-    """
+    """Return a short text that changes when a problem does: a digest of a small sample and scores."""
     try:
         model, x, y = draw_trial(case, 16, 0)
     except Exception as error:
@@ -184,7 +270,7 @@ def fingerprint(case: Any) -> str:
     parts = [x, y]
     with contextlib.suppress(Exception):  # not all models have scores, and not all tests need them
         parts.append(model(x).score(y))
-    for part in parts:
+    for part in parts:  # eight digits of each number: they are the same on any machine
         values = np.asarray(part).ravel().tolist()
         digest.update(repr([f"{v:.8g}" if isinstance(v, float) else str(v) for v in values]).encode())
     return digest.hexdigest()[:16]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from condgof.errors import CondgofError, InputError
-from condgof.study._trial import Outcome, Trial
+from condgof.study._study import Outcome, Trial
 
 TRIALS, OPTIONS, LOCK = "trials.jsonl", "study.json", ".lock"
 FORMAT = 1

@@ -1,4 +1,4 @@
-"""What a study gives back."""
+"""What a study gives back: the outcome of each trial, and rejection rates with exact intervals."""
 
 from __future__ import annotations
 
@@ -6,19 +6,48 @@ import csv
 import io
 import json
 import statistics
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.errors import InputError
-from condgof.study import _table
-from condgof.study._methods import TITLES
-from condgof.study._table import csv_cell
-from condgof.study._trial import Outcome, Trial
+from condgof.result import Shown, share_interval
+from condgof.study._names import title_of
+
+#: What a spreadsheet takes for the start of a formula, also in its wide form.
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+class Trial(NamedTuple):
+    """The coordinates of a trial."""
+
+    problem: str
+    n: int
+    method: str
+    trial: int
+
+    def __str__(self) -> str:
+        return f"{self.problem}, n = {self.n}, {self.method}, trial {self.trial}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a trial gave: a p-value, or the error that it ended in."""
+
+    at: Trial
+    #: None when it failed.
+    pvalue: float | None
+    statistic: float | None
+    #: How long the test took.
+    seconds: float
+    #: The message, when it failed.
+    error: str | None = None
+    #: What is special: observations outside the model's support, which refute it without a test.
+    note: str | None = None
 
 
 @dataclass(frozen=True)
@@ -35,8 +64,41 @@ class Topic:
         return f"{self.title} ({'H0' if self.h0 else 'H1'})"
 
 
+@dataclass(frozen=True)
+class Row:
+    """How often one test rejected one problem at one size."""
+
+    problem: str
+    n: int
+    method: str
+    #: Trials that gave a p-value, and those of at most alpha.
+    trials: int
+    rejections: int
+    #: Their share (None without trials) and its exact (Clopper–Pearson) 95% interval.
+    rate: float | None
+    low: float
+    high: float
+    #: Trials that ended in an error; they count in nothing else.
+    failed: int
+
+    @classmethod
+    def of(cls, at: tuple[str, int, str], pvalues: Sequence[float | None], alpha: float) -> Row:
+        """Count the rejections among p-values; None stands for a trial that failed."""
+        valid = [p for p in pvalues if p is not None]
+        rejections = sum(p <= alpha for p in valid)
+        low, high = (float(end) for end in share_interval(rejections, len(valid)))
+        rate = rejections / len(valid) if valid else None
+        return cls(*at, len(valid), rejections, rate, low, high, len(pvalues) - len(valid))
+
+    def __str__(self) -> str:
+        if self.rate is None:
+            return f"all {self.failed} failed" if self.failed else "–"
+        failed = f", {self.failed} failed" if self.failed else ""
+        return f"{self.rate:.3f} ({self.low:.3f} to {self.high:.3f}{failed})"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Study:
+class Study(Shown):
     """Rejection rates of tests on problems, from `run_study`.
 
     Parameters
@@ -52,7 +114,7 @@ class Study:
     alpha : float
         Level at which p-values count as rejections.
     seed : int
-        The seed.
+        Passing it as ``rng=`` gives this very study.
     outcomes : mapping of Trial to Outcome
         What each trial gave.
     """
@@ -72,11 +134,10 @@ class Study:
         found = [outcome.pvalue for outcome in self._cell(problem, n, method)]
         return np.array([np.nan if p is None else p for p in found])
 
-    def table(self) -> tuple[_table.Row, ...]:
+    def table(self) -> tuple[Row, ...]:
         """Return one row a cell: rejections, their share and its exact 95% interval."""
         return tuple(
-            _table.make_row(*cell, [o.pvalue for o in self._cell(*cell)], self.alpha)
-            for cell in self.cells()
+            Row.of(cell, [o.pvalue for o in self._cell(*cell)], self.alpha) for cell in self.cells()
         )
 
     def cells(self) -> list[tuple[str, int, str]]:
@@ -99,26 +160,37 @@ class Study:
             "trials": self.trials,
             "interval": "Clopper-Pearson, 95%",
             "problems": {t.name: {"title": t.title, "h0": t.h0} for t in self.topics},
-            "table": _table.to_dicts(self.table()),
+            "table": self.records(),
         }
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the table as plain objects, one a cell; what `to_frame` is made of."""
+        # Six digits: what is left of an exact interval after another version of SciPy computed it.
+        return [
+            {name: round(v, 6) if isinstance(v, float) else v for name, v in asdict(row).items()}
+            for row in self.table()
+        ]
 
     def to_csv(self) -> str:
         """Return the table as CSV, one line a cell."""
-        return _table.to_csv(self.table())
-
-    def to_markdown(self) -> str:
-        """Return the table as Markdown."""
-        return _table.to_markdown(self.table(), {t.name: t.heading for t in self.topics}, TITLES)
+        rows = [asdict(row).values() for row in self.table()]
+        cells = ([f"{v:.6g}" if isinstance(v, float) else v for v in row] for row in rows)
+        return _csv(Row.__dataclass_fields__, cells)
 
     def times_csv(self) -> str:
         """Return the median seconds a trial took, as CSV; they differ from run to run."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["problem", "n", "method", "median_seconds"])
-        for cell in self.cells():
-            taken = [o.seconds for o in self._cell(*cell)]
-            writer.writerow([*map(csv_cell, cell), f"{statistics.median(taken):.4g}"])
-        return out.getvalue()
+        taken = ((cell, [o.seconds for o in self._cell(*cell)]) for cell in self.cells())
+        rows = ((*cell, f"{statistics.median(seconds):.4g}") for cell, seconds in taken)
+        return _csv(["problem", "n", "method", "median_seconds"], rows)
+
+    def to_markdown(self) -> str:
+        """Return the table as Markdown, one a problem."""
+        blocks = []
+        for topic, sizes, lines in self._blocks():
+            head = f"| test | {' | '.join(f'n = {n}' for n in sizes)} |\n{'|---' * (1 + len(sizes))}|"
+            body = [f"| {_markdown(title_of(m))} | {' | '.join(cells)} |" for m, *cells in lines]
+            blocks.append("\n".join([f"**{_markdown(topic.heading)}**", "", head, *body]))
+        return "\n\n".join(blocks)
 
     def write(self, folder: Path) -> None:
         """Write the table as table.txt, .csv, .json and .md, and the times as times.csv."""
@@ -135,16 +207,56 @@ class Study:
     def _cell(self, problem: str, n: int, method: str) -> list[Outcome]:
         return [self.outcomes[Trial(problem, n, method, i)] for i in range(self.trials)]
 
+    def _blocks(self) -> list[tuple[Topic, tuple[int, ...], list[list[str]]]]:
+        """Return each problem with its sizes and lines: a method, and its rate at each size."""
+        rates = {(row.problem, row.n, row.method): str(row) for row in self.table()}
+        blocks = []
+        for topic in self.topics:
+            sizes = self.sizes[topic.name]
+            lines = [[m, *(rates[topic.name, n, m] for n in sizes)] for m in self.methods]
+            blocks.append((topic, sizes, lines))
+        return blocks
+
     def __repr__(self) -> str:
         return (
             f"Study({len(self.topics)} problems, {len(self.methods)} methods, {self.trials} trials, "
             f"seed={self.seed})"
         )
 
-    def __str__(self) -> str:
-        head = (
+    @property
+    def words(self) -> str:
+        """What the numbers of the table are."""
+        return (
             f"Share of {self.trials} samples in which the test rejects at alpha = {self.alpha:g} "
             "(exact 95% interval)"
         )
-        titles = {t.name: f"{t.name}: {t.heading}" for t in self.topics}
-        return f"{head}\n\n{_table.to_text(self.table(), titles)}"
+
+    def __str__(self) -> str:
+        blocks = [self.words]
+        for topic, sizes, lines in self._blocks():
+            listed = [["", *(f"n = {n}" for n in sizes)], *lines]
+            widths = [max(map(len, column)) for column in zip(*listed, strict=True)]
+            texts = ("  ".join(map(str.ljust, line, widths)).rstrip() for line in listed)
+            blocks.append("\n".join([f"{topic.name}: {topic.heading}", *texts]))
+        return "\n\n".join(blocks)
+
+
+def csv_cell(value: object) -> object:
+    """Keep a spreadsheet from running text: what looks like a formula gets an apostrophe in front."""
+    if not isinstance(value, str):
+        return value
+    return f"'{value}" if value.lstrip(" ").startswith(FORMULA) else value
+
+
+def _csv(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(map(csv_cell, row) for row in rows)
+    return out.getvalue()
+
+
+def _markdown(text: str) -> str:
+    for character in "\\|*_`<[":
+        text = text.replace(character, f"\\{character}")
+    return text

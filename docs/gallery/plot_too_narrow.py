@@ -1,0 +1,57 @@
+"""
+Too sure everywhere
+===================
+
+The mean is fine, and the data scatter nearly three times as much as the model
+says, wherever one looks: a forest whose standard deviation was taken from its
+own training rows.
+"""
+
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import RandomForestRegressor
+
+import condgof as cg
+
+rng = np.random.default_rng(0)
+
+
+def rows(n):
+    """Return three columns, and y, which depends on two of them."""
+    x = pd.DataFrame(rng.uniform(-1, 1, (n, 3)), columns=["a", "b", "c"])
+    return x, 2 * x["a"] + np.sin(3 * x["b"]) + 0.5 * rng.standard_normal(n)
+
+
+old_x, old_y = rows(1500)
+x, y = rows(500)
+forest = RandomForestRegressor(100, oob_score=True, random_state=0)
+forest.fit(old_x, old_y)
+in_sample = np.std(old_y - forest.predict(old_x))
+report = cg.check((forest.predict(x), np.full(500, in_sample)), x, y, rng=0)
+print(report.words)
+
+# %%
+# A PIT with high ends and an empty middle: y falls far out again and again.
+
+report.plot("pit")
+
+# %%
+# **Usual causes.** Residuals of training rows. A forest, a booster or a
+# network follows their noise, and what is left is too small. Also draws of
+# the mean without the noise of an observation
+# (:doc:`plot_draws_without_noise`).
+#
+# **Remedy.** Take the spread from rows that the fit has not seen: out-of-bag
+# predictions, cross-validation (:func:`condgof.crossfit`) or a validation
+# set.
+
+out_of_bag = np.std(old_y - forest.oob_prediction_)
+mended = cg.check((forest.predict(x), np.full(500, out_of_bag)), x, y, rng=0)
+print(f"in sample {in_sample:.2f}, out of bag {out_of_bag:.2f}")
+print(mended.result.pvalue_words)
+print(mended.words)
+
+# sphinx_gallery_start_ignore
+assert report.rejected
+assert not mended.rejected
+# sphinx_gallery_end_ignore

@@ -1,0 +1,204 @@
+"""What commands write: files in one piece, a check on the terminal, tables of repaired predictions."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.text import Text
+from scipy.special import ndtr
+
+from condgof._typing import AnyArray
+from condgof.check import Check, Repair
+from condgof.check._looked import BANDS, column_values
+from condgof.check._size import WORSE
+from condgof.check._text import Paragraph, lines_of, title_of
+from condgof.errors import InputError
+from condgof.laws._counts import Counts
+from condgof.laws._discrete import Probabilities, normalised
+from condgof.laws._known import Intervals, Quantiles
+from condgof.laws._law import Law
+from condgof.report import terminal
+from condgof.sample import arrow
+
+#: Lines longer than this are hard to read; labels take so many letters, and the text at least so many.
+WIDEST, LABEL, LEAST = 100, 11, 20
+#: What begins after an empty line.
+APART = ("verdict", "all rows", "where", "groups", "note")
+
+
+def check_place(path: Path, flag: str) -> None:
+    """Raise unless the file that an option names can be written: before the work, not after it."""
+    folder = path.parent
+    if not folder.is_dir():
+        raise InputError(f"{flag} {path}: there is no folder {folder}. Make it first (mkdir -p).")
+    if path.is_dir():
+        raise InputError(
+            f"{flag} {path} is a folder. Name a file in it, such as {path / 'report.html'}."
+        )
+    if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        raise InputError(f"{flag} {path}: you may not write there.")
+
+
+def check_apart(path: Path, flag: str, inputs: Iterable[str]) -> None:
+    """Raise if the file that an option names is one of those that are read, also through a link."""
+    for each in inputs:
+        if path.exists() and os.path.exists(each) and os.path.samefile(path, each):
+            raise InputError(
+                f"{flag} {path} is the same file as {each}, which is read, and would be written over. "
+                "Name another file."
+            )
+
+
+def write_whole(path: Path, text: str | bytes) -> None:
+    """Write a file in one piece: what was there before is kept until all of the new is there.
+
+    Examples
+    --------
+    >>> path = Path(tempfile.mkdtemp()) / "note.txt"
+    >>> write_whole(path, "one")
+    >>> write_whole(path, "two")
+    >>> path.read_text(), [entry.name for entry in path.parent.iterdir()]
+    ('two', ['note.txt'])
+    """
+    data = text.encode() if isinstance(text, str) else text
+    with naming(path):
+        if path.exists() and not path.is_file():  # /dev/stdout, a pipe
+            path.write_bytes(data)
+            return
+        path = path.resolve()  # of a link, what it points to
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            os.chmod(name, path.stat().st_mode if path.exists() else 0o666 & ~_umask())
+            os.replace(name, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(name)
+            raise
+
+
+@contextmanager
+def naming(path: Path | str) -> Iterator[None]:
+    """Have errors such as a full disk say what was being written."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+
+
+def _umask() -> int:
+    """Return the process's mask for new files, which can only be read by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+class _Screen(Console):
+    def on_broken_pipe(self) -> None:
+        """Leave it to `main`: Rich would exit with 1, which says that the model is rejected."""
+        raise BrokenPipeError
+
+
+def console() -> Console:
+    """Return the console for results: standard output, without any markup or highlighting."""
+    screen = _Screen(file=sys.stdout, markup=False, emoji=False, highlight=False)
+    if screen.width > WIDEST:
+        screen.width = WIDEST
+    return screen
+
+
+def show_check(
+    screen: Console, check: Check, facts: Mapping[str, str] | None = None, order: str = "certain"
+) -> None:
+    """Print a check, with facts (label to text) on where it comes from."""
+    known = [Paragraph(head, "", text) for head, text in (facts or {}).items()]
+    before = ""
+    for row in _wrapped(screen, Text(terminal(title_of(check)), style="bold"), 0):
+        screen.print(row, soft_wrap=True)
+    for line in [*known, *lines_of(check, order)]:
+        head = line.head if line.head != before else ""
+        if head and before and head in APART:
+            screen.print()
+        text = Text(terminal(line.lead), style=_style(line, check))
+        text.append(terminal(line.rest), style="not bold")
+        for row in _wrapped(screen, text, LABEL):
+            label = f"  {head:{LABEL - 2}}"
+            screen.print(Text.assemble((label, "dim"), row), soft_wrap=True)
+            head = ""
+        before = line.head
+
+
+def _wrapped(screen: Console, text: Text, indent: int) -> Iterator[Text]:
+    """Break a paragraph into lines, with no spaces at their ends."""
+    for row in text.wrap(screen, max(screen.width - indent, LEAST), overflow="fold"):
+        row.rstrip()
+        yield row
+
+
+def _style(line: Paragraph, check: Check) -> str:
+    """Bold is what leads; red is bad. No green: no evidence does not make a model right."""
+    bad = check.tolerance is not None and check.tolerance.verdict == WORSE
+    red = (line.head == "verdict" and check.rejected) or (line.head == "allowed" and bad)
+    return "bold red" if red else "bold"
+
+
+def check_ending(path: Path) -> None:
+    """Refuse a file of another kind than repaired predictions can be written as."""
+    if path.suffix.lower() not in (".parquet", ".csv"):
+        raise InputError(f"--repair {path}: name a file that ends in .parquet or .csv.")
+
+
+def write_repaired(path: Path, check: Check, better: Repair) -> None:
+    """Write the predictions of each row, as they are and repaired by what other rows taught."""
+    before, after = better.held_out_law()
+    names = (check.looked.class_names, check.looked.codes)
+    y = np.array(names[0])[names[1]] if isinstance(before, Probabilities) else check.looked.y[:, 0]
+    columns: dict[str, Any] = {"row": check.looked.rows}
+    for column, values in zip(check.looked.x_columns, check.looked.x.T, strict=True):
+        columns[column.name] = column_values(column, values)
+    columns[check.y_columns[0]] = y
+    for prefix, law in (("", before), ("repaired_", after)):
+        columns |= {f"{prefix}{name}": values for name, values in predicted(law, check).items()}
+    table, file = arrow().table(columns), io.BytesIO()
+    csv = path.suffix.lower() == ".csv"
+    (arrow("csv").write_csv if csv else arrow("parquet").write_table)(table, file)
+    write_whole(path, file.getvalue())
+
+
+def predicted(law: Law, check: Check) -> dict[str, AnyArray]:
+    """Return what a law predicts, a column each."""
+    if isinstance(law, Probabilities):
+        return {
+            f"p_{name}": p for name, p in zip(law.class_names, normalised(law.values).T, strict=True)
+        }
+    if isinstance(law, Quantiles):
+        return {f"q{level:g}": q for level, q in zip(law.levels, np.asarray(law.values).T, strict=True)}
+    if isinstance(law, Intervals):
+        return {
+            f"{end}_{coverage:g}": values
+            for end, ends in (("low", law.low), ("high", law.high))
+            for coverage, values in zip(law.coverage, np.asarray(ends).T, strict=True)
+        }
+    if not law.can("cdf"):
+        return {"pit": ndtr(law.normal_scores(check.looked.y)[:, 0])}
+    columns = {f"q{level:g}": q for level, q in zip(BANDS, law.quantile(BANDS).T, strict=True)}
+    if isinstance(law, Counts):
+        columns["p_0"] = law.cdf(np.zeros(law.n))
+    if law.can("mean_std"):
+        mean, std = law.mean_std()
+        columns |= {"mean": mean[:, 0], "std": std[:, 0]}
+    return columns

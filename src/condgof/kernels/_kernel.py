@@ -1,0 +1,475 @@
+"""Kernels on rows of numbers and levels: radial profiles, categories, products over columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+
+from condgof._typing import FloatArray
+from condgof.errors import InputError, InputTypeError, NumericalError
+
+# |a|² + |b|² − 2a·b loses about eps·min(|a|, |b|)² of distances measured in bandwidths. Up to this
+# size the loss is below 1e-11 and the matrix product serves; beyond it differences are taken.
+PRODUCT_LIMIT = 1e4
+
+
+@np.errstate(over="ignore")  # an infinite distance is far apart, and the kernel 0
+def sqdist(a: FloatArray, b: FloatArray, scale: float = 1.0) -> FloatArray:
+    """Return ‖a_i − b_j‖² / scale² for rows of `a` (n, d) and `b` (m, d): (n, m), never negative."""
+    a, b = near_zero(a, b, scale)
+    norms_a, norms_b = (a * a).sum(axis=1), (b * b).sum(axis=1)
+    if product_is_exact(norms_a, norms_b):
+        out = a @ (-2.0 * b.T)
+        out += norms_a[:, None]
+        out += norms_b
+        return np.maximum(out, 0.0, out=out)
+    return direct_sqdist(a, b)
+
+
+def near_zero(a: FloatArray, b: FloatArray, scale: float) -> tuple[FloatArray, FloatArray]:
+    """Move both sets of points near 0 and divide by a bandwidth; differences stay what they are."""
+    # Moved, then divided: to divide seconds since 1970 by a bandwidth of a second loses digits.
+    centre = b[0] if len(b) else 0.0
+    return (a - centre) / scale, (b - centre) / scale
+
+
+def product_is_exact(norms_a: FloatArray, norms_b: FloatArray) -> bool:
+    """Whether squared norms (in bandwidths) are small enough for the matrix-product form."""
+    if not len(norms_a) or not len(norms_b):
+        return True
+    # A large norm on one side alone does no harm: such a pair is far apart compared with the error.
+    return bool(min(norms_a.max(), norms_b.max()) <= PRODUCT_LIMIT)
+
+
+def direct_sqdist(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Squared distances by differences, column by column: slower, and exact everywhere."""
+    out = np.zeros((len(a), len(b)))
+    for column_a, column_b in zip(a.T, b.T, strict=True):
+        difference = column_a[:, None] - column_b
+        out += np.square(difference, out=difference)
+    return out
+
+
+MAX_ROWS = 1000
+
+
+def median_distance(points: FloatArray, rng: np.random.Generator, what: str = "x") -> float:
+    """Return the median Euclidean distance between rows i < j of `points` (n, d).
+
+    Above 1,000 rows, 1,000 drawn without replacement are used. Where more than half of the pairs are
+    equal, it is the median of the others. `what` names the points in messages.
+
+    Examples
+    --------
+    >>> median_distance(np.array([[0.0], [1.0], [3.0]]), np.random.default_rng(0))
+    2.0
+    """
+    from scipy.spatial.distance import pdist
+
+    everything = points
+    if len(points) > MAX_ROWS:
+        points = points[np.sort(rng.choice(len(points), MAX_ROWS, replace=False))]
+        if (points == points[0]).all():  # almost all rows are equal: what differs was not drawn
+            points = np.unique(everything, axis=0)[:MAX_ROWS]
+    distances = pdist(points - np.median(points, axis=0))
+    median = float(np.median(distances))
+    if median == 0:
+        positive = distances[distances > 0]
+        if not len(positive):
+            raise InputError(
+                f"All rows of {what} used for the median heuristic are equal. "
+                "Pass a number as the bandwidth, or more varied data."
+            )
+        median = float(np.median(positive))
+    if not np.isfinite(median):
+        raise NumericalError(f"Distances between rows of {what} overflow. Rescale {what}.")
+    return median
+
+
+Bandwidth: TypeAlias = float | Literal["median"]
+SMALLEST = 1e-70
+Profile: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
+
+
+class Kernel:
+    """A positive-definite kernel on rows of numbers.
+
+    Kernels multiply (``a * b``) and can be put on some columns of x (``a.on("age", "income")``).
+    """
+
+    def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """Evaluate the kernel between the rows of `a` (n, d) and of `b` (m, d): (n, m)."""
+        raise NotImplementedError
+
+    def __mul__(self, other: Kernel) -> Kernel:
+        if not isinstance(other, Kernel):
+            return NotImplemented
+        return Product.of(self, other)
+
+    def on(self, *columns: int | str) -> Kernel:
+        """Return this kernel on some columns of x, by name or by number.
+
+        Examples
+        --------
+        >>> from condgof.kernels import Gaussian, Matern12
+        >>> Gaussian(2.0).on("lon", "lat") * Matern12(1.0).on("age")
+        Gaussian(2).on('lon', 'lat') * Matern12(1).on('age')
+        """
+        return OnColumns.of(self, columns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the kernel as plain Python objects, ready for JSON."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, repr=False)
+class Radial(Kernel):
+    """A kernel of the distance alone: k(a, b) = φ(t), t = ‖a − b‖² / bandwidth².
+
+    A new kernel is a subclass with one method, `profile`.
+
+    Parameters
+    ----------
+    bandwidth : float or "median"
+        A positive number, or ``"median"`` for the median distance between rows.
+    """
+
+    bandwidth: Bandwidth = "median"
+
+    #: Whether the profile is smooth enough at 0 for the Stein kernel on y.
+    smooth: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bandwidth", _check_bandwidth(self.bandwidth, type(self).__name__))
+
+    def profile(self, t: FloatArray) -> Profile:
+        """Return φ(t), φ'(t) and φ''(t) for t ≥ 0, of any shape, as new arrays."""
+        raise NotImplementedError
+
+    def value(self, t: FloatArray) -> FloatArray:
+        """Return φ(t) alone."""
+        return self.profile(t)[0]
+
+    def curvature_slope(self, t: FloatArray, profile: Profile) -> FloatArray:
+        """Return t·φ'''(t), which the optimiser of the y-bandwidth needs.
+
+        The default takes a difference of φ''; the library's own kernels have it in closed form, from
+        the `profile` at t.
+        """
+        step, t = 1e-5, np.asarray(t, dtype=np.float64)  # in single precision a difference is noise
+        upper, lower = self.profile(t * (1 + step))[2], self.profile(t * (1 - step))[2]
+        return (upper - lower) / (2 * step)
+
+    @property
+    def sigma(self) -> float:
+        """The bandwidth as a number."""
+        if isinstance(self.bandwidth, str):
+            raise InputError(
+                f"{self!r} has no bandwidth yet: 'median' is filled in from the data by a test."
+            )
+        return self.bandwidth
+
+    def with_bandwidth(self, bandwidth: float) -> Radial:
+        """Return the same kernel with another bandwidth."""
+        return replace(self, bandwidth=bandwidth)
+
+    def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """Evaluate the kernel between the rows of `a` (n, d) and of `b` (m, d): (n, m)."""
+        return self.value(self.distances(a, b))
+
+    def distances(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """Return t = ‖a_i − b_j‖² / bandwidth² for all pairs of rows, (n, m)."""
+        if self.smooth:
+            return sqdist(a, b, self.sigma)
+        # A kink at 0 takes the root of t, and with it of the rounding error of a matrix product.
+        return direct_sqdist(*near_zero(a, b, self.sigma))
+
+    def __repr__(self) -> str:
+        shown = repr(self.bandwidth) if isinstance(self.bandwidth, str) else f"{self.bandwidth:.6g}"
+        return f"{type(self).__name__}({shown})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the kernel as plain Python objects, ready for JSON."""
+        return {"kernel": type(self).__name__, "bandwidth": self.bandwidth}
+
+
+def _check_bandwidth(bandwidth: Any, kernel: str) -> Bandwidth:
+    if isinstance(bandwidth, str):
+        if bandwidth != "median":
+            raise InputError(
+                f"{kernel}: the bandwidth must be a positive number or 'median', got {bandwidth!r}."
+            )
+        return "median"
+    if isinstance(bandwidth, (bool, np.bool_)) or not isinstance(
+        bandwidth, (int, float, np.integer, np.floating)
+    ):
+        raise InputTypeError(
+            f"{kernel}: the bandwidth must be a positive number or 'median', "
+            f"got {type(bandwidth).__name__}."
+        )
+    try:
+        number = float(bandwidth)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number) or number <= 0:
+        raise InputError(
+            f"{kernel}: the bandwidth must be positive and finite, got {number!r}. "
+            "Pass a positive number or 'median'."
+        )
+    if not SMALLEST <= number <= 1.0 / SMALLEST:  # its fourth power must neither over- nor underflow
+        raise InputError(
+            f"{kernel}: the bandwidth {number:.3g} is too small or too large for double precision. "
+            "Rescale the data, so that distances are nearer to 1."
+        )
+    return number
+
+
+@dataclass(frozen=True)
+class Categorical(Kernel):
+    """Kernel on levels: 1 where two rows agree, `similarity` to the power of the columns where not.
+
+    Every level is as far from every other. It is positive definite, and tells all levels apart, for
+    any similarity below 1; with 0, rows of different levels are never compared.
+
+    Parameters
+    ----------
+    similarity : float
+        From 0 (included) to 1 (excluded).
+
+    Examples
+    --------
+    >>> Categorical(0.5)(np.array([[0.0]]), np.array([[0.0], [1.0]]))
+    array([[1. , 0.5]])
+    """
+
+    similarity: float = 0.5
+
+    def __post_init__(self) -> None:
+        number = isinstance(self.similarity, (int, float, np.integer, np.floating))
+        if not number or not 0 <= self.similarity < 1:
+            raise InputError(
+                f"Categorical: similarity must be at least 0 and below 1, got {self.similarity!r}."
+            )
+        object.__setattr__(self, "similarity", float(self.similarity))
+
+    def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """Evaluate the kernel between the rows of `a` (n, d) and of `b` (m, d): (n, m)."""
+        out = np.ones((len(a), len(b)))
+        for column_a, column_b in zip(a.T, b.T, strict=True):
+            np.multiply(out, self.similarity, out=out, where=column_a[:, None] != column_b)
+        return out
+
+    def __repr__(self) -> str:
+        return f"Categorical({self.similarity:.6g})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the kernel as plain Python objects, ready for JSON."""
+        return {"kernel": "Categorical", "similarity": self.similarity}
+
+
+@dataclass(frozen=True, repr=False)
+class Gaussian(Radial):
+    """Gaussian kernel, exp(−‖a − b‖² / 2σ²). The paper's choice for x and y.
+
+    Parameters
+    ----------
+    bandwidth : float or "median"
+        σ.
+
+    Examples
+    --------
+    >>> Gaussian(1.0)(np.array([[0.0]]), np.array([[0.0], [1.0]])).round(3)
+    array([[1.   , 0.607]])
+    """
+
+    def profile(self, t: FloatArray) -> Profile:
+        """Return φ, φ', φ'' of φ(t) = exp(−t/2)."""
+        phi = self.value(t)
+        return phi, -0.5 * phi, 0.25 * phi
+
+    def value(self, t: FloatArray) -> FloatArray:
+        """Return φ(t) alone."""
+        return np.exp(-0.5 * t)
+
+    def curvature_slope(self, t: FloatArray, profile: Profile) -> FloatArray:
+        """Return t·φ'''(t)."""
+        return -0.5 * t * profile[2]
+
+
+@dataclass(frozen=True, repr=False)
+class IMQ(Radial):
+    """Inverse multiquadric kernel, (1 + ‖a − b‖² / σ²)^(−1/2): heavy tails, good when d_y is large.
+
+    Parameters
+    ----------
+    bandwidth : float or "median"
+        σ.
+
+    Examples
+    --------
+    >>> IMQ(1.0)(np.array([[0.0]]), np.array([[0.0], [1.0]])).round(3)
+    array([[1.   , 0.707]])
+    """
+
+    def profile(self, t: FloatArray) -> Profile:
+        """Return φ, φ', φ'' of φ(t) = (1 + t)^(−1/2)."""
+        u = 1.0 / (1.0 + t)
+        phi = np.sqrt(u)
+        dphi = -0.5 * phi * u
+        return phi, dphi, -1.5 * dphi * u
+
+    def value(self, t: FloatArray) -> FloatArray:
+        """Return φ(t) alone."""
+        return 1.0 / np.sqrt(1.0 + t)
+
+    def curvature_slope(self, t: FloatArray, profile: Profile) -> FloatArray:
+        """Return t·φ'''(t)."""
+        return -2.5 * t * profile[2] / (1.0 + t)
+
+
+@dataclass(frozen=True, repr=False)
+class Matern52(Radial):
+    """Matérn kernel of smoothness 5/2, (1 + ρ + ρ²/3) exp(−ρ) with ρ = √5 ‖a − b‖ / σ.
+
+    It is not analytic: on x, the paper's theorem for random locations does not cover it.
+
+    Parameters
+    ----------
+    bandwidth : float or "median"
+        σ.
+
+    Examples
+    --------
+    >>> Matern52(1.0)(np.array([[0.0]]), np.array([[0.0], [1.0]])).round(3)
+    array([[1.   , 0.524]])
+    """
+
+    def profile(self, t: FloatArray) -> Profile:
+        """Return φ, φ', φ'' as functions of t = ρ²/5."""
+        rho = np.sqrt(5.0 * t)
+        decay = np.exp(-rho)
+        phi = (1.0 + rho + rho * rho / 3.0) * decay
+        return phi, (-5.0 / 6.0) * (1.0 + rho) * decay, (25.0 / 12.0) * decay
+
+    def curvature_slope(self, t: FloatArray, profile: Profile) -> FloatArray:
+        """Return t·φ'''(t); φ''' alone is infinite at 0."""
+        return -0.5 * np.sqrt(5.0 * t) * profile[2]
+
+
+@dataclass(frozen=True, repr=False)
+class Matern12(Radial):
+    """Matérn kernel of smoothness 1/2, exp(−‖a − b‖ / σ), for x only (and for y in `mmd`).
+
+    Also known as the exponential or Laplacian kernel.
+
+    It has a kink at 0, where a Stein kernel on y needs two derivatives. It is not analytic:
+    the paper's theorem for random locations does not cover it.
+
+    Parameters
+    ----------
+    bandwidth : float or "median"
+        σ.
+
+    Examples
+    --------
+    >>> Matern12(1.0)(np.array([[0.0]]), np.array([[0.0], [1.0]])).round(3)
+    array([[1.   , 0.368]])
+    """
+
+    smooth: ClassVar[bool] = False
+
+    def profile(self, t: FloatArray) -> Profile:
+        """Return φ, φ', φ'' of φ(t) = exp(−√t); the derivatives are cut off at the kink."""
+        root = np.sqrt(np.maximum(t, 1e-24))
+        phi = np.exp(-np.sqrt(t))
+        return phi, -0.5 * phi / root, 0.25 * phi * (1.0 + 1.0 / root) / (root * root)
+
+    def value(self, t: FloatArray) -> FloatArray:
+        """Return φ(t) alone."""
+        return np.exp(-np.sqrt(t))
+
+
+@dataclass(frozen=True)
+class OnColumns(Kernel):
+    """A kernel on some columns of x; made by ``kernel.on(...)``."""
+
+    kernel: Radial | Categorical
+    #: Numbers or names; names are turned into numbers when the kernel meets the data.
+    columns: tuple[int | str, ...]
+    #: What to call the columns when shown, once the data are known.
+    labels: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, kernel: Kernel, columns: Sequence[int | str]) -> OnColumns:
+        """Check and make."""
+        if not isinstance(kernel, (Radial, Categorical)):
+            raise InputTypeError(
+                f"Only a single kernel can be put on columns, got {kernel!r}. "
+                "Write a.on(...) * b.on(...)."
+            )
+        if not columns:
+            raise InputError(f"{kernel!r}.on() needs at least one column, by name or number.")
+        for column in columns:
+            if isinstance(column, bool) or not isinstance(column, (int, np.integer, str)):
+                raise InputTypeError(f"A column is a name or a number, got {column!r}.")
+        if len(set(columns)) < len(columns):
+            raise InputError(f"{kernel!r}.on{tuple(columns)!r} names a column twice.")
+        return cls(kernel, tuple(c if isinstance(c, str) else int(c) for c in columns))
+
+    def indices(self) -> list[int]:
+        """Return the column numbers."""
+        if any(isinstance(column, str) for column in self.columns):
+            raise InputError(f"{self!r} names columns, which a test turns into numbers.")
+        return [int(column) for column in self.columns]
+
+    def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """Evaluate the kernel between the rows of `a` (n, d) and of `b` (m, d): (n, m)."""
+        columns = self.indices()
+        return self.kernel(a[:, columns], b[:, columns])
+
+    def __repr__(self) -> str:
+        return f"{self.kernel!r}.on({', '.join(map(repr, self.labels or self.columns))})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the kernel as plain Python objects, ready for JSON."""
+        return {**self.kernel.to_dict(), "columns": list(self.labels or self.columns)}
+
+
+@dataclass(frozen=True)
+class Product(Kernel):
+    """A product of kernels, each on its own block of columns; made by ``a.on(...) * b.on(...)``."""
+
+    factors: tuple[OnColumns, ...]
+
+    @classmethod
+    def of(cls, *kernels: Kernel) -> Product:
+        """Check, flatten and make."""
+        factors: list[OnColumns] = []
+        for kernel in kernels:
+            if isinstance(kernel, Product):
+                factors += kernel.factors
+            elif isinstance(kernel, OnColumns):
+                factors.append(kernel)
+            else:
+                raise InputTypeError(
+                    f"A factor of a product needs its columns: write {kernel!r}.on(...)."
+                )
+        return cls(tuple(factors))
+
+    def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """Evaluate the kernel between the rows of `a` (n, d) and of `b` (m, d): (n, m)."""
+        out = np.ones((len(a), len(b)))
+        for factor in self.factors:
+            out *= factor(a, b)
+        return out
+
+    def __repr__(self) -> str:
+        return " * ".join(map(repr, self.factors))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the kernel as plain Python objects, ready for JSON."""
+        return {"kernel": "Product", "factors": [factor.to_dict() for factor in self.factors]}

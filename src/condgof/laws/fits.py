@@ -1,0 +1,415 @@
+"""Ready-made fits, (x, y) → model, for `composite` and `crossfit`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import FloatArray
+from condgof.errors import (
+    InputError,
+    InputTypeError,
+    NumericalError,
+    UnsupportedModelError,
+    check_finite,
+    require,
+)
+from condgof.laws._as_model import as_model
+from condgof.laws._families import Normal
+from condgof.laws._law import Law, Model, ModelLike, as_rows
+from condgof.laws._library import as_table, prediction
+from condgof.sample import Column, as_numbers, encode_levels, read
+
+__all__ = ["glm", "heteroscedastic", "ols", "sklearn"]
+
+#: The likelihood is at its maximum when a step changes its logarithm by less than this a row.
+CONVERGED = 1e-11
+MOST_STEPS = 200
+#: −E log χ²₁, by which the logarithm of a squared residual lies below that of the variance.
+LOG_CHI2 = 1.2703628454614782
+NO_NOISE = "The residuals of least squares are 0: y has no noise to model."
+#: Families by name, as statsmodels calls them, with their link.
+FAMILIES = {
+    "gaussian": ("Gaussian", "Identity"),
+    "gamma": ("Gamma", "Log"),
+    "inverse_gaussian": ("InverseGaussian", "Log"),
+    "poisson": ("Poisson", "Log"),
+    "binomial": ("Binomial", "Logit"),
+}
+
+
+@dataclass(frozen=True)
+class DesignMatrix:
+    """How rows of x become rows of a design matrix.
+
+    Numeric columns are taken as they are; a text or category column becomes one column of 0 and 1 for
+    each of its levels but the first. With `intercept` a column of ones comes before them.
+    """
+
+    columns: tuple[Column, ...]
+    intercept: bool
+
+    @classmethod
+    def of(cls, x: Any, *, intercept: bool = True) -> tuple[DesignMatrix, FloatArray]:
+        """Read x; return the design, and its matrix (n, p) for these rows."""
+        _, values, columns = read(x, "x", text=True)
+        design = cls(columns, intercept)
+        return design, design._matrix(values)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        listed = ["intercept"] if self.intercept else []
+        for column in self.columns:
+            levels = column.levels
+            listed += [column.name] if levels is None else [f"{column.name}={v}" for v in levels[1:]]
+        return tuple(listed)
+
+    def at(self, x: Any) -> FloatArray:
+        """Return the matrix (m, p) at other rows of x, in the same columns."""
+        _, values, columns = read(x, "x", text=True)
+        if len(columns) != len(self.columns):
+            raise InputError(
+                f"The model was fitted on {len(self.columns)} columns of x, and x has {len(columns)}."
+            )
+        for i, (column, fitted) in enumerate(zip(columns, self.columns, strict=True)):
+            if column.categorical != fitted.categorical:
+                kind = "text" if fitted.categorical else "numbers"
+                raise InputError(f"Column {column.name!r} of x must hold {kind}, as in the fit.")
+            if column.levels is not None and column.levels != fitted.levels:
+                raw = np.array(column.levels)[values[:, i].astype(int)]
+                values[:, i] = encode_levels(raw, fitted, "x")
+        return self._matrix(values)
+
+    def _matrix(self, values: FloatArray) -> FloatArray:
+        parts = [np.ones((len(values), 1))] if self.intercept else []
+        for i, column in enumerate(self.columns):
+            if column.levels is None:
+                parts.append(values[:, i : i + 1])
+            else:
+                parts.append((values[:, i : i + 1] == np.arange(1, len(column.levels))) * 1.0)
+        return np.concatenate(parts, axis=1)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fitted(Model):
+    """A fitted model that is itself the function x → law: subclasses write `law`."""
+
+    make: Callable[..., Law] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "make", self.law)
+        object.__setattr__(self, "name", type(self).__name__)
+
+    def law(self, x: Any) -> Law:
+        """Return the law at the rows of x."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class LinearNormal(Fitted):
+    """Gaussian model whose mean is linear in x, and whose variance is constant or log-linear."""
+
+    design: DesignMatrix
+    #: Of the mean, (p, d_y).
+    coefficients: FloatArray
+    #: Of the residuals, (d_y, d_y), where it is constant.
+    covariance: FloatArray | None = None
+    #: Coefficients of the logarithm of the variance, (p, d_y), where it is not.
+    log_variance: FloatArray | None = None
+
+    def law(self, x: Any) -> Normal:
+        X = self.design.at(x)
+        mean = X @ self.coefficients
+        if self.log_variance is not None:
+            return Normal(mean, np.exp(0.5 * (X @ self.log_variance)))
+        assert self.covariance is not None
+        if mean.shape[1] == 1:
+            return Normal(mean, np.sqrt(self.covariance[0, 0]))
+        return Normal(mean, cov=self.covariance)
+
+    def __repr__(self) -> str:
+        parts = [f"mean: {named(self.design.names, self.coefficients)}"]
+        if self.log_variance is not None:
+            parts.append(f"log variance: {named(self.design.names, self.log_variance)}")
+        if self.covariance is not None:
+            parts.append("std: " + ", ".join(f"{s:.4g}" for s in np.sqrt(np.diag(self.covariance))))
+        return f"LinearNormal({'; '.join(parts)})"
+
+
+def named(names: tuple[str, ...], values: FloatArray) -> str:
+    """Write coefficients (p, d_y) with their names."""
+    shown = [", ".join(f"{v:.4g}" for v in row) for row in values]
+    one = values.shape[1] == 1
+    return ", ".join(f"{n}={v if one else f'({v})'}" for n, v in zip(names, shown, strict=True))
+
+
+def ols(*, intercept: bool = True) -> Callable[..., LinearNormal]:
+    """Return the fit of y | x ~ N(xβ, σ²) by least squares, σ² = RSS/(n − rank), for `composite`.
+
+    It is called as (x, y) → model. `intercept` adds a constant. Text and category columns of a frame
+    enter as one indicator for each level but the first. Several columns of y have a full residual
+    covariance.
+
+    Examples
+    --------
+    >>> import condgof as cg
+    >>> cg.fits.ols()(np.array([0.0, 1.0, 2.0, 3.0]), np.array([1.0, 3.0, 5.0, 8.0]))
+    LinearNormal(mean: intercept=0.8, x=2.3; std: 0.3873)
+    """
+    if not isinstance(intercept, (bool, np.bool_)):
+        raise InputError(f"intercept must be True or False, got {intercept!r}.")
+    return partial(_fit_ols, intercept=bool(intercept))
+
+
+def _fit_ols(x: Any, y: Any, *, intercept: bool) -> LinearNormal:
+    design, X = DesignMatrix.of(x, intercept=intercept)
+    targets = read_targets(y, len(X))
+    coefficients, left = _least_squares(X, targets)
+    residuals = targets - X @ coefficients
+    covariance = residuals.T @ residuals / left
+    if not (np.diag(covariance) > 1e-26 * np.square(targets).max(axis=0)).all():
+        raise NumericalError(NO_NOISE)
+    return LinearNormal(design=design, coefficients=coefficients, covariance=covariance)
+
+
+def heteroscedastic() -> Callable[..., LinearNormal]:
+    """Return the fit of y | x ~ N(xβ, exp(xγ)) by maximum likelihood, for `composite`.
+
+    Both have an intercept; several columns of y are independent given x. Text and category columns enter
+    as in `ols`, and it is called in the same way.
+
+    Examples
+    --------
+    >>> import condgof as cg
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(0, 4, 2000)
+    >>> y = x + np.exp(0.5 * x + 0.5) * rng.standard_normal(2000)
+    >>> cg.fits.heteroscedastic()(x, y).log_variance.round(1).ravel()
+    array([1., 1.])
+    """
+    return _fit_heteroscedastic
+
+
+def _fit_heteroscedastic(x: Any, y: Any) -> LinearNormal:
+    design, X = DesignMatrix.of(x)
+    fitted = [_maximise(X, column) for column in read_targets(y, len(X)).T]
+    mean, log_variance = (np.column_stack(parts) for parts in zip(*fitted, strict=True))
+    return LinearNormal(design=design, coefficients=mean, log_variance=log_variance)
+
+
+def _maximise(X: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Maximise the likelihood over β and γ: weighted least squares and Fisher scoring in turn."""
+    beta, _ = _least_squares(X, y[:, None])
+    pinv = np.linalg.pinv(X)
+    squares = np.square(y - X @ beta[:, 0])
+    floor = 1e-8 * float(squares.mean())
+    if not floor > 0:
+        raise NumericalError(NO_NOISE)
+    gamma = pinv @ (np.log(np.maximum(squares, floor)) + LOG_CHI2)
+    b, value = _weighted(X, y, gamma)
+    for _ in range(MOST_STEPS):
+        # Fisher's information of γ is XᵀX/2, so that a step is a regression of r²/σ² − 1.
+        step = pinv @ (np.square(y - X @ b) * np.exp(-(X @ gamma)) - 1.0)
+        for halving in range(30):
+            tried = gamma + step * 0.5**halving
+            new_b, new = _weighted(X, y, tried)
+            if new >= value - 1e-13 * abs(value):
+                break
+        gain = new - value
+        b, gamma, value = new_b, tried, new
+        if abs(gain) <= CONVERGED * len(y):
+            return b, gamma
+    raise NumericalError(
+        f"The likelihood of a log-linear variance has not converged after {MOST_STEPS} steps "
+        f"({len(y)} rows, {X.shape[1]} coefficients). Use fewer columns, or more rows."
+    )
+
+
+def _weighted(X: FloatArray, y: FloatArray, gamma: FloatArray) -> tuple[FloatArray, float]:
+    """Return β given γ by weighted least squares, and the log-likelihood there (less a constant)."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        log_variance = X @ gamma
+        weights = np.exp(-0.5 * log_variance)
+        if not np.isfinite(weights).all() or not (weights > 0).all():
+            return np.zeros(X.shape[1]), -np.inf
+        beta = np.linalg.lstsq(X * weights[:, None], y * weights, rcond=None)[0]
+        value = -0.5 * float((log_variance + np.square((y - X @ beta) * weights)).sum())
+    return np.asarray(beta, dtype=np.float64), value if np.isfinite(value) else -np.inf
+
+
+def _least_squares(X: FloatArray, y: FloatArray) -> tuple[FloatArray, int]:
+    """Return the coefficients (p, d_y), and how many rows there are more than they can fit."""
+    coefficients, _, rank, _ = np.linalg.lstsq(X, y, rcond=None)
+    left = len(X) - int(rank)
+    if left < 1:
+        raise InputError(
+            f"{len(X)} rows cannot tell {X.shape[1]} coefficients and a variance. Use more rows, or "
+            "fewer columns."
+        )
+    return np.asarray(coefficients, dtype=np.float64), left
+
+
+def read_targets(y: Any, n: int) -> FloatArray:
+    """Return y as (n, d_y) of doubles, a copy."""
+    numbers = as_numbers(y, "y")
+    if numbers.ndim not in (1, 2) or len(numbers) != n:
+        raise InputError(f"y must have shape ({n},) or ({n}, d_y), got {numbers.shape}.")
+    return as_rows(numbers.astype(np.float64))
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class LinearGlm(Fitted):
+    """A generalised linear model of x itself, which statsmodels fitted on its design matrix."""
+
+    design: DesignMatrix
+    results: Any
+
+    def law(self, x: Any) -> Law:
+        return as_model(self.results)(self.design.at(x))
+
+    def __repr__(self) -> str:
+        shown = named(self.design.names, np.asarray(self.results.params)[:, None])
+        family = type(self.results.model.family).__name__
+        return f"LinearGlm({family}: {shown}; dispersion: {float(self.results.scale):.4g})"
+
+
+def _fit_glm(x: Any, y: Any, *, family: Any, intercept: bool) -> LinearGlm:
+    sm = require("statsmodels.api", "statsmodels", "condgof.fits.glm")
+    if isinstance(family, str):
+        name, link = FAMILIES[family]
+        family = getattr(sm.families, name)(link=getattr(sm.families.links, link)())
+    design, X = DesignMatrix.of(x, intercept=intercept)
+    targets = read_targets(y, len(X))
+    if targets.shape[1] != 1:
+        raise InputError(f"A GLM is for one column of y, got shape {targets.shape}.")
+    _check_targets(targets[:, 0], type(family).__name__)
+    try:
+        results = sm.GLM(targets[:, 0], X, family=family).fit()
+    except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
+        raise NumericalError(
+            f"statsmodels could not fit the GLM ({type(error).__name__}: {error}). Check that y can "
+            f"come from the family {type(family).__name__}, and x for columns that are too large."
+        ) from error
+    if not results.converged:
+        raise NumericalError("The GLM has not converged.")
+    return LinearGlm(design=design, results=results)
+
+
+def _check_targets(y: FloatArray, family: str) -> None:
+    """Refuse a y that the family cannot have, before statsmodels divides by it."""
+    check_finite(y, "y", "Drop or fill those rows first.")
+    wrong, must = np.zeros(len(y), bool), ""
+    if family in ("Gamma", "InverseGaussian"):
+        wrong, must = y <= 0, "be positive"
+    elif family == "Binomial":
+        wrong, must = (y < 0) | (y > 1), "lie between 0 and 1"
+    elif family in ("Poisson", "NegativeBinomial"):
+        wrong, must = y < 0, "not be negative"
+    bad = np.flatnonzero(wrong)
+    if len(bad):
+        raise InputError(
+            f"y of a {family} GLM must {must}; it is wrong in {len(bad)} of {len(y)} rows, the first "
+            f"{y[bad[0]]:.6g} in row {bad[0]} (counted from 0). Choose another family, or correct y."
+        )
+
+
+def glm(family: Any, *, intercept: bool = True) -> Callable[..., LinearGlm]:
+    """Return the fit of a generalised linear model by statsmodels, for `composite`.
+
+    It is called as (x, y) → model. Text and category columns of x enter as in `ols`.
+
+    Parameters
+    ----------
+    family : str or statsmodels family
+        "gaussian" (identity link), "gamma", "inverse_gaussian" or "poisson" (logarithmic link),
+        "binomial" (y is 0 or 1; logistic link), or an object such as
+        ``sm.families.NegativeBinomial(alpha=0.5)``.
+    intercept : bool
+        Whether to add a constant.
+
+    Examples
+    --------
+    >>> import condgof as cg
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(0, 2, 500)
+    >>> y = rng.gamma(3.0, np.exp(x) / 3.0)
+    >>> model = cg.fits.glm("gamma")(x, y)
+    >>> model.results.params.round(1)
+    array([0., 1.])
+    """
+    if family not in FAMILIES if isinstance(family, str) else not hasattr(family, "link"):
+        raise InputError(
+            f"family must be one of {', '.join(map(repr, FAMILIES))} or an object of a family of "
+            f"statsmodels, got {family!r}."
+        )
+    return partial(_fit_glm, family=family, intercept=intercept)
+
+
+def _fit_sklearn(
+    x: Any, y: Any, rng: np.random.Generator | None = None, *, estimator: Any, scale: str, cv: int
+) -> ModelLike:
+    from condgof.laws._sklearn import residual_scale_by_cv, seeded_clone, with_residual_scale
+
+    rng = np.random.default_rng() if rng is None else rng
+    X = as_table(x)
+    if require("sklearn.base", "sklearn", "condgof.fits.sklearn").is_classifier(estimator):
+        return as_model(seeded_clone(estimator, rng).fit(X, np.ravel(np.asarray(y))))
+    targets = read_targets(y, len(X))
+    targets = targets[:, 0] if targets.shape[1] == 1 else targets  # several warn of a single column
+    fitted = seeded_clone(estimator, rng).fit(X, targets)
+    try:
+        return as_model(fitted)
+    except UnsupportedModelError:
+        pass  # no standard deviations of its own
+    if scale == "cv":
+        return residual_scale_by_cv(fitted, X, targets, cv=cv, rng=rng)
+    predicted = prediction(fitted.predict(X), len(targets), "The prediction")
+    residuals = (targets - predicted.reshape(targets.shape)).reshape(len(targets), -1)
+    std = np.sqrt(np.square(residuals).mean(axis=0))
+    if not (std > 0).all():
+        raise NumericalError("The residuals are all 0: the regressor repeats y. Use scale='cv'.")
+    return with_residual_scale(fitted, std)
+
+
+def sklearn(estimator: Any, *, scale: str = "cv", cv: int = 5) -> Callable[..., ModelLike]:
+    """Return the fit of a clone of a scikit-learn estimator, (x, y, rng) → model, for `composite`.
+
+    A classifier, and a regressor with ``predict(X, return_std=True)``, alone, in a pipeline or a search,
+    is the model; any other regressor gets a constant residual scale: y | x ~ N(predict(x), s²).
+
+    Parameters
+    ----------
+    estimator : estimator
+        A regressor or classifier, fitted or not; it is never changed. Each random_state that was left
+        None gets a seed from the rng of `composite`.
+    scale : {"cv", "residuals"}
+        Where the residual scale comes from: folds that a regressor was not fitted on (which takes `cv`
+        more fits), or the rows that it was fitted on, where it is too small for a flexible one.
+    cv : int
+        Number of folds.
+
+    Examples
+    --------
+    >>> import condgof as cg
+    >>> from sklearn.linear_model import BayesianRidge
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(100, 1))
+    >>> model = cg.fits.sklearn(BayesianRidge())(x, x[:, 0] + rng.normal(size=100))
+    >>> model(x).mean_std()[0].shape
+    (100, 1)
+    """
+    base = require("sklearn.base", "sklearn", "condgof.fits.sklearn")
+    if isinstance(estimator, type) or not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
+        raise InputTypeError(f"sklearn takes an estimator with fit and predict, got {estimator!r}.")
+    if scale not in ("cv", "residuals"):
+        raise InputError(f"scale must be 'cv' or 'residuals', got {scale!r}.")
+    return partial(_fit_sklearn, estimator=base.clone(estimator), scale=scale, cv=cv)
+
+
+def __dir__() -> list[str]:
+    """Name what is public."""
+    return __all__

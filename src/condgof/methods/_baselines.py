@@ -1,0 +1,394 @@
+"""MMD: a two-sample test of the data against samples of the model (paper, Section 5).
+
+Zheng's test of a conditional distribution function (paper, Section 5).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import FloatArray
+from condgof.engine import Engine, as_engine
+from condgof.errors import NumericalError, ShapeError
+from condgof.kernels import (
+    Categorical,
+    CovariateKernel,
+    Gaussian,
+    Gram,
+    Kernel,
+    OnColumns,
+    resolve_x,
+    resolve_y,
+)
+from condgof.laws._as_model import as_model, cdf_rows, drawn
+from condgof.laws._law import Law
+from condgof.methods._dependence import Asked, given_dependence
+from condgof.methods._scored import numbered, read_sample
+from condgof.methods._sources import refuse_source
+from condgof.null._bootstrap import (
+    RowWeights,
+    check_n_boot,
+    check_null,
+    normal_pvalue,
+    permutation_weights,
+    pvalue,
+    settle_ties,
+)
+from condgof.result import GofResult
+from condgof.sample import RngLike, Sample, Seed, Use
+from condgof.stein._matrix import DEFAULT_MEMORY, check_memory, sweep
+
+
+def mmd(
+    model: Any,
+    x: Any,
+    y: Any,
+    *,
+    kernel_x: Kernel = Gaussian("median"),
+    kernel_y: Kernel = Gaussian("median"),
+    scale_x: str = "none",
+    n_boot: int = 1000,
+    missing: str = "refuse",
+    rng: RngLike = None,
+    engine: Any = None,
+    memory: int = DEFAULT_MEMORY,
+) -> GofResult:
+    """Test a conditional density model against samples of it, with the maximum mean discrepancy.
+
+    H0: p(y|x) is the true conditional density for almost all x. The sample is split at random into
+    halves of n₁ and n₂ rows. The first keeps its y; for the second y' is drawn from the model given
+    its x. Under H0 the pairs z = (x, y) and z' = (x, y') have the same distribution, which is tested
+    with the kernel K(z, z') = k(x, x')·l(y, y') and random permutations of all n pairs. The statistic is
+    n/2 times the unbiased
+
+        MMD² = Σ_{i≠j} K(z_i, z_j)/(n₁(n₁−1)) + Σ_{i≠j} K(z'_i, z'_j)/(n₂(n₂−1))
+               − 2 Σ_{i,j} K(z_i, z'_j)/(n₁n₂).
+
+    Permutations keep the level exactly, in samples of any size. (With equal halves the biased MMD²
+    gives the same p-value: the two differ by a factor and a constant that no permutation changes.)
+
+    Do not use it where the model has scores or a CDF and power counts: half of the data goes, samples
+    of the model add noise, and the paper found it weaker than the other tests. It is here as the
+    paper's baseline, and for models that can do nothing but sample. Nor should it be used when
+    parameters of the model were fitted on this same sample, or when rows are dependent. It takes
+    n_boot·n² operations.
+
+    Parameters
+    ----------
+    model : law, model or anything `as_model` takes
+        The model, which must have a sampler; a tuple (mean, std) will do, scores will not.
+    x : array_like or frame of shape (n,) or (n, d_x)
+        Covariates. String and category columns of a frame get a categorical kernel.
+    y : array_like or frame of shape (n,) or (n, d_y)
+        Responses; they may be bounded or discrete.
+    kernel_x, kernel_y : Kernel
+        Kernels on x and y, with a number or ``"median"`` as the bandwidth: the median distance in the
+        two halves together. No derivative is taken, so that Laplace may serve on y too.
+    scale_x : {"none", "std", "ranks"}
+        How numeric columns of x are compared, as in `kcsd`.
+    n_boot : int
+        Number of permutations.
+    missing, rng, engine, memory
+        As in `kcsd`; the split, the model's samples and the permutations are random.
+
+    Returns
+    -------
+    GofResult
+        Its ``details`` hold ``n1``, ``n2`` (the rows of the two halves; the first has one more when n
+        is odd) and ``mmd2``, the unbiased estimate of MMD².
+
+    Examples
+    --------
+    >>> import numpy as np, condgof as cg
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(-2, 2, 400)
+    >>> y = x + x**2 + rng.standard_normal(400)
+    >>> line = cg.models.Normal(mean=lambda x: x, std=1.0)
+    >>> cg.mmd(line, x, y, rng=1).reject(alpha=0.01)
+    True
+    """
+    refuse_source("mmd", x, y)
+    n_boot, memory, threads = check_n_boot(n_boot), check_memory(memory), as_engine(engine)
+    seed = Seed.of(rng)
+    law, sample = read_sample(as_model(model), x, y, missing)
+    units, n = sample.units(scale_x), sample.n
+    if n < 4:
+        raise ShapeError(f"mmd splits the rows in halves of at least 2, so it needs 4 rows, got {n}.")
+    order, n1 = seed.stream(Use.SPLIT).permutation(n), (n + 1) // 2
+    first, second = np.sort(order[:n1]), np.sort(order[n1:])
+    sample = numbered(law, sample)
+    of_model = drawn(law.take(second), sample.d_y, seed.stream(Use.MODEL_SAMPLE))
+    pooled_x = units.apply(sample.x)[np.concatenate([first, second])]
+    pooled_y = np.concatenate([sample.y[first], of_model])
+    ready_y = resolve_y(kernel_y, pooled_y, seed, stein=False)
+    ready_x = resolve_x(kernel_x, pooled_x, sample.x_columns, seed)
+    of_y = OnColumns(ready_y, tuple(range(sample.d_x, sample.d_x + sample.d_y)))
+    product = CovariateKernel((*ready_x.factors, of_y))
+    gram = Gram.of(product, np.concatenate([pooled_x, pooled_y], axis=1))
+    values, rounding = permuted_mmd2(gram, n1, n_boot, seed, threads, memory)
+    statistic = 0.5 * n * float(values[0])
+    draws = settle_ties(statistic, 0.5 * n * values[1:], 0.5 * n * rounding)
+    notes = (*sample.notes(), *law.notes)
+    details = {"n1": n1, "n2": n - n1, "mmd2": float(values[0])}
+    return GofResult(
+        statistic=statistic,
+        pvalue=pvalue(statistic, draws),
+        method="mmd",
+        n=n,
+        null_distribution=draws,
+        null="permutation",
+        kernel_x=ready_x.shown(sample.d_x),
+        kernel_y=ready_y,
+        seed=seed.value,
+        details={**details, **({"notes": notes} if notes else {})},
+    )
+
+
+def permuted_mmd2(
+    gram: Gram, n1: int, n_boot: int, seed: Seed, engine: Engine, memory: int
+) -> tuple[FloatArray, float]:
+    """Return MMD² of the first n₁ rows against the others, as they are and permuted, and its rounding.
+
+    With S₁, S₂ and C the off-diagonal sums of the matrix within and between the groups, it is
+    A·S₁ + B·S₂ − 2c·C, A = 1/(n₁(n₁−1)), B = 1/(n₂(n₂−1)), c = 1/(n₁n₂). No permutation changes
+    S = S₁ + S₂ + 2C, and for γ = (AB − c²)/(A + B + 2c) what is left, (A−γ)·S₁ + (B−γ)·S₂ − 2(c+γ)·C,
+    is a quadratic form: its weights are (A + c)/√(A + B + 2c) in the first group and
+    −(B + c)/√(A + B + 2c) in the second.
+    """
+    n2 = gram.n - n1
+    a, b, c = 1.0 / (n1 * (n1 - 1)), 1.0 / (n2 * (n2 - 1)), 1.0 / (n1 * n2)
+    whole = a + b + 2.0 * c
+    high, low = (a + c) / math.sqrt(whole), -(b + c) / math.sqrt(whole)
+    weights = permutation_weights(gram.n, n1, n_boot, seed, high=high, low=low).keeping(memory // 8)
+    total, forms = sweep(gram, weights.block, weights.m, engine=engine, memory=memory)
+    gamma = (a * b - c * c) / whole
+    return forms + gamma * total, 1e-12 * abs(high * low) * total
+
+
+#: Values of the CDF to ask a model for at a time.
+CDF_VALUES = 2**18
+#: Rows of a tile.
+TILE = 256
+
+
+def zheng(
+    model: Any,
+    x: Any,
+    y: Any,
+    *,
+    null: str = "normal",
+    n_boot: int = 1000,
+    dependence: Any = None,
+    groups: Any = None,
+    missing: str = "refuse",
+    rng: RngLike = None,
+    engine: Any = None,
+    memory: int = DEFAULT_MEMORY,
+) -> GofResult:
+    """Test a conditional density model of one response through its CDF, with Zheng's statistic.
+
+    H0: F(y|x) is the true conditional distribution function for almost all x. Residuals of the CDF
+    at all observed y are compared between rows that are near in x. With sums over i ≠ j,
+
+        D_ik = 1{y_i ≤ y_k} − F(y_k|x_i),   G = DDᵀ/n,   K_ij = exp(−½ Σ_c ((x_ic − x_jc)/h_c)²),
+        A = Σ K_ij G_ij / (n(n−1)),   B = 2 Σ K_ij² G_ij² / (n(n−1)),   T = n·A/√B,
+
+    with bandwidths h_c = ŝ_c·n^(−1/(12 d_x)), ŝ_c the standard deviation of column c (the paper's
+    choice, like the Gaussian kernel in place of Zheng's own). T is standard normal in the limit of
+    bandwidths that shrink; these shrink so slowly that T stays skewed to the right, and the normal
+    null rejects true models too often when α is small. ``null="wild"`` does not lean on the limit.
+
+    Do not use it when x has many columns (rows are then all far from each other, and power is lost),
+    or when parameters of the model were fitted on this same sample; rows that depend on each other need
+    ``null="wild"`` with ``dependence=`` or ``groups=``. It is for one column of y. It takes n³
+    operations, and is for n up to about 10,000; beyond, use `kcsd`.
+
+    Parameters
+    ----------
+    model : law, model or anything `as_model` takes
+        The model, which must have a CDF; a tuple (mean, std) will do, scores will not. Each row's CDF
+        is evaluated at all n values of y.
+    x : array_like or frame of shape (n,) or (n, d_x)
+        Covariates. Constant columns are left out; string and category columns of a frame multiply
+        K by 1 where they agree and by 0.5 where they do not (`Categorical`). d_x in h_c counts the
+        numeric columns that vary.
+    y : array_like or frame of shape (n,) or (n, 1)
+        Responses; they may be bounded or discrete.
+    null : {"normal", "wild"}
+        The upper tail of the normal limit (the paper's), or random signs, n_boot draws
+        n/√B · Σ ε_i ε_j K_ij G_ij / (n(n−1)).
+    n_boot : int
+        Number of draws for ``null="wild"``.
+    dependence, groups
+        As in `kcsd`, for ``null="wild"`` only (there is no "auto": a CDF has no scores to look at).
+    missing, rng
+        As in `kcsd`; nothing but the signs is random.
+    engine : None, int or dask.distributed.Client
+        Number of threads; None takes all cores. (The work stays on this machine.)
+    memory : int
+        Bytes to work in. D takes 8n²; where that is more than half of `memory` its rows are computed
+        again for each part of it that fits. It needs at least about 4,000·n bytes and some MB.
+
+    Returns
+    -------
+    GofResult
+        With T as the statistic; ``null_distribution`` is None with the normal null, kernels are None
+        always. Its ``details`` hold ``A``, ``B`` and ``bandwidths``, h_c for each column of x (None for
+        those that have none).
+
+    Examples
+    --------
+    >>> import numpy as np, condgof as cg
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(-2, 2, 300)
+    >>> y = x + 0.3 * x**2 + rng.standard_normal(300)
+    >>> line = cg.models.Normal(mean=lambda x: x, std=1.0)
+    >>> cg.zheng(line, x, y).reject(alpha=0.01)
+    True
+    """
+    refuse_source("zheng", x, y)
+    check_null(null, n_boot, ("normal", "wild"))
+    asked = Asked.of(dependence, groups, null)
+    memory, threads = check_memory(memory), as_engine(engine)
+    seed = Seed.of(rng)
+    law, sample = read_sample(as_model(model), x, y, missing)
+    if sample.d_y != 1:
+        raise ShapeError(
+            f"zheng is for one column of y, and y has {sample.d_y}: it compares distribution functions. "
+            "Use kcsd, fscd or mmd, or test the columns of y one at a time."
+        )
+    sample = numbered(law, sample)
+    if not law.can("cdf"):
+        law.lacks("cdf")
+    n, wild = sample.n, null == "wild"
+    depend = given_dependence(asked, n, x, int(n_boot), sample)
+    weights = depend.weights(null, n, int(n_boot), seed, memory // 8) if wild else None
+    gram, bandwidths = smoother(sample)
+    total, squares, forms = cdf_sums(gram, cdf_residuals(law, sample), weights, threads, memory)
+    A, B = total / (n * (n - 1)), 2.0 * squares / (n * (n - 1))
+    if not B > 0:
+        raise NumericalError(
+            "Zheng's statistic is 0/0: no two rows are near enough in x to be compared (with very many "
+            "columns all of K is 0 in double precision), or the residuals of the CDF are 0. "
+            "Use fewer columns of x, or kcsd."
+        )
+    T = n * A / math.sqrt(B)
+    # T has about unit variance, so that rounding is absolute.
+    draws = settle_ties(T, forms / ((n - 1) * math.sqrt(B)), 1e-11) if wild else None
+    notes = (*sample.notes(), *law.notes, *depend.notes)
+    details: dict[str, Any] = {"A": A, "B": B, "bandwidths": bandwidths, **depend.details()}
+    return GofResult(
+        statistic=T,
+        pvalue=normal_pvalue(T) if draws is None else pvalue(T, draws),
+        method="zheng",
+        n=n,
+        null_distribution=draws,
+        null=null if draws is None else depend.named(null),
+        seed=seed.value,
+        details={**details, **({"notes": notes} if notes else {})},
+    )
+
+
+def smoother(sample: Sample) -> tuple[Gram, tuple[float | None, ...]]:
+    """Return K, and h_c = ŝ_c·n^(−1/(12 d_x)) of the d_x numeric columns that vary; None for others."""
+    varying = [i for i, column in enumerate(sample.x_columns) if not column.constant]
+    levels = tuple(i for i in varying if sample.x_columns[i].categorical)
+    numeric = [i for i in varying if i not in levels]
+    spread = sample.units("std").scales * sample.n ** (-1.0 / (12 * max(1, len(numeric))))
+    factors = [OnColumns(Gaussian(float(spread[i])), (i,)) for i in numeric]
+    factors += [OnColumns(Categorical(), levels)] if levels else []
+    bandwidths = tuple(float(h) if i in numeric else None for i, h in enumerate(spread))
+    return Gram.of(CovariateKernel(tuple(factors)), sample.x), bandwidths
+
+
+def cdf_residuals(law: Law, sample: Sample) -> Callable[[int, int], FloatArray]:
+    """Return the function (start, stop) → D_ik = 1{y_i ≤ y_k} − F(y_k|x_i), (stop − start, n)."""
+    y = sample.y[:, 0]
+    step = max(1, CDF_VALUES // sample.n)
+
+    def residuals(start: int, stop: int) -> FloatArray:
+        out = np.empty((stop - start, sample.n))
+        for first in range(start, stop, step):
+            rows = np.arange(first, min(first + step, stop))
+            part = out[first - start : first - start + len(rows)]
+            np.subtract(y[rows, None] <= y, cdf_rows(law, sample, rows), out=part)
+        return out
+
+    return residuals
+
+
+def cdf_sums(
+    gram: Gram,
+    residuals: Callable[[int, int], FloatArray],
+    weights: RowWeights | None,
+    engine: Engine,
+    memory: int,
+) -> tuple[float, float, FloatArray]:
+    """Sum K_ij G_ij, its square, and w_i w_j K_ij G_ij for each column w of the weights, over i ≠ j.
+
+    D is n×n. A slab of its rows is held at a time (all where they fit into the budget), with a tile of
+    the rows below it. What a tile gives depends neither on the slabs nor on the threads, and the sums of
+    tiles are added up without rounding: the statistic is the same for any. The model is asked on this
+    thread alone.
+    """
+    n, m = gram.n, 0 if weights is None else weights.m
+    rows = slab_rows(n, memory)
+    threads = max(1, memory // (2 * 8 * (4 * TILE * TILE + 4 * TILE * m)))
+    totals, squares, forms = [], [], np.zeros(m)
+    for top in range(0, n, rows):
+        upper = residuals(top, min(top + rows, n))
+        below = ((left, residuals(left, min(left + TILE, n))) for left in range(top + rows, n, TILE))
+        for left, lower in chain([(top, upper)], below):
+            task = partial(_strip, gram, weights, top, upper, left, lower)
+            for part in engine.local.map(task, range(0, len(upper), TILE), most=threads):
+                totals += part[0]
+                squares += part[1]
+                forms += part[2]
+    return math.fsum(totals), math.fsum(squares), forms
+
+
+def slab_rows(n: int, memory: int) -> int:
+    """Return how many rows of D to hold: whole tiles, with those of one more in half of the budget."""
+    if 8 * n * n <= memory // 2:
+        return -(-n // TILE) * TILE
+    return max(1, memory // 2 // (8 * n * TILE) - 1) * TILE
+
+
+def _strip(
+    gram: Gram,
+    weights: RowWeights | None,
+    top: int,
+    upper: FloatArray,
+    left: int,
+    lower: FloatArray,
+    offset: int,
+) -> tuple[list[float], list[float], FloatArray]:
+    """Sum the tiles right of the diagonal in a strip of rows of D from `top`, with those from `left`."""
+    own = upper[offset : offset + TILE]
+    rows = slice(top + offset, top + offset + len(own))
+    totals, squares = [], []
+    products = np.zeros((len(own), 0 if weights is None else weights.m))
+    for other in range(offset if left == top else 0, len(lower), TILE):
+        part = lower[other : other + TILE]
+        columns = slice(left + other, left + other + len(part))
+        block = own @ part.T
+        block *= 1.0 / gram.n
+        block *= gram.block(rows, columns)
+        mirror = 2.0  # a tile off the diagonal stands for its mirror image too
+        if rows == columns:
+            np.fill_diagonal(block, 0.0)
+            mirror = 1.0
+        totals.append(mirror * float(block.sum()))
+        squares.append(mirror * float(np.square(block).sum()))
+        if weights is not None:
+            block *= mirror
+            products += block @ weights.block(columns.start, columns.stop)
+    if weights is None:
+        return totals, squares, np.zeros(0)
+    return totals, squares, np.einsum("ij,ij->j", weights.block(rows.start, rows.stop), products)

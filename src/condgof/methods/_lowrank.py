@@ -1,0 +1,294 @@
+"""Sums of many rows, of a discrete y, of many statistics: features, evidence, and which null runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn, TypeVar
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray
+from condgof.engine import single_threaded_blas
+from condgof.errors import UnsupportedModelError
+from condgof.kernels import (
+    CellKernel,
+    CovariateKernel,
+    FiniteLocations,
+    Gaussian,
+    ResponseKernel,
+    resolve_x,
+)
+from condgof.methods._options import Options
+from condgof.methods._scored import CENSORED, SUBSAMPLE, Scored
+from condgof.methods._sources import Stream
+from condgof.null._bootstrap import LIMIT, NULLS, bootstrap_weights
+from condgof.null._draws import (
+    Drawn,
+    Redraw,
+    censoring_times,
+    excess,
+    limit,
+    parcelled,
+    recombined,
+    redraw_cells,
+    redraw_censored,
+    redraw_normal,
+    redrawn,
+    signed_blocks,
+    top_surprises,
+    weighted_rows,
+    weighted_units,
+)
+from condgof.sample import Seed, Use
+from condgof.stein._evidence import (
+    CellEvidence,
+    CensoredEvidence,
+    Evidence,
+    NormalEvidence,
+    SteinEvidence,
+)
+from condgof.stein._features import Features, given_functions, nystrom
+from condgof.stein._matrix import SteinOperator
+from condgof.stein._sum import PIECE, Held, Piece, Plan
+
+T = TypeVar("T")
+#: Relative residual that features reach, and the largest numbers of landmarks in x and in y, unless
+#: asked otherwise: up to so many rows, and above.
+MANY = 50_000
+PRECISION, CAPS = 2e-4, (400, 120)
+PRECISION_ABOVE, CAPS_ABOVE = 1e-3, (250, 80)
+#: Wider plans are turned to the directions that hold all but a share of the size of FᵀF and ξᵀξ.
+WIDEST, TAIL = 8192, 1e-3
+#: A discrete y of few rows is summed exactly: a residual that is rounding, and as many landmarks as
+#: rows.
+EXACT, EXACT_ROWS = 1e-12, 2500
+#: Rows whose pairs tell what residual was reached.
+PROBE = 400
+#: By itself the library redraws all rows up to this many multiplications.
+REDRAW_WORK = 8e9
+#: What drawing a row costs beside its sums.
+ROW_WORK = 1000
+#: Single rows get weights up to so many rows; beyond, at most so many blocks of rows.
+WEIGHTED_ROWS, BLOCKS = PIECE, 2048
+#: Rows that depend on each other are gathered in at most so many parcels, beyond that many rows.
+PARCELS = 512
+#: Said where rows depend on each other and the null is that of y drawn anew.
+MILDER = (
+    "of two p-values, by signs that groups or blocks share and by drawing y anew from the model, the "
+    "larger one counts: here the latter"
+)
+
+
+def plan_of(
+    scored: Scored | Stream,
+    kernel_x: CovariateKernel | FiniteLocations,
+    kernel_y: ResponseKernel,
+    options: Options,
+    seed: Seed,
+) -> tuple[Plan, dict[str, Any]]:
+    """Factor both kernels, each on its own, and return the plan with what a result says of it."""
+    rows, n = scored.subsample, scored.n
+    single = n > MANY
+    caps = CAPS_ABOVE if single else CAPS
+    precision = options.precision or (PRECISION_ABOVE if single else PRECISION)
+    small = isinstance(kernel_y, CellKernel) and n <= EXACT_ROWS and options.precision is None
+    # One BLAS thread: the last bits decide which pivots are drawn, and must not depend on cores.
+    with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
+        if isinstance(kernel_x, FiniteLocations):
+            maker = given_functions(kernel_x.features, len(kernel_x.locations))
+        else:
+            rng = seed.stream(Use.LANDMARKS)
+            target, cap = (EXACT, n) if small else (precision, caps[0])
+            maker = nystrom(kernel_x, rows.x, rng, precision=target, cap=cap, single=single)
+        if isinstance(kernel_y, CellKernel):
+            evidence: Any = CellEvidence((kernel_y,))
+        else:
+            rng = seed.stream(Use.LANDMARKS, 2)
+            finer: Any = {"precision": precision / 10, "cap": caps[1], "single": single}
+            evidence, _ = SteinEvidence.on((kernel_y,), rows.y, rows.scores, rng, **finer)
+        plan = Plan(Features((maker,)), evidence)
+        if plan.features.width * evidence.blocks[-1].columns.stop > WIDEST and not small:
+            plan = _turned(plan, rows)
+        reached = residual(plan, rows, kernel_x, kernel_y)
+    shape = (plan.features.width, plan.evidence.blocks[-1].columns.stop)
+    details: dict[str, Any] = {"precision": reached, "landmarks": shape}
+    if not small and reached > max(10 * precision, 5e-3):
+        details["notes"] = (
+            f"the kernels were seen through {shape[0]} functions of x, to a residual "
+            f"of {reached:.1g} (asked: {precision:g}): the level holds, power may be lost",
+        )
+    return plan, details
+
+
+def _turned(plan: Plan, rows: Scored) -> Plan:
+    """Turn both sides to their main directions on some rows, which signs of rows do not change."""
+    (maker,), evidence = plan.features.makers, plan.evidence
+    (chunk,) = maker.chunks
+    if chunk.white is not None:
+        white = chunk.white @ _main(plan.features.of(rows.x))
+        maker = replace(maker, chunks=(replace(chunk, white=white, blocks=(white.shape[1],)),))
+    if isinstance(evidence, SteinEvidence):
+        evidence = replace(evidence, turn=_main(evidence.of(rows.y, rows.scores)))
+    return Plan(Features((maker,)), evidence, plan.panels)
+
+
+def _main(values: FloatArray) -> FloatArray:
+    squares, axes = np.linalg.eigh(values.T @ values)
+    left = np.sqrt(np.cumsum(squares**2) / np.square(squares).sum())
+    return np.ascontiguousarray(axes[:, left > TAIL][:, ::-1])
+
+
+def residual(
+    plan: Plan, rows: Scored, kernel_x: CovariateKernel | FiniteLocations, kernel_y: ResponseKernel
+) -> float:
+    """Estimate ‖H − (FFᵀ)∘(ξξᵀ)‖_F / ‖H‖_F off the diagonal, on some rows."""
+    some = slice(0, min(rows.n, PROBE))
+    x, y, scores = rows.x[some], rows.y[some], rows.scores[some]
+    features, xi = plan.features.of(x), plan.evidence.of(y, scores)
+    h = xi @ xi.T
+    near = (features @ features.T) * h
+    if isinstance(kernel_y, CellKernel):
+        exact = near if isinstance(kernel_x, FiniteLocations) else kernel_x(x, x) * h
+    else:
+        exact = SteinOperator.of(x, y, scores, kernel_x, kernel_y).block(slice(None), slice(None))
+    for matrix in (near, exact):
+        np.fill_diagonal(matrix, 0.0)
+    size = float(np.linalg.norm(exact))
+    return float(np.linalg.norm(near - exact)) / size if size else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Ran:
+    """Statistics with their draws, and how these were made."""
+
+    #: Σ_{i≠j} of each statistic; the last one is the excess of surprises where there is one.
+    drawn: Drawn
+    null: str
+    solver: str
+    #: Whether the last statistic is the excess of surprises.
+    excess: bool = False
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+def mildest(
+    test: Callable[[Options], T],
+    plan: Plan,
+    scored: Scored | Stream,
+    options: Options,
+    pvalue: Callable[[T], float],
+) -> T:
+    """Run a test, and a second one where rows of a discrete y depend on each other.
+
+    Signs of groups or blocks see no more than the residuals that are there, and those of a model that is
+    nearly certain, and right, are tiny and point one way: alone they would reject it. Against drawing y
+    anew, row by row, such residuals are what was to be expected; but that does not see the dependence.
+    The larger of both p-values keeps its level where either does.
+    """
+    first, apart = test(options), replace(options, rows=options.rows.set_aside(MILDER))
+    discrete = scored.subsample.cells is not None and not options.rows.independent
+    if not discrete or not law_is_known(plan, scored, apart):
+        return first
+    return max(first, test(apart), key=pvalue)
+
+
+def law_is_known(plan: Plan, scored: Scored | Stream, options: Options) -> bool:
+    """Tell whether to draw y anew for the null; refuse where that was asked for and cannot be."""
+    few = scored.subsample
+    normal = isinstance(plan.evidence, NormalEvidence)
+    few_rows = few.by == CENSORED and scored is few
+    known = options.rows.independent and (
+        normal or few_rows or (few.cells is not None and few.outcomes is not None)
+    )
+    if options.null == "model" and not known:
+        refuse_redraw()
+    return known and options.null in ("auto", "model")
+
+
+def refuse_redraw() -> NoReturn:
+    """Refuse to draw y anew."""
+    raise UnsupportedModelError(
+        "null='model' draws y anew from the model, which takes normal scores (adaptive with a model "
+        "that has a CDF) or a discrete y with known probabilities, and rows that do not depend on "
+        "each other. Use null='auto'."
+    )
+
+
+def draw(plan: Plan, scored: Scored | Stream, options: Options, seed: Seed) -> Ran:
+    """Compute the statistics of a plan and draw from their null distribution."""
+    if law_is_known(plan, scored, options):
+        return _redrawn(plan, scored, options, seed)
+    return _weighted(plan, scored, options, seed)
+
+
+def until_of(scored: Scored, seed: Seed) -> FloatArray:
+    """Return when rows of times with censoring are censored, or would have been, (n,)."""
+    near = resolve_x(Gaussian("median"), scored.x, scored.sample.x_columns, seed)
+    return censoring_times(scored.scores, scored.x, near, seed.stream(Use.MODEL_SAMPLE, 6))
+
+
+def _redrawn(plan: Plan, scored: Scored | Stream, options: Options, seed: Seed) -> Ran:
+    n, m, engine, evidence = scored.n, options.n_boot, options.engine, plan.evidence
+    # The work of one draw of all rows, in multiplications.
+    work = n * (ROW_WORK + sum(cut.of_x.shape[0] * cut.of_y.shape[0] for cut in plan.cuts))
+    small = options.solver == "exact" or (n <= SUBSAMPLE and float(work) * m <= REDRAW_WORK)
+    if isinstance(scored, Scored) and small and options.solver != "lowrank":
+        again, top = _redraw(evidence, scored, seed)
+        drawn = redrawn(plan, Held.of(plan, scored.rows()), again, top, m, seed, engine)
+        surprises = isinstance(evidence, NormalEvidence) and plan.surprises
+        if not surprises:
+            drawn = Drawn(drawn.statistics[:-1], drawn.draws[:-1], drawn.sizes[:-1])
+        return Ran(drawn, NULLS["model"], "exact", surprises, {"null": "model"})
+    if isinstance(evidence, NormalEvidence):
+        drawn = limit(plan, scored.rows(), n, m, seed, engine)
+        return Ran(drawn, LIMIT, "lowrank", plan.surprises, {"null": "limit"})
+    assert isinstance(evidence, CellEvidence)
+
+    def of_piece(piece: Piece, uniform: FloatArray) -> AnyArray:
+        assert piece.outcomes is not None
+        made = redraw_cells(evidence, piece.outcomes)(uniform)
+        return made if piece.keep is None else made * piece.keep[:, None]
+
+    drawn = recombined(plan, scored.rows(), of_piece, m, seed, engine)
+    return Ran(drawn, NULLS["model"], "lowrank", False, {"null": "model"})
+
+
+def _redraw(evidence: Evidence, scored: Scored, seed: Seed) -> tuple[Redraw, float]:
+    """Return what draws y of all rows anew, and the excess of surprises of the data."""
+    n = scored.n
+    if isinstance(evidence, NormalEvidence):
+        top = excess(top_surprises(scored.y.reshape(1, -1)), scored.y.size)
+        return redraw_normal(evidence, n), float(top[0])
+    if isinstance(evidence, CensoredEvidence):
+        return redraw_censored(evidence, scored.scores, until_of(scored, seed)), 0.0
+    assert isinstance(evidence, CellEvidence)
+    assert scored.outcomes is not None
+    cells = redraw_cells(evidence, scored.outcomes)
+    return lambda rng, m: (np.stack([cells(rng.random(n)) for _ in range(m)], axis=1), np.zeros(m)), 0.0
+
+
+def _weighted(plan: Plan, scored: Scored | Stream, options: Options, seed: Seed) -> Ran:
+    """Draw by weights on rows, on blocks of rows, or on parcels of rows that depend on each other."""
+    rows, depend, m, engine = scored.rows(), options.rows, options.n_boot, options.engine
+    total, name = rows.total, depend.named(options.null)
+    if total <= WEIGHTED_ROWS:
+        weights = depend.weights(options.null, total, m, seed)
+        drawn = weighted_rows(plan, Held.of(plan, rows), weights, engine)
+        # Of a multinomial bootstrap draws are divided by n, and statistics by n − 1.
+        factor = weights.factor * (total - 1)
+        return Ran(replace(drawn, draws=factor * drawn.draws), name, "lowrank")
+    if depend.independent:
+        units, null = signed_blocks(plan, rows, BLOCKS, seed, engine), options.null
+    else:
+        units, null = parcelled(plan, rows, depend.parcels(total, PARCELS), engine), "wild"
+    count, n = len(units.counts), scored.n
+    weights = bootstrap_weights(null, count, m, seed)
+    forms, own = weighted_units(plan, units, weights.block(0, count), engine)
+    whole, sizes = plan.squares([one[None] for one in units.totals])[0], units.own.sum(axis=0)
+    draws = forms - own[:, None]
+    if depend.independent:
+        return Ran(Drawn(whole - sizes, draws, sizes), name, "lowrank", False, {"blocks": count})
+    # Pairs within a parcel are in neither the statistics nor the draws.
+    factor = n * (n - 1.0) / (float(n) * n - float(np.square(units.counts).sum()))
+    drawn = Drawn(factor * (whole - own), factor * draws, factor * sizes)
+    return Ran(drawn, name, "lowrank", False, {"parcels": count})

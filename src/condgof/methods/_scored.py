@@ -1,0 +1,483 @@
+"""A sample as a Stein test sees it: x in the kernel's units, y in coordinates with their scores.
+
+For any smooth invertible u = T_x(y) that is chosen without looking at y, testing p(y|x) and testing the
+density that it induces on u are the same hypothesis. Scores carry over by the chain rule,
+
+    ∇_u log p(u|x) = (∂y/∂u)ᵀ ∇_y log p(y|x) + ∇_u log |det ∂y/∂u|.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.errors import (
+    InputError,
+    InputTypeError,
+    NumericalError,
+    ShapeError,
+    SupportError,
+    UnsupportedModelError,
+    check_choice,
+    check_finite,
+)
+from condgof.kernels import (
+    Cells,
+    CovariateKernel,
+    FiniteLocations,
+    Radial,
+    ResponseKernel,
+    resolve_cells,
+    resolve_x,
+    resolve_y,
+)
+from condgof.laws._as_model import as_model, law_of
+from condgof.laws._discrete import FULL, PLAIN, Discrete, Outcomes, Probabilities, refuse_standardizing
+from condgof.laws._law import Law, Model, ModelLike, check_shape
+from condgof.laws._line import Line
+from condgof.laws._survival import Censored
+from condgof.sample import Column, Sample, Seed, Use, XUnits, as_numbers
+from condgof.stein._matrix import SteinOperator
+from condgof.stein._sum import ArrayRows
+
+#: Rows from which bandwidths, ranks and landmarks come, where there are more.
+SUBSAMPLE = 4096
+#: Of more classes than this, the largest probability alone is a prediction.
+MOST_PREDICTIONS = 12
+#: Rows that `scores` gives to a model that works in batches.
+BLOCK = 8_192
+#: What a user may ask for.
+STANDARDIZE = ("auto", "cdf", "marginals", "mean_std", "none")
+#: What y is standardised by where some of it is censored.
+CENSORED = "censored"
+#: What results say of it.
+STANDARDIZED_BY = {
+    "cdf": "normal scores of the model's CDF",
+    "marginals": "normal scores of the model's marginal CDFs",
+    "mean_std": "location and scale of the model",
+    CENSORED: "normal scores of the model's CDF, some of them censored",
+    "none": "it is",
+    PLAIN: "it is",
+    FULL: "the model has it",
+}
+BLIND = (
+    "y was not standardised by a CDF of the model: modes of y that lie far apart are compared by shape "
+    "and place but not by weight"
+)
+
+
+@dataclass(frozen=True)
+class Units:
+    """In which units a user wants x and y to be compared."""
+
+    scale_x: str = "none"
+    #: What y is standardised by; see `choose_coordinates`.
+    standardize: str = "none"
+    #: Whether the model's predictions follow the columns of x, by ranks.
+    predictions: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """y in the coordinates that kernels compare."""
+
+    #: y, or what it was turned into, (n, d_y).
+    y: FloatArray
+    #: ∇_y log p in these coordinates, (n, d_y); of a discrete y its residuals (n, cells), which may be
+    #: made only when rows are taken.
+    scores: FloatArray
+    #: Largest estimated error of scores that were differentiated numerically.
+    score_error: float | None = None
+    #: How y was brought from a bounded support to the whole line.
+    reparametrized: str | None = None
+    #: What the residuals are of, and from what y can be drawn anew given x, where it is discrete.
+    cells: Cells | None = None
+    outcomes: Outcomes | None = None
+    #: What a reader should know of the model and the observations.
+    model_notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Scored(Coordinates):
+    """A sample with its scores: all that the linear algebra needs."""
+
+    sample: Sample
+    #: Covariates as kernels see them, and perhaps predictions after them, (n, d_x) or wider.
+    x: FloatArray
+    units: XUnits
+    #: What y is standardised by.
+    by: str = "none"
+    #: The rows that bandwidths, ranks and landmarks come from, where that is not all of them.
+    some: Scored | None = None
+
+    @classmethod
+    def of(
+        cls, model: Any, sample: Sample, units: Units | None = None, seed: Seed | None = None
+    ) -> Scored:
+        """Score a sample with a model, or with the law of its rows.
+
+        With a seed, units and whatever is chosen later come from some rows where there are many: the
+        same that a stream of these rows would draw.
+        """
+        law, units = law_of(as_model(model), sample), units or Units()
+        by = choose_coordinates(law, sample.d_y, units.standardize)
+        sample = numbered(law, sample)
+        seen = coordinates_of(law, sample, by)
+        whole = covariates(sample.x, law, units.predictions)
+        rows = None if seed is None else sampled_rows(sample.n, seed)
+        x_units = _units_of(whole if rows is None else whole[rows], sample.x_columns, units.scale_x)
+        x, notes = x_units.apply(whole), (*law.notes, *seen.model_notes)
+        coordinates = {**vars(seen), "model_notes": notes}
+        made = cls(**coordinates, sample=sample, x=x, units=x_units, by=by)
+        return made if rows is None else replace(made, some=made.take(rows))
+
+    def take(self, rows: IntArray) -> Scored:
+        """Return some rows; units stay those of the whole sample."""
+        return replace(
+            self,
+            sample=self.sample.take(rows),
+            y=self.y[rows],
+            scores=self.scores[rows],
+            x=self.x[rows],
+            outcomes=None if self.outcomes is None else self.outcomes.take(rows),
+            some=None,
+        )
+
+    def kernels(
+        self, kernel_x: Any, kernel_y: Any, seed: Seed
+    ) -> tuple[CovariateKernel, ResponseKernel]:
+        """Make the kernels ready for this sample."""
+        # y first: asking for Laplace on y is refused before any distance is computed.
+        ready_y = self.kernel_on_y(kernel_y, seed)
+        return resolve_x(kernel_x, self.x, self.sample.x_columns, seed), ready_y
+
+    def kernel_on_y(self, kernel_y: Any, seed: Seed) -> ResponseKernel:
+        """Make the kernel on y ready for this sample."""
+        if self.cells is not None:
+            return resolve_cells(kernel_y, self.cells)
+        return resolve_y(kernel_y, self.y, seed)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.sample.n
+
+    @property
+    def subsample(self) -> Scored:
+        """The rows in memory from which bandwidths and landmarks come."""
+        return self if self.some is None else self.some
+
+    def rows(self) -> ArrayRows:
+        """Return the rows, for sums over them."""
+        return ArrayRows(self.x, self.y, self.scores, self.outcomes)
+
+    def operator(self, kernel_x: CovariateKernel | FiniteLocations, kernel_y: Radial) -> SteinOperator:
+        """Return the Stein matrix as a lazy operator; y is continuous."""
+        return SteinOperator.of(self.x, self.y, self.scores, kernel_x, kernel_y)
+
+    def details(self) -> dict[str, Any]:
+        """What a result says of the coordinates of x and y, where they are not x and y themselves."""
+        details: dict[str, Any] = {}
+        if self.cells is not None:
+            details["standardized_by"] = self.cells.words
+        elif self.by != "none":
+            details["standardized_by"] = STANDARDIZED_BY[self.by]
+        if self.reparametrized is not None:
+            details["reparametrized"] = self.reparametrized
+        if any(knot is not None for knot in self.own_units.knots):
+            details["x_seen_as"] = "normal scores of the ranks of numeric columns"
+        return details
+
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the result should know about the data and how they were compared."""
+        notes = (*self.sample.notes(), *self.model_notes)
+        if self.reparametrized is None:
+            return notes
+        return (*notes, f"the model's support is bounded, so y was compared as {self.reparametrized}")
+
+    def to_user(self, locations: FloatArray) -> FloatArray:
+        """Bring locations from the kernel's units back to the user's, (m, d_x)."""
+        inverted = self.own_units.invert(np.atleast_2d(locations)[:, : self.sample.d_x])
+        return inverted if locations.ndim == 2 else np.asarray(inverted[0])
+
+    def from_user(self, locations: FloatArray) -> FloatArray:
+        """Bring locations (..., d_x) to the kernel's units."""
+        flat = locations.reshape(-1, self.sample.d_x)
+        return self.own_units.apply(flat).reshape(locations.shape)
+
+    @property
+    def own_units(self) -> XUnits:
+        """The units of the columns of x alone."""
+        d_x = self.sample.d_x
+        return XUnits(self.units.scales[:d_x], self.units.knots[:d_x])
+
+
+def sampled_rows(n: int, seed: Seed) -> IntArray | None:
+    """Return the numbers of the rows that units and landmarks come from, sorted; None for all."""
+    if n <= SUBSAMPLE:
+        return None
+    return np.sort(seed.stream(Use.LANDMARKS, 1).choice(n, SUBSAMPLE, replace=False))
+
+
+def _units_of(x: FloatArray, own: Sequence[Column], scale_x: str) -> XUnits:
+    """Return units of the columns of x, and of predictions that follow them, which go by ranks."""
+    units, d_x = XUnits.of(x[:, : len(own)], own, scale_x), len(own)
+    others = [Column(f"prediction {i + 1}") for i in range(x.shape[1] - d_x)]
+    return units if not others else units.joined(XUnits.of(x[:, d_x:], others, "ranks"))
+
+
+def covariates(x: FloatArray, law: Law, with_predictions: bool) -> FloatArray:
+    """Return x, followed by what the law predicts."""
+    predicted = predictions(law) if with_predictions else None
+    return x if predicted is None else np.concatenate([x, predicted], axis=1)
+
+
+def predictions(law: Law) -> FloatArray | None:
+    """Return what a law predicts, (n, p): probabilities, or location and scale; None if nothing."""
+    if not law.of_x:
+        return None
+    if isinstance(law, Probabilities):
+        values = np.asarray(law.values, dtype=np.float64)
+        if values.shape[1] == 2:
+            return values[:, 1:]
+        return values if values.shape[1] <= MOST_PREDICTIONS else values.max(axis=1, keepdims=True)
+    ability = next((a for a in ("location_scale", "mean_std") if law.can(a)), None)
+    if ability is None:
+        return None
+    try:
+        location, scale = (np.asarray(part, dtype=np.float64) for part in getattr(law, ability)())
+    except UnsupportedModelError:  # a library's law that has no moments says so when it is asked
+        return None
+    return np.asarray(np.nan_to_num(side_by_side(location, scale), posinf=1e300, neginf=-1e300))
+
+
+def side_by_side(location: FloatArray, scale: FloatArray) -> FloatArray:
+    """Return locations (n, d) and scales, (n, d) or factors of covariances (n, d, d), as columns."""
+    if scale.ndim == 3:
+        scale = np.sqrt(np.square(scale).sum(axis=2))
+    return np.concatenate([location, np.broadcast_to(scale, location.shape)], axis=1)
+
+
+def prediction_name(number: int, count: int, d_y: int) -> str:
+    """Return what to call one of so many columns of predictions."""
+    if count != 2 * d_y:
+        return f"predicted probability {number + 1}" if count > 1 else "predicted probability"
+    what = "location" if number < d_y else "scale"
+    return f"predicted {what}" if d_y == 1 else f"predicted {what} of y{number % d_y + 1}"
+
+
+def choose_coordinates(law: Law, d_y: int, standardize: Any) -> str:
+    """Check what a user asked for, and return the best that the model offers for "auto"."""
+    if isinstance(law, Censored):
+        if standardize not in ("auto", "cdf", CENSORED):
+            raise InputError(
+                f"With event= y is compared by the model's CDF; standardize={standardize!r} "
+                "has no meaning. Leave it out."
+            )
+        return CENSORED
+    if law.discrete and standardize in (PLAIN, FULL):  # chosen before, for other rows
+        return str(standardize)
+    check_choice(standardize, "standardize", STANDARDIZE)
+    if law.discrete:
+        if standardize not in ("auto", "none"):
+            refuse_standardizing(standardize)
+        return FULL if standardize == "auto" else PLAIN
+    if standardize == "none" and law.can("score"):
+        return "none"  # before a density is integrated to a CDF that is not asked for
+    able = {
+        "cdf": law.can("normal_scores") or (law.can("cdf") and d_y == 1),
+        "marginals": law.can("marginals") and law.can("score"),
+        "mean_std": (law.can("location_scale") or law.can("mean_std")) and law.can("score"),
+        "none": law.can("score"),
+    }
+    if not any(able.values()) and law.can("cdf"):
+        raise UnsupportedModelError(f"{law.name} has a CDF for one column of y, and y has {d_y}.")
+    # A law without a score (draws, PITs, a histogram) is compared by what it has.
+    if standardize == "auto" or (standardize == "none" and not able["none"]):
+        return next((name for name, can in able.items() if can), "none")
+    if not able[standardize]:
+        offered = ", ".join(repr(name) for name, can in able.items() if can)
+        raise UnsupportedModelError(
+            f"standardize={standardize!r} needs more than {law.name} offers for "
+            f"d_y = {d_y}. It can take: {offered}."
+        )
+    return str(standardize)
+
+
+def coordinates_of(law: Law, sample: Sample, by: str) -> Coordinates:
+    """Turn a sample into the coordinates of `choose_coordinates`, with scores.
+
+    This is the one place where a Stein test touches the law. A bounded support is brought to the
+    whole line first; normal scores are there by themselves.
+    """
+    if isinstance(law, Discrete) and by in (PLAIN, FULL):
+        seen, notes = law.residuals(sample.y_given, by), law.remarks(sample.y_given)
+        return Coordinates(
+            seen.u, seen.values, cells=law.cells(by), outcomes=seen.outcomes, model_notes=notes
+        )
+    line = line_of(law, sample)
+    if isinstance(law, Censored) or by == "cdf":
+        u = checked(law.normal_scores(sample.y_given), sample)
+        # A standard normal u has the score −u.
+        return Coordinates(u, law.watched(u) if isinstance(law, Censored) else -u)
+    scores, errors = raw_scores(law, sample)
+    if by == "marginals":
+        u, slope, own = law.marginals(sample.y_given)
+        u = checked(u, sample)
+        return Coordinates(u, checked((scores - own) / slope - u, sample), largest(errors))
+    u, words = sample.y, None
+    if line is not None:
+        u, words = checked(line.forward(u), sample), line.words()
+        scores = checked(line.scores(sample.y, scores), sample)
+        errors = None if errors is None else errors * line.slope(sample.y)
+    if by == "mean_std":
+        u, scores = _standardized(law, sample, u, scores, line)
+    return Coordinates(u, scores, largest(errors), words)
+
+
+def numbered(law: Law, sample: Sample) -> Sample:
+    """Return the sample with a discrete y as the numbers that its law has for it."""
+    return sample.with_numbers(law.numbers(sample.y_given)) if isinstance(law, Discrete) else sample
+
+
+def line_of(law: Law, sample: Sample) -> Line | None:
+    """Return the way from the law's support to the whole line; refuse what lies outside."""
+    line = Line.of(law.support, sample.n, sample.d_y)
+    if line is not None:
+        line.check(sample.y, law.name)
+    return line
+
+
+def raw_scores(law: Law, sample: Sample) -> tuple[FloatArray, AnyArray | None]:
+    """Return the scores of y itself, checked, (n, d_y), and their errors where they are estimated."""
+    if not law.can("score"):
+        law.lacks("score")
+    raw, errors = law.score_and_error(sample.y_given)
+    scores = check_shape(raw, sample.n, sample.d_y, "The scores")
+    check_finite(
+        scores,
+        "The array of scores ∇_y log p(y|x)",
+        "Check that the model's density is positive and smooth at those rows; a model of a bounded "
+        "y must say so (support=).",
+    )
+    return scores, None if errors is None else np.reshape(errors, scores.shape)
+
+
+def largest(errors: AnyArray | None) -> float | None:
+    """Return the largest of errors, where they are known."""
+    return None if errors is None else float(np.max(errors))
+
+
+def _standardized(
+    law: Law, sample: Sample, u: FloatArray, scores: FloatArray, line: Line | None
+) -> tuple[FloatArray, FloatArray]:
+    """Return L⁻¹(u − location) with scores Lᵀs, for a scale L that is diagonal or triangular."""
+    location, scale = map(np.asarray, law.location_scale())
+    n, d_y = sample.y.shape
+    # Nothing is broadcast, but one column for all: closed forms that have numbers as parameters.
+    columns = [(n, d_y), (n, 1)]
+    if location.shape not in columns or scale.shape not in [*columns, (n, d_y, d_y)]:
+        raise ShapeError(
+            f"The model's location and scale must have shapes {(n, d_y)} and {(n, d_y)} or "
+            f"{(n, d_y, d_y)}, got {location.shape} and {scale.shape}. Check mean_std of the model."
+        )
+    if line is not None:
+        location, scale = line.place(location, scale)
+    centred = u - location
+    if scale.ndim == 2:
+        return checked(centred / scale, sample), scale * scores
+    turned = np.linalg.solve(scale, centred[:, :, None])[:, :, 0]
+    return checked(turned, sample), np.einsum("nij,ni->nj", scale, scores)
+
+
+def checked(values: AnyArray, sample: Sample) -> FloatArray:
+    """Check what y was turned into."""
+    u = np.asarray(as_numbers(values, "What standardises y"), dtype=np.float64)
+    if u.shape != sample.y.shape:
+        raise NumericalError(
+            f"Standardising y gave shape {u.shape} in place of {sample.y.shape}. Check the model."
+        )
+    bad = np.flatnonzero(~np.isfinite(u).all(axis=1))
+    if len(bad):
+        raise NumericalError(
+            f"Standardising y by the model failed in {len(bad)} of {len(u)} rows, the first in row "
+            f"{bad[0]} (counted from 0). Check the model there, or pass standardize='none'."
+        )
+    return u
+
+
+def scores(model: Any, x: Any, y: Any) -> FloatArray:
+    """Scores ∇_y log p(y|x) of a sample, which are all that the Stein tests see of a model.
+
+    They are those of y itself. Where the model's support is bounded, the tests turn them into the scores
+    of log(y − low) and its like; an observation outside the support is an error here as there.
+
+    Parameters
+    ----------
+    model : law, model or anything `as_model` takes
+        The model.
+    x : array_like or frame of shape (n,) or (n, d_x)
+        Covariates.
+    y : array_like or frame of shape (n,) or (n, d_y)
+        Responses.
+
+    Returns
+    -------
+    ndarray of shape (n, d_y)
+
+    Examples
+    --------
+    >>> import condgof as cg
+    >>> x, y = np.array([0.0, 1.0, 2.0]), np.array([1.0, 1.0, 0.0])
+    >>> cg.scores(cg.models.Normal(mean=lambda x: x, std=1.0), x, y)[:, 0]
+    array([-1., -0.,  2.])
+    """
+    model = as_model(model)
+
+    def of(x: Any, y: Any) -> FloatArray:
+        sample = Sample.of(x, y, to_test=False)
+        law = law_of(model, sample)
+        line_of(law, sample)
+        return raw_scores(law, sample)[0]
+
+    arrays = isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and len(x) == len(y)
+    if arrays and isinstance(model, Model) and model.batched and len(y) > BLOCK:
+        # In blocks: a sample copies its x and y, which would outweigh a network's batches.
+        cuts = [slice(start, start + BLOCK) for start in range(0, len(y), BLOCK)]
+        try:
+            return np.concatenate([of(x[rows], y[rows]) for rows in cuts])
+        except InputError:
+            pass  # said below, for all rows together
+    return of(x, y)
+
+
+def check_y(y: Any) -> None:
+    """Refuse x without y."""
+    if y is None:
+        raise InputTypeError(
+            "y is missing. Pass y, or a source from condgof.scan(...) as x, which brings its own y."
+        )
+
+
+def read_sample(model: ModelLike, x: Any, y: Any, missing: str = "refuse") -> tuple[Law, Sample]:
+    """Check x and y, and call the model with x: its law tells whether y is discrete."""
+    sample = Sample.of(x, y, to_test=False, missing=missing).ready(discrete=True)
+    law = law_of(model, sample)
+    return law, sample.ready(discrete=law.discrete)
+
+
+@contextmanager
+def rows_named(rows: IntArray | None) -> Iterator[None]:
+    """Let an error name a row by its number in the whole source; None where it has that already."""
+    try:
+        yield
+    except SupportError as error:
+        if rows is None:
+            raise
+        first = int(rows[error.first_row])
+        raise SupportError(error.model, error.count, error.n, first) from error

@@ -1,0 +1,596 @@
+"""Several models on one sample: by the proper scores that all offer, or by their Stein discrepancies.
+
+D_a is the KCSD of model a, a U-statistic of H^a, in coordinates of y that all models share. For a pair,
+M = H^a − H^b, and with the row means g_i = (1/(n−1)) Σ_{j≠i} M_ij the variance of D_a − D_b is
+
+    4·Var(g)/n,   but at least   2·Σ_{i≠j} M_ij² / (n(n−1))²,
+
+what it would be if g vanished (the models cannot be told apart to first order). The first alone is near
+0 by chance then, and would let such a pair be told apart by noise.
+
+Few rows are summed exactly, by tiles. Many are seen through functions that the models share: features
+F of x, and the Stein operator of each model on the same functions of y, ξ^a: H^a ≈ (FFᵀ)∘(ξ^a ξ^aᵀ).
+With S^a = Fᵀξ^a the row sums are (F_i S^a)·ξ^a_i − ‖F_i‖²‖ξ^a_i‖²: two passes over the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from condgof._typing import FloatArray
+from condgof.engine import Engine, single_threaded_blas
+from condgof.errors import (
+    CondgofError,
+    NumericalError,
+    SupportError,
+    UnsupportedModelError,
+    check_choice,
+)
+from condgof.kernels import CovariateKernel, Radial, ResponseKernel
+from condgof.laws._as_model import as_model, law_of
+from condgof.laws._discrete import Probabilities
+from condgof.laws._known import Intervals, Quantiles, from_intervals, from_quantiles
+from condgof.laws._law import Law, ModelLike
+from condgof.laws._line import Line
+from condgof.laws._scores import MEASURES, offered, score
+from condgof.methods._dependence import Asked, dependence_by
+from condgof.methods._lowrank import CAPS, CAPS_ABOVE, MANY, residual
+from condgof.methods._options import Options
+from condgof.methods._scored import (
+    Scored,
+    check_y,
+    checked,
+    largest,
+    line_of,
+    raw_scores,
+    rows_named,
+    sampled_rows,
+)
+from condgof.methods._sources import (
+    Seen,
+    StreamedRows,
+    check_source,
+    elsewhere,
+    law_of_rows,
+    lay_out,
+    read_laws,
+    take_rows,
+    with_columns,
+)
+from condgof.null._bootstrap import Dependence
+from condgof.null._paired import Difference, differences
+from condgof.sample import Sample, Seed, Use, XUnits
+from condgof.stein._evidence import SteinEvidence
+from condgof.stein._features import Features, nystrom
+from condgof.stein._matrix import SteinOperator, check_overflow, matmul, sweep
+from condgof.stein._sum import ArrayRows, Piece, Plan, added, reduce_over
+
+#: Correlations of y above this are not taken out: what is left would be rounding.
+SINGULAR = 1e-10
+#: Relative residual that features of x reach unless asked otherwise, and above which a result says so.
+PRECISION, COARSE = 1e-4, 5e-3
+#: Rows that the sizes of H and M come from.
+SQUARE_ROWS = 1024
+#: Two matrices nearer to each other than this, relative to their size, are one and the same, if their
+#: row means (whose rounding is larger) are, too.
+SAME, SAME_SUMS = 1e-12, 1e-10
+#: The discrepancy of models that have no proper score.
+STEIN = "stein"
+#: Mean row means (K,); of the centred ones, products (K, K); of their difference g in each pair, Σg² and
+#: Σg³ (2, P), and Σ_{i≠j} g_i g_j M_ij (P,).
+Moments: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+def for_each(names: Sequence[str], items: Sequence[T], do: Callable[[T], U]) -> list[U]:
+    """Do something for each model; an error says which of them it is about."""
+    done = []
+    for name, item in zip(names, items, strict=True):
+        try:
+            done.append(do(item))
+        except SupportError:
+            raise
+        except CondgofError as error:
+            error.args = (f"Model {name!r}: {error}", *error.args[1:])
+            raise
+    return done
+
+
+def read_models(
+    models: Mapping[str, Any], x: Any, y: Any, solver: str, missing: str
+) -> tuple[list[ModelLike], Any]:
+    """Make models of what a user has; also return the source of the rows, None if they are in memory."""
+    if not elsewhere(x, y):
+        check_y(y)
+        return for_each(tuple(models), list(models.values()), as_model), None
+    given, source, y = lay_out(list(models.values()), x, y)
+    check_source(source, y, solver, missing)
+    ready = for_each(tuple(models), given, as_model)
+    return ready, with_columns(ready, source)
+
+
+def read_laws_in_memory(
+    models: list[ModelLike], names: tuple[str, ...], x: Any, y: Any, missing: str
+) -> tuple[list[Law], Sample]:
+    """Check x and y, and call all models with x."""
+    sample = Sample.of(x, y, to_test=False, missing=missing).ready(discrete=True)
+    laws = for_each(names, models, lambda model: law_of(model, sample))
+    return laws, sample.ready(discrete=any(law.discrete for law in laws))
+
+
+@dataclass(frozen=True, eq=False)
+class Common:
+    """A sample on the ground that K laws share."""
+
+    #: y, or where it lies on the whole line, (n, d_y).
+    u: FloatArray
+    #: ∇_u log p(u|x) of each law, (n, d_y).
+    scores: tuple[FloatArray, ...]
+    #: Largest estimated error of scores that were differentiated numerically, for each law.
+    errors: tuple[float | None, ...]
+    #: How y was brought from a bounded support to the whole line.
+    reparametrized: str | None = None
+    #: Whether the supports of the laws differ.
+    differ: bool = False
+
+
+def common_coordinates(laws: Sequence[Law], sample: Sample) -> Common:
+    """Score a sample with several laws of a continuous y, on one line for all of them.
+
+    Where supports are bounded, y is brought to the line from their intersection: on it every model has
+    the scores that it has (a density is known to a Stein test up to a constant). An observation outside
+    any of the supports is a `SupportError`.
+    """
+    n, d_y = sample.n, sample.d_y
+    low, high, differ = np.full((n, d_y), -np.inf), np.full((n, d_y), np.inf), False
+    for number, law in enumerate(laws):
+        own = line_of(law, sample) or Line(np.full((n, d_y), -np.inf), np.full((n, d_y), np.inf))
+        differ |= number > 0 and not (np.array_equal(own.low, low) and np.array_equal(own.high, high))
+        low, high = np.maximum(low, own.low), np.minimum(high, own.high)
+    line = Line.of((low, high), n, d_y)
+    raw = [raw_scores(law, sample) for law in laws]
+    if line is None:
+        return Common(sample.y, tuple(s for s, _ in raw), tuple(largest(error) for _, error in raw))
+    slope = line.slope(sample.y)
+    return Common(
+        checked(line.forward(sample.y), sample),
+        tuple(checked(line.scores(sample.y, scores), sample) for scores, _ in raw),
+        tuple(None if error is None else largest(error * slope) for _, error in raw),
+        line.words(),
+        differ,
+    )
+
+
+def common_ground(laws: Sequence[Law], names: Sequence[str], sample: Sample) -> Common:
+    """Bring all laws to the same ground; an error says which of them it is about."""
+    try:
+        return common_coordinates(laws, sample)
+    except SupportError:
+        raise
+    except CondgofError:  # once more, to know whose error it is
+        for_each(names, laws, lambda law: common_coordinates([law], sample))
+        raise
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """The one map u → L⁻¹(u − b) of a comparison: constant, so that it favours no model."""
+
+    shift: FloatArray
+    factor: FloatArray
+
+    @classmethod
+    def of(cls, u: FloatArray) -> Affine:
+        """Take mean and covariance of a sample (n, d_y): in any affine units of y the same comes out."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            shift, spread = u.mean(axis=0), u.std(axis=0, ddof=1)
+        if not (np.isfinite(spread).all() and (spread > 0).all()):
+            raise NumericalError("The standard deviation of y overflows or is 0. Rescale y.")
+        scaled: FloatArray = (u - shift) / spread
+        correlation = scaled.T @ scaled / (len(u) - 1)
+        if np.linalg.eigvalsh(correlation)[0] <= SINGULAR:
+            return cls(shift, np.diag(spread))
+        return cls(shift, spread[:, None] * np.linalg.cholesky(correlation))
+
+    def apply(self, common: Common) -> tuple[FloatArray, tuple[FloatArray, ...]]:
+        """Return L⁻¹(u − b), (n, d_y), and the scores Lᵀs of each model."""
+        values = np.linalg.solve(self.factor, (common.u - self.shift).T).T
+        return np.ascontiguousarray(values), tuple(s @ self.factor for s in common.scores)
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """A sample under K models."""
+
+    names: tuple[str, ...]
+    #: The rows in memory under each model: they differ in their scores alone.
+    each: tuple[Scored, ...]
+    #: What a result says of the coordinates of y.
+    details: dict[str, Any]
+    #: The map to those coordinates.
+    affine: Affine
+    #: All rows, where those in memory are only some.
+    source: StreamedRows | None = None
+
+    @classmethod
+    def of(
+        cls, laws: Sequence[Law], names: tuple[str, ...], sample: Sample, scale_x: str, seed: Seed | None
+    ) -> Joint:
+        """Hold a sample against laws; with a seed, units come from the rows that a stream would draw."""
+        common = common_ground(laws, names, sample)
+        drawn = None if seed is None else sampled_rows(sample.n, seed)
+        some = slice(None) if drawn is None else drawn
+        notes = [f"{name}: {note}" for name, law in zip(names, laws, strict=True) for note in law.notes]
+        details: dict[str, Any] = {"standardized_by": "one affine map for all models"}
+        affine = Affine.of(common.u[some])
+        y, scores = affine.apply(common)
+        if common.reparametrized is not None:
+            details["reparametrized"] = common.reparametrized
+            notes.append(f"the support is bounded, so y was compared as {common.reparametrized}")
+        if common.differ:
+            notes.append("the models' supports differ: they were compared where all have a density")
+        errors = [error for error in common.errors if error is not None]
+        if errors:
+            details["score_error"] = max(errors)
+        units = XUnits.of(sample.x[some], sample.x_columns, scale_x)
+        shared: Any = {"sample": sample, "x": units.apply(sample.x), "units": units}
+        each = [Scored(y, s, model_notes=tuple(notes), **shared) for s in scores]
+        if drawn is not None:
+            each = [replace(one, some=one.take(drawn)) for one in each]
+        return cls(names, tuple(each), details, affine)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.each[0].n if self.source is None else self.source.total
+
+    @property
+    def some(self) -> tuple[Scored, ...]:
+        """The rows in memory that bandwidths and landmarks come from, under each model."""
+        return tuple(one.subsample for one in self.each)
+
+    def rows(self) -> ArrayRows | StreamedRows:
+        """Return all rows, the scores of all models side by side, for sums over them."""
+        one, beside = self.each[0], SideBySide(tuple(other.scores for other in self.each))
+        return self.source or ArrayRows(one.x, one.y, beside)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, eq=False)
+class SideBySide:
+    """Scores of several models side by side, which become an array only when rows are taken."""
+
+    parts: tuple[Any, ...]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of the array that they would be."""
+        return len(self.parts[0]), sum(part.shape[1] for part in self.parts)
+
+    def __getitem__(self, rows: Any) -> SideBySide:
+        return SideBySide(tuple(part[rows] for part in self.parts))
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> FloatArray:
+        return np.concatenate([np.asarray(part) for part in self.parts], axis=1, dtype=dtype)
+
+
+def prepare_joint(
+    models: Mapping[str, Any], x: Any, y: Any, scale_x: str, options: Options, seed: Seed
+) -> Joint:
+    """Check and score a sample: arrays or a small source in memory, a large one as a stream."""
+    names, (ready, source) = tuple(models), read_models(models, x, y, options.solver, options.missing)
+    if source is None:
+        laws, sample = read_laws_in_memory(ready, names, x, y, options.missing)
+        many = options.chosen(sample.n) == "lowrank"
+        return Joint.of(laws, names, sample, scale_x, seed if many else None)
+    drawn = sampled_rows(source.n, seed)
+    rows = np.arange(source.n) if drawn is None else drawn
+    whole = drawn is None
+    block = source.block_range(0, source.n) if whole else take_rows(source, rows, options.engine)
+    sample = source.sample(block).ready()
+    with rows_named(rows):
+        laws = [law_of_rows(model, block, sample, rows) for model in ready]
+        joint = Joint.of(laws, names, sample, scale_x, None)
+    if whole:
+        return joint
+    see = partial(_see_together, joint.each[0].units, names, joint.affine)
+    none = np.empty(0, dtype=np.int64)
+    return replace(joint, source=StreamedRows(source, tuple(ready), see, none))
+
+
+def _see_together(
+    units: XUnits, names: tuple[str, ...], affine: Affine, sample: Sample, laws: Sequence[Law]
+) -> Seen:
+    """Bring y to the ground that all models share, and put their scores side by side."""
+    y, scores = affine.apply(common_ground(laws, names, sample))
+    return units.apply(sample.x), y, np.concatenate(scores, axis=1), None
+
+
+@dataclass(frozen=True, eq=False)
+class Contrasts:
+    """What a measure says of K models."""
+
+    #: D of each model, (K,).
+    discrepancies: FloatArray
+    #: D_a − D_b for a < b.
+    pairs: dict[tuple[int, int], Difference]
+    #: Estimated covariance of the discrepancies, (K, K).
+    covariance: FloatArray
+    #: Which solver ran, and what is special to it.
+    solver: str | None
+    details: dict[str, Any]
+
+
+def contrast(
+    joint: Joint, kernel_x: CovariateKernel, kernel_y: ResponseKernel, options: Options, seed: Seed
+) -> Contrasts:
+    """Compute the Stein discrepancies of all models and the differences of all pairs."""
+    kernels, details = (kernel_x, kernel_y), dict[str, Any]()
+    exact = joint.source is None and options.chosen(joint.n) == "exact"
+    if exact:
+        means, products, powers, forms = _exact(joint, *kernels, options)
+    else:
+        plan, details = _plan(joint, *kernels, options, seed)
+        means, products, powers, forms = _lowrank(plan, joint, options.engine)
+    squares, apart = _sizes(joint, *kernels, seed)
+    n, pairs = joint.n, dict[tuple[int, int], Difference]()
+    for k, (a, b) in enumerate(zip(*np.triu_indices(len(means), 1), strict=True)):
+        value, (total, cubes) = float(means[a] - means[b]), map(float, powers[:, k])
+        size = squares[a] + squares[b]
+        # Both: models may differ in a few rows that are not among those that `apart` comes from.
+        if apart[k] <= SAME**2 * size and total <= n * SAME_SUMS**2 * size:
+            pairs[int(a), int(b)] = Difference(0.0, 0.0)
+            continue
+        variance = max(4.0 * total, 2.0 * float(apart[k])) / (n * (n - 1.0))
+        # g of unit variance in the units of the variance that is used, times √n.
+        unit = (n * variance / 4.0) ** 1.5 * n**0.5
+        cross = (float(forms[k]) + 2.0 * cubes + value * total) / (n * (n - 1.0))
+        pairs[int(a), int(b)] = Difference(value, variance**0.5, cubes / n / unit, cross / unit)
+    solver = "exact" if exact else "lowrank"
+    return Contrasts(means, pairs, 4.0 * products / (n * (n - 1.0)), solver, details)
+
+
+def _powers(g: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return differences of centred row means g (K, b) for all pairs (P, b), products and powers."""
+    first, second = np.triu_indices(len(g), 1)
+    apart = g[first] - g[second]
+    return apart, g @ g.T, np.stack([(apart**2).sum(axis=1), (apart**3).sum(axis=1)])
+
+
+def _matrix_of(scored: Scored, kernel_x: CovariateKernel, kernel_y: ResponseKernel) -> SteinOperator:
+    assert isinstance(kernel_y, Radial)
+    return scored.operator(kernel_x, kernel_y)
+
+
+def _exact(
+    joint: Joint, kernel_x: CovariateKernel, kernel_y: ResponseKernel, options: Options
+) -> Moments:
+    n, count = joint.n, len(joint.names)
+    how: Any = {"engine": options.engine, "memory": options.memory}
+    matrices = [_matrix_of(one, kernel_x, kernel_y) for one in joint.each]
+    g = np.stack([matmul(h, np.ones((n, 1)), **how)[:, 0] for h in matrices]) / (n - 1)
+    means = g.mean(axis=1)
+    apart, products, powers = _powers(g - means[:, None])
+    first, second = np.triu_indices(count, 1)
+    forms = np.zeros(len(first))
+    for a, h in enumerate(matrices if count > 1 else ()):
+        _, own = sweep(h, lambda start, stop: apart.T[start:stop], len(apart), **how)
+        forms += ((first == a) * 1.0 - (second == a)) * own
+    return means, products, powers, forms
+
+
+def _plan(
+    joint: Joint, kernel_x: CovariateKernel, kernel_y: ResponseKernel, options: Options, seed: Seed
+) -> tuple[Plan, dict[str, Any]]:
+    """Factor both kernels, each on its own, and return what a result says of it."""
+    assert isinstance(kernel_y, Radial)
+    wanted, caps = options.precision or PRECISION, CAPS if joint.n <= MANY else CAPS_ABOVE
+    x, y = joint.some[0].x, joint.some[0].y
+    # One BLAS thread: the last bits decide which pivots are drawn, and must not depend on cores.
+    with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
+        rng = seed.stream(Use.LANDMARKS)
+        maker = nystrom(kernel_x, x, rng, precision=wanted, cap=caps[0])
+        # Functions of y for all models alike: scores of none of them choose the landmarks.
+        rng, none = seed.stream(Use.LANDMARKS, 2), np.zeros(y.shape)
+        finer, cap = wanted / 10.0, caps[1]
+        evidence, _ = SteinEvidence.on((kernel_y,), y, none, rng, precision=finer, cap=cap)
+        plan = Plan(Features((maker,)), evidence)
+        reached = max(residual(plan, one, kernel_x, kernel_y) for one in joint.some)
+    shape = (plan.features.width, evidence.blocks[-1].columns.stop)
+    details: dict[str, Any] = {"precision": reached, "landmarks": shape}
+    if reached > max(wanted, COARSE):
+        details["notes"] = (
+            f"the models were compared through {shape[0]} functions of x, the same for all of them, to "
+            f"a relative residual of {reached:.1g} (precision={wanted:g} was wanted)",
+        )
+    return plan, details
+
+
+def seen(plan: Plan, piece: Piece, count: int) -> tuple[FloatArray, list[FloatArray], list[FloatArray]]:
+    """Return F (b, R) of a piece, and for each of `count` models ξ (b, q) and ‖ξ‖² (b, 1)."""
+    each = [plan.evidence.of(piece.y, s) for s in np.split(np.asarray(piece.scores), count, axis=1)]
+    return plan.features.of(piece.x), each, [np.square(xi).sum(axis=1, keepdims=True) for xi in each]
+
+
+def _lowrank(plan: Plan, joint: Joint, engine: Engine) -> Moments:
+    n, count, rows = float(joint.n), len(joint.names), joint.rows()
+    first, second = np.triu_indices(count, 1)
+
+    def add(piece: Piece) -> list[FloatArray]:
+        f, each, squares = seen(plan, piece, count)
+        sizes = np.square(f)
+        return [np.stack([f.T @ xi for xi in each]), np.concatenate([s.T @ sizes for s in squares])]
+
+    # Σ_i F_i⊗ξ_i (K, R, q) and Σ_i F_i²‖ξ_i‖² (K, R) of each model.
+    sums, own = reduce_over(rows, engine, add, added)
+    check_overflow(sums, own)
+    means = (np.square(sums).sum(axis=(1, 2)) - own.sum(axis=1)) / (n * (n - 1.0))
+
+    def task(piece: Piece) -> list[FloatArray]:
+        f, each, squares = seen(plan, piece, count)
+        norms = np.square(f).sum(axis=1) * np.concatenate(squares, axis=1).T
+        whole = np.stack([((f @ s) * xi).sum(axis=1) for s, xi in zip(sums, each, strict=True)])
+        apart, products, powers = _powers((whole - norms) / (n - 1.0) - means[:, None])
+        weighted = np.zeros((len(first), 2, *sums.shape[1:]))
+        for k, g in enumerate(apart):
+            weighted[k] = [(f * g[:, None]).T @ each[a] for a in (first[k], second[k])]
+        own = (np.square(apart) * (norms[first] - norms[second])).sum(axis=1)
+        return [products, powers, weighted, own]
+
+    products, powers, weighted, own = reduce_over(rows, engine, task, added)
+    check_overflow(products, weighted)
+    squares = np.square(weighted).sum(axis=(2, 3))
+    return means, products, powers, squares[:, 0] - squares[:, 1] - own
+
+
+def _sizes(
+    joint: Joint, kernel_x: CovariateKernel, kernel_y: ResponseKernel, seed: Seed
+) -> tuple[FloatArray, FloatArray]:
+    """Return means over pairs of (some) rows of (H^a)² (K,) and of (H^a − H^b)² (P,)."""
+    some, whole = joint.some, slice(None)
+    if some[0].n > SQUARE_ROWS:
+        few = seed.stream(Use.LANDMARKS, 3).choice(some[0].n, SQUARE_ROWS, replace=False)
+        some = tuple(one.take(np.sort(few)) for one in some)
+    with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
+        each = [_matrix_of(one, kernel_x, kernel_y).block(whole, whole) for one in some]
+        for h in each:
+            np.fill_diagonal(h, 0.0)
+        squares = np.array([np.vdot(h, h) for h in each])
+        # Not from products of sums: near models differ by less than what those would round off.
+        pairs = zip(*np.triu_indices(len(each), 1), strict=True)
+        apart = np.array([np.square(each[a] - each[b]).sum() for a, b in pairs])
+    check_overflow(squares, apart)
+    share = 1.0 / (some[0].n * (some[0].n - 1.0))
+    return share * squares, share * apart
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What the measures that K models share say of n rows."""
+
+    names: tuple[str, ...]
+    n: int
+    #: Scores by the key of the measure, (K, n) each, in the orientation of the field.
+    tables: Mapping[str, FloatArray]
+    #: "classes", "counts" or "rows": what a probability, or a density, of 0 was given to.
+    observed: str = "rows"
+    notes: tuple[str, ...] = ()
+    #: The rows, where they are in memory.
+    sample: Sample | None = None
+    dependence: Dependence = field(default_factory=Dependence)
+
+    def differences(self, key: str, a: int = 0, b: int = 1) -> FloatArray:
+        """Return the scores of one model less those of another, (n,)."""
+        return differences(self.tables[key][a], self.tables[key][b])
+
+    def impossible(self, key: str) -> tuple[int, ...]:
+        """Return in how many rows each model has an infinite score."""
+        return tuple(int(np.isinf(own).sum()) for own in self.tables[key])
+
+    def contrasts(self) -> FloatArray:
+        """Return all differences from the first model, (n, ·), infinite ones as 0."""
+        each = [self.differences(key, 0, b) for key in self.tables for b in range(1, len(self.names))]
+        return np.stack([np.nan_to_num(d, posinf=0.0, neginf=0.0) for d in each], axis=1)
+
+
+def measured(
+    models: Mapping[str, Any], x: Any, y: Any, measure: str, missing: str, asked: Asked
+) -> Measured:
+    """Score all rows of a sample, or of a source in one pass."""
+    check_choice(measure, "measure", ("auto", *MEASURES, STEIN))
+    names, (ready, source) = tuple(models), read_models(models, x, y, "auto", missing)
+    pieces: Iterator[tuple[Sample, list[Law]]]
+    if source is not None:
+        pieces = ((sample, laws) for sample, laws, _ in read_laws(source, ready, 0, source.n))
+        whole, n = None, source.n
+    else:
+        laws, whole = read_laws_in_memory(ready, names, x, y, missing)
+        pieces, n = iter([(whole, laws)]), whole.n
+    parts: dict[str, list[FloatArray]] = {}
+    observed, notes = "rows", list[str]()
+    for sample, laws in pieces:
+        laws = alike([law.facing(sample.y_given) for law in laws])
+        if not parts:
+            keys, first = shared(names, laws, sample.d_y, measure), laws[0]
+            discrete = "counts" if first.discrete else "rows"
+            observed = "classes" if isinstance(first, Probabilities) else discrete
+        for key in keys:
+            scores = for_each(names, laws, partial(score, y=sample.y_given, measure=key))
+            parts.setdefault(key, []).append(np.stack(scores))
+        notes += [f"{name}: {note}" for name, law in zip(names, laws, strict=True) for note in law.notes]
+        if not keys:
+            break
+    tables = {key: np.concatenate(each, axis=1) for key, each in parts.items()}
+    remarks = (*dict.fromkeys(notes), *(() if whole is None else whole.notes()))
+    by_scores = Measured(names, n, tables, observed, remarks, whole)
+    if not tables:
+        return by_scores
+    rows = dependence_by(
+        lambda size: [by_scores.contrasts()], asked, n, x if source is None else source, 0, whole
+    )
+    return replace(by_scores, notes=(*remarks, *rows.notes), dependence=rows)
+
+
+def alike(laws: Sequence[Law]) -> list[Law]:
+    """Ask whole laws for the quantiles, or the central intervals, that are all that others are."""
+    cells = [law for law in laws if isinstance(law, (Quantiles, Intervals))]
+    if not cells or len(cells) == len(laws):
+        return list(laws)
+
+    def seen(law: Law) -> Law:
+        if isinstance(law, (Quantiles, Intervals)) or not law.can("cdf") or law.discrete:
+            return law
+        one = cells[0]
+        if isinstance(one, Quantiles):
+            return from_quantiles(law.quantile(one.levels), one.levels)
+        low, high = (law.quantile(0.5 + side * one.coverage / 2.0) for side in (-1.0, 1.0))
+        return from_intervals(low, high, one.coverage)
+
+    return [seen(law) for law in laws]
+
+
+def shared(names: Sequence[str], laws: Sequence[Law], d_y: int, measure: str) -> tuple[str, ...]:
+    """Return the measures that all laws offer and are to be computed; none for Stein discrepancies."""
+    each = [set(offered(law, d_y)) for law in laws]
+    common = set.intersection(*each)
+    why = []
+    if len({law.discrete for law in laws}) > 1 and "log" in common:
+        common -= {"log"}
+        why.append("a probability of one is no density of the other")
+    if len({tuple(law.levels) for law in laws if isinstance(law, Quantiles)}) > 1:
+        common -= {"pinball"}
+        why.append("their quantiles are of different levels")
+    if len({tuple(law.coverage) for law in laws if isinstance(law, Intervals)}) > 1:
+        common -= {"winkler"}
+        why.append("their intervals are of different coverage")
+    told = "; ".join(
+        f"{name!r} ({law.name}) offers "
+        + (", ".join(MEASURES[k].name for k in MEASURES if k in own) or "none")
+        for name, law, own in zip(names, laws, each, strict=True)
+    )
+    if why:
+        told += f"; {', and '.join(why)}"
+    if measure in MEASURES and measure not in common:
+        raise UnsupportedModelError(
+            f"The models have no {MEASURES[measure].name} in common: {told}. Leave measure= out, or "
+            "give models that have it."
+        )
+    continuous = not any(law.discrete for law in laws) and all(law.can("score") for law in laws)
+    if measure == STEIN and not continuous:
+        raise UnsupportedModelError(
+            f"The Stein discrepancy needs scores ∇_y log p(y|x) of all models: {told}. Leave "
+            "measure= out."
+        )
+    if measure == STEIN or (not common and continuous and not all(each)):
+        return ()
+    if not common:
+        raise UnsupportedModelError(
+            f"The models have no proper score in common to be compared by: {told}. Give all as "
+            "densities, CDFs or draws, as quantiles of the same levels, or as probabilities of classes."
+        )
+    return tuple(k for k in MEASURES if k in common and measure in ("auto", k))

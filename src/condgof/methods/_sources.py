@@ -1,0 +1,269 @@
+"""Rows that are not in memory: in files (`scan`) or on Dask, read and scored in pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from condgof._typing import IntArray
+from condgof.engine import Deferred, Engine, with_progress
+from condgof.errors import InputError, InputTypeError, ShapeError, check_object
+from condgof.laws._as_model import Columns, as_model, columns, law_of
+from condgof.laws._discrete import Outcomes
+from condgof.laws._functions import Scores
+from condgof.laws._law import Law, ModelLike
+from condgof.methods._scored import (
+    SUBSAMPLE,
+    Scored,
+    Units,
+    coordinates_of,
+    covariates,
+    rows_named,
+    sampled_rows,
+)
+from condgof.sample import ArraySource, Block, Sample, Seed, Source, XUnits, is_lazy, names_of
+from condgof.stein._sum import PIECE, Piece, even_cuts
+
+#: Into how many tasks the reading of single rows is cut on a cluster.
+TAKES = 64
+#: x and y as kernels see them, scores, and from what a discrete y can be drawn anew.
+Seen: TypeAlias = tuple[Any, Any, Any, Outcomes | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """A source with its model."""
+
+    source: Source | ArraySource
+    #: Scores chunks of rows, is bound to all rows, or names columns of the source.
+    model: ModelLike
+    #: Rows drawn uniformly over all row numbers, scored, in memory.
+    subsample: Scored
+    #: Global numbers of rows that are not tested (they were trained on).
+    left_out: IntArray
+
+    @classmethod
+    def of(
+        cls,
+        model: Any,
+        source: Source | ArraySource,
+        seed: Seed,
+        engine: Engine,
+        units: Units | None = None,
+    ) -> Stream:
+        """Draw and score the subsample."""
+        model = as_model(model)
+        source = with_columns((model,), source)
+        rows = sampled_rows(source.n, seed)
+        rows = np.arange(source.n) if rows is None else rows
+        scored = _score_rows(model, source, take_rows(source, rows, engine), rows, units)[1]
+        return cls(source, model, scored, np.empty(0, dtype=np.int64))
+
+    @property
+    def n(self) -> int:
+        """Number of rows that are tested."""
+        return self.source.n - len(self.left_out)
+
+    def with_model(self, rows: IntArray, engine: Engine) -> tuple[Scored, Law]:
+        """Read and score rows by their global numbers, in the units of the subsample, with their law."""
+        few = self.subsample
+        units = Units(standardize=few.by, predictions=few.x.shape[1] > few.sample.d_x)
+        block = take_rows(self.source, rows, engine)
+        law, part = _score_rows(self.model, self.source, block, rows, units)
+        x = few.units.apply(covariates(part.sample.x, law, units.predictions))
+        return replace(part, x=x, units=few.units), law
+
+    def rows(self) -> StreamedRows:
+        """Return the rows, for sums over them."""
+        see = partial(_see, self.subsample.units, self.subsample.by)
+        return StreamedRows(self.source, (self.model,), see, self.left_out)
+
+
+def _see(units: XUnits, by: str, sample: Sample, laws: Sequence[Law]) -> Seen:
+    """Standardise y, and append predictions to x where they are among the units."""
+    seen = coordinates_of(laws[0], sample, by)
+    x = covariates(sample.x, laws[0], len(units.scales) > sample.d_x)
+    return units.apply(x), seen.y, seen.scores, seen.outcomes
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedRows:
+    """All rows of a source; workers read theirs from the files, or have chunks of Dask arrays."""
+
+    source: Any
+    #: Score chunks of rows, are bound to all rows, or name columns of the source.
+    models: tuple[ModelLike, ...]
+    #: How rows are seen, given the law of each model.
+    see: Callable[[Sample, Sequence[Law]], Seen]
+    #: Global numbers of rows that count for nothing.
+    left_out: IntArray
+
+    @property
+    def total(self) -> int:
+        """Number of rows, counting those that are left out."""
+        return int(self.source.n)
+
+    def pieces(self) -> Iterator[Piece]:
+        """Read and score all rows in pieces."""
+        read = self.score(self.source, self.models, 0, self.total, self.left_out)
+        return with_progress(read, -(-self.total // PIECE), "condgof")
+
+    def cuts(self, size: int) -> Sequence[int]:
+        """Return where to cut spans: evenly, or where Dask's chunks are cut."""
+        return self.source.cuts if isinstance(self.source, ArraySource) else even_cuts(self.total, size)
+
+    def part(self, start: int, stop: int) -> Any:
+        """Return what a worker has to know: the numbers of rows, and models that are bound to them."""
+        first, last = np.searchsorted(self.left_out, [start, stop])
+        rows = np.arange(start, stop)
+        bound = tuple(None if m.rows is None else m.take(rows) for m in self.models)
+        span = start, stop, bound, self.left_out[first:last]
+        return Deferred(span, self.source.chunk(start)) if isinstance(self.source, ArraySource) else span
+
+    @property
+    def reader(self) -> Callable[[Any], Iterator[Piece]]:
+        """What reads and scores a part; models that are bound to no rows go with it."""
+        models: Any = tuple(m if m.rows is None else None for m in self.models)
+        sent = replace(self, models=models, left_out=self.left_out[:0])
+        if isinstance(self.source, ArraySource):
+            return partial(_read, replace(sent, source=None), tuple(self.source.arrays))
+        return partial(_read, sent, None)
+
+    def score(
+        self, source: Any, models: Sequence[ModelLike], start: int, stop: int, left_out: IntArray
+    ) -> Iterator[Piece]:
+        """Read and score some rows; models that are bound to rows have those from `start` on."""
+        for sample, laws, rows in read_laws(source, models, start, stop):
+            with rows_named(rows):
+                x, y, scores, outcomes = self.see(sample, laws)
+            keep = ~np.isin(rows, left_out) if len(left_out) else None
+            yield Piece(int(rows[0]), x, y, scores, keep, outcomes)
+
+
+def _read(rows: StreamedRows, names: tuple[str, ...] | None, part: Any) -> Iterator[Piece]:
+    """Read and score a part on a worker; of Dask arrays, those of its chunk come with it."""
+    (start, stop, bound, left_out), arrays = (part, ()) if names is None else part
+    source = rows.source if names is None else ArraySource(dict(zip(names, arrays, strict=True)), start)
+    models = [m if own is None else own for m, own in zip(rows.models, bound, strict=True)]
+    return rows.score(source, models, start, stop, left_out)
+
+
+def read_laws(
+    source: Any, models: Sequence[ModelLike], start: int, stop: int
+) -> Iterator[tuple[Sample, list[Law], IntArray]]:
+    """Read rows in pieces: the sample, the law of each model, and the numbers of the rows."""
+    for block in source.blocks(PIECE, start, stop):
+        rows = np.arange(block.start, block.start + block.n)
+        sample = source.sample(block)
+        with rows_named(rows):
+            laws = [law_of_rows(model, block, sample, rows, start) for model in models]
+        yield sample, laws, rows
+
+
+def with_columns(models: Sequence[ModelLike], source: Any) -> Any:
+    """Let a source read the columns that models name; refuse a model of another number of rows."""
+    for model in models:
+        if model.rows is not None and model.rows != source.n:
+            one = "The" if len(models) == 1 else "A"
+            raise ShapeError(f"{one} model is bound to {model.rows} rows and the source has {source.n}.")
+    wanted = [name for model in models if isinstance(model, Columns) for name in model.names]
+    return source.with_extra(tuple(dict.fromkeys(wanted))) if wanted else source
+
+
+def take_rows(source: Source | ArraySource, rows: IntArray, engine: Engine) -> Block:
+    """Read some rows; in a large source they lie in so many places that a cluster reads them better."""
+    if not engine.remote or isinstance(source, ArraySource):  # which Dask computes where it is
+        return source.take(rows)
+    blocks = list(engine.map(source.take, np.array_split(rows, min(TAKES, len(rows)))))
+    return Block(
+        int(rows[0]),
+        np.concatenate([block.x for block in blocks]),
+        np.concatenate([block.y for block in blocks]),
+        {name: np.concatenate([b.extra[name] for b in blocks]) for name in source.extra_names},
+    )
+
+
+def read_source(model: Any, source: Source | ArraySource, units: Units | None) -> tuple[Law, Scored]:
+    """Read and score a whole (small) source, with the law of its rows."""
+    model = as_model(model)
+    source = with_columns((model,), source)
+    block = source.block_range(0, source.n)
+    return _score_rows(model, source, block, np.arange(source.n), units)
+
+
+def _score_rows(
+    model: ModelLike,
+    source: Source | ArraySource,
+    block: Block,
+    rows: IntArray,
+    units: Units | None,
+) -> tuple[Law, Scored]:
+    """Check and score rows that were read from a source, under the names it has for columns."""
+    sample = source.sample(block).ready(discrete=True)
+    with rows_named(rows):
+        law = law_of_rows(model, block, sample, rows)
+        return law, Scored.of(law, sample.ready(discrete=law.discrete), units)
+
+
+def law_of_rows(model: ModelLike, block: Block, sample: Sample, rows: IntArray, first: int = 0) -> Law:
+    """Return the law of rows of a source; a model that is bound to rows has those from `first` on."""
+    if isinstance(model, Columns):
+        return model.bind(block.extra, rows, sample.x_given)
+    return law_of(model.take(rows - first) if model.rows is not None else model, sample)
+
+
+def elsewhere(x: Any, y: Any) -> bool:
+    """Tell whether x or y is a source or a Dask array."""
+    check_object(x, "x")
+    check_object(y, "y")
+    return any(isinstance(part, (Source, ArraySource)) or is_lazy(part) for part in (x, y))
+
+
+def refuse_source(test: str, x: Any, y: Any) -> None:
+    """Refuse a source or Dask arrays, for a test that needs the sample in memory."""
+    if elsewhere(x, y):
+        raise InputTypeError(
+            f"{test} needs the sample in memory, and takes no source (condgof.scan) and no Dask arrays. "
+            "kcsd, fscd and adaptive take them; or pass NumPy arrays or a frame."
+        )
+
+
+def check_source(source: Any, y: Any, solver: str, missing: str) -> None:
+    """Refuse what does not go with a source."""
+    if not isinstance(source, (Source, ArraySource)):
+        raise InputTypeError("y is a source: pass it as x, and leave y out.")
+    if y is not None:
+        raise InputError("A source brings its own y: leave y out.")
+    if missing != "refuse":
+        raise InputError(
+            f"missing={missing!r} is for rows in memory: leave rows with missing values out of "
+            "the source first, or use condgof check --drop-nulls."
+        )
+    if solver == "exact" and source.n > SUBSAMPLE:
+        raise InputError("solver='exact' needs the sample in memory; a source is for 'lowrank'.")
+
+
+def lay_out(models: Sequence[Any], x: Any, y: Any) -> tuple[list[Any], Any, Any]:
+    """Turn Dask arrays into a source, and models of Dask arrays into columns of it.
+
+    Anything else is returned as it is. x is None in an unconditional test.
+    """
+    given = list(models)
+    if not (is_lazy(x) or is_lazy(y)):
+        return given, x, y
+    arrays = {"y": y} if x is None else {"y": y, "x": x}
+    for k, model in enumerate(given):
+        own = f"model {k} " if len(given) > 1 else ""
+        pair = isinstance(model, tuple) and len(model) == 2
+        parts = dict(zip(("mean", "std"), model, strict=True)) if pair else {}
+        parts = {"score": model.values} if isinstance(model, Scores) else parts
+        if any(map(is_lazy, parts.values())):
+            arrays |= {own + part: values for part, values in parts.items()}
+            wide = {part: 1 if np.ndim(v) < 2 else np.shape(v)[1] for part, v in parts.items()}
+            named: Any = {part: list(names_of(own + part, width)) for part, width in wide.items()}
+            given[k] = columns(**named)
+    return given, ArraySource.of(arrays), None

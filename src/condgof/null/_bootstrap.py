@@ -1,0 +1,382 @@
+"""Bootstrap weights, by the names that users give them, and the p-value of their draws.
+
+Weights belong to global row numbers: rows are cut into canonical blocks of `BLOCK` rows, and each block
+has a random stream of its own, so that the weights of a row are the same however rows are tiled, chunked
+or spread over workers. A wild bootstrap keeps the dependence between rows where those that depend on
+each other have the same sign: one a stretch of time, or one a group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condgof._typing import FloatArray, IntArray
+from condgof.errors import InputTypeError, check_choice, check_count
+from condgof.sample import Seed, Use
+
+BLOCK = 256
+SmallInts: TypeAlias = NDArray[np.int8]
+#: Names of the nulls that users may ask for, and what results call them.
+NULLS = {
+    "auto": "wild bootstrap",
+    "model": "model",
+    "wild": "wild bootstrap",
+    "multinomial": "multinomial bootstrap",
+    "spectral": "spectral",
+}
+#: What results call the limit that stands for redrawing many rows.
+LIMIT = "Gaussian limit"
+#: More draws than this are refused.
+MOST_DRAWS = 1_000_000
+
+
+def pvalue(statistic: float, draws: FloatArray) -> float:
+    """(1 + number of draws at least as large as the statistic) / (number of draws + 1); never 0."""
+    return (1 + int(np.count_nonzero(draws >= statistic))) / (len(draws) + 1)
+
+
+def settle_ties(statistic: float, draws: FloatArray, within: float) -> FloatArray:
+    """Make draws that equal the statistic up to rounding equal to it.
+
+    Some signs and some permutations reproduce the statistic itself; without this, the last bit would
+    decide the p-value of a tiny sample.
+    """
+    return np.where(np.abs(draws - statistic) <= within, statistic, draws)
+
+
+def normal_pvalue(statistic: float) -> float:
+    """P(Z ≥ statistic) for a standard normal Z; never 0."""
+    from scipy.special import ndtr
+
+    return max(float(ndtr(-statistic)), float(np.finfo(np.float64).tiny))
+
+
+@dataclass(frozen=True, eq=False)
+class RowWeights:
+    """Weights (n, m) of m bootstrap draws, made block by block."""
+
+    n: int
+    m: int
+    #: Makes the weights of a canonical block, (rows of the block, m), from its number: small integers,
+    #: or doubles.
+    make: Callable[[int], SmallInts | FloatArray]
+    #: What Σ_{i≠j} w_i w_j H_ij is multiplied by to give a draw of the statistic.
+    factor: float
+    #: The weights are scale·v + shift for the small integers v that `make` makes.
+    scale: float = 1.0
+    shift: float = 0.0
+    #: The weights as doubles, or the small integers, where they were made once and for all, (n, m).
+    kept: SmallInts | FloatArray | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What was kept can be made again, by a worker for the rows that it has: it is not sent.
+        return type(self), (self.n, self.m, self.make, self.factor, self.scale, self.shift)
+
+    def keeping(self, most: int) -> RowWeights:
+        """Return the same weights, kept as doubles or as bytes if they fit into `most` bytes."""
+        if self.n * self.m > most:
+            return self
+        whole = np.concatenate([self.make(b) for b in range(-(-self.n // BLOCK))])
+        return replace(self, kept=self._doubles(whole) if 8 * whole.size <= most else whole)
+
+    def block(self, start: int, stop: int) -> FloatArray:
+        """Return the weights of rows start to stop, (stop − start, m)."""
+        if self.kept is not None:
+            return self._doubles(self.kept[start:stop])
+        first, last = start // BLOCK, (stop - 1) // BLOCK
+        made = np.concatenate([self.make(b) for b in range(first, last + 1)])
+        offset = first * BLOCK
+        return self._doubles(made[start - offset : stop - offset])
+
+    def _doubles(self, values: SmallInts | FloatArray) -> FloatArray:
+        weights: FloatArray = values.astype(np.float64, copy=False)
+        if values.dtype == np.int8 and (self.scale, self.shift) != (1.0, 0.0):
+            weights *= self.scale  # a copy, and not the weights themselves that were kept
+            weights += self.shift
+        return weights
+
+
+def rows_of(block: int, n: int) -> int:
+    """Return how many rows a block has."""
+    return min(BLOCK, n - block * BLOCK)
+
+
+def sign_bits(block: int, n: int, m: int, seed: Seed) -> NDArray[np.uint8]:
+    """Draw the signs of a block of rows, as packed bits (rows of the block, ⌈m/8⌉)."""
+    rows, width = rows_of(block, n), -(-m // 8)
+    random = seed.stream(Use.BOOTSTRAP, block).bytes(rows * width)
+    return np.frombuffer(random, dtype=np.uint8).reshape(rows, width)
+
+
+def signs_of(bits: NDArray[np.uint8], m: int) -> SmallInts:
+    """Turn packed bits into signs, (rows, m)."""
+    signs: SmallInts = np.unpackbits(bits, axis=1, count=m).astype(np.int8)
+    signs *= 2
+    signs -= 1
+    return signs
+
+
+def sign_weights(n: int, m: int, seed: Seed) -> RowWeights:
+    """Independent signs ±1: the wild bootstrap, draw = (1/(n−1)) Σ_{i≠j} ε_i ε_j H_ij."""
+
+    def make(block: int) -> SmallInts:
+        return signs_of(sign_bits(block, n, m, seed), m)
+
+    return RowWeights(n, m, make, 1.0 / (n - 1))
+
+
+def normal_weights(n: int, m: int, seed: Seed) -> RowWeights:
+    """Independent N(0, 1) in place of signs: draws of the limit Σ λ_j (χ²_j − 1)."""
+
+    def make(block: int) -> FloatArray:
+        stream = seed.stream(Use.BOOTSTRAP, block, 2)
+        return stream.standard_normal((rows_of(block, n), m))
+
+    return RowWeights(n, m, make, 1.0 / (n - 1))
+
+
+def multinomial_weights(n: int, m: int, seed: Seed) -> RowWeights:
+    """Counts less one, w − 1 with w ~ Multinomial(n; 1/n, ...): the paper's bootstrap.
+
+    draw = n Σ_{i≠j} w̃_i w̃_j H_ij with w̃ = (w − 1)/n. The counts are drawn in two steps, first how
+    many fall into each block of rows, then where in the block, which is the same distribution.
+    """
+    blocks = -(-n // BLOCK)
+    sizes = np.array([rows_of(b, n) for b in range(blocks)])
+    top = seed.stream(Use.BOOTSTRAP)  # the blocks' own streams have one more number in their key
+    per_block = top.multinomial(n, sizes / n, size=m)
+
+    def make(block: int) -> SmallInts:
+        rows = int(sizes[block])
+        stream = seed.stream(Use.BOOTSTRAP, block)
+        counts = stream.multinomial(per_block[:, block], np.full(rows, 1.0 / rows))
+        return (counts.T - 1).astype(np.int8)
+
+    return RowWeights(n, m, make, 1.0 / n)
+
+
+def permutation_weights(
+    n: int, first: int, m: int, seed: Seed, *, high: float = 1.0, low: float = -1.0
+) -> RowWeights:
+    """Two labels on n rows and m permutations of them: m + 1 columns, the first one as it is.
+
+    `first` rows get the label `high` and all others `low`. The permutations are drawn in two steps,
+    first how many rows of each block get `high`, then which ones, which is the same distribution.
+    """
+    blocks = -(-n // BLOCK)
+    sizes = [rows_of(b, n) for b in range(blocks)]
+    top = seed.stream(Use.PERMUTATION)  # the blocks' own streams have one more number in their key
+    per_block = top.multivariate_hypergeometric(sizes, first, size=m, method="marginals")
+
+    def make(block: int) -> SmallInts:
+        place = np.arange(sizes[block])
+        labels = np.where(place < per_block[:, block, None], 1, -1).astype(np.int8)
+        as_they_are = np.where(place + block * BLOCK < first, 1, -1).astype(np.int8)
+        permuted = seed.stream(Use.PERMUTATION, block).permuted(labels, axis=1)
+        return np.column_stack([as_they_are, permuted.T])
+
+    return RowWeights(n, m + 1, make, 1.0, scale=(high - low) / 2.0, shift=(high + low) / 2.0)
+
+
+_MAKERS = {
+    "auto": sign_weights,
+    "wild": sign_weights,
+    "multinomial": multinomial_weights,
+    "spectral": normal_weights,
+}
+
+
+def check_n_boot(n_boot: Any) -> int:
+    """Check the number of draws that a user asked for."""
+    return check_count(n_boot, "n_boot", MOST_DRAWS, " 1,000 is a good choice.", InputTypeError)
+
+
+def check_null(null: Any, n_boot: Any, names: Collection[str] = NULLS) -> None:
+    """Check the null distribution and the number of draws that a user asked for."""
+    check_n_boot(n_boot)
+    check_choice(null, "null", names)
+
+
+def bootstrap_weights(null: str, n: int, n_boot: int, seed: Seed, keep: int = 2**26) -> RowWeights:
+    """Return the weights of a bootstrap asked for by name, kept if they fit into `keep` bytes."""
+    check_null(null, n_boot, _MAKERS)
+    return _MAKERS[null](n, int(n_boot), seed).keeping(keep)
+
+
+#: More groups than this share signs: whole groups together are groups too, and signs must be kept.
+MAX_GROUPS = 2**18
+#: Rows of a block that are looked at together when a stretch is followed back.
+LOOK_BACK = 64
+#: Stretches longer than this are cut on a coarser grid of rows, so that a look back is short.
+LONGEST = 64
+
+
+def stretch_weights(n: int, m: int, seed: Seed, length: float) -> RowWeights:
+    """One sign for each of many stretches of rows, which have geometric lengths of a given mean.
+
+    Every row starts a new stretch, with a new sign, with probability p = 1/length, in each draw anew.
+    Signs of rows k apart have the correlation (1 − p)^k: the dependent wild bootstrap (Leucht and
+    Neumann, 2013; Chwialkowski, Sejdinovic and Gretton, 2014) with signs for weights in place of
+    normal numbers. With length 1 these are the signs of `sign_weights`.
+
+    A stretch may reach over blocks; whoever makes a block looks back for where its first one started.
+    """
+    if length > LONGEST:
+        return _coarse(n, m, seed, length)
+    probability = np.float32(1.0 / length)
+
+    def starts(block: int) -> np.random.Generator:
+        return seed.stream(Use.BOOTSTRAP, block, 1)
+
+    def last_signs(block: int) -> SmallInts:
+        """Return the signs of the last row of a block, (m,)."""
+        bits, stream = sign_bits(block, n, m, seed), starts(block)
+        signs: SmallInts = np.zeros(m, dtype=np.int8)
+        for above in range(BLOCK, 0, -LOOK_BACK):
+            begins = stream.random((LOOK_BACK, m), dtype=np.float32) < probability
+            if above - LOOK_BACK == 0 and block == 0:
+                begins[-1] = True
+            missing = np.flatnonzero((signs == 0) & begins.any(axis=0))
+            row = above - 1 - np.argmax(begins[:, missing], axis=0)
+            signs[missing] = _pick(bits, row, missing)
+            if signs.all():
+                return signs
+        return np.where(signs == 0, last_signs(block - 1), signs)
+
+    def make(block: int) -> SmallInts:
+        rows = rows_of(block, n)
+        signs = signs_of(sign_bits(block, n, m, seed), m)
+        if length == 1:
+            return signs
+        # From the last row of the block up, so that a look back needs only some of these numbers.
+        begins = (starts(block).random((BLOCK, m), dtype=np.float32) < probability)[::-1][:rows]
+        if block == 0:
+            begins[0] = True
+        first = np.where(begins, np.arange(rows, dtype=np.int16)[:, None], np.int16(-1))
+        np.maximum.accumulate(first, axis=0, out=first)
+        made: SmallInts = np.take_along_axis(signs, np.maximum(first, 0), axis=0)
+        if block:
+            inherited = first < 0
+            np.copyto(made, last_signs(block - 1), where=inherited)
+        return made
+
+    return RowWeights(n, m, make, 1.0 / (n - 1))
+
+
+def _coarse(n: int, m: int, seed: Seed, length: float) -> RowWeights:
+    """Return signs of long stretches: `step` rows at a time are as one."""
+    step = int(length) // (LONGEST // 2)
+    steps = stretch_weights(-(-n // step) + 1, m, seed, length / step)
+
+    def make(block: int) -> SmallInts:
+        number = (block * BLOCK + np.arange(rows_of(block, n))) // step
+        first, last = int(number[0]), int(number[-1])
+        return np.asarray(steps.block(first, last + 1).astype(np.int8)[number - first])
+
+    return RowWeights(n, m, make, 1.0 / (n - 1))
+
+
+def _pick(bits: NDArray[np.uint8], rows: IntArray, draws: IntArray) -> SmallInts:
+    """Return the signs of some draws, each in a row of its own."""
+    shift = (7 - draws % 8).astype(np.uint8)
+    return np.asarray(((bits[rows, draws // 8] >> shift) & 1).astype(np.int8) * 2 - 1)
+
+
+def group_weights(codes: IntArray, m: int, seed: Seed) -> RowWeights:
+    """One sign a group: the wild bootstrap of clustered rows."""
+    n, count = len(codes), min(int(codes.max()) + 1, MAX_GROUPS)
+    bits = np.concatenate([sign_bits(b, count, m, seed) for b in range(-(-count // BLOCK))])
+
+    def make(block: int) -> SmallInts:
+        own = codes[block * BLOCK : block * BLOCK + rows_of(block, n)] % count
+        return signs_of(bits[own], m)
+
+    return RowWeights(n, m, make, 1.0 / (n - 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Parcels:
+    """A cut of the rows into parcels that hardly depend on each other."""
+
+    count: int
+    #: A parcel is this many rows, one after the other; unused where there are codes.
+    length: int = 1
+    #: The group of each row; groups whose numbers differ by a multiple of `count` share a parcel.
+    codes: IntArray | None = None
+
+    def of(self, start: int, stop: int) -> IntArray:
+        """Return the parcels of the rows from `start` to `stop`, by global number."""
+        if self.codes is not None:
+            return self.codes[start:stop] % self.count
+        return np.arange(start, stop) // self.length
+
+
+@dataclass(frozen=True, eq=False)
+class Dependence:
+    """Which rows depend on each other."""
+
+    #: Mean length of the stretches of rows that get one sign; 1 for independent rows.
+    length: int | None = None
+    #: The group of each row, numbered from 0 by first appearance.
+    codes: IntArray | None = None
+    #: What a reader of the result should know.
+    notes: tuple[str, ...] = ()
+    #: Whether to take rows as independent all the same.
+    aside: bool = False
+
+    def set_aside(self, note: str) -> Dependence:
+        """Return the same, but for a null that takes rows as independent, which a note says."""
+        return replace(self, aside=True, notes=(*self.notes, note))
+
+    @property
+    def independent(self) -> bool:
+        """Whether rows are taken as independent; so they are where each is a group of its own."""
+        if self.aside:
+            return True
+        if self.codes is not None:
+            return self.count == len(self.codes)
+        return self.length in (None, 1)
+
+    @property
+    def count(self) -> int:
+        """Number of groups."""
+        return 0 if self.codes is None else int(self.codes.max()) + 1
+
+    def weights(self, null: str, n: int, n_boot: int, seed: Seed, keep: int = 2**26) -> RowWeights:
+        """Return the weights of a bootstrap of n rows, kept if they fit into `keep` bytes."""
+        if self.independent:
+            return bootstrap_weights(null, n, n_boot, seed, keep)
+        if self.codes is not None:
+            return group_weights(self.codes, n_boot, seed).keeping(keep)
+        return stretch_weights(n, n_boot, seed, self.length or 1).keeping(keep)
+
+    def parcels(self, n: int, most: int) -> Parcels:
+        """Cut n rows into at most `most` parcels: whole groups, or stretches that are long enough."""
+        if self.codes is not None:
+            return Parcels(min(self.count, most), codes=self.codes)
+        length = max(-(-n // most), self.length or 1)
+        return Parcels(-(-n // length), length)
+
+    def take(self, rows: IntArray) -> Dependence:
+        """Return the same for some rows; those of a time series must follow each other."""
+        if self.codes is None:
+            return self
+        _, codes = np.unique(self.codes[rows], return_inverse=True)
+        return replace(self, codes=codes.ravel())
+
+    def named(self, null: str) -> str:
+        """Return what a result calls the null distribution."""
+        if self.independent:
+            return NULLS[null]
+        return f"{NULLS[null]} by {'block' if self.codes is None else 'group'}"
+
+    def details(self) -> dict[str, Any]:
+        """Return what a result says of it."""
+        if self.codes is not None:
+            return {"groups": self.count}
+        return {} if self.length is None else {"block_length": self.length}

@@ -1,0 +1,189 @@
+"""Text on its way out: escaped for page, picture and terminal; numbers for people; pieces of HTML."""
+
+from __future__ import annotations
+
+import html as _html
+import json
+import math
+import unicodedata
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+__all__ = ["html", "label", "script_json", "shorten", "terminal", "visible"]
+
+#: Characters that turn the direction of text or hide: a name must not rearrange the line that it is in.
+_HIDDEN = {
+    *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x061C, 0x200B, 0x200E, 0x200F, 0x2028, 0x2029,
+    0x2060, 0x180E, 0xFEFF, 0xFFF9, 0xFFFA, 0xFFFB,
+}  # fmt: skip
+
+
+def visible(text: object) -> str:
+    """Write control characters and characters that turn the direction of text as escapes."""
+    return "".join(_shown(character) for character in str(text))
+
+
+def _shown(character: str) -> str:
+    code = ord(character)
+    control = unicodedata.category(character) in ("Cc", "Cs") or code & 0xFFFE == 0xFFFE
+    if not control and code not in _HIDDEN:
+        return character
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def html(text: object) -> str:
+    """Make text safe in HTML and SVG, between tags and in quoted attributes."""
+    return _html.escape(visible(text), quote=True)
+
+
+def script_json(value: Any) -> str:
+    """Write JSON that may stand in a script element: nothing in it can end the element."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def label(text: object) -> str:
+    """Make text safe in matplotlib: dollars are no formulas, and an underscore hides nothing."""
+    text = visible(text).replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
+
+
+#: For a terminal: escape codes and line ends are shown, not obeyed. Rich's markup is not its matter.
+terminal = visible
+
+
+def shorten(text: object, length: int = 32) -> str:
+    """Cut long text in the middle, which keeps how it begins and ends."""
+    text = visible(text)
+    if len(text) <= length:
+        return text
+    head = length // 2
+    tail = length - head - 1
+    return f"{text[:head].rstrip()}…{text[len(text) - tail :].lstrip()}"
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Write a number with some significant digits, thousands set apart."""
+    if not math.isfinite(value):
+        return "–" if math.isnan(value) else ("∞" if value > 0 else "−∞")
+    if value != 0 and not 1e-4 <= abs(value) < 1e9:
+        mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+        text = f"{_trimmed(mantissa)}e{int(exponent)}"
+    else:
+        magnitude = math.floor(math.log10(abs(value))) if value else 0
+        places = max(0, digits - 1 - magnitude)
+        text = _trimmed(f"{value:,.{places}f}")
+    return "0" if text in ("-0", "0") else text.replace("-", "−")
+
+
+def size(value: float) -> str:
+    """Write a size of a misfit: two decimals, more only where that would be nothing."""
+    if not math.isfinite(value) or 0 < abs(value) < 0.005 or abs(value) >= 100:
+        return number(value, 3 if abs(value) >= 100 else 2)
+    return f"{value:.2f}".replace("-", "−")
+
+
+def once_in(value: float) -> str:
+    """Say how often something of some probability happens."""
+    if value >= 0.99:
+        return "nearly always"
+    if value >= 0.01:
+        return f"about {number(100 * value, 2)} times in 100"
+    times = 1 / value
+    return f"about once in {number(round(times, 2 - len(str(int(times)))), 3)}"
+
+
+def ticks(low: float, high: float, count: int = 5) -> list[float]:
+    """Return round numbers between low and high, about `count` of them."""
+    if not high > low:
+        return [low]
+    rough = (high - low) / count
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = power * min((1.0, 2.0, 2.5, 5.0, 10.0), key=lambda m: abs(math.log(m * power / rough)))
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    places = max(0, 2 - math.floor(math.log10(step)))
+    return [round(i * step, min(places, 300)) + 0.0 for i in range(first, last + 1)]
+
+
+def tick_texts(at: list[float]) -> list[str]:
+    """Write ticks, all with the same number of places."""
+    largest = max((abs(t) for t in at), default=0.0)
+    if largest == 0.0:
+        return ["0" for _ in at]
+    if largest >= 1e12 or largest < 1e-3:
+        return [number(t, 3) for t in at]
+    unit, suffix = next(
+        (u, s) for u, s in ((1e9, "G"), (1e6, "M"), (1e5, "k"), (1.0, "")) if largest >= u or u == 1.0
+    )
+    unit = 1e3 if suffix == "k" else unit
+    step = min((abs(b - a) for a, b in pairwise(at)), default=largest) / unit
+    places = max(0, math.ceil(-math.log10(step) - 1e-9)) if step else 0
+    if round(step * 10**places) * 1.0 != round(step * 10**places, 6):  # a step of 0.25 or 2.5
+        places += 1
+    texts = (f"{t / unit:,.{places}f}" for t in at)
+    return [f"{s}{suffix}".replace("-", "−") if t else "0" for s, t in zip(texts, at, strict=True)]
+
+
+def _trimmed(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+class Safe(str):
+    """HTML that was made here, and is not escaped again."""
+
+    __slots__ = ()
+
+
+def cell(value: object) -> str:
+    """Escape what is not `Safe`."""
+    return value if isinstance(value, Safe) else html(value)
+
+
+def table(
+    caption: str,
+    header: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    numeric: Sequence[int] = (),
+    kind: str = "",
+    kinds: Sequence[str] = (),
+) -> str:
+    """Return a table in a box that scrolls sideways where it must; the first cell of a row heads it."""
+    head = "".join(
+        f'<th scope="col"{_n(i in numeric)}>{cell(name)}</th>' for i, name in enumerate(header)
+    )
+    body = []
+    for number, row in enumerate(rows):
+        first, *rest = row
+        cells = "".join(f"<td{_n(i in numeric)}>{cell(value)}</td>" for i, value in enumerate(rest, 1))
+        row_kind = f' class="{kinds[number]}"' if number < len(kinds) and kinds[number] else ""
+        body.append(f'<tr{row_kind}><th scope="row"{_n(0 in numeric)}>{cell(first)}</th>{cells}</tr>')
+    name = f' class="{kind}"' if kind else ""
+    return (
+        f'<div class="wide"><table{name}><caption>{cell(caption)}</caption>'
+        f"<thead><tr>{head}</tr></thead>"
+        f"<tbody>{''.join(body)}</tbody></table></div>"
+    )
+
+
+def _n(numeric: bool) -> str:
+    return ' class="n"' if numeric else ""
+
+
+def folded(summary: str, body: str) -> str:
+    """Return something that opens when its summary is clicked."""
+    return f"<details><summary>{cell(summary)}</summary>{body}</details>"
+
+
+def paragraph(text: object, kind: str = "") -> str:
+    """Return a paragraph."""
+    return f"<p{f' class={chr(34)}{kind}{chr(34)}' if kind else ''}>{cell(text)}</p>"
+
+
+def bullets(items: Iterable[object]) -> str:
+    """Return a list, or nothing for no items."""
+    inside = "".join(f"<li>{cell(item)}</li>" for item in items)
+    return f"<ul>{inside}</ul>" if inside else ""

@@ -1,0 +1,566 @@
+"""Tables in files, or as text: which files a path stands for, and reading columns in bounded memory.
+
+Each file is a row of *pieces* that can be read without the ones before: row groups of Parquet, record
+batches of Feather, and spans of lines of CSV. pyarrow's dataset scanner would do less: it buffers
+whole Parquet files (334 MB for a file of 240 MB, against 26 MB here), and it cannot skip to a row.
+"""
+
+from __future__ import annotations
+
+import difflib
+import glob
+import os
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from condgof._typing import AnyArray
+from condgof.errors import InputError, InputTypeError, require
+
+BATCH_ROWS = 1 << 16
+BUFFER_BYTES = 1 << 20
+PIECE_BYTES = 1 << 23
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+FORMATS = {
+    ".parquet": "Parquet",
+    ".pq": "Parquet",
+    ".csv": "CSV",
+    ".feather": "Feather",
+    ".arrow": "Feather",
+    ".ipc": "Feather",
+}
+#: What a column may be asked for as: the kinds that it may hold. As TEXT alone it may hold anything.
+NUMBERS, TEXT, LABELS = ("numbers",), ("text",), ("numbers", "text")
+ANY = ("numbers", "text", "dates")
+
+
+class NotNumbersError(InputTypeError):
+    """A column of CSV that began as numbers (or dates) holds something else further on."""
+
+    column: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Named columns in memory, which need no frame library: numbers, dates, and text as objects.
+
+    Examples
+    --------
+    >>> from condgof.sample import Sample
+    >>> town = np.array(["a", "b", "a"], dtype=object)
+    >>> frame = Frame({"size": np.array([1.0, 2.0, 3.0]), "town": town})
+    >>> sample = Sample.of(frame, [1, 2, 4])
+    >>> [column.name for column in sample.x_columns], sample.x_columns[1].levels
+    (['size', 'town'], ('a', 'b'))
+    """
+
+    #: The columns, (n,) each, without missing values; read-only from here on.
+    data: Mapping[str, AnyArray]
+    #: Whether one column is meant as (n,), as a Series is.
+    flat: bool = False
+
+    def __post_init__(self) -> None:
+        for values in self.data.values():
+            values.flags.writeable = False
+
+    @property
+    def columns(self) -> list[str]:
+        """The names."""
+        return list(self.data)
+
+    @property
+    def name(self) -> str:
+        """The first of the names, which is that of one column."""
+        return next(iter(self.data))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n, d), or (n,)."""
+        return (len(self),) if self.flat else (len(self), len(self.data))
+
+    def __len__(self) -> int:
+        return len(self.data[self.name])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        values = np.column_stack(list(self.data.values())).reshape(self.shape)
+        return np.asarray(values, dtype=dtype)
+
+    def __getitem__(self, rows: Any) -> Frame:
+        return Frame({name: values[rows] for name, values in self.data.items()}, self.flat)
+
+    def get_column(self, name: str) -> AnyArray:
+        """Return a column by its name."""
+        return self.data[name]
+
+    def to_series(self, index: int) -> AnyArray:
+        """Return a column by its position."""
+        return self.data[self.columns[index]]
+
+
+@dataclass(frozen=True, eq=False)
+class DataFile:
+    """One file of a table; or, in its place, the text of a CSV file."""
+
+    #: What messages call it.
+    label: str
+    path: str | bytes = field(repr=False)
+    format: str
+    #: The columns, also those that come twice, and their types; of CSV, as the first block looks.
+    names: tuple[str, ...]
+    types: Mapping[str, Any]
+    #: The global number of its first row.
+    start: int = 0
+    #: The row of the file that each piece starts at, and the number of rows as the last entry.
+    cuts: tuple[int, ...] = (0,)
+    #: The byte that each piece starts at (CSV); empty when a CSV file is read from its head only.
+    offsets: tuple[int, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """Number of rows, once pieces are known."""
+        return self.cuts[-1]
+
+    @classmethod
+    def of(cls, label: str, path: str | bytes, kind: str) -> DataFile:
+        """Read the names and types of the columns."""
+        with naming(label, kind):
+            schema = _schema(path, kind)
+            names = tuple(schema.names)
+        return cls(label, path, kind, names, dict(zip(names, schema.types, strict=True)))
+
+    def cut(self, start: int, kinds: Mapping[str, str]) -> DataFile:
+        """Find the pieces of a file whose first row has the global number `start`."""
+        one = dict(list(kinds.items())[:1])
+        sizes: Iterable[int]
+        with naming(self.label, self.format):
+            if self.format == "Parquet":
+                with arrow("parquet").ParquetFile(self.path) as file:
+                    groups = file.metadata
+                    sizes = [groups.row_group(i).num_rows for i in range(groups.num_row_groups)]
+            elif self.format == "Feather":
+                with _feather(self, list(one), mapped=True) as reader:
+                    sizes = [reader.get_batch(i).num_rows for i in range(reader.num_record_batches)]
+            else:
+                cuts, offsets = _csv_pieces(str(self.path))
+                if offsets:
+                    return replace(self, start=start, cuts=cuts, offsets=offsets)
+                sizes = [sum(batch.num_rows for batch in self.batches(one))]
+        return replace(self, start=start, cuts=(0, *np.cumsum(sizes, dtype=np.int64).tolist()))
+
+    def batches(
+        self, kinds: Mapping[str, str], first: int = 0, last: int | None = None
+    ) -> Iterator[Any]:
+        """Read pieces of the columns that `kinds` names (all pieces unless given), batch by batch."""
+        if self.format == "CSV":
+            return _csv_batches(self, kinds, first)
+        read = _feather_batches if self.format == "Feather" else _parquet_batches
+        return read(self, list(kinds), first, last)
+
+    def read(self, start: int, stop: int, kinds: Mapping[str, str]) -> Iterator[tuple[int, Any]]:
+        """Read rows by their number in the file (``start < stop``) in batches of bounded size.
+
+        Yields the number in the file of the first row of a batch, and the batch, a
+        pyarrow.RecordBatch with the columns of `kinds` among its own.
+        """
+        first = bisect_right(self.cuts, start) - 1
+        row = self.cuts[first]
+        for batch in self.batches(kinds, first, bisect_left(self.cuts, stop)):
+            skip, end = max(start - row, 0), min(stop - row, batch.num_rows)
+            if skip < end:
+                yield row + skip, batch.slice(skip, end - skip)
+            row += batch.num_rows
+            if row >= stop:
+                return
+        raise InputError(
+            f"{self.label} ends after {row} rows, and had {self.rows} when it was scanned. "
+            "Scan it again, and leave the files alone while a test runs."
+        )
+
+    def runs(self, rows: Any) -> Iterator[tuple[int, int]]:
+        """Yield spans (start, stop) of whole pieces that cover sorted rows of the file."""
+        cuts = np.asarray(self.cuts)
+        pieces = np.unique(np.searchsorted(cuts, rows, side="right") - 1)
+        for run in np.split(pieces, np.flatnonzero(np.diff(pieces) > 1) + 1):
+            yield int(cuts[run[0]]), int(cuts[run[-1] + 1])
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table in files of one format, or in text; messages call it what the user wrote."""
+
+    label: str
+    files: tuple[DataFile, ...]
+    #: The columns that are read, and what they hold: "numbers", "text" or "dates"; see `reading`.
+    kinds: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, path: PathLike | Sequence[PathLike]) -> Table:
+        """Find the files, and read the names and types of their columns.
+
+        `path` is a Parquet, CSV or Feather file (by its ending), a glob pattern, a folder, or a list
+        of these. What a pattern or a folder stands for is sorted by name; a list keeps its order.
+        """
+        arrow()
+        files = _expand(path)
+        kinds = [format_of(each) for _, each in files]
+        for (_, each), kind in zip(files, kinds, strict=True):
+            if kind != kinds[0]:
+                raise InputError(
+                    f"The files are of several formats: {files[0][1]} is {kinds[0]} and {each} is "
+                    f"{kind}. Pass files of one format."
+                )
+            if each.encode(errors="ignore").decode() != each:
+                raise InputError(f"The name of the file {each} is not in UTF-8: rename the file first.")
+            if not os.path.isfile(each):
+                raise InputError(
+                    f"{each} is a pipe or a device, and tables are read twice. Pass CSV on standard "
+                    f"input: condgof check - < {each}"
+                )
+        label = os.fspath(path) if isinstance(path, str | os.PathLike) else files[0][0]
+        if not any(os.path.getsize(each) for _, each in files):
+            raise InputError(f"{label} is empty. A table with the columns of x and y is needed.")
+        return cls(label, tuple(DataFile.of(*each, kinds[0]) for each in files))
+
+    @classmethod
+    def of_text(cls, label: str, text: bytes) -> Table:
+        """Take CSV that is there already."""
+        return cls(label, (DataFile.of(label, text, "CSV"),))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of the first file, also those that come twice."""
+        return self.files[0].names
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files; none where there is text."""
+        return tuple(file.path for file in self.files if isinstance(file.path, str))
+
+    @property
+    def bytes(self) -> int:
+        """An estimate of the memory that the columns take that are read; of CSV, the size of files."""
+        if self.files[0].format != "Parquet":
+            return sum(map(os.path.getsize, self.paths))
+        rows = 0
+        for file in self.files:
+            with naming(file.label, file.format), arrow("parquet").ParquetFile(file.path) as reader:
+                rows += reader.metadata.num_rows
+        return 8 * rows * len(self.kinds)
+
+    def reading(self, wanted: Mapping[str, tuple[str, ...]]) -> Table:
+        """Return the table with the columns to be read, and the kinds that each may hold.
+
+        Each file must have each column once. A column is text where any of the files has text in it.
+        """
+        kinds = {}
+        for name, may in wanted.items():
+            held = {_kind(self._type(file, name)) for file in self.files} - {"nothing"}
+            mixed = "else" if "else" in held else "text"
+            kinds[name] = mixed if len(held) > 1 else next(iter(held), may[0])
+            if may == TEXT:
+                kinds[name] = "text"
+            elif kinds[name] not in may:
+                file = next(f for f in self.files if _kind(f.types[name]) not in (*may, "nothing"))
+                for _ in file.batches({name: may[0]}) if file.format == "CSV" else ():
+                    pass  # this says which value it is, and where
+                said = "text" if kinds[name] == "text" else f"values of type {file.types[name]}"
+                advice = "Name a column of numbers." if may == NUMBERS else "Make numbers or text of it."
+                raise InputTypeError(
+                    f"Column {name!r} of {file.label} holds {said}, not {' or '.join(may)}. {advice}"
+                )
+        return replace(self, kinds=kinds)
+
+    def _type(self, file: DataFile, name: str) -> Any:
+        count = file.names.count(name)
+        if not count:
+            unlike = "" if file is self.files[0] else f", unlike {self.files[0].label}"
+            near = difflib.get_close_matches(name, file.names, n=3)
+            hint = "The nearest names are" if near else "Its columns are"
+            listed = ", ".join(repr(other) for other in near or file.names[:10])
+            raise InputError(f"{file.label} has no column {name!r}{unlike}. {hint}: {listed}.")
+        if count > 1:
+            raise InputError(f"{file.label} has {count} columns named {name!r}. Give each its own name.")
+        return file.types[name]
+
+    def cut(self) -> tuple[DataFile, ...]:
+        """Return the files with their pieces, and rows numbered through all of them."""
+        files, start = [], 0
+        for file in self.files:
+            files.append(file.cut(start, self.kinds))
+            start += files[-1].rows
+        return tuple(files)
+
+    def batches(self) -> Iterator[dict[str, AnyArray]]:
+        """Read the columns in batches, as the files have them; see `values_of`."""
+        for file in self.files:
+            for batch in file.batches(self.kinds):
+                with naming(file.label, file.format):
+                    data = {
+                        name: values_of(batch.column(name), kind) for name, kind in self.kinds.items()
+                    }
+                yield data
+
+    def levels(self, name: str) -> tuple[str, ...]:
+        """Read a column of text through, and return what occurs in it, sorted."""
+        levels: set[str | None] = set()
+        for file in self.files:
+            for batch in file.batches({name: "text"}):
+                levels.update(_dictionary(batch.column(name).unique())[0])
+        return tuple(sorted(level for level in levels if level is not None))
+
+
+def _expand(path: Any) -> list[tuple[str, str]]:
+    """Return the files that a path, a pattern, a folder or a list of these stand for, with labels."""
+    given = [path] if isinstance(path, str | os.PathLike) else path
+    if not isinstance(given, Sequence) or not all(isinstance(p, str | os.PathLike) for p in given):
+        raise InputTypeError(f"path must be a path or a list of paths, got {type(path).__name__}.")
+    if not given:
+        raise InputError("path is an empty list. Pass at least one file.")
+    files: list[tuple[str, str]] = []
+    for each in given:
+        name = os.path.expanduser(os.fspath(each))
+        # A name that exists is meant as it is, even with brackets in it.
+        matches = [name] if os.path.exists(name) else sorted(glob.glob(name, recursive=True))
+        members = [os.path.abspath(file) for match in matches for file in _files(match)]
+        if not members:
+            raise InputError(f"No file matches {os.fspath(each)!r}. Check the path or the pattern.")
+        itself = members == [os.path.abspath(name)]
+        files += [(os.fspath(each) if itself else file, file) for file in members]
+    paths = [file for _, file in files]
+    if len(set(paths)) < len(paths):
+        twice = next(file for file in paths if paths.count(file) > 1)
+        raise InputError(f"{twice} is named twice, and its rows would count twice. Name it once.")
+    return files
+
+
+def _files(path: str) -> list[str]:
+    """Return the path of a file, or the data files in a folder and its subfolders, sorted.
+
+    Names that start with a dot or an underscore are by custom not data, but notes of the writer.
+    """
+    if not os.path.isdir(path):
+        return [path]
+    paths: list[str] = []
+    for folder, folders, files in os.walk(path):
+        folders[:] = [name for name in folders if not name.startswith((".", "_"))]
+        names = [name for name in files if not name.startswith((".", "_"))]
+        paths += [os.path.join(folder, name) for name in names if _ending(name) in FORMATS]
+    return sorted(paths)
+
+
+def _ending(path: str) -> str:
+    return os.path.splitext(path)[1].lower()
+
+
+def format_of(path: str) -> str:
+    """Return the format that the ending of a file says."""
+    kind = FORMATS.get(_ending(path))
+    if kind is None:
+        raise InputError(
+            f"{path} has the ending {_ending(path)!r}, which is none of {', '.join(FORMATS)}. "
+            "Convert the file, or rename it to say its format."
+        )
+    return kind
+
+
+def arrow(part: str = "") -> Any:
+    """Import pyarrow, or a part of it."""
+    return require(f"pyarrow.{part}" if part else "pyarrow", "arrow", "Reading files")
+
+
+@contextmanager
+def naming(label: str, kind: str) -> Iterator[None]:
+    """Turn pyarrow's errors into one line that names the file."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise InputError(f"{label} is not text in UTF-8: convert it first.") from error
+    except (arrow().ArrowException, OSError, EOFError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        if "mpty CSV" in reason:
+            reason = f"{label} is empty. A table with the columns of x and y is needed."
+            raise InputError(reason) from error
+        raise InputError(f"{label} cannot be read as {kind}: {reason}") from error
+
+
+def _schema(source: str | bytes, kind: str) -> Any:
+    """Read the names and types of the columns of a file, or of CSV that is there already."""
+    if kind == "Parquet":
+        return arrow("parquet").read_schema(source)
+    if kind == "Feather":
+        with arrow("ipc").open_file(source) as reader:
+            return reader.schema
+    with _opened(source) as file:
+        if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
+            raise InputError("The table is text in UTF-16: convert it to UTF-8 first.")
+        file.seek(0)
+        parse = arrow("csv").ParseOptions(newlines_in_values=True)
+        with arrow("csv").open_csv(file, parse_options=parse) as reader:
+            return reader.schema
+
+
+def _opened(source: str | bytes) -> Any:
+    pa = arrow()
+    return pa.OSFile(source) if isinstance(source, str) else pa.BufferReader(source)
+
+
+def _kind(of_type: Any) -> str:
+    """Say what a type of pyarrow is to us: numbers, text, dates, nothing, or something else."""
+    types = arrow().types
+    if types.is_dictionary(of_type):
+        return "text" if _kind(of_type.value_type) == "text" else "else"
+    is_view = getattr(types, "is_string_view", lambda _: False)  # since pyarrow 16
+    kinds = {
+        "numbers": (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean),
+        "text": (types.is_string, types.is_large_string, is_view),
+        "dates": (types.is_date, types.is_timestamp),
+        "nothing": (types.is_null,),
+    }
+    return next((name for name, tests in kinds.items() if any(t(of_type) for t in tests)), "else")
+
+
+def values_of(column: Any, kind: str) -> AnyArray:
+    """Return a column of a batch: doubles with NaN, text as objects with None, dates with NaT."""
+    if kind == "text":
+        levels, codes = _dictionary(column)
+        known: AnyArray = np.array([*levels, None], dtype=object)
+        return known[codes]
+    pa = arrow()
+    # Unsafe only in that integers above 2**53 are rounded, as they are in NumPy.
+    cast = column.cast(pa.float64() if kind == "numbers" else pa.timestamp("us"), safe=False)
+    return np.asarray(cast.to_numpy(zero_copy_only=False))
+
+
+def _dictionary(column: Any) -> tuple[list[str | None], AnyArray]:
+    """Return the levels of a column, as text, and the number of each row among them, -1 for null."""
+    pa = arrow()
+    if not pa.types.is_dictionary(column.type):
+        column = column.cast(pa.string()).dictionary_encode()
+    codes = column.indices.cast(pa.int64()).fill_null(-1)
+    return column.dictionary.cast(pa.string()).to_pylist(), np.asarray(codes)
+
+
+def codes_of(column: Any, levels: Sequence[str]) -> AnyArray:
+    """Return a column of a batch of text as positions among levels, NaN where it is null."""
+    known, codes = _dictionary(column)
+    places = {level: float(i) for i, level in enumerate(levels)}
+    return np.array([*(places.get(str(level), np.nan) for level in known), np.nan])[codes]
+
+
+def _parquet_batches(file: DataFile, names: list[str], first: int, last: int | None) -> Iterator[Any]:
+    with (
+        naming(file.label, file.format),
+        # Without a buffer of its own size, pyarrow reads whole column chunks.
+        arrow("parquet").ParquetFile(file.path, buffer_size=BUFFER_BYTES, pre_buffer=False) as reader,
+    ):
+        groups = range(reader.num_row_groups)[first:last]
+        yield from reader.iter_batches(BATCH_ROWS, row_groups=groups, columns=names)
+
+
+def _feather(file: DataFile, names: list[str], mapped: bool = False) -> Any:
+    pa, ipc = arrow(), arrow("ipc")
+    options = ipc.IpcReadOptions(included_fields=[file.names.index(name) for name in names])
+    return ipc.open_file(pa.memory_map(file.path) if mapped else pa.OSFile(file.path), options=options)
+
+
+def _feather_batches(file: DataFile, names: list[str], first: int, last: int | None) -> Iterator[Any]:
+    with naming(file.label, file.format), _feather(file, names) as reader:
+        for i in range(reader.num_record_batches)[first:last]:
+            yield reader.get_batch(i)
+
+
+def _csv_batches(file: DataFile, kinds: Mapping[str, str], first: int = 0) -> Iterator[Any]:
+    pa, csv = arrow(), arrow("csv")
+
+    def of_kind(name: str, kind: str) -> Any:
+        """Say types, do not guess: integers in the first block would make a later 1.5 an error."""
+        held = file.types[name]
+        if kind == "text":
+            return pa.string()
+        if kind == "numbers":
+            return held if pa.types.is_boolean(held) else pa.float64()
+        return held if getattr(held, "tz", None) else pa.timestamp("us")
+
+    with naming(file.label, file.format), _opened(file.path) as handle:
+        if first > 0:
+            handle.seek(file.offsets[first])
+        try:
+            with csv.open_csv(
+                handle,
+                # Only the head of the file has a header.
+                read_options=csv.ReadOptions(column_names=file.names if first > 0 else None),
+                parse_options=csv.ParseOptions(newlines_in_values=not file.offsets),
+                convert_options=csv.ConvertOptions(
+                    column_types={name: of_kind(name, kind) for name, kind in kinds.items()},
+                    include_columns=list(kinds),
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,  # "NA" in quotes is a name
+                ),
+            ) as reader:
+                yield from reader
+        except pa.ArrowInvalid as error:
+            told = re.search(r"column #(\d+):.*invalid value '(.*)'", str(error), re.DOTALL)
+            if told is None or int(told[1]) >= len(file.names):
+                raise
+            raise _not_numbers(file, file.names[int(told[1])], told[2], kinds) from error
+
+
+def _not_numbers(file: DataFile, name: str, value: str, kinds: Mapping[str, str]) -> NotNumbersError:
+    """Return the error of a column of CSV in which something is neither a number nor a date."""
+    row = 0
+    for batch in _csv_batches(file, {name: "text"}):
+        at = arrow("compute").index(batch.column(name), value).as_py()
+        row += batch.num_rows if at < 0 else at
+        if at >= 0:
+            break
+    error = NotNumbersError(
+        f"Column {name!r} of {file.label} holds {value!r}, which is not a {kinds[name][:-1]}, in row "
+        f"{row} (counted from 0). Correct it, or name another column."
+    )
+    error.column = name
+    return error
+
+
+def _csv_pieces(path: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Find the rows and bytes at which spans of lines start; nothing where lines are not rows."""
+    offsets, lines, rest = [0], [0], b""
+    with open(path, "rb") as handle:
+        while data := handle.read(PIECE_BYTES):
+            data = rest + data
+            end = data.rfind(b"\n") + 1
+            data, rest = data[:end], data[end:]
+            if _is_irregular(data):
+                return (), ()
+            if end:
+                offsets.append(offsets[-1] + end)
+                lines.append(lines[-1] + data.count(b"\n"))
+    if rest:
+        if _is_irregular(rest):
+            return (), ()
+        offsets.append(offsets[-1] + len(rest))
+        lines.append(lines[-1] + 1)
+    # The header is a line and not a row; the first piece keeps it.
+    cuts = (0, *(count - 1 for count in lines[1:]))
+    return cuts, tuple(offsets[:-1])
+
+
+def _is_irregular(lines: bytes) -> bool:
+    """Whether some line is blank, or some newline is quoted (after an odd number of quotes)."""
+    if lines.startswith((b"\n", b"\r\n")) or b"\n\n" in lines:
+        return True
+    # Searching for several bytes is slow, and most files have no carriage return.
+    if b"\r" in lines and (b"\n\r\n" in lines or lines.count(b"\r") != lines.count(b"\r\n")):
+        return True
+    if b'"' in lines:
+        characters = np.frombuffer(lines, dtype=np.uint8)
+        quotes = np.flatnonzero(characters == ord('"'))
+        newlines = np.flatnonzero(characters == ord("\n"))
+        return bool((np.searchsorted(quotes, newlines) % 2).any())
+    return False

@@ -1,0 +1,518 @@
+"""Reading arrays, series and frames into numbers, and putting new numbers into the same container.
+
+No frame library is imported: pandas is told by ``iloc``, polars by ``get_column``. Dates become days
+since 1970-01-01 UTC, text the position of its level; what is missing becomes NaN.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.errors import (
+    InputError,
+    InputTypeError,
+    NonFiniteError,
+    NumericalError,
+    ShapeError,
+    check_finite,
+    check_object,
+    refuse_rows,
+)
+from condgof.sample._column import Column
+
+DROP = "Drop or fill those rows first."
+INFINITE = (
+    "An infinite value is not a missing one and is refused whatever `missing` is: correct it first."
+)
+#: Text in more rows than this, no two of them alike, is no category.
+FEW_ROWS = 20
+#: What Python or pandas would turn into a float, and is not meant as one.
+NO_NUMBERS = (str, bytes, date, time, timedelta)
+EPOCH = datetime(1970, 1, 1)
+#: What has to do with time and is no date, by the name of its type.
+NO_DATES = {
+    "timedelta": "lengths of time. Pass them as numbers, such as .dt.total_seconds().",
+    "time": "times of day. Pass them as numbers, such as hours since midnight.",
+    "Period": "periods. Pass the start of each as a date, .dt.to_timestamp(), or numbers.",
+}
+NO_DATES["Timedelta"] = NO_DATES["timedelta64"] = NO_DATES["timedelta"]
+
+
+def as_array(value: Any, what: str, advice: str = "Pass numbers.") -> AnyArray:
+    """Return what the user passed as a NumPy array of whatever type."""
+    try:
+        # A torch tensor that takes part in gradients, or is on another device, is no array yet.
+        return np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+    except Exception as error:  # whatever an object's __array__ may raise
+        raise InputTypeError(
+            f"{what} cannot be read as an array ({type(value).__name__}: {error}). {advice}"
+        ) from error
+
+
+def as_numbers(
+    value: Any, what: str, *, verb: str = "must be", advice: str = "Pass numbers."
+) -> AnyArray:
+    """Return real numbers as a NumPy array of a real type; what is masked becomes NaN.
+
+    `what` it is that a user passed, `verb` and `advice` make the message where it holds anything else.
+    """
+    array = as_array(value, what, advice)
+    if array.dtype.kind == "O" and hasattr(value, "to_numpy"):
+        array = boxed_numbers(value, array, what)
+    if array.dtype.kind not in "biuf":
+        raise InputTypeError(
+            f"{what} {verb} real numbers, got an array of {array.dtype} values. {advice}"
+        )
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        return np.where(np.ma.getmaskarray(value), np.nan, array)
+    return array
+
+
+def unboxed(value: Any) -> Any:
+    """Return an object array of numbers, as labels often come, as numbers; anything else as it is.
+
+    None is a missing value, NaN.
+    """
+    number = (int, float, np.integer, np.floating, np.bool_)
+    try:
+        array = np.asarray(value) if isinstance(value, (np.ndarray, list, tuple)) else None
+        if array is None or array.dtype.kind != "O" or not array.ndim:
+            return value
+        if all(isinstance(entry, number) or is_missing(entry) for entry in array.ravel()):
+            return np.where(missing_in(array), np.nan, array).astype(np.float64)
+    except (ValueError, OverflowError):  # rows of different lengths; an integer beyond all doubles
+        pass
+    return value
+
+
+def holds(values: AnyArray, kinds: type | tuple[type, ...]) -> bool:
+    """Whether any entry of an object array that is not missing is of one of these types."""
+    return any(isinstance(value, kinds) and not is_missing(value) for value in values.ravel())
+
+
+def boxed_numbers(data: Any, raw: AnyArray, what: str) -> AnyArray:
+    """Return numbers that a Series or frame has as the objects `raw`, missing ones as NaN.
+
+    What holds anything else is returned as it is.
+    """
+    if holds(raw, NO_NUMBERS):  # before any conversion, which would read "02139" as a number
+        return raw
+    try:
+        return np.where(missing_in(data), np.nan, raw).astype(np.float64)
+    except (TypeError, ValueError):
+        return raw
+    except OverflowError as error:
+        raise NumericalError(f"{what} holds an integer beyond 1e308. Rescale it.") from error
+
+
+def is_missing(value: Any) -> bool:
+    """Whether an object stands for a missing value: None, NaN, pandas' NaT and NA."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, (float, np.generic, Decimal)) and bool(value != value)
+
+
+def missing_in(data: Any) -> NDArray[np.bool_]:
+    """Mark the missing values of a Series or an array."""
+    for name in ("isna", "is_null"):
+        if hasattr(data, name):
+            return np.asarray(getattr(data, name)(), dtype=bool)
+    array = np.asarray(data)
+    if array.dtype.kind in "fcmM":
+        return np.asarray(np.isnan(array))
+    if array.dtype.kind == "O":
+        return np.array([is_missing(value) for value in array.ravel()], dtype=bool).reshape(array.shape)
+    return np.zeros(array.shape, dtype=bool)
+
+
+def as_days(raw: AnyArray, label: str) -> FloatArray | None:
+    """Return dates as days since 1970-01-01 UTC, NaN where missing; None if `raw` holds other things.
+
+    Dates without a time zone are taken as UTC. Lengths of time, times of day and periods are refused.
+
+    Examples
+    --------
+    >>> as_days(np.array(["1970-01-02T12:00", "NaT"], dtype="M8[s]"), "x")
+    array([1.5, nan])
+    """
+    if raw.dtype.kind == "M":
+        ticks = raw.astype("M8[us]").astype(np.int64)
+        return np.where(np.isnat(raw), np.nan, ticks / 86_400e6)
+    kinds = {raw.dtype.type} if raw.dtype.kind == "m" else set()
+    if raw.dtype.kind == "O":
+        kinds = {type(value) for value in raw.ravel() if not is_missing(value)}
+    for kind in kinds:
+        if kind.__name__ in NO_DATES:
+            raise InputTypeError(f"{label} holds {NO_DATES[kind.__name__]}")
+    if not kinds or not all(issubclass(kind, (date, np.datetime64)) for kind in kinds):
+        return None
+    days = [np.nan if is_missing(value) else _days(value) for value in raw.ravel()]
+    return np.array(days).reshape(raw.shape)
+
+
+def _days(value: Any) -> float:
+    if isinstance(value, datetime):
+        start = EPOCH if value.tzinfo is None else EPOCH.replace(tzinfo=UTC)
+        return float((value - start).total_seconds() / 86_400)
+    return float((np.datetime64(value, "us") - np.datetime64(EPOCH)) / np.timedelta64(1, "D"))
+
+
+@dataclass(frozen=True, eq=False)
+class Variables:
+    """x or y as it was read, before anything is done about missing values."""
+
+    #: "x" or "y", for messages; and a copy of what the user passed (lists become arrays).
+    what: str
+    given: Any
+    #: The numbers, (n, d): levels of categorical columns by position; NaN is a missing value.
+    values: FloatArray
+    columns: tuple[Column, ...]
+
+    def plain(self) -> AnyArray:
+        """Return a copy of the numbers in the shape the user passed: (n,) stays (n,)."""
+        one = len(getattr(self.given, "shape", (0, 0))) == 1
+        return self.values.reshape(-1 if one else self.values.shape).copy()
+
+    def check_infinite(self) -> None:
+        """Raise if any value is infinite."""
+        self._check(np.where(np.isnan(self.values), 0.0, self.values), "")
+
+    def check_complete(self, advice: str) -> None:
+        """Raise if any value is infinite or missing."""
+        self._check(self.values, advice)
+
+    def _check(self, values: FloatArray, advice: str) -> None:
+        if isinstance(self.given, np.ndarray) and all(c.kind == "numbers" for c in self.columns):
+            check_finite(values, self.what, INFINITE if np.isinf(values).any() else advice)
+            return
+        for column, numbers in zip(self.columns, values.T, strict=True):
+            label = f"{self.what} column {column.name!r}"
+            if column.kind != "numbers":
+                refuse_rows(np.isnan(numbers), f"{label} has missing values", advice, NonFiniteError)
+            check_finite(numbers, label, INFINITE if np.isinf(numbers).any() else advice)
+
+    def check_categories(self) -> None:
+        """Raise if a text column has as many levels as rows, unless they have an order."""
+        for column, codes in zip(self.columns, self.values.T, strict=True):
+            if not column.ordered:
+                rows = int(np.count_nonzero(~np.isnan(codes)))
+                refuse_identifiers(f"{self.what} column {column.name!r}", column.levels or (), rows)
+
+
+def refuse_identifiers(label: str, levels: Sequence[str], rows: int) -> None:
+    """Raise if a column of so many rows has as many levels: it is no category."""
+    if len(levels) <= FEW_ROWS or len(levels) < rows:
+        return
+    head = f"{label} holds text that is different in all {rows} rows"
+    if all(re.fullmatch(r"\s*[-+]?[\d.]*\d,\d+\s*", level) for level in levels):
+        raise InputError(
+            f"{head} and looks like numbers with decimal commas, such as {levels[0]!r}. Make "
+            "numbers of it, for instance by reading the file with decimal=','."
+        )
+    raise InputError(
+        f"{head}, such as {levels[0]!r}: it looks like an identifier, not a category. Leave it "
+        "out, or make numbers of it if it holds numbers."
+    )
+
+
+def is_frame(data: Any) -> bool:
+    """Whether `data` is a pandas or polars frame."""
+    # In this order: a LazyFrame of polars warns when asked for its columns.
+    return (hasattr(data, "iloc") or hasattr(data, "get_column")) and hasattr(data, "columns")
+
+
+def fresh(data: Any) -> Any:
+    """Return a copy of the caller's data, so that a function that works in place changes only that."""
+    if data is None or isinstance(data, np.ndarray):
+        return None if data is None else data.copy()
+    for copy in ("copy", "clone"):
+        if hasattr(data, copy):
+            return getattr(data, copy)()
+    return data
+
+
+def take_rows(data: Any, rows: IntArray) -> Any:
+    """Take rows of an array or a frame, keeping its kind."""
+    return data.iloc[rows] if hasattr(data, "iloc") else data[rows]
+
+
+def column_at(frame: Any, i: int) -> Any:
+    """Return a column of a frame by its position."""
+    return frame.iloc[:, i] if hasattr(frame, "iloc") else frame.to_series(i)
+
+
+def read(data: Any, what: str, *, text: bool) -> tuple[Any, FloatArray, tuple[Column, ...]]:
+    """Read x or y without missing values; `read_table` says what is read, and returned."""
+    table = read_table(data, what, text=text)
+    table.check_complete(DROP)
+    return table.given, table.values, table.columns
+
+
+def read_table(data: Any, what: str, *, text: bool) -> Variables:
+    """Read x or y (`what`), (n,) or (n, d); with `text`, it may hold dates, strings and categories."""
+    check_object(data, what)
+    if hasattr(data, "collect") and hasattr(data, "lazy"):
+        raise InputTypeError(
+            f"{what} is a polars LazyFrame, which holds no rows yet. Call .collect() first, once for x "
+            "and y together, so that their rows match."
+        )
+    if hasattr(data, "to_frame") and not is_frame(data):  # a Series is a frame of one column
+        table = read_table(data.to_frame(), what, text=text)
+        column = table.columns[0]
+        nameless = column.name in ("0", "", "None")
+        columns = (replace(column, name=what),) if nameless else table.columns
+        return replace(table, given=fresh(data), columns=columns)
+    if not is_frame(data):
+        return _read_array(data, what, text)
+    names = [str(name) for name in data.columns]
+    if not names:
+        raise ShapeError(f"{what} is a frame without columns. Pass at least one column.")
+    if not len(data):
+        raise ShapeError(f"{what} is empty. Pass at least 3 rows.")
+    twice = dict.fromkeys(repr(name) for name in names if names.count(name) > 1)
+    if twice:
+        raise InputError(
+            f"{what} has two columns of the same name: {', '.join(twice)}. Give each its own name."
+        )
+    parts = [_frame_column(data, i, name, what, text) for i, name in enumerate(names)]
+    values = np.column_stack([numbers for numbers, _ in parts])
+    return Variables(what, fresh(data), values, tuple(column for _, column in parts))
+
+
+def _read_array(data: Any, what: str, text: bool) -> Variables:
+    if data is None:
+        raise InputTypeError(f"{what} is missing (None). Pass an array with one row an observation.")
+    advice = (
+        "Pass a NumPy array, a list of equal-length rows, or a pandas or polars frame; text columns "
+        "of x are fine in a frame."
+    )
+    raw = as_array(data, what, advice)
+    if raw.dtype.kind == "M" and isinstance(data, np.ma.MaskedArray):
+        raw = np.where(np.ma.getmaskarray(data), np.datetime64("NaT"), raw)
+    days = as_days(raw, what)
+    if days is not None and not text:
+        raise _dates_refused(what, raw.dtype)
+    # A copy, so that a model that writes into its x does not write into the caller's.
+    given = np.array(as_numbers(data, what, advice=advice) if days is None else raw)
+    if given.ndim not in (1, 2):
+        got = given.shape if given.ndim else f"a single {type(data).__name__}"
+        raise ShapeError(
+            f"{what} must have shape (n,) or (n, d), got {got}. Pass one row for each observation."
+        )
+    if given.ndim == 2 and given.shape[1] == 0:
+        raise ShapeError(f"{what} has no columns, got shape {given.shape}. Pass at least one.")
+    if not len(given):
+        raise ShapeError(f"{what} is empty. Pass at least 3 rows.")
+    # A copy, so that what the caller does to the array later cannot reach into a sample.
+    values = np.array(given if days is None else days, dtype=np.float64, order="C")
+    values = values.reshape(len(given), -1)
+    one = values.shape[1] == 1
+    names = [what] if one else [f"{what}{i + 1}" for i in range(values.shape[1])]
+    columns = tuple(
+        Column(
+            name, None, constant(values[:, i]), dates=days is not None, boolean=given.dtype.kind == "b"
+        )
+        for i, name in enumerate(names)
+    )
+    return Variables(what, given, values, columns)
+
+
+def _frame_column(frame: Any, i: int, name: str, what: str, text: bool) -> tuple[FloatArray, Column]:
+    series = column_at(frame, i)
+    label = f"{what} column {name!r}"
+    dtype = str(series.dtype).lower()
+    if dtype.startswith(("datetime64[", "timestamp[")) and hasattr(series, "to_numpy"):
+        # Of pandas, which has time zones as objects.
+        raw = np.asarray(series.to_numpy(dtype="M8[us]"))
+    else:
+        raw = as_array(series, f"{label} of type {series.dtype}", "Cast it to another type first.")
+    if raw.ndim != 1:
+        raise ShapeError(f"{label} holds arrays, not numbers. Make columns of them.")
+    categorical = dtype in ("str", "string") or dtype.startswith(("categor", "enum", "string["))
+    # Of y, categories that are numbers stay numbers: labels of a classifier, which alone takes them.
+    labels = categorical and not text and raw.dtype.kind in "biuf"
+    categorical = categorical and not labels
+    missing = missing_in(series)
+    if not categorical and raw.dtype.kind == "O" and holds(raw, str):
+        categorical = all(isinstance(value, str) for value in raw[~missing])
+    if categorical:
+        if not text:
+            raise InputTypeError(
+                f"{label} holds text or categories, and {what} must be numeric. Pass numbers."
+            )
+        order = _order(series.dtype)
+        codes, levels = encode(raw, missing, order)
+        return codes, Column(name, levels, constant(codes), ordered=order is not None)
+    days = as_days(raw, label)
+    if days is not None:
+        if not text:
+            raise _dates_refused(label, series.dtype)
+        return days, Column(name, None, constant(days), dates=True)
+    boolean = raw.dtype.kind == "b"
+    if raw.dtype.kind == "O":
+        boolean = all(isinstance(value, (bool, np.bool_)) for value in raw[~missing])
+        raw = boxed_numbers(series, raw, label)
+    if raw.dtype.kind not in "biuf":
+        raise InputTypeError(
+            f"{label} is of type {series.dtype}, neither numeric nor text nor dates. "
+            "Turn it into numbers or text first."
+        )
+    values = np.asarray(raw, dtype=np.float64)
+    known = tuple(map(str, np.unique(raw[~missing]))) if labels else None
+    return values, Column(name, known, constant(values), boolean=boolean)
+
+
+def _dates_refused(label: str, dtype: Any) -> InputTypeError:
+    return InputTypeError(
+        f"{label} holds dates ({dtype}), and must be numeric. Pass numbers, such as days since a date."
+    )
+
+
+def _order(dtype: Any) -> list[str] | None:
+    """Return the levels of an ordered categorical of pandas, or an Enum of polars, in their order."""
+    if getattr(dtype, "ordered", False) or type(dtype).__name__ == "Enum":
+        return [str(level) for level in dtype.categories]
+    return None
+
+
+def encode(
+    raw: AnyArray, missing: NDArray[np.bool_], order: list[str] | None = None
+) -> tuple[FloatArray, tuple[str, ...]]:
+    """Turn text (n,) into positions among its levels, in alphabetical order or the `order` given."""
+    codes = np.full(len(raw), np.nan)
+    known = np.array([str(value) for value in raw[~missing]], dtype=str)
+    occurring, places = np.unique(known, return_inverse=True)
+    levels = [str(level) for level in occurring]
+    if order is not None:
+        ranks = [order.index(level) for level in levels]
+        places, levels = np.argsort(np.argsort(ranks))[places], sorted(levels, key=order.index)
+    codes[~missing] = places
+    return codes, tuple(levels)
+
+
+def constant(values: FloatArray) -> bool:
+    """Whether all of some values are equal."""
+    # The ends first: they nearly always tell, and at once.
+    return len(values) > 0 and bool(values[0] == values[-1] and values.min() == values.max())
+
+
+class Labels(Variables):
+    """A y of text labels, which models get as they are."""
+
+    def plain(self) -> AnyArray:
+        """Return the label of each row."""
+        labels: AnyArray = np.array(self.columns[0].levels)[self.values[:, 0].astype(int)]
+        return labels
+
+
+def read_labels(y: Any) -> Labels | None:
+    """Read a y that holds text: strings, or a category column of strings; None for any other.
+
+    Examples
+    --------
+    >>> read_labels(["b", "a", "b"]).values[:, 0], read_labels([1, 2]) is None
+    (array([1., 0., 1.]), True)
+    """
+    name = "y"
+    series = y
+    if is_frame(y):
+        if len(y.columns) != 1:
+            return None
+        name, series = str(next(iter(y.columns))), column_at(y, 0)
+    elif getattr(y, "name", None) not in (None, "", 0):
+        name = str(y.name)
+    elif not isinstance(y, (list, tuple, np.ndarray)) and not any(
+        hasattr(y, name) for name in ("to_frame", "isna")
+    ):
+        return None
+    raw = _one_column(series)
+    if raw is None:
+        return None
+    missing = missing_in(raw if isinstance(y, (list, tuple)) else series).reshape(-1)
+    text = np.array([isinstance(value, str) for value in raw], dtype=bool)
+    if not text.any():
+        return None
+    if not (text | missing).all():
+        row = int(np.argmin(text | missing))
+        raise InputTypeError(
+            f"y column {name!r} holds text, and {raw[row]!r} in row {row} (counted from 0). Make text, "
+            "or numbers, of all of them."
+        )
+    codes, levels = encode(raw, missing)
+    given = fresh(y) if is_frame(y) or hasattr(y, "to_frame") else raw.copy()
+    return Labels("y", given, codes[:, None], (Column(name, levels, len(levels) == 1),))
+
+
+def _one_column(series: Any) -> AnyArray | None:
+    """Return what may be text as an array of shape (n,), or None."""
+    try:
+        raw = np.asarray(series)
+    except Exception:  # whatever an object's __array__ may raise; reading numbers will say it
+        return None
+    if raw.dtype.kind == "U" and isinstance(series, (list, tuple)):
+        raw = np.asarray(series, dtype=object)  # NumPy makes a text of NaN
+    if raw.dtype.kind not in "OU" or not raw.size or raw.ndim > 2 or raw.size != len(raw):
+        return None
+    return raw.reshape(-1)
+
+
+def held(data: Any) -> Any:
+    """Return a copy of what a user passed, in its own container; lists and tuples become arrays."""
+    known = is_frame(data) or hasattr(data, "to_frame") or hasattr(data, "detach")
+    return fresh(data if known else np.asarray(data))
+
+
+def refill(data: Any, values: AnyArray) -> Any:
+    """Put other numbers or labels (n, d) into a container like the user's: array, Series, frame, tensor.
+
+    Kind, shape, names and index are the same, and the type of number where it holds the new ones.
+
+    Examples
+    --------
+    >>> refill(np.array([1, 2]), np.array([[3.0], [4.0]]))
+    array([3, 4])
+    """
+    if is_frame(data):
+        names = list(data.columns)
+        parts = [_typed(values[:, i], column_at(data, i)) for i in range(len(names))]
+        if hasattr(data, "iloc"):
+            # By position first: two columns may have the same name.
+            frame = type(data)(dict(enumerate(parts)), index=data.index)
+            frame.columns = data.columns
+            return frame
+        return type(data)(dict(zip(names, parts, strict=True)))
+    if hasattr(data, "to_frame"):
+        numbers = _typed(values[:, 0], data)
+        if hasattr(data, "iloc"):
+            return type(data)(numbers, index=data.index, name=data.name)
+        return type(data)(data.name, numbers)
+    if hasattr(data, "new_tensor"):
+        return data.new_tensor(values.reshape(data.shape))
+    return _typed(values.reshape(np.shape(data)), data)
+
+
+def _typed(values: AnyArray, like: Any) -> Any:
+    """Return the numbers in the type of the user's, where that holds them; labels in theirs."""
+    if values.dtype.kind in "OUS":
+        if hasattr(like, "cat"):  # the categories of a column of pandas or polars
+            return (
+                type(like)(values.tolist(), dtype=like.dtype).array if hasattr(like, "iloc") else values
+            )
+        return values.astype(np.asarray(like).dtype, copy=False)
+    # A nullable type of pandas has one of NumPy's beneath.
+    dtype = getattr(getattr(like, "dtype", None), "numpy_dtype", None) or np.asarray(like).dtype
+    if dtype.kind == "f":
+        return values.astype(dtype)
+    whole = dtype.kind in "iub" and bool((values == np.rint(values)).all())
+    if whole and bool((values.astype(dtype) == values).all()):
+        return values.astype(dtype)
+    return values.copy()

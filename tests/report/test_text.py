@@ -1,0 +1,52 @@
+"""Text and numbers as people read them."""
+
+import numpy as np
+import pytest
+
+from condgof.report._chart import date_ticks, ends_of
+from condgof.report._text import (
+    html,
+    label,
+    number,
+    once_in,
+    script_json,
+    shorten,
+    size,
+    terminal,
+    tick_texts,
+    ticks,
+    visible,
+)  # fmt: skip
+from condgof.result import pvalue_words, share_interval
+
+
+def test_text_on_its_way_out():
+    assert visible("a\x1b[31m\nb\u202e") == r"a\x1b[31m\nb\u202e"
+    assert terminal("x\x1b]0;title\x07") == r"x\x1b]0;title\x07"
+    assert html('<img src=x onerror="alert(1)">') == "&lt;img src=x onerror=&quot;alert(1)&quot;&gt;"
+    assert script_json({"group": "</script>"}) == r'{"group":"\u003c/script\u003e"}'
+    assert label("price ($)") == r"price (\$)"
+    assert shorten("a very long name of a column", 16) == "a very l…column"
+
+
+def test_numbers():
+    values = {0.012345: "0.0123", 2149.7: "2,150", -0.5: "−0.5", 3.2e-9: "3.2e−9", 12.0: "12"}
+    assert {value: number(value) for value in values} == values
+    sizes = {0.1: "0.10", -1.834: "−1.83", 0.0042: "0.0042", 0.0: "0.00", 1234.5: "1,234"}
+    assert {value: size(value) for value in sizes} == sizes
+    often = {0.000999: "once in 1,000", 0.35: "35 times in 100", 0.034: "3.4 times in 100"}
+    assert {value: once_in(value).removeprefix("about ") for value in often} == often
+    assert [pvalue_words(0.0312), pvalue_words(1 / 1001, 1 / 1001)] == ["p = 0.031", "p ≤ 0.001"]
+    assert share_interval(5, 100) == pytest.approx((0.0164, 0.1128), abs=5e-5)
+
+
+def test_ticks():
+    assert ticks(0.0, 10.3) == [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
+    assert ticks(-0.21, 0.19, 4) == [-0.2, -0.1, 0.0, 0.1]
+    assert tick_texts([0.0, 0.5, 1.0]) == ["0", "0.5", "1.0"]
+    assert tick_texts([0.0, 2000.0]) + tick_texts([0.0, 2.5e6]) == ["0", "2,000", "0", "2.5M"]
+    assert ends_of(np.array([2000.0, 2010.0]), 0.0) == (2000.0, 2010.0)
+    assert ends_of(np.array([2006.0, 2006.0])) == (2005.5, 2006.5)
+    assert date_ticks(17897.0, 19297.0)[1] == ("2019", "2020", "2021", "2022")
+    days = ("2020-01-01", "2020-01-06", "2020-01-11", "2020-01-16")
+    assert date_ticks(18262.0, 18280.0)[1] == days
