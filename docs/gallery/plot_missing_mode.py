@@ -28,9 +28,8 @@ report = cg.check(one_peak, x, minutes, rng=0)
 print(report)
 
 # %%
-# The message names what is certain about the far rows; the numbers of all
-# rows say more. The 50% interval holds far too few rows and the 90% interval
-# too many: both the middle and the ends of the model are empty.
+# The 50% interval holds far too few rows and the 90% interval too many: both
+# the middle and the ends of the model are empty.
 #
 # Two ridges, with the model's median between them:
 

@@ -87,8 +87,7 @@ def check(
       are of exactly its rows, and their intervals hold for all slices that were searched at once.
     - *How much*: the constant misfit that has the discrepancy of the data, such as a shift in model
       standard deviations. It does not grow with n.
-    - *What could have been found*: the constant misfit, in the same unit, that is found with
-      probability 0.8.
+    - *Power*: the constant misfit, in the same unit, that is found with probability 0.8.
 
     Do not use it when parameters of the model were fitted on this same sample. Rows that depend on each
     other need ``dependence=`` or ``groups=``.

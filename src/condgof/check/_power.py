@@ -1,4 +1,4 @@
-"""What could have been found: the smallest misfit, the same at every x, that the verdict finds.
+"""Power: the smallest misfit, the same at every x, that the verdict finds.
 
 Such a misfit moves the constant, G = Σ_i ξ_i, to n·E[ξ], and no function of x whose mean over the rows
 is 0. Sums under it are drawn and go through the combination of the verdict. Single locations, the
