@@ -7,17 +7,15 @@ from condgof.report._chart import date_ticks, ends_of
 from condgof.report._text import (
     html,
     label,
-    number,
     once_in,
     script_json,
     shorten,
-    size,
     terminal,
     tick_texts,
     ticks,
     visible,
 )  # fmt: skip
-from condgof.result import pvalue_words, share_interval
+from condgof.result import number, pvalue_words, share_interval, size
 
 
 def test_text_on_its_way_out():

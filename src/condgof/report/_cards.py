@@ -11,8 +11,8 @@ from condgof.check._comparison import Comparison, Ranking
 from condgof.check._record import Check, Slice
 from condgof.check._text import headline
 from condgof.report._findings import chips, name_of
-from condgof.report._text import html, number, shorten
-from condgof.result import GofResult, Shown, pvalue_words, sized
+from condgof.report._text import html, shorten
+from condgof.result import GofResult, Shown, number, pvalue_words, sized
 
 # Inline, because a style sheet would reach the rest of the notebook; colours come from the notebook.
 _BOX = "max-width:52em;line-height:1.5"

@@ -16,7 +16,8 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
 from condgof.check._axes import Axis
-from condgof.report._text import number, shorten, tick_texts, ticks
+from condgof.report._text import shorten, tick_texts, ticks
+from condgof.result import number
 
 #: Steps of the diverging scale to either side of its middle, "s0": "s-4" to "s4".
 STEPS = 4

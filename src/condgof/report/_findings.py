@@ -14,8 +14,8 @@ from condgof.report._chart import Chart, robust_ends
 from condgof.report._panels import TURNED, column_panel, map_of
 from condgof.report._pen_svg import svg
 from condgof.report._pictures import fit, slice_qq, slice_residuals
-from condgof.report._text import html, number, once_in, paragraph, shorten, table, tick_texts, ticks
-from condgof.result import pvalue_words, rounded, short, sized
+from condgof.report._text import html, once_in, paragraph, shorten, table, tick_texts, ticks
+from condgof.result import number, pvalue_words, rounded, short, sized
 
 _CROSS = '<path d="M6 6L18 18M18 6L6 18"/>'
 _RING = '<circle cx="12" cy="12" r="8"/>'

@@ -12,8 +12,8 @@ from condgof.check._record import Check, Slice
 from condgof.report import _chart as c
 from condgof.report._binned import chance_ends, each_error, part_rows, right_and_sure, sides
 from condgof.report._chart import Chart
-from condgof.report._text import number, shorten, size
-from condgof.result import share_interval
+from condgof.report._text import shorten
+from condgof.result import number, share_interval, size
 
 #: Most bins of confidence, classes and counts that are drawn.
 MOST_BINS, MOST_CLASSES, MOST_COUNTS = 10, 24, 25

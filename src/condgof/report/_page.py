@@ -41,14 +41,13 @@ from condgof.report._text import (
     bullets,
     folded,
     html,
-    number,
     paragraph,
     script_json,
     shorten,
     table,
     visible,
 )
-from condgof.result import pvalue_number, sized
+from condgof.result import number, pvalue_number, sized
 
 #: Panels of columns that are open, and that there are at all; more findings than tiles are a table.
 OPEN_PANELS, MOST_PANELS, MOST_TILES = 6, 18, 8

@@ -19,8 +19,8 @@ from condgof.report import _binned as binned
 from condgof.report import _chart as c
 from condgof.report._binned import Bins, bins_of, each_error, names_column, part_rows, sides
 from condgof.report._chart import Chart, title_of
-from condgof.report._text import number, shorten, size
-from condgof.result import share_interval
+from condgof.report._text import shorten
+from condgof.result import number, share_interval, size
 
 #: Levels of the quantiles of residuals that are drawn, and the normal quantile of the last.
 LEVELS, Z80 = (0.1, 0.5, 0.9), 1.2816

@@ -20,8 +20,7 @@ from condgof.report._chart import Chart
 from condgof.report._kinds import classes, coverage, reliability, rootogram, survival, thirds
 from condgof.report._panels import column_panel, forest, map_of, panels
 from condgof.report._pen_pyplot import draw, draw_all
-from condgof.report._text import number, size
-from condgof.result import GofResult, pvalue_number
+from condgof.result import GofResult, number, pvalue_number, size
 
 #: Rows drawn: at random, and on each side of those outside the model's 99% interval, and with a tip.
 MOST_ROWS, MOST_FAR, MOST_TIPS = 800, 200, 20

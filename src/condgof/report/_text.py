@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
+from condgof.result import number
+
 __all__ = ["html", "label", "script_json", "shorten", "terminal", "visible"]
 
 #: Characters that turn the direction of text or hide: a name must not rearrange the line that it is in.
@@ -65,27 +67,6 @@ def shorten(text: object, length: int = 32) -> str:
     return f"{text[:head].rstrip()}…{text[len(text) - tail :].lstrip()}"
 
 
-def number(value: float, digits: int = 3) -> str:
-    """Write a number with some significant digits, thousands set apart."""
-    if not math.isfinite(value):
-        return "–" if math.isnan(value) else ("∞" if value > 0 else "−∞")
-    if value != 0 and not 1e-4 <= abs(value) < 1e9:
-        mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-        text = f"{_trimmed(mantissa)}e{int(exponent)}"
-    else:
-        magnitude = math.floor(math.log10(abs(value))) if value else 0
-        places = max(0, digits - 1 - magnitude)
-        text = _trimmed(f"{value:,.{places}f}")
-    return "0" if text in ("-0", "0") else text.replace("-", "−")
-
-
-def size(value: float) -> str:
-    """Write a size of a misfit: two decimals, more only where that would be nothing."""
-    if not math.isfinite(value) or 0 < abs(value) < 0.005 or abs(value) >= 100:
-        return number(value, 3 if abs(value) >= 100 else 2)
-    return f"{value:.2f}".replace("-", "−")
-
-
 def once_in(value: float) -> str:
     """Say how often something of some probability happens."""
     if value >= 0.99:
@@ -127,10 +108,6 @@ def tick_texts(at: list[float]) -> list[str]:
     return [f"{s}{suffix}".replace("-", "−") if t else "0" for s, t in zip(texts, at, strict=True)]
 
 
-def _trimmed(text: str) -> str:
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
 class Safe(str):
     """HTML that was made here, and is not escaped again."""
 
@@ -156,10 +133,10 @@ def table(
         f'<th scope="col"{_n(i in numeric)}>{cell(name)}</th>' for i, name in enumerate(header)
     )
     body = []
-    for number, row in enumerate(rows):
+    for at, row in enumerate(rows):
         first, *rest = row
         cells = "".join(f"<td{_n(i in numeric)}>{cell(value)}</td>" for i, value in enumerate(rest, 1))
-        row_kind = f' class="{kinds[number]}"' if number < len(kinds) and kinds[number] else ""
+        row_kind = f' class="{kinds[at]}"' if at < len(kinds) and kinds[at] else ""
         body.append(f'<tr{row_kind}><th scope="row"{_n(0 in numeric)}>{cell(first)}</th>{cells}</tr>')
     name = f' class="{kind}"' if kind else ""
     return (
