@@ -47,7 +47,7 @@ NUMBERS = st.sampled_from([
     lambda rng, n: np.ma.masked_greater(rng.normal(size=n), 1.0),
     lambda rng, n: np.array(["a", "b", "ü"] * n)[:n],
     lambda rng, n: np.array([b"1", b"2"] * n)[:n],
-    lambda rng, n: np.datetime64("2020-01-01") + np.arange(n),
+    lambda rng, n: np.datetime64("2020-01-01") + np.arange(n).astype("m8[D]"),
     lambda rng, n: np.arange(n) * np.timedelta64(1, "D"),
 ])  # fmt: skip
 ENTRIES = [
@@ -153,7 +153,7 @@ def test_forms_of_x_and_y(test, data, n, classes):
 ODD = st.sampled_from([
     None, True, False, -1, 0, 1, 2.5, float("nan"), float("inf"), 10**400, "", "auto", "wild", b"1", [],
     [1], {}, (), np.array([1, 2]), np.float64(0.5), np.int64(7), np.bool_(True), object(), 1j, lambda: 1,
-    int, "\ud800", Decimal("0.5"), pd.Series([1.0]), np.datetime64("NaT"),
+    int, "\ud800", Decimal("0.5"), pd.Series([1.0]), np.datetime64("NaT", "D"),
 ])  # fmt: skip
 NAMES = {
     cg.check: ["alpha", "n_boot", "rng", "by", "tolerance", "slices", "groups", "dependence", "missing"],

@@ -297,7 +297,7 @@ def _read_array(data: Any, what: str, text: bool) -> Variables:
     )
     raw = as_array(data, what, advice)
     if raw.dtype.kind == "M" and isinstance(data, np.ma.MaskedArray):
-        raw = np.where(np.ma.getmaskarray(data), np.datetime64("NaT"), raw)
+        raw = np.where(np.ma.getmaskarray(data), np.datetime64("NaT", "D"), raw)
     days = as_days(raw, what)
     if days is not None and not text:
         raise _dates_refused(what, raw.dtype)
