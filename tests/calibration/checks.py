@@ -161,16 +161,21 @@ def wrong_slice(kind: str, x: pd.DataFrame, mean: Any) -> Any:
     }[kind]
 
 
-def found_trial(kind: str, how: str, reach: float, n: int, trial: int) -> dict[str, float]:
+def wrong_sample(kind: str, how: str, reach: float, n: int, trial: int) -> tuple[Any, Any, Any, Any]:
+    """x, the predicted mean, which rows are wrong, and z, which is wrong by so many standard errors."""
     rng = np.random.default_rng([trial, n, round(100 * reach), *kind.encode(), *how.encode()])
     x = table_of(n, 6, rng)
     mean = np.log(x["c5"].to_numpy()) + x["c3"].to_numpy()
     wrong, z = wrong_slice(kind, x, mean), rng.normal(size=n)
     rows = int(wrong.sum())
     if how == "shift":
-        z = z + wrong * reach / np.sqrt(rows)
-    else:  # the score of log sd has variance 2
-        z = z * np.exp(wrong * reach / np.sqrt(2.0 * rows))
+        return x, mean, wrong, z + wrong * reach / np.sqrt(rows)
+    # the score of log sd has variance 2
+    return x, mean, wrong, z * np.exp(wrong * reach / np.sqrt(2.0 * rows))
+
+
+def found_trial(kind: str, how: str, reach: float, n: int, trial: int) -> dict[str, float]:
+    x, mean, wrong, z = wrong_sample(kind, how, reach, n, trial)
     found = cg.check((mean, np.ones(n)), x, mean + z, rng=trial, **FAST)
     best = 0.0
     for one in found.slices[:2]:

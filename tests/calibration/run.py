@@ -22,9 +22,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 from censoring import CENSORED_CHECKS
 from directions import DIRECTION_CHECKS
 from evidence import EVIDENCE_CHECKS
+from findable import FINDABLE_CHECKS
 from monitoring import MONITOR_CHECKS
 from repairs import REPAIR_CHECKS
 from sizes import SIZE_CHECKS
+from tuning import TUNING_CHECKS
 
 from cells import Cell, all_cells
 from checks import CHECKS
@@ -100,6 +102,8 @@ def main() -> int:
         **COMPOSITE_CHECKS,
         **CENSORED_CHECKS,
         **REPAIR_CHECKS,
+        **TUNING_CHECKS,
+        **FINDABLE_CHECKS,
     }
     checks = {name: claim for name, claim in every.items() if options.only in name}
     if not cells and not claims and not checks:

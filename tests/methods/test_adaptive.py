@@ -122,7 +122,7 @@ def test_simple_misfits_are_seen_by_the_family_that_looks_for_them(kind):
     families = {
         "shift": "level",
         "spread": "level",
-        "level": "columns",
+        "level": "categories",
         "pair": "pairs",
         "wild rows": "surprises",
     }
@@ -267,6 +267,8 @@ class TestColumnsOfX:
         assert set(result.details["families"]) == {
             "x",
             "columns",
+            "categories",
+            "spread by category",
             "level",
             "constant",
             "locations",

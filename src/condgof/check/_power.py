@@ -76,7 +76,7 @@ class Verdict:
             (f, p) for f, p in zip(whole.families, whole.parts, strict=True) if f.name not in CONSTANT
         ]
         constants = [f for f in whole.families if f.name in CONSTANT]
-        constant, first = constants[[f.name for f in constants].index("constant")].which, len(of_x)
+        constant, first = adapted.design.plan.which("constant"), len(of_x)
         families = [Family(f.name, f.share, np.array([i])) for i, (f, _) in enumerate(of_x)]
         families += [
             Family(f.name, f.share, first + np.searchsorted(constant, f.which)) for f in constants

@@ -11,7 +11,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from condgof._typing import FloatArray, IntArray
+from condgof._typing import FloatArray
 from condgof.engine import single_threaded_blas
 from condgof.errors import InputError, check_count
 from condgof.kernels import (
@@ -62,17 +62,21 @@ from condgof.stein._features import (
 )
 from condgof.stein._sum import Panel, Plan
 
-#: How much each family counts; chosen on other problems than those that are reported
-#: (docs/decisions.md).
+#: How much each family counts, in proportion; chosen on other problems than those that are reported
+#: (docs/decisions.md). Without categories these add up to 1.
 SHARES = {
-    "x": 0.10,
-    "columns": 0.21,
-    "level": 0.21,
-    "constant": 0.18,
-    "locations": 0.12,
+    "x": 0.07,
+    "columns": 0.19,
+    "categories": 0.30,
+    "spread by category": 0.12,
+    "level": 0.36,
+    "constant": 0.16,
+    "locations": 0.06,
     "pairs": 0.07,
-    "surprises": 0.11,
+    "surprises": 0.09,
 }
+#: Functions of y whose mean over all rows is the family `level`; the last one is in `constant` too.
+LEVEL = ("z", "surprise", "correlation", "shift")
 #: Bandwidths on x, in medians, and on y, in standardised units; how many single locations.
 SCALES_X, SCALES_Y, LOCATIONS = (1.0, 0.5, 0.25), (4.0, 2.0, 1.0, 0.5), 40
 #: The bandwidth on x at single locations, in medians, and the least effective number of rows near one.
@@ -111,10 +115,11 @@ def adaptive(
     and a block of the other has the statistic Σ_{i≠j} (F_i·F_j)(ξ_i·ξ_j). The functions of x, by family:
 
     - *x*: the product kernel at several bandwidths, as in `kcsd`, less its constant part,
-    - *columns*: each column of x, and of what the model predicts, by itself; each level of a category,
+    - *columns*: each numeric column of x, and of what the model predicts, by itself,
+    - *categories* and *spread by category*: each level of a category, or of a column of two values,
     - *pairs*: products of two columns,
     - *locations*: single rows of x, as in `fscd` with one location (J = 1),
-    - *constant*: 1, which asks whether y is right on the whole.
+    - *constant*: 1, which asks whether y is right on the whole; *level* asks it of its mean and spread.
 
     Those of y are the Stein functions at several bandwidths, and, where normal scores z of the model's
     CDF are known, z itself, the surprise ``−log P(|Z| ≥ |z|)``, and Legendre polynomials of the PIT
@@ -348,7 +353,7 @@ def kernel_on_y(design: Design, block: EvidenceBlock) -> Kernel:
 
 def _column(rows: Scored, design: Design, combination: Combination) -> dict[str, Any]:
     """Return which column says most by itself, and through which function of y."""
-    which = design.plan.which("columns")
+    which = design.plan.which("columns", "categories")
     if not len(which):
         return {}
     best = int(which[np.argmax(combination.scaled[which, -1])])
@@ -515,20 +520,19 @@ def _levels(rows: Scored) -> list[Maker]:
 
 
 def _panels(features: Features, evidence: Evidence) -> tuple[Panel, ...]:
-    """Say which blocks meet: kernel and constant all evidence, single columns few simple functions."""
+    """Say which blocks meet: kernel and constant all evidence, the others few simple functions."""
     kinds = [block.kind for block in evidence.blocks]
     whole = slice(0, len(kinds))
     if "simple" in kinds:
         first, last = kinds.index("simple"), len(kinds) - kinds[::-1].index("simple")
     else:  # single columns see the two widest bandwidths, or all kernels of a discrete y
         first, last = 0, 2 if kinds[0] == "stein" else len(kinds)
-    simple, three, two = (slice(first, min(first + k, last)) for k in (last, 3, 2))
+    three, two = (slice(first, min(first + k, last)) for k in (3, 2))
     if kinds[0] == "cells":
         three = two = whole
     wanted = (
         (("x", "constant"), whole),
-        (("columns",), three),
-        (("locations",), simple),
+        (("columns", "categories", "locations"), three),
         (("pairs",), two),
     )
     meetings = ((features.family(*families), columns) for families, columns in wanted)
@@ -537,12 +541,15 @@ def _panels(features: Features, evidence: Evidence) -> tuple[Panel, ...]:
 
 def _families(plan: Plan) -> tuple[Family, ...]:
     """Return the families that statistics are combined in; the last one is that of the surprises."""
-    families = [Family(name, share, plan.which(name)) for name, share in SHARES.items()]
-    level = ("z", "surprise", "correlation")
-    simple = [k for k in plan.which("constant") if plan.statistics[k][1].name in level]
-    last: IntArray = np.array([len(plan.statistics)])
-    own = {"level": np.array(simple, dtype=np.int64), "surprises": last}
-    return tuple(replace(family, which=own.get(family.name, family.which)) for family in families)
+    which = {name: plan.which(name) for name in SHARES}
+    of_y = [plan.statistics[k][1].name for k in which["constant"]]
+    surprised = np.array([plan.statistics[k][1].name == "surprise" for k in which["categories"]], bool)
+    which["spread by category"] = which["categories"][surprised]
+    which["categories"] = which["categories"][~surprised]
+    which["level"] = which["constant"][[name in LEVEL for name in of_y]]
+    which["constant"] = which["constant"][[name not in LEVEL[:-1] for name in of_y]]
+    which["surprises"] = np.array([len(plan.statistics)])
+    return tuple(Family(name, share, which[name]) for name, share in SHARES.items())
 
 
 def narrowed(kernel: CovariateKernel, factor: float) -> CovariateKernel:

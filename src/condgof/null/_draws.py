@@ -1,11 +1,9 @@
 """Draws of the sum under the null hypothesis: redrawn, from a limit, or by weights on rows.
 
-- *Redraw*: where y can be drawn given x, so can the evidence; the statistics of data and draws are the
-same
-  function, and any of them has an exact null distribution at any n.
+- *Redraw*: where y can be drawn given x, so can the evidence: statistics of data and of draws are the
+  same functions, with an exact null distribution at any n.
 - *Limit*: normal scores are independent of x, so that vec(Fᵀξ) → N(0, (FᵀF)⊗C) with C known.
 - *Weights*: where only scores are known, rows (or blocks or groups of them) get random signs.
-
 
 Drawing times anew where some are censored: the times at which rows would have been censored.
 

@@ -75,6 +75,8 @@ DOCS = "docs/mending.md"
 FAMILIES = {
     "x": "x as a whole, at several scales",
     "columns": "single columns",
+    "categories": "single levels of columns",
+    "spread by category": "spread in single levels of columns",
     "level": "mean and spread of all rows",
     "constant": "all rows together",
     "locations": "single places in x",

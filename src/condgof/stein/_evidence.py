@@ -7,8 +7,8 @@ A discrete y has the centred indicators of its cells.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Protocol
 
@@ -41,11 +41,20 @@ class EvidenceBlock:
     """Some columns of the evidence."""
 
     name: str
-    columns: slice
     #: Of the kernel on y, where there is one.
     bandwidth: float | None = None
     #: Where they come from.
     kind: str = "stein"
+    columns: slice = field(default_factory=lambda: slice(0, 0))
+
+
+def side_by_side(blocks: Iterable[tuple[EvidenceBlock, int]]) -> tuple[EvidenceBlock, ...]:
+    """Return blocks, each with its number of columns, one after the other."""
+    placed, start = [], 0
+    for block, size in blocks:
+        placed.append(replace(block, columns=slice(start, start + size)))
+        start += size
+    return tuple(placed)
 
 
 class Evidence(Protocol):
@@ -89,14 +98,10 @@ class NormalEvidence:
         sizes = [(block, self.d_y * (block.columns.stop - block.columns.start)) for block in self.own]
         if self.joint is not None:
             after = 1 + [block.name for block in self.own].index("surprise")
-            pairs = EvidenceBlock("correlation", slice(0, 0), None, "simple")
+            pairs = EvidenceBlock("correlation", kind="simple")
             sizes.insert(after, (pairs, self.d_y * (self.d_y - 1) // 2))
-            sizes.append((EvidenceBlock("all columns together", slice(0, 0)), width(self.joint)))
-        stops = np.cumsum([0, *(size for _, size in sizes)])
-        return tuple(
-            replace(block, columns=slice(int(start), int(start) + size))
-            for (block, size), start in zip(sizes, stops[:-1], strict=True)
-        )
+            sizes.append((EvidenceBlock("all columns together"), width(self.joint)))
+        return side_by_side(sizes)
 
     def of(self, u: AnyArray, scores: AnyArray | None = None) -> SingleArray:
         """Look the evidence of normal scores u (n, d_y) up, (n, q)."""
@@ -183,26 +188,19 @@ class CensoredEvidence:
 @lru_cache(maxsize=16)
 def _normal_evidence(bandwidths: tuple[float, ...], d_y: int) -> NormalEvidence:
     grid = np.linspace(-END, END, STEPS + 1)
-    columns, blocks, start = [], [], 0
-    for sigma in bandwidths:
-        columns.append(_stein_functions(sigma, grid))
-        stop = start + columns[-1].shape[1]
-        blocks.append(EvidenceBlock(f"bandwidth {sigma:g}", slice(start, stop), sigma))
-        start = stop
-    columns.append(simple(grid))
-    blocks += [
-        EvidenceBlock(name, slice(start + k, start + k + 1), None, "simple")
-        for k, name in enumerate(SIMPLE)
-    ]
-    table = np.concatenate(columns, axis=1)
+    stein = [_stein_functions(sigma, grid) for sigma in bandwidths]
+    bands = [EvidenceBlock(f"bandwidth {sigma:g}", sigma) for sigma in bandwidths]
+    sized = zip(bands, (functions.shape[1] for functions in stein), strict=True)
+    blocks = side_by_side([*sized, *((EvidenceBlock(name, kind="simple"), 1) for name in SIMPLE)])
+    table = np.concatenate([*stein, simple(grid)], axis=1)
     weight = np.exp(-0.5 * grid**2)
     weight /= weight.sum()
     table -= weight @ table  # what clipping and the grid leave of a mean
     second = (table * weight[:, None]).T @ table
     single = table.astype(np.float32)
     if d_y == 1:
-        return NormalEvidence(1, single, tuple(blocks), None, second)
-    made = NormalEvidence(d_y, single, tuple(blocks), _together(bandwidths, d_y), second)
+        return NormalEvidence(1, single, blocks, None, second)
+    made = NormalEvidence(d_y, single, blocks, _together(bandwidths, d_y), second)
     return replace(made, second=_second(made, second))
 
 
@@ -372,24 +370,21 @@ class SteinEvidence:
         for kernel in kernels:
             # What is left of l counts as much as the Stein operator makes of it.
             weight = size / unit + u.shape[1] / (kernel.sigma**2 * unit)
-            chosen = choose_pivots(kernel, u, rng, tolerance=precision, cap=cap, weight=weight)
-            points = u[chosen.index]
+            chosen, left = choose_pivots(kernel, u, rng, tolerance=precision, cap=cap, weight=weight)
+            points = u[chosen]
             parts.append(Functions(kernel, points, whitening(kernel(points, points), single=single)))
-            worst = max(worst, chosen.residual)
+            worst = max(worst, left)
         return cls(u.shape[1], tuple(parts)), worst
 
     @property
     def blocks(self) -> tuple[EvidenceBlock, ...]:
         """One for each kernel."""
         if self.turn is not None:
-            return (EvidenceBlock("all", slice(0, self.turn.shape[1])),)
-        blocks, start = [], 0
-        for part in self.parts:
-            stop = start + self.d_y * part.white.shape[1]
-            sigma = part.kernel.sigma
-            blocks.append(EvidenceBlock(f"bandwidth {sigma:.3g}", slice(start, stop), sigma))
-            start = stop
-        return tuple(blocks)
+            return side_by_side([(EvidenceBlock("all"), self.turn.shape[1])])
+        sigmas = [part.kernel.sigma for part in self.parts]
+        sizes = [self.d_y * part.white.shape[1] for part in self.parts]
+        blocks = [EvidenceBlock(f"bandwidth {sigma:.3g}", sigma) for sigma in sigmas]
+        return side_by_side(zip(blocks, sizes, strict=True))
 
     def of(self, u: AnyArray, scores: AnyArray) -> FloatArray:
         """Apply the Stein operator, (n, q)."""
@@ -406,12 +401,10 @@ class CellEvidence:
     @property
     def blocks(self) -> tuple[EvidenceBlock, ...]:
         """One for each kernel."""
-        blocks, start = [], 0
-        for kernel in self.kernels:
-            sigma = getattr(kernel.shown, "bandwidth", None)
-            blocks.append(EvidenceBlock(kernel.name, slice(start, start + kernel.size), sigma, "cells"))
-            start += kernel.size
-        return tuple(blocks)
+        return side_by_side(
+            (EvidenceBlock(k.name, getattr(k.shown, "bandwidth", None), "cells"), k.size)
+            for k in self.kernels
+        )
 
     def of(self, u: AnyArray, scores: AnyArray) -> FloatArray:
         """Return the centred features of residuals `scores` (n, cells); u plays no part."""

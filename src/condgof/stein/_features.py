@@ -34,14 +34,6 @@ MOST_RICH = 64
 WAVES = ((3, 4), (5, 6, 7, 8))
 
 
-@dataclass(frozen=True, eq=False)
-class Pivots:
-    """Rows that were chosen, and the share of the (weighted) trace that they leave."""
-
-    index: IntArray
-    residual: float
-
-
 def choose_pivots(
     kernel: Callable[[FloatArray, FloatArray], FloatArray],
     points: FloatArray,
@@ -50,8 +42,8 @@ def choose_pivots(
     tolerance: float,
     cap: int,
     weight: FloatArray | None = None,
-) -> Pivots:
-    """Choose rows until at most a share `tolerance` of the trace of a kernel's matrix is left."""
+) -> tuple[IntArray, float]:
+    """Choose rows until a share `tolerance` of the (weighted) trace is left; also return that share."""
     n, cap = len(points), min(cap, len(points))
     left, chosen = np.ones(n), np.empty(0, dtype=np.int64)
     weight = np.ones(n) if weight is None else weight / weight.max()
@@ -69,7 +61,7 @@ def choose_pivots(
         chosen = np.concatenate([chosen, drawn[kept]])
         left = np.maximum(left - np.square(features[:, columns]).sum(axis=1), 0.0)
         left[chosen] = 0.0
-    return Pivots(chosen, float(weight @ left) / total if total else 0.0)
+    return chosen, float(weight @ left) / total if total else 0.0
 
 
 def _small_cholesky(matrix: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -221,11 +213,11 @@ def nystrom(
     """See a kernel on x through landmarks v among rows x (n, d_x): F = k(x, v) W."""
     if not kernel.factors:
         return ones()
-    chosen = choose_pivots(kernel, x, rng, tolerance=precision, cap=cap)
-    points = x[chosen.index]
+    chosen, left = choose_pivots(kernel, x, rng, tolerance=precision, cap=cap)
+    points = x[chosen]
     white = whitening(kernel(points, points), single=single)
     chunk = Chunk("x", (white.shape[1],), (1.0,), white)
-    return Maker(partial(_compared, kernel, points, white.dtype), (chunk,), chosen.residual)
+    return Maker(partial(_compared, kernel, points, white.dtype), (chunk,), left)
 
 
 def _compared(kernel: CovariateKernel, points: FloatArray, kind: Any, x: FloatArray) -> AnyArray:
@@ -253,14 +245,14 @@ def scales(
     def compare(a: FloatArray, b: FloatArray) -> FloatArray:
         return _at_multiples(kernel, (narrow,), b, None, a).astype(np.float64)
 
-    chosen = choose_pivots(compare, x, rng, tolerance=precision, cap=cap)
-    points = x[chosen.index]
+    chosen, left = choose_pivots(compare, x, rng, tolerance=precision, cap=cap)
+    points = x[chosen]
     own = np.split(_at_multiples(kernel, multiples, points, None, points), len(multiples), axis=1)
     whites = [whitening(k.astype(np.float64), single=True) for k in own]
     chunks = [Chunk("x", (w.shape[1],), (a,), w) for w, a in zip(whites, multiples, strict=True)]
     centre = _mean(_at_multiples(kernel, multiples, points, None, x))
     raw = partial(_at_multiples, kernel, tuple(multiples), points, centre)
-    return Maker(raw, tuple(chunks), chosen.residual)
+    return Maker(raw, tuple(chunks), left)
 
 
 def single_locations(kernel: CovariateKernel, multiple: float, points: FloatArray) -> Maker:
@@ -349,7 +341,7 @@ def levels(columns: IntArray, values: FloatArray, shares: FloatArray) -> Maker:
     """Take centred indicators of levels (L,) of some columns, which shares (L,) of the rows have."""
     labels = zip(map(int, columns), map(float, values), strict=True)
     raw = partial(_indicators, columns, values, shares.astype(np.float32))
-    return Maker.single("columns", raw, list(labels))
+    return Maker.single("categories", raw, list(labels))
 
 
 def _indicators(

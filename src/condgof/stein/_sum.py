@@ -142,6 +142,8 @@ MAX_SPAN = 64
 GRAM_ROWS = 2**15
 #: Beyond this many rows sums over units are made in single precision, where no value is above.
 MANY, SINGLE = 50_000, 1e12
+#: So many rows at a time.
+SHORT = 256
 #: The number of the unit of all rows.
 ALL = -1
 
@@ -366,7 +368,12 @@ def gather_units(plan: Plan, rows: Rows, count: int, units_of: UnitsOf, engine: 
         kind = np.float32 if single else np.float64
         thin: AnyArray = features.astype(kind, copy=False)
         whole: AnyArray = xi.astype(kind, copy=False)
-        totals = [(thin[:, cut.x].T @ whole[:, cut.y]).astype(np.float64) for cut in plan.cuts]
+        # Singles are added up over few rows at a time, then in doubles.
+        steps = range(0, len(whole), SHORT if single else PIECE)
+        parts_of = ((thin[i : i + steps.step], whole[i : i + steps.step]) for i in steps)
+        totals = added(
+            [(a[:, cut.x].T @ b[:, cut.y]).astype(np.float64) for cut in plan.cuts] for a, b in parts_of
+        )
         parts: list[dict[int, list[AnyArray]]] = [{ALL: totals}]
         for unit, some, own_xi in units_of(piece, xi):
             sums = [thin[some][:, cut.x].T @ own_xi[:, cut.y].astype(thin.dtype) for cut in plan.cuts]
