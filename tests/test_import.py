@@ -32,7 +32,7 @@ def test_a_missing_package_names_its_extra(monkeypatch):
     import pytest
 
     from condgof.errors import MissingPackageError
-    from condgof.report._pen_pyplot import new_figure
+    from condgof.report._pens import new_figure
 
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingPackageError, match=r"pip install 'condgof\[plot\]'") as caught:

@@ -124,27 +124,7 @@ def warn(message: str, category: type[CondgofWarning]) -> None:
 
 
 def require(module: str, extra: str, purpose: str) -> Any:
-    """Import an optional package, or say which extra brings it.
-
-    Parameters
-    ----------
-    module : str
-        Name of the module to import.
-    extra : str
-        Name of the extra of condgof that installs it.
-    purpose : str
-        What it is needed for, as the subject of a sentence.
-
-    Returns
-    -------
-    module
-        The imported module.
-
-    Examples
-    --------
-    >>> require("json", "none", "Writing JSON").__name__
-    'json'
-    """
+    """Import an optional package for a `purpose`, or say which extra of condgof brings it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -156,16 +136,7 @@ def require(module: str, extra: str, purpose: str) -> Any:
 
 @contextmanager
 def users_code(what: str) -> Iterator[None]:
-    """Turn whatever a user's own code raises into one `ModelError` that names it.
-
-    Examples
-    --------
-    >>> with users_code("std(x)"):
-    ...     {}["sigma"]
-    Traceback (most recent call last):
-        ...
-    condgof.errors.ModelError: std(x) failed: KeyError: 'sigma'. The line is in its own error.
-    """
+    """Turn whatever a user's own code raises into one `ModelError` that names it."""
     try:
         yield
     except (CondgofError, Warning):  # a warning is an error only where the user asked for that
@@ -217,11 +188,7 @@ def check_choice(value: Any, name: str, choices: Collection[str]) -> str:
 
 
 def check_count(
-    value: Any,
-    name: str,
-    most: int = sys.maxsize,
-    hint: str = "",
-    kind: type[CondgofError] = InputError,
+    value: Any, name: str, most: int = sys.maxsize, hint: str = "", kind: type[CondgofError] = InputError
 ) -> int:
     """Check an option that is a whole number of at least 1."""
     wrong = f"{name} must be an integer, got {value!r}.{hint}"
@@ -245,3 +212,14 @@ def check_number(value: Any, name: str, wanted: str, fits: Callable[[float], boo
             if fits(number := float(value)):
                 return number
     raise InputError(f"{name} must be {wanted}, got {value!r}.")
+
+
+def check_overflow(*arrays: AnyArray) -> None:
+    """Raise `NumericalError` when sums over the Stein matrix are not finite."""
+    import numpy as np
+
+    if not all(np.isfinite(array).all() for array in arrays):
+        raise NumericalError(
+            "The Stein matrix overflows: scores or data are too large for double precision. "
+            "Check the scores (a density close to 0 at the data?) or rescale x and y."
+        )

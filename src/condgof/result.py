@@ -172,14 +172,13 @@ class GofResult(Shown, Record):
         details = self.details
         facts += [("kernel x", str(self.kernel_x))] if self.kernel_x is not None else []
         facts += [("kernel y", str(self.kernel_y))] if self.kernel_y is not None else []
-        if "groups" in details:
-            facts.append(("rows", f"in {details['groups']:,} groups"))
-        if "block_length" in details:
-            facts.append(("rows", f"in order, blocks of {details['block_length']:,}"))
-        if "standardized_by" in details:
-            facts.append(("y seen as", details["standardized_by"]))
-        if "x_seen_as" in details:
-            facts.append(("x seen as", details["x_seen_as"]))
+        told = (
+            ("groups", "rows", "in {:,} groups"),
+            ("block_length", "rows", "in order, blocks of {:,}"),
+            ("standardized_by", "y seen as", "{}"),
+            ("x_seen_as", "x seen as", "{}"),
+        )
+        facts += [(name, words.format(details[key])) for key, name, words in told if key in details]
         if "strongest_location" in details:
             place = details["strongest_location"]
             facts.append(("strongest", f"near x = {_point(place.get('label') or place['x'])}"))
@@ -225,15 +224,7 @@ def pvalue_words(value: float, floor: float = 0.0) -> str:
 
 
 def pvalue_number(value: float, floor: float = 0.0) -> str:
-    """Write a p-value as people do; the smallest that draws can give is an upper bound, rounded up.
-
-    Examples
-    --------
-    >>> pvalue_number(0.000999), pvalue_number(0.0312), pvalue_number(0.4567), pvalue_number(3e-7)
-    ('0.001', '0.031', '0.46', '3e−7')
-    >>> pvalue_number(1 / 301, 1 / 301), pvalue_number(1e-5, 1e-5)
-    ('≤ 0.004', '≤ 1e−5')
-    """
+    """Write a p-value as people do; the smallest that draws can give is an upper bound, rounded up."""
     if not math.isfinite(value):
         return "–"
     if value <= floor * (1.0 + 1e-9):
@@ -249,13 +240,7 @@ def pvalue_number(value: float, floor: float = 0.0) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Write a number with some significant digits, thousands set apart.
-
-    Examples
-    --------
-    >>> number(0.012345), number(2149.7), number(-0.5), number(3.2e-9), number(12.0)
-    ('0.0123', '2,150', '−0.5', '3.2e−9', '12')
-    """
+    """Write a number with some significant digits, thousands set apart."""
     if not math.isfinite(value):
         return "–" if math.isnan(value) else ("∞" if value > 0 else "−∞")
     if value != 0 and not 1e-4 <= abs(value) < 1e9:
@@ -269,26 +254,14 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def size(value: float) -> str:
-    """Write a size of a misfit: two decimals, more only where that would be nothing.
-
-    Examples
-    --------
-    >>> size(0.1), size(-1.834), size(0.0042), size(0.0), size(1234.5)
-    ('0.10', '−1.83', '0.0042', '0.00', '1,234')
-    """
+    """Write a size of a misfit: two decimals, more only where that would be nothing."""
     if not math.isfinite(value) or 0 < abs(value) < 0.005 or abs(value) >= 100:
         return number(value, 3 if abs(value) >= 100 else 2)
     return f"{value:.2f}".replace("-", "−")
 
 
 def rounded(value: float) -> str:
-    """Write a number with two decimals, and up to four near 0 and just below 1.
-
-    Examples
-    --------
-    >>> tuple(map(rounded, (0.294, -1.5, 0.0042, 1234.6, 3e12, 0.9964, 1e-7)))
-    ('0.29', '-1.50', '0.0042', '1,235', '3e+12', '0.996', '0.00')
-    """
+    """Write a number with two decimals, and up to four near 0 and just below 1."""
     size = abs(value)
     if not math.isfinite(value) or size >= 1e9:
         return f"{value:.2g}".replace("inf", "∞")
@@ -313,24 +286,12 @@ def decimals(value: float) -> int:
 
 
 def short(value: float) -> str:
-    """Write two figures of a number, and at least two decimals.
-
-    Examples
-    --------
-    >>> short(0.1234), short(0.01234), short(12.345), short(0.0)
-    ('0.12', '0.012', '12.35', '0.00')
-    """
+    """Write two figures of a number, and at least two decimals."""
     return f"{value:.{decimals(value)}f}"
 
 
 def sized(estimate: float, low: float, high: float, about: float = 0.0) -> tuple[str, str]:
-    """Write an estimate and its interval with the digits that its distance from `about` asks for.
-
-    Examples
-    --------
-    >>> sized(0.21, 0.1712, 0.25), sized(0.0147, 0.0058, 0.0236), sized(1.0036, 1.001, 1.006, 1.0)
-    (('0.21', '0.17 to 0.25'), ('0.015', '0.006 to 0.024'), ('1.0036', '1.0010 to 1.0060'))
-    """
+    """Write an estimate and its interval with the digits that its distance from `about` asks for."""
     digits = decimals(estimate - about)
     return f"{estimate:.{digits}f}", f"{low + 0.0:.{digits}f} to {high + 0.0:.{digits}f}"
 
@@ -354,11 +315,6 @@ def _point(v: FloatArray | Mapping[str, float | str]) -> str:
         return f"({', '.join(f'{name}={text}' for name, text in texts)})"
     numbers = ", ".join(f"{value:.4g}" for value in v)
     return numbers if len(v) == 1 else f"({numbers})"
-
-
-def _named(label: Mapping[str, float | str]) -> str:
-    parts = (f"{name}={v}" if isinstance(v, str) else f"{name}={v:.4g}" for name, v in label.items())
-    return f"({', '.join(parts)})"
 
 
 def plain(value: Any) -> Any:

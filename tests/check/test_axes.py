@@ -289,7 +289,7 @@ class TestAxes:
             }
         )
         sample = Sample.of(x, [1.0, 2.0, 3.0, 5.0])
-        said = ("predicted", np.array([1.0, 2.0, 2.0, 1.0]), None)
+        said = (Column("predicted"), np.array([1.0, 2.0, 2.0, 1.0]))
         axes = axes_of(sample.x_columns, sample.x, [said])
         assert [one.kind for one in axes] == [
             *("integers", "numbers", "two", "two", "levels", "ordered", "dates", "integers"),
@@ -393,7 +393,7 @@ class TestNames:
     def test_predictions_leave_the_users_names_alone(self):
         x = np.column_stack([np.arange(6) / 2, np.arange(6.0)])
         columns = [Column("predicted"), Column("floor")]
-        looked = looked_of(columns, x, [("predicted", np.arange(6.0)[::-1] / 4, None)])
+        looked = looked_of(columns, x, [(Column("predicted"), np.arange(6.0)[::-1] / 4)])
         assert [one.name for one in looked.axes] == ["predicted", "floor_", "predicted_2"]
         assert [one.label for one in looked.axes] == ["predicted", "floor", "predicted_2"]
         for one in looked.axes:
@@ -405,3 +405,10 @@ class TestNames:
         assert [digits(v) for v in (-0.0, 1e15, 1e-5, 0.1 + 0.2, 1e22, 5e-324)] == [
             *("0", "1000000000000000", "0.00001", "0.30000000000000004", "1e+22", "5e-324"),
         ]
+
+
+def test_names_and_texts_as_queries_have_them():
+    names = unique_names(["age", "income (USD)", "a`b", "floor", "age"], ["predicted"])
+    assert names == ("age", "income (USD)", "a_b", "floor_", "age_2")
+    assert literal('5" \\ é') == '"5\\" \\\\ é"'
+    assert literal("it's\n") == '"it\'s\\n"'

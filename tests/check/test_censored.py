@@ -123,9 +123,20 @@ def test_an_event_that_the_model_holds_to_be_impossible_is_named():
 
 def test_the_estimate_of_the_picture_is_that_of_kaplan_and_meier(old):
     lifelines = pytest.importorskip("lifelines")
-    from condgof.report._kinds import kaplan_meier
+    from condgof.report._pictures import kaplan_meier
 
     frame = old.frame()
     at, share, _ = kaplan_meier(old.looked, np.arange(N))
     fitted = lifelines.KaplanMeierFitter().fit(frame.cumulative_hazard, frame.event)
     np.testing.assert_allclose(share, fitted.predict(at).to_numpy(), atol=1e-10)
+
+
+def test_the_picture_of_a_slice_is_of_its_rows(old):
+    from condgof.report._pictures import survival
+
+    part = old.groups[0]
+    chart = survival(old, part)
+    assert f"estimate of {part.n:,} rows" in chart.desc
+    band, *_ = chart.marks  # as wide as so few rows are uncertain
+    whole, *_ = survival(old).marks
+    assert (band.high - band.low)[0] > 1.2 * (whole.high - whole.low)[0]

@@ -33,7 +33,7 @@ X = pd.DataFrame(
 
 def looked_of(x=X, kind="continuous", y=None, predictions=(), missing="refuse", **fields):
     y = np.linspace(0.5, 3, len(x)) if y is None else y
-    sample = Sample.of(x, y, missing=missing, discrete=True)
+    sample = Sample.of(x, y, missing=missing, to_test=False)
     rows = np.arange(sample.n) if sample.kept is None else sample.kept
     axes = axes_of(sample.x_columns, sample.x, predictions)
     fields = {"whole": sample.n, **fields}
@@ -55,7 +55,7 @@ class TestFrame:
 
     def test_what_is_predicted_and_residuals(self):
         location, z = RNG.standard_normal((2, N, 1))
-        said = [("predicted", location[:, 0], None), ("predicted_sd", np.ones(N), None)]
+        said = [(Column("predicted"), location[:, 0]), (Column("predicted_sd"), np.ones(N))]
         looked = looked_of(predictions=said, location=location, scale=np.ones((N, 1)), z=z)
         frame = frame_of(looked)
         assert list(frame.columns) == [*X, "y", "predicted", "predicted_sd", "pit", "z"]
@@ -66,7 +66,7 @@ class TestFrame:
     def test_names_of_the_user_come_first(self):
         x = pd.DataFrame({"predicted": RNG.standard_normal(N), "z": RNG.standard_normal(N)})
         location, z = RNG.standard_normal((2, N, 1))
-        said = [("predicted", location[:, 0], None)]
+        said = [(Column("predicted"), location[:, 0])]
         y = pd.Series(RNG.standard_normal(N), name="z")
         frame = frame_of(looked_of(x, y=y, predictions=said, location=location, z=z))
         assert list(frame.columns) == ["predicted", "z", "z_2", "predicted_2", "pit", "z_3"]
@@ -85,7 +85,10 @@ class TestFrame:
         p = RNG.dirichlet([1, 1, 1], N)
         codes = np.arange(N) % 3
         names = ("red", "green", "blue")
-        said = [("predicted", p.argmax(axis=1) * 1.0, names), ("confidence", p.max(axis=1), None)]
+        said = [
+            (Column("predicted", names), p.argmax(axis=1) * 1.0),
+            (Column("confidence"), p.max(axis=1)),
+        ]
         looked = looked_of(
             X[["age"]], "classes", codes, said, probabilities=p, codes=codes, class_names=names
         )
@@ -201,7 +204,7 @@ class TestNamed:
 
     def test_predictions_and_one_hot_columns(self):
         x = pd.get_dummies(X[["town"]])
-        looked = looked_of(x, predictions=[("predicted", np.arange(N) / 2, None)])
+        looked = looked_of(x, predictions=[(Column("predicted"), np.arange(N) / 2)])
         assert read_named({"town": "Rome"}, looked)[1] == "town_Rome == True"
         assert read_named({"town_Rome": True}, looked)[1] == "town_Rome == True"
         words, query, mask = read_named({"predicted": (1, 2.5)}, looked)

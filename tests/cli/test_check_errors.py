@@ -96,7 +96,7 @@ USES = {
     "alpha nan": ([*ROLES, "--alpha", "nan"], "--alpha must be between 0 and 1"),
     "tolerance": ([*ROLES, "--tolerance", "0"], "--tolerance must be a positive number"),
     "tolerance nan": ([*ROLES, "--tolerance", "nan"], "--tolerance must be a positive number"),
-    "order": ([*ROLES, "--order", "worst"], "--order must be one of certain, severity, got 'worst'"),
+    "order": ([*ROLES, "--order", "worst"], "--order must be one of 'certain', 'severity', got 'worst'"),
     "slice": (
         [*ROLES, "--slice", "income <"],
         "The slice 'income <' is no query that pandas can answer",
@@ -104,7 +104,7 @@ USES = {
     "slice's column": ([*ROLES, "--slice", "age < 3"], "whose columns are income, food, predicted"),
     "no row": ([*ROLES, "--slice", "income < -9"], "No row is in the slice 'income < -9'"),
     "group of y": ([*ROLES, "--by", "food"], "Column 'food' is in --y and in --by"),
-    "form": ([*ROLES, "--model-x", "list"], "--model-x must be one of auto, frame, array"),
+    "form": ([*ROLES, "--model-x", "list"], "--model-x must be one of 'auto', 'frame', 'array'"),
     "folder": ([*ROLES, "--report", "none/r.html"], "there is no folder none"),
     "text y": (["--x", "income", "--y", "town", *ROLES[4:]], "Column 'town' of t.csv holds"),
     "other codes": ([*ROLES, "--categorical", "age"], "--categorical: --x has no column 'age'"),

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from condgof.cli import main
-from condgof.cli._model import XForm
+from condgof.cli._model import x_in_form
 from condgof.errors import InputTypeError
 
 MODULE = """
@@ -98,7 +98,7 @@ def test_without_pandas(here, quick, monkeypatch, capsys):
     assert run("--x", "income", "--model", f"{here}:line", "--model-x", "frame") == 2
     assert "pip install 'condgof[frames]'" in capsys.readouterr().err
     with pytest.raises(InputTypeError, match="holds text, and the model gets x as an array"):
-        XForm("array", ("town",))(_text_frame())
+        x_in_form("array", ("town",), _text_frame())
 
 
 def _text_frame():
@@ -109,11 +109,11 @@ def _text_frame():
 
 def test_a_stream_gets_the_same_forms():
     block = np.ones((4, 2))
-    frame = XForm("frame", ("a", "b"))(block)
+    frame = x_in_form("frame", ("a", "b"), block)
     assert list(frame.columns) == ["a", "b"]
     frame.iloc[0, 0] = 9.0
     assert block[0, 0] == 1.0
-    assert XForm("array", ("a", "b"))(block).shape == (4, 2)
+    assert x_in_form("array", ("a", "b"), block).shape == (4, 2)
 
 
 def test_a_model_that_is_bound_to_rows(here, table, columns, quick, capsys):

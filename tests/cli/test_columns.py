@@ -2,8 +2,7 @@
 
 import pytest
 
-from condgof.cli._pick import pairs, pick
-from condgof.cli._roles import find_roles
+from condgof.cli._roles import find_roles, pairs, pick
 from condgof.errors import InputError
 
 NAMES = ["age", "feat_1", "feat_2", "a,b", "0", "#1", "x*", "Größe", "[/]", "y", "mu", "sd", "g"]

@@ -244,6 +244,15 @@ class TestOneLaw:
             check_law(law, X, Y, steps=True, mass=0.05, draws=500)
         np.testing.assert_array_equal(cg.crossfit(draws, X, Y, folds=SPLIT).ids, np.arange(N))
 
+    def test_predictions_with_an_index_are_one_law(self):
+        import pandas as pd
+
+        frame = pd.DataFrame({"a": X[:, 0]}, index=np.arange(N)[::-1])
+        law = cg.crossfit(lambda x, y: Model(lambda x: Normal(x["a"], 1.0)), frame, Y, folds=SPLIT)
+        assert isinstance(law, Normal)
+        assert law.index is None
+        np.testing.assert_array_equal(law.mean_std()[0][:, 0], X[:, 0])
+
     def test_draws_of_other_numbers_stay_apart(self):
         def fit(x, y):
             count = 5 + int(Y[0] in y)

@@ -317,6 +317,8 @@ def test_a_network_that_cannot_be_found_is_asked_for():
         hidden(X).score(X[:, 0])
     with pytest.raises(InputError, match="changes with the rows beside it"):
         cg.adaptive(hidden, X, X[:, 0], n_boot=5)  # which needs no scores
+    with pytest.raises(InputError, match="changes with the rows beside it"):
+        hidden(X).marginals(X[:, 0])
     named = cg.from_torch(lambda x: through(elsewhere.net, x), modules=[elsewhere.net])
     wanted = cg.from_torch(functools.partial(through, elsewhere.net))(X).score(X[:, 0])
     np.testing.assert_array_equal(named(X).score(X[:, 0]), wanted)

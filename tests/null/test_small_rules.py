@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from condgof.methods._baselines import slab_rows
-from condgof.methods._dependence import auto_length
 from condgof.methods._fscd import climb
+from condgof.methods._options import auto_length
 from condgof.null._bootstrap import (
     Dependence,
     group_weights,

@@ -11,10 +11,10 @@ from scipy import stats
 from condgof.check._axes import Axis
 from condgof.errors import InputError
 from condgof.report import _chart as c
+from condgof.report import _panels as binned
 from condgof.report import _pictures as pictures
-from condgof.report._binned import bins_of, part_rows, quantile_ends
-from condgof.report._panels import column_panel, map_of, panel_keys, panels
-from condgof.report._pen_svg import chart_style, colours, legend, svg
+from condgof.report._panels import bins_of, column_panel, map_of, panels, part_rows, quantile_ends
+from condgof.report._pens import chart_style, colours, legend, svg
 from condgof.result import share_interval
 from report.made import EVIL, continuous, made
 
@@ -50,7 +50,7 @@ def all_charts(check):
     for i, part in enumerate(check.slices):
         found[f"slice {i}"] = pictures.slice_residuals(check, part)
         found[f"qq {i}"] = pictures.slice_qq(check, part)
-    found |= {f"panel {i}": chart for i, (_, chart) in enumerate(panels(check))}
+    found |= {f"panel {i}": chart for i, chart in enumerate(panels(check))}
     return {name: chart for name, chart in found.items() if chart is not None}
 
 
@@ -179,7 +179,7 @@ def test_panels_show_quantiles_of_the_rows_of_each_bin():
             assert [m.estimate[b] for m in (ten, median, ninety)] == pytest.approx(expected)
             assert (median.low[b], median.high[b]) == quantile_ends(z, 0.5, 0.05)
             assert chart.table[1][b][:2] == (bins.names[b], f"{len(rows):,}")
-    charts = [chart for _, chart in panels(check)]
+    charts = panels(check)
     assert len({chart.y.ends for chart in charts}) == 1
     assert charts[0].x.name in ("education", "predicted")
 
@@ -317,7 +317,7 @@ def test_axes_are_written_as_people_write_them():
     assert "2004" in scales["year"].texts
     assert "2020" in scales["hired"].texts
     assert scales["age"].texts == ("20", "30", "40", "50", "60", "70", "80")
-    years = next(chart.x for _, chart in panels(check) if chart.x.name == "year")
+    years = next(chart.x for chart in panels(check) if chart.x.name == "year")
     assert years.texts[0] == "2003"
     assert all(len(text) <= c.LONGEST for text in scales["region"].texts)
     assert len(set(scales["region"].texts)) == len(scales["region"].texts)
@@ -347,7 +347,7 @@ def test_only_what_occurs_is_in_the_legend():
     check = CHECKS["good"]
     assert {key.kind for key in pictures.pit(check).entries} == {"bar", "band90"}
     assert legend(()) == ""
-    assert legend(panel_keys(check)).count("<li>") == 6
+    assert legend(c.keys(binned.panel_words(check.looked)[1])).count("<li>") == 6
 
 
 def test_plot_check_draws_on_the_axes_that_it_is_given():

@@ -287,7 +287,7 @@ class TestReady:
             Sample.of(x, y, to_test=False).ready()
 
     def test_a_discrete_y_may_be_constant(self):
-        assert Sample.of(A, np.ones(N), discrete=True).ready(discrete=True).n == N
+        assert Sample.of(A, np.ones(N), to_test=False).ready(discrete=True).n == N
         sample = Sample.unconditional(np.ones(N), to_test=False)
         assert sample.ready(discrete=True) is sample
         with pytest.raises(InputError, match="y is constant"):

@@ -1,7 +1,6 @@
-"""Columns as slices can name them: ranges of numbers and dates, levels, and the words for them.
+"""Columns as slices can name them: what a condition says in words, to `DataFrame.query`, and its rows.
 
-What a condition says in words, what it says to `DataFrame.query` and the rows that it holds for are the
-same thing three times. Bounds lie between observed values, so that nothing depends on rounding.
+Bounds lie between observed values, so that nothing depends on rounding.
 """
 
 from __future__ import annotations
@@ -21,18 +20,14 @@ from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._record import Condition
 from condgof.sample import Column
 
-#: A column of more levels than this offers its largest ones.
-LEVELS = 60
-#: Values that take more characters than this are not named one by one.
-SHORT = 8
+#: A column of more levels offers its largest ones; values of more characters are not named one by one.
+LEVELS, SHORT = 60, 8
 #: Whole numbers from here on are not all numbers of their own.
 WHOLE = 2.0**53
 #: Predictions that differ by no more than this share of themselves are the same, but for rounding.
 SAME = 1e-9
-#: Bounds may be off by one part in so many of a bin to be round numbers.
-ROUND = 4
-#: So many columns of 0 and 1 of one name are a category.
-DUMMIES = 3
+#: Bounds may be off by one part in so many of a bin; so many columns of 0 and 1 are a category.
+ROUND, DUMMIES = 4, 3
 #: Microseconds of a day, a minute, a second, and one.
 UNITS = (86_400_000_000, 60_000_000, 1_000_000, 1)
 #: Names that mean something else to `DataFrame.query`, or to numexpr behind it.
@@ -63,7 +58,7 @@ class Cut:
 class Axis:
     """A column that slices can name."""
 
-    #: As `Check.frame` names it; of columns of 0 and 1 that are one category, what they have in common.
+    #: As `Check.frame` names it; of columns of 0 and 1 that are one category, how their names begin.
     name: str
     #: "numbers", "integers", "dates", "levels", "ordered" or "two".
     kind: str
@@ -89,7 +84,14 @@ class Axis:
     def cut(self, bins: int) -> Cut:
         """Cut it at quantiles into at most so many bins, or into its levels."""
         if self.kind in ("levels", "two"):
-            return self._cut_levels()
+            # One bin a level, the largest ones, and one of all others if there are any.
+            places = self.values.astype(np.int64)
+            sizes = np.bincount(places, minlength=len(self.levels or ()))
+            named = np.sort(np.argsort(-sizes, kind="stable")[: min(LEVELS, np.count_nonzero(sizes))])
+            numbers = np.full(len(sizes), len(named))
+            numbers[named] = np.arange(len(named))
+            codes, ranges = numbers[places], np.repeat(np.arange(len(named))[:, None], 2, axis=1)
+            return Cut(codes, int(codes.max()) + 1, ranges, named, named)
         values = self.numbers(self.values)
         ordered = np.sort(values)
         starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
@@ -98,9 +100,10 @@ class Axis:
             after = np.searchsorted(starts, wanted).clip(1, len(starts) - 1)
             nearer = wanted - starts[after - 1] < starts[after] - wanted
             places = starts[after - nearer]
-            if self.kind == "numbers" and len(starts) >= ROUND * bins:
-                near = len(values) / (ROUND * bins)
-                places = np.array([_rounder(ordered, place, near) for place in places])
+            if self.kind == "numbers" and len(starts) >= ROUND * bins:  # near it, at a round number
+                near, end = len(values) / (ROUND * bins), len(values) - 1
+                low, high = (ordered[np.clip(places + d, 0, end).astype(int)] for d in (-near, near))
+                places = np.searchsorted(ordered, list(map(_shortest, low, high, ordered[places])))
             starts = np.unique(places)
         codes = np.searchsorted(ordered[starts], values, side="right").astype(np.int64)
         count = len(starts) + 1
@@ -108,18 +111,6 @@ class Axis:
         ranges = np.column_stack((first, last))[(first > 0) | (last < count - 1)]
         low = ordered[np.concatenate(([0], starts))]
         return Cut(codes, count, ranges, low, ordered[np.concatenate((starts, [0])) - 1])
-
-    def _cut_levels(self) -> Cut:
-        """One bin a level, the largest ones, and one of all others if there are any."""
-        places = self.values.astype(np.int64)
-        sizes = np.bincount(places, minlength=len(self.levels or ()))
-        named = np.sort(np.argsort(-sizes, kind="stable")[: min(LEVELS, np.count_nonzero(sizes))])
-        bins = np.full(len(sizes), len(named))
-        bins[named] = np.arange(len(named))
-        codes = bins[places]
-        count = int(codes.max()) + 1
-        ranges = np.repeat(np.arange(len(named))[:, None], 2, axis=1)
-        return Cut(codes, count, ranges, named, named)
 
     def condition(self, cut: Cut, first: int, last: int) -> Condition:
         """Say which rows are in the bins from `first` to `last`."""
@@ -141,11 +132,11 @@ class Axis:
         if self.levels is not None:
             words, queries = [shown(self.levels[i]) for i in values], [self.queries[i] for i in values]
         else:
-            name, texts = quoted(self.name), [self.written(value) for value in values]
+            texts = [self.written(value) for value in values]
             words = [commas(text) for text in texts]
-            queries = [f"{name} == {text}" for text in texts]
-            if self.kind == "dates":  # a date equals no text, it is only compared with one
-                queries = [self.within(text, text).query for text in texts]
+            # A date equals no text, it is only compared with one.
+            dates, name = self.kind == "dates", quoted(self.name)
+            queries = [self.within(t, t).query if dates else f"{name} == {t}" for t in texts]
         query = queries[0] if len(queries) == 1 else f"({' or '.join(queries)})"
         return Condition(self.name, f"{self.label} = {' or '.join(words)}", query)
 
@@ -181,45 +172,44 @@ class Axis:
         if self.kind == "dates":
             ticks = (int(above) // unit * unit for unit in UNITS)
             return moment(next(tick for tick in ticks if tick > below))
-        middle = below / 2 + above / 2
-        for places in range(1, 18):
-            for value in (middle, above):
-                bound = float(f"{value:.{places}g}")
-                if below < bound <= above:
-                    return digits(bound)
-        return digits(above)
+        return digits(_shortest(below, above, below / 2 + above / 2, above))
 
 
-def _rounder(ordered: AnyArray, place: int, near: float) -> int:
-    """Return a place near one among ordered values at which the bound is a rounder number."""
-    below, above = (ordered[int(np.clip(place + step, 0, len(ordered) - 1))] for step in (-near, near))
-    for places in range(1, 18):
-        bound = float(f"{ordered[place]:.{places}g}")
-        if below < bound <= above:
-            return int(np.searchsorted(ordered, bound))
-    return place
+def _shortest(below: float, above: float, *values: float) -> float:
+    """Round one of some values to the fewest digits with which it is > below and ≤ above."""
+    rounded = (float(f"{value:.{places}g}") for places in range(1, 18) for value in values)
+    return next(bound for bound in rounded if below < bound <= above)
 
 
 def axes_of(
-    columns: Sequence[Column],
-    x: FloatArray,
-    predictions: Sequence[tuple[str, FloatArray, tuple[str, ...] | None]] = (),
+    columns: Sequence[Column], x: FloatArray, predictions: Sequence[tuple[Column, FloatArray]] = ()
 ) -> tuple[Axis, ...]:
-    """Return what slices can name: the columns of x (n, d_x) that vary, and predictions.
+    """Return what slices can name: the columns of x (n, d_x) that vary, and predictions, (n,) each.
 
-    A prediction is its name, its values (n,), and its levels if it has any. Columns of 0 and 1 that
-    belong together are one category.
+    Columns of 0 and 1 that belong together are one category.
     """
     names = unique_names([column.name for column in columns], ())
     axes = [axis_of(column, x[:, i], names[i]) for i, column in enumerate(columns)]
     taken = set(names)
     for prefix, members in _categories(columns, x):
-        axes[members[0]] = _category(prefix, members, columns, x, names, taken)
-        for i in members[1:]:
+        levels, dummies = tuple(members.values()), list(members)
+        values = x[:, dummies] @ np.arange(1.0, len(members) + 1) - 1
+        on, off = (
+            [f"{quoted(names[i])} == {bit if columns[i].boolean else int(bit)}" for i in members]
+            for bit in (True, False)
+        )
+        if values.min() < 0:
+            values[values < 0] = len(members)
+            on.append(" and ".join(off))
+            levels = (*levels, "none of " + ", ".join([*levels[:3], *["…"] * (len(levels) > 3)]))
+        (name,) = unique_names([prefix], taken)
+        taken.add(name)
+        for i in members:
             axes[i] = None
-    others = unique_names([name for name, _, _ in predictions], taken)
-    for name, (_, values, levels) in zip(others, predictions, strict=True):
-        axes.append(axis_of(Column(name, levels), values, name, predicted=True))
+        axes[min(members)] = Axis(name, "levels", values, levels, False, prefix, tuple(on))
+    others = unique_names([column.name for column, _ in predictions], taken)
+    for name, (column, values) in zip(others, predictions, strict=True):
+        axes.append(axis_of(Column(name, column.levels), values, name, predicted=True))
     return tuple(axis for axis in axes if axis is not None)
 
 
@@ -228,24 +218,25 @@ def axis_of(column: Column, values: FloatArray, name: str, predicted: bool = Fal
     low, high = values.min(), values.max()
     if high / 2 - low / 2 <= (SAME * max(abs(low), abs(high)) if predicted else 0.0):
         return None
-    if column.levels is not None:
-        queries = tuple(f"{quoted(name)} == {literal(level)}" for level in column.levels)
-        kind = "ordered" if column.ordered else "levels"
-        return Axis(name, kind, values, column.levels, predicted, column.name, queries)
-    if column.dates:
-        return Axis(name, "dates", values, None, predicted, column.name)
+    kind, levels, queries = "numbers", column.levels, tuple[str, ...]()
     texts = ("False", "True") if column.boolean else (digits(low), digits(high))
     short = max(map(len, texts)) <= SHORT and not predicted
-    if short and np.all((values == low) | (values == high)):
+    if levels is not None:
+        kind = "ordered" if column.ordered else "levels"
+        queries = tuple(f"{quoted(name)} == {literal(level)}" for level in levels)
+    elif column.dates:
+        kind = "dates"
+    elif short and np.all((values == low) | (values == high)):
+        kind, levels = "two", tuple(map(commas, texts))
         queries = tuple(f"{quoted(name)} == {text}" for text in texts)
-        places = (values == high).astype(np.float64)
-        return Axis(name, "two", places, tuple(map(commas, texts)), predicted, column.name, queries)
-    whole = max(-low, high) < WHOLE and bool(np.all(values == np.floor(values)))
-    return Axis(name, "integers" if whole else "numbers", values, None, predicted, column.name)
+        values = (values == high).astype(np.float64)
+    elif max(-low, high) < WHOLE and np.all(values == np.floor(values)):
+        kind = "integers"
+    return Axis(name, kind, values, levels, predicted, column.name, queries)
 
 
-def _categories(columns: Sequence[Column], x: FloatArray) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Find columns of 0 and 1 whose names begin alike and of which at most one is 1 in any row."""
+def _categories(columns: Sequence[Column], x: FloatArray) -> Iterator[tuple[str, dict[int, str]]]:
+    """Find columns of 0 and 1 whose names begin alike and of which at most one is 1: their levels."""
     dummies = {
         i: column.name
         for i, column in enumerate(columns)
@@ -257,9 +248,10 @@ def _categories(columns: Sequence[Column], x: FloatArray) -> Iterator[tuple[str,
     for prefix in sorted((prefix for prefix in prefixes if "[" not in prefix), key=len):
         prefix_of[tuple(i for i, name in dummies.items() if _suffix(name, prefix))] = prefix
     for members, prefix in sorted(prefix_of.items(), key=lambda pair: -len(pair[0])):
-        distinct = len({_suffix(dummies.get(i, ""), prefix) for i in members}) == len(members)
+        levels = {i: _suffix(dummies[i], prefix) for i in members if i in dummies}
+        distinct = len(levels) == len(members) == len(set(levels.values()))
         if len(members) >= DUMMIES and distinct and x[:, members].sum(axis=1).max() <= 1:
-            yield prefix, members
+            yield prefix, levels
             for i in members:
                 del dummies[i]
 
@@ -270,38 +262,8 @@ def _suffix(name: str, prefix: str) -> str:
     return (match[1] or match[2]) if match else ""
 
 
-def _category(
-    prefix: str,
-    members: tuple[int, ...],
-    columns: Sequence[Column],
-    x: FloatArray,
-    names: Sequence[str],
-    taken: set[str],
-) -> Axis:
-    """Return columns of 0 and 1 as one category; `taken` names are used already."""
-    levels = [_suffix(columns[i].name, prefix) for i in members]
-    values = x[:, members] @ np.arange(1.0, len(members) + 1) - 1
-    on, off = (
-        [f"{quoted(names[i])} == {bit if columns[i].boolean else int(bit)}" for i in members]
-        for bit in (True, False)
-    )
-    if values.min() < 0:
-        values[values < 0] = len(members)
-        levels.append("none of " + ", ".join(levels[:3] + ["…"] * (len(levels) > 3)))
-        on.append(" and ".join(off))
-    (name,) = unique_names([prefix], taken)
-    taken.add(name)
-    return Axis(name, "levels", values, tuple(levels), False, prefix, tuple(on))
-
-
 def unique_names(wanted: Iterable[str], taken: Iterable[str]) -> tuple[str, ...]:
-    """Return names that `DataFrame.query` can tell apart from each other and from those taken.
-
-    Examples
-    --------
-    >>> unique_names(["age", "income (USD)", "a`b", "floor", "age"], ["predicted"])
-    ('age', 'income (USD)', 'a_b', 'floor_', 'age_2')
-    """
+    """Return names that `DataFrame.query` can tell apart from each other and from those taken."""
     known, names = set(map(_seen, taken)), []
     for name in map(_safe, wanted):
         number, free = 2, name
@@ -343,13 +305,7 @@ def quoted(name: str) -> str:
 
 
 def literal(text: str) -> str:
-    r"""Return a text as a query has it.
-
-    Examples
-    --------
-    >>> print(literal('5" \\ é'), literal("it's\n"))
-    "5\" \\ é" "it's\n"
-    """
+    """Return a text as a query has it."""
     return '"' + repr(text + '"')[1:-2].replace("\\'", "'").replace('"', '\\"') + '"'
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ import scipy
 from condgof._typing import IntArray
 from condgof.check._findings import REACH, Reader, led, overall_of
 from condgof.check._looked import Looked, look
-from condgof.check._named import NamedRows, named_slices, read_sets
+from condgof.check._named import named_slices, read_sets
 from condgof.check._power import power_of
 from condgof.check._record import Check, Effect, Finding, Power, Slice
 from condgof.check._repair import Base
@@ -24,25 +24,19 @@ from condgof.check._signals import Signals, signals_of
 from condgof.check._size import Bench, check_allowed, tolerance_of
 from condgof.check._text import message
 from condgof.engine import single_threaded_blas, stages
-from condgof.laws._law import ModelLike
 from condgof.methods._adaptive import Beside, run_adaptive
 from condgof.methods._options import Options, censored_model, prepare
-from condgof.methods._scored import Scored, Units
-from condgof.methods._sources import Stream
+from condgof.methods._scored import Units
 from condgof.null._bootstrap import Dependence
 from condgof.null._combine import Family
 from condgof.result import GofResult, check_alpha
 from condgof.sample import RngLike, Seed
 from condgof.stein._matrix import DEFAULT_MEMORY
 
-#: How much the search counts among the families of the verdict.
-SHARE = 0.12
-#: At most so many slices are named.
-MOST = 6
-#: Fewer rows than this are not searched.
-LEAST_ROWS = 50
-#: Rows that depend on each other are summed up in at most so many parcels.
-PARCELS = 512
+#: How much the search counts among the families of the verdict; at most so many slices are named.
+SHARE, MOST = 0.12, 6
+#: Fewer rows are not searched; rows that depend on each other are summed up in at most so many parcels.
+LEAST_ROWS, PARCELS = 50, 512
 #: What a check does, in this order: shown while it takes long.
 STAGES = ("reading", "slices", "verdict", "size", "power", "numbers")
 
@@ -71,20 +65,18 @@ def check(
 ) -> Check:
     """Check a conditional density model: does it fit, and if not how, where and how much?
 
-    - The *verdict* is that of `adaptive` on all rows, with one more family of statistics: the largest
-      of all slices.
+    - The *verdict* is that of `adaptive`, with one more family of statistics: the largest of all slices.
     - *How*, of all rows: where the median lies, how wide the middle half is, how often the model's
       intervals hold y, how much lies far out; of classes, confidence against accuracy; with intervals
       that hold together 95% of the time. One wild row does not move them, and is named.
-    - *Where*: slices of x, and of what the model predicts. A slice is an interval of a column or a
-      level, or two such conditions. All intervals between 20 quantiles of a column, and all rectangles
-      of a pair of columns, that have at least 25 rows and 2% of them, are compared by
+    - *Where*: slices of x, and of what the model predicts: an interval of a column or a level, or two
+      such conditions. All intervals between 20 quantiles of a column, and all rectangles of a pair of
+      columns, of at least 25 rows and 2% of them, are compared by
       ``max_k |Σ ψ_k(y)|/sd − √(2 log(n/|S|))``, with functions ψ_k of mean 0 under the model (shift,
-      spread, skew and tails of the PIT; of classes and counts what happened less its probability). The
-      largest is compared with that of y drawn anew from the model, or where that cannot be done of
-      random signs; then it is taken off and the search goes on. Slices are named only if the verdict
-      rejects: for a true model the probability that any is named is at most alpha. Numbers of a slice
-      are of exactly its rows, and their intervals hold for all slices that were searched at once.
+      spread, skew and tails of the PIT; of classes and counts what happened less its probability), and
+      the largest with that of y drawn anew, or where that cannot be done of random signs; then it is
+      taken off and the search goes on. Slices are named only if the verdict rejects, of a true model
+      with probability at most alpha; their intervals hold for all slices that were searched at once.
     - *How much*: the constant misfit that has the discrepancy of the data, such as a shift in model
       standard deviations. It does not grow with n.
     - *Power*: the constant misfit, in the same unit, that is found with probability 0.8.
@@ -141,64 +133,45 @@ def check(
     allowed = None if tolerance is None else check_allowed(tolerance)
     options = Options.of(solver, "auto", n_boot, None, dependence, groups, missing, engine, memory)
     seed = Seed.of(rng)
-    units = Units(scale_x, standardize, predictions=True)
     # Work is spread over the engine's threads; BLAS's own would wait for each other beside them.
     with single_threaded_blas(), stages(*STAGES) as begin:
         begin("reading")
+        units = Units(scale_x, standardize, predictions=True)
         watched = censored_model(model, x, y, event, entry)
         law_or_model, scored = prepare(watched, x, y, units, options, seed)
         options = options.for_rows(scored, x)
-        return inspect(model, law_or_model, scored, options, seed, alpha, allowed, by, slices, begin)
-
-
-def inspect(
-    given: Any,
-    model: ModelLike,
-    scored: Scored | Stream,
-    options: Options,
-    seed: Seed,
-    alpha: float,
-    allowed: float | None,
-    by: Any,
-    named: Sequence[Any],
-    begin: Callable[[str], None],
-) -> Check:
-    """Check a model, `given` as the user has it, on a sample that is scored."""
-    looked, law, rows = look(model, scored, seed, options.engine)
-    column, sets = "", list[NamedRows]()
-    if by is not None or not isinstance(named, tuple) or named:
-        column, sets = read_sets(by, named, looked, scored.n + scored.subsample.sample.left_out)
-    depend = options.rows if looked.all_rows else options.rows.take(looked.rows)
-    units = None
-    if not depend.independent:
-        units = np.asarray(depend.parcels(looked.n, PARCELS).of(0, looked.n), dtype=np.int64)
-    signals = signals_of(looked, law, rows, seed)
-    begin("slices")
-    began, scan = time.perf_counter(), None
-    space = space_of(looked, signals, seed)
-    if space is not None:
-        scan = Scan.of(space, signals, depend, options.n_boot, seed, options.engine)
-    seconds = time.perf_counter() - began
-    begin("verdict")
-    adapted = run_adaptive(scored, options, seed, beside=beside_of(scan))
-    begin("size")
-    bench = Bench.of(model, scored, adapted.design, options.rows, seed, options.engine)
-    effect = bench.size.effect(adapted.result.pvalue <= alpha)
-    begin("power")
-    power = power_of(adapted, bench, alpha)
-    begin("numbers")
-    overall = overall_of(Reader(looked, REACH, units))
-    groups = named_slices(sets, looked, signals, units, alpha, column) if sets else ()
-    report = report_of(
-        adapted.result, alpha, looked, signals, scan, seconds, units, overall, groups, effect, power
-    )
-    notes = (*report.notes, *bench.notes, *notes_of(looked, scan, depend))
-    return replace(
-        report,
-        tolerance=None if allowed is None else tolerance_of(bench, effect, allowed, alpha),
-        details={**report.details, "notes": notes},
-        base=Base(given, law, rows, units),
-    )
+        looked, law, rows = look(law_or_model, scored, seed, options.engine)
+        sets = read_sets(by, slices, looked, scored.n + scored.subsample.sample.left_out)
+        depend = options.rows if looked.all_rows else options.rows.take(looked.rows)
+        parcels = None
+        if not depend.independent:
+            parcels = np.asarray(depend.parcels(looked.n, PARCELS).of(0, looked.n), dtype=np.int64)
+        signals = signals_of(looked, law, rows, seed)
+        begin("slices")
+        began, space, scan = time.perf_counter(), space_of(looked, signals, seed), None
+        if space is not None:
+            scan = Scan.of(space, signals, depend, options.n_boot, seed, options.engine)
+        seconds = time.perf_counter() - began
+        begin("verdict")
+        adapted = run_adaptive(scored, options, seed, beside=beside_of(scan))
+        begin("size")
+        bench = Bench.of(law_or_model, scored, adapted.design, options.rows, seed, options.engine)
+        effect = bench.size.effect(adapted.result.pvalue <= alpha)
+        begin("power")
+        power = power_of(adapted, bench, alpha)
+        begin("numbers")
+        overall = overall_of(Reader(looked, REACH, parcels))
+        named = named_slices(sets, looked, signals, parcels, alpha) if sets else ()
+        report = report_of(
+            adapted.result, alpha, looked, signals, scan, seconds, parcels, overall, named, effect, power
+        )
+        notes = (*report.notes, *bench.notes, *notes_of(looked, scan, depend))
+        return replace(
+            report,
+            tolerance=None if allowed is None else tolerance_of(bench, effect, allowed, alpha),
+            details={**report.details, "notes": notes},
+            base=Base(model, law, rows, parcels),
+        )
 
 
 def report_of(
@@ -215,17 +188,26 @@ def report_of(
     power: Power,
 ) -> Check:
     """Put a report together: slices are named and described only if the verdict rejects."""
-    rejected = result.pvalue <= alpha
-    slices: tuple[Slice, ...] = ()
-    everywhere: Finding | None = None
+    slices, everywhere, rejected = list[Slice](), None, result.pvalue <= alpha
+    searched = {} if scan is None else {**scan.details, "seconds": round(seconds, 3)}
     if rejected and scan is not None:
-        slices, everywhere = slices_of(looked, signals, scan, units, alpha)
+        threshold = scan.threshold(alpha)
+        for best, p in scan.slices(alpha, MOST):
+            inside = np.flatnonzero(scan.space.inside(best.where))
+            reader = Reader(looked, max(threshold + best.penalty, REACH), units)
+            findings = led(reader.findings(inside), signals.about[best.signal], best.z)
+            if not findings[0].telling:  # it stands out, but nothing that can be said of it is certain
+                continue
+            if not best.everywhere:
+                slices.append(scan.told(best, p, looked.rows[inside], findings))
+            elif not slices:  # what all rows have in common: after a slice it is what is left
+                everywhere = everywhere or findings[0]
     wrong = [group for group in groups if group.pvalue <= alpha]
     return Check(
         result=result,
         words=message(rejected, overall, slices, everywhere, power, wrong, len(groups)),
         overall=overall,
-        slices=slices,
+        slices=tuple(slices),
         groups=groups,
         effect=effect,
         power=power,
@@ -233,9 +215,7 @@ def report_of(
         alpha=alpha,
         looked=looked,
         details={
-            "searched": {"slices": 0}
-            if scan is None
-            else {**scan.details, "seconds": round(seconds, 3)},
+            "searched": searched or {"slices": 0},
             "versions": {
                 "condgof": importlib.import_module("condgof").__version__,
                 "numpy": np.__version__,
@@ -252,8 +232,7 @@ def space_of(looked: Looked, signals: Signals, seed: Seed) -> Space | None:
     if looked.n < LEAST_ROWS or not looked.axes:
         return None
     known = signals.unit or signals.variance is not None
-    space = Space.of(looked.axes, seed, signals.first, len(signals.about), looked.n, known)
-    return space if space.parts else None
+    return Space.of(looked.axes, seed, signals.first, len(signals.about), looked.n, known)
 
 
 def beside_of(scan: Scan | None) -> Beside | None:
@@ -263,33 +242,12 @@ def beside_of(scan: Scan | None) -> Beside | None:
     return Beside(Family("slices", SHARE, np.array([0])), scan.best.value, scan.draws)
 
 
-def slices_of(
-    looked: Looked, signals: Signals, scan: Scan, units: IntArray | None, alpha: float
-) -> tuple[tuple[Slice, ...], Finding | None]:
-    """Describe the slices that stand out, and what all rows have in common if that stands out."""
-    threshold = scan.threshold(alpha)
-    slices: list[Slice] = []
-    everywhere: Finding | None = None
-    for best, p in scan.slices(alpha, MOST):
-        inside = np.flatnonzero(scan.space.inside(best.where))
-        reader = Reader(looked, max(threshold + best.penalty, REACH), units)
-        findings = led(reader.findings(inside), signals.about[best.signal], best.z)
-        if not findings[0].telling:  # it stands out, but nothing that can be said of it is certain
-            continue
-        if best.everywhere:
-            # After a slice it is what is left, and no message.
-            everywhere = findings[0] if not slices and everywhere is None else everywhere
-            continue
-        slices.append(scan.told(best, p, looked.rows[inside], findings))
-    return tuple(slices), everywhere
-
-
 def notes_of(looked: Looked, scan: Scan | None, depend: Dependence) -> tuple[str, ...]:
     """Say which rows were looked at, and what the numbers leave out."""
     notes: list[str] = []
     if not looked.all_rows:
-        of = f"{looked.n:,} of the {looked.whole:,} rows, drawn at random"
-        notes.append(f"everything but the verdict is of {of}")
+        some = f"{looked.n:,} of the {looked.whole:,} rows"
+        notes.append(f"everything but the verdict is of {some}, drawn at random")
     if scan is None:
         few = f"{looked.n} rows are too few to search for slices (that takes {LEAST_ROWS})"
         notes.append(few if looked.n < LEAST_ROWS else "no column of x can be cut into slices")

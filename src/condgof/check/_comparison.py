@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from condgof._typing import FloatArray, IntArray
+from condgof._typing import FloatArray
 from condgof.check._axes import axes_of
 from condgof.check._record import Finding, Slice
 from condgof.check._scan import Scan, Space
@@ -20,8 +20,7 @@ from condgof.engine import as_engine, single_threaded_blas
 from condgof.errors import InputError, InputTypeError
 from condgof.kernels import Gaussian, Kernel
 from condgof.laws._scores import MEASURES, Measure
-from condgof.methods._dependence import Asked
-from condgof.methods._options import Options
+from condgof.methods._options import Asked, Options
 from condgof.methods._several import STEIN, Contrasts, Measured, contrast, measured, prepare_joint
 from condgof.null._bootstrap import Dependence, check_n_boot
 from condgof.null._paired import Difference, Paired
@@ -57,22 +56,17 @@ class Score(Record):
     @property
     def sign(self) -> float:
         """1 where the first model is better, −1 where the second is, 0 where they are equal."""
-        if self.difference == 0 or math.isnan(self.difference):
-            return 0.0
-        return math.copysign(1.0, self.difference) * (1.0 if self.better == "higher" else -1.0)
+        sign = 0.0 if math.isnan(self.difference) else float(np.sign(self.difference))
+        return sign if self.better == "higher" else 0.0 - sign
 
     def words(self, sign: float) -> str:
         """Say how much the first (sign 1), or the second model (−1), is higher or lower."""
         if not math.isfinite(self.difference):
             return f"{self.name} not comparable"
-        low, high = sorted(sign * end for end in self.interval)
-        value = sign * self.difference
-        if value < 0:
-            value, low, high, way = -value, -high, -low, "lower"
-        else:
-            way = "higher"
-        amount, span = sized(value, low, high)
-        worse = ", which is worse" if value and way != self.better else ""
+        way = "lower" if sign * self.difference < 0 else "higher"
+        sign = -sign if way == "lower" else sign
+        amount, span = sized(sign * self.difference, *sorted(sign * end for end in self.interval))
+        worse = ", which is worse" if self.difference and way != self.better else ""
         row = "" if self.key == STEIN else " a row"
         return f"{self.name} {amount} {way}{row} ({span}){worse}"
 
@@ -113,8 +107,7 @@ class Comparison(Compared, GofResult):
     Parameters
     ----------
     statistic : float
-        The difference of the measure in standard errors, as a standard normal number under no
-        difference.
+        The difference in standard errors, as a standard normal number under no difference.
     pvalue : float
         Two-sided, of no difference in the measure of the verdict.
     names : pair of str
@@ -174,29 +167,26 @@ class Comparison(Compared, GofResult):
         (p, q), score = self.names, self.score
         verb = "fit" if self.measure == STEIN else "predict"
         sentences = [self._infinite(s) for s in self.measures if any(s.infinite)]
-        if not math.isfinite(score.difference):
-            return " ".join(sentences)
-        if score.difference == 0 and self.pvalue == 1.0:
-            return " ".join([*sentences, f"{p} and {q} {verb} alike: their {score.name} is the same."])
         sign = score.sign or 1.0
         better, worse = (p, q) if sign > 0 else (q, p)
         finite = [s for s in self.measures if s is not score and math.isfinite(s.difference)]
         each = "; ".join(f"{s.words(sign)}, {pvalue_words(s.pvalue)}" for s in (score, *finite))
-        if self.reject(self.alpha):
-            sentence = f"{better} {verb}s better than {worse}: {each}."
+        if not math.isfinite(score.difference):
+            pass  # what is infinite says it
+        elif score.difference == 0 and self.pvalue == 1.0:
+            sentences.append(f"{p} and {q} {verb} alike: their {score.name} is the same.")
+        elif self.reject(self.alpha):
+            sentences.append(f"{better} {verb}s better than {worse}: {each}.")
         else:
-            level = f"at the {100 * self.alpha:g}% level"
-            sentence = f"No evidence {level}, by {score.name}, that {p} or {q} {verb}s better: "
-            sentence += f"of {better}, {each}."
-        return " ".join([*sentences, sentence])
+            nothing = f"No evidence at the {100 * self.alpha:g}% level, by {score.name}, that"
+            sentences.append(f"{nothing} {p} or {q} {verb}s better: of {better}, {each}.")
+        return " ".join(sentences)
 
     def _infinite(self, score: Score) -> str:
         """Say of a measure that is infinite for a model why, and what follows."""
-        both = [k for k in (0, 1) if score.infinite[k]]
-        seen = str(self.details.get("observed", "rows"))
-        told = "; ".join(
-            infinite_words(self.names[k], score, score.infinite[k], self.n, seen) for k in both
-        )
+        both, seen = [k for k in (0, 1) if score.infinite[k]], str(self.details.get("observed", "rows"))
+        each = (infinite_words(self.names[k], score, score.infinite[k], self.n, seen) for k in both)
+        told = "; ".join(each)
         if len(both) == 2:
             return f"{told}: they cannot be compared by it."
         if score is self.score:
@@ -213,14 +203,12 @@ class Comparison(Compared, GofResult):
 
     def records(self) -> list[dict[str, Any]]:
         """Return one row a measure."""
-        return [
-            {
-                "measure": s.name, "better": s.better, **dict(zip(self.names, s.means, strict=True)),
-                "difference": s.difference, "low": s.interval[0], "high": s.interval[1],
-                "pvalue": s.pvalue,
-            }
-            for s in self.measures
-        ]  # fmt: skip
+        rows = []
+        for s in self.measures:
+            (low, high), means = s.interval, dict(zip(self.names, s.means, strict=True))
+            amounts = {"difference": s.difference, "low": low, "high": high, "pvalue": s.pvalue}
+            rows.append({"measure": s.name, "better": s.better, **means, **amounts})
+        return rows
 
     def __repr__(self) -> str:
         return (
@@ -235,10 +223,8 @@ class Comparison(Compared, GofResult):
             amount, span = sized(s.difference, *s.interval)
             lines.append(f"  {s.name} ({s.better} is better)")
             digits = max(4, len(amount.split(".")[-1]))
-            lines += [
-                f"    {name:{wide}}  {mean:.{digits}f}"
-                for name, mean in zip(self.names, s.means, strict=True)
-            ]
+            for name, mean in zip(self.names, s.means, strict=True):
+                lines.append(f"    {name:{wide}}  {mean:.{digits}f}")
             if math.isfinite(s.difference):
                 lines.append(f"    difference {amount} (95% interval {span}), {pvalue_words(s.pvalue)}")
         lines += [f"  note  {note}" for note in self.details.get("notes", ())]
@@ -255,9 +241,8 @@ class Pair(Record):
     #: How much better: the distance of the means, and its standard error.
     difference: float
     standard_error: float
-    #: Two-sided, corrected for all pairs.
+    #: Two-sided, corrected for all pairs; and of this pair by itself.
     pvalue: float
-    #: Of this pair by itself, as if it had been the only one.
     single: float
 
 
@@ -341,26 +326,20 @@ class Ranking(Compared, Record):
         return [dict(zip(header, row, strict=True)) for row in zip(*table, strict=True)]
 
     def __repr__(self) -> str:
-        return (
-            f"Ranking(n={self.n}, measure={self.measure!r}, names={self.names!r}, best={self.best()!r})"
-        )
+        about = f"n={self.n}, measure={self.measure!r}, names={self.names!r}"
+        return f"Ranking({about}, best={self.best()!r})"
 
     def __str__(self) -> str:
-        best, lost = self.best(), self.different()
-        wide = max(5, *map(len, self.names))
+        best, wide = self.best(), max(5, *map(len, self.names))
+        lost = {(pair.better, pair.worse) for pair in self.different()}
         title = f"{self.name} ({self.better} is better)"
-        lines = [
-            f"rank of {len(self.names)} models, n = {self.n:,}",
-            f"  {self.words}",
-            f"     {'model':{wide}}  {title:>28}  best?  worse than ({100 * self.alpha:g}% level, all "
-            "pairs together)",
-        ]
+        than = f"worse than ({100 * self.alpha:g}% level, all pairs together)"
+        lines = [f"rank of {len(self.names)} models, n = {self.n:,}", f"  {self.words}"]
+        lines.append(f"     {'model':{wide}}  {title:>28}  best?  {than}")
         for k, (name, mean) in enumerate(zip(self.names, self.means, strict=True), 1):
-            than = [
-                other for other in self.names if any((p.better, p.worse) == (other, name) for p in lost)
-            ]
+            better = ", ".join(other for other in self.names if (other, name) in lost)
             mark = "yes" if name in best else "no"
-            lines.append(f"{k:3}  {name:{wide}}  {mean:28.5g}  {mark:5}  {', '.join(than) or '-'}")
+            lines.append(f"{k:3}  {name:{wide}}  {mean:28.5g}  {mark:5}  {better or '-'}")
         lines += [f"  note  {note}" for note in self.details.get("notes", ())]
         return "\n".join(lines)
 
@@ -387,15 +366,12 @@ def compare(
 
     Each row is scored with every proper score that both models offer: the log score of densities and
     probabilities, the CRPS of CDFs and draws (of draws the fair one, which does not depend on their
-    number; of draws of several columns the energy score), the Brier score of classes, the pinball loss
-    of quantiles, the Winkler score of intervals. H0: the mean difference d̄ of the scores is 0. Both
-    models may be wrong. The p-value is the larger of Student's t test of the paired differences and
-    of one that takes their skewness out, so that its level holds for skewed and for heavy-tailed
-    differences; for a model against itself it is 1. The verdict is by the first measure, in the
-    order above, that is finite for both models.
-
-    Unnormalised models (`from_score`, `from_scores`, `from_log_prob` of several columns) are compared by
-    their Stein discrepancies, the squared KCSD of `kcsd`, which need no normalising constant.
+    number; of several columns the energy score), the Brier score of classes, the pinball loss of
+    quantiles, the Winkler score of intervals. H0: the mean difference d̄ of the scores is 0. The p-value
+    is the larger of Student's t test of the paired differences and of one that takes their skewness out,
+    so that its level holds for skewed and for heavy-tailed differences. The verdict is by the first
+    measure, in the order above, that is finite for both models. Unnormalised models (`from_score`,
+    `from_scores`, …) are compared by their Stein discrepancies, the squared KCSD of `kcsd`.
 
     Do not use it to find out whether a model fits: both may be wrong. Do not use it when a model was
     fitted on this same sample: it would look better than it is.
@@ -406,8 +382,7 @@ def compare(
         The models, functional or bound to rows, in any mixture. Beside quantiles or intervals, another
         law is asked for the same quantiles, or the central intervals of the same coverage.
     x : array_like or frame of shape (n,) or (n, d_x), or Source
-        Covariates, as in `check`: they are where slices are looked for. With a source from `scan` the
-        models may be `columns` of it; it is read once.
+        Covariates, in which slices are looked for; the models may be `columns` of a source from `scan`.
     y : array_like or frame of shape (n,) or (n, d_y)
         Responses; left out with a source.
     measure : {"auto", "log", "crps", "energy", "brier", "pinball", "winkler", "stein"}
@@ -416,20 +391,14 @@ def compare(
         What to call the models.
     alpha : float
         Level of the verdict in words, and of the slices.
-    groups, dependence
-        Rows that depend on each other, as in `check`: differences are added up over groups, or blocks.
     kernel_x, kernel_y : Kernel
         Of the Stein discrepancy.
-    missing : {"refuse", "drop", "level"}
-        What to do about missing values, as in `check`.
-    rng, engine, memory
+    groups, dependence, missing, rng, engine, memory
         As in `check`; `rng` matters for the slices and the Stein discrepancy only.
 
     Returns
     -------
     Comparison
-        `words`, `measure`, `difference` (first less second), `interval`, `pvalue`, all `measures`, and
-        `slices`: where the other model is better, or the difference larger than over all rows.
 
     Examples
     --------
@@ -441,31 +410,26 @@ def compare(
     >>> found = cg.compare(line, curve, x, y, names=("line", "curve"), rng=0)
     >>> found.better, found.measure, found.reject()
     ('curve', 'log', True)
-
-    Two classifiers, by the probability of the second class:
-
-    >>> label = np.where(rng.random(500) < 1 / (1 + np.exp(-x)), "yes", "no")
-    >>> steep, flat = (cg.probabilities(1 / (1 + np.exp(-b * x)), ["no", "yes"]) for b in (1.2, 0.1))
-    >>> [(score.key, score.pvalue < 0.05) for score in cg.compare(steep, flat, x, label).measures]
-    [('log', True), ('brier', True)]
     """
     p, q = check_names(names, 2)
     check_alpha(alpha)
     seed, asked = Seed.of(rng), Asked.of(dependence, groups, "auto")
-    models, how = {p: model_p, q: model_q}, {"missing": missing, "engine": engine, "memory": memory}
-    scored = measured(models, x, y, measure, missing, asked)
+    how = {"kernel_x": kernel_x, "kernel_y": kernel_y, "missing": missing, "memory": memory}
+    models = {p: model_p, q: model_q}
+    scored, stein, n, details = _studied(models, x, y, measure, asked, seed, engine=engine, **how)
     pairs: dict[str, Paired | Difference]
-    if scored.tables:
-        n, details = scored.n, _details(scored)
+    if stein is None:
         pairs = {key: Paired.of(scored.differences(key), scored.dependence) for key in scored.tables}
-        scores = [
-            _score(MEASURES[key], table.mean(axis=1), pairs[key], scored.impossible(key))
-            for key, table in scored.tables.items()
-        ]
+        means = {key: table.mean(axis=1) for key, table in scored.tables.items()}
+        infinite = {key: scored.impossible(key) for key in scored.tables}
     else:
-        stein, n, details = _stein(models, x, y, (kernel_x, kernel_y), asked, how, seed)
-        pairs = {STEIN: stein.pairs[0, 1]}
-        scores = [_score(DISCREPANCY, stein.discrepancies, pairs[STEIN])]
+        pairs, means, infinite = {STEIN: stein.pairs[0, 1]}, {STEIN: stein.discrepancies}, {}
+    scores = []
+    for key, one in pairs.items():
+        first, second = means[key].tolist()
+        about, (a, b) = MEASURES.get(key, DISCREPANCY), map(int, infinite.get(key, (0, 0)))
+        difference = one.value, one.interval(), one.pvalue
+        scores.append(Score(key, about.name, about.better, (first, second), *difference, (a, b)))
     chosen = next((s for s in scores if math.isfinite(s.difference)), scores[0])
     slices: tuple[Slice, ...] = ()
     if scored.tables and scored.sample is not None and math.isfinite(chosen.difference):
@@ -497,11 +461,10 @@ def rank(
     """Order several models by a proper score, and say which of them may be the best.
 
     Every pair is compared as in `compare`, by the first measure that all models offer and that is finite
-    for all. The p-values of the pairs are corrected for their number by the step-down max-T method
-    (Romano and Wolf): the largest ``|z|`` among pairs is held against the largest of joint normal draws
-    that have the pairs' own correlation. So all statements "b predicts worse than a" at level alpha hold
-    together with probability 1 − alpha, and the best model is among those that no other beats
-    (`Ranking.best`) with at least that probability.
+    for all. P-values are corrected for the number of pairs by the step-down max-T method (Romano and
+    Wolf), with joint normal draws that have the pairs' own correlation: all statements "b predicts worse
+    than a" at level alpha hold together with probability 1 − alpha, and the best model is among those
+    that no other beats (`Ranking.best`) with at least that probability.
 
     Parameters
     ----------
@@ -538,35 +501,41 @@ def rank(
         raise InputError(f"rank needs two models or more, got {len(names)}.")
     check_alpha(alpha)
     draws, seed, asked = check_n_boot(n_boot), Seed.of(rng), Asked.of(dependence, groups, "auto")
-    scored = measured(models, x, y, measure, missing, asked)
+    how = {"kernel_x": kernel_x, "kernel_y": kernel_y, "missing": missing, "memory": memory}
+    scored, stein, n, details = _studied(models, x, y, measure, asked, seed, engine=engine, **how)
     pairs: Mapping[tuple[int, int], Paired | Difference]
-    if scored.tables:
+    if stein is None:
         finite = [k for k, table in scored.tables.items() if np.isfinite(table).all()]
         key = (finite or list(scored.tables))[0]
-        n, means, covariance = scored.n, scored.tables[key].mean(axis=1), _covariance(scored, key)
+        means, covariance = scored.tables[key].mean(axis=1), _covariance(scored, key)
         pairs = {
             (a, b): Paired.of(scored.differences(key, a, b), scored.dependence)
             for a, b in combinations(range(len(names)), 2)
         }
-        details = _details(scored)
-        details["notes"] = (*_left_out(scored, key), *details["notes"])
+        left_out = []
+        for other in scored.tables:
+            instead = "" if other == key else f"; models are ranked by {MEASURES[key].name}"
+            for name, count in zip(scored.names, scored.impossible(other), strict=True):
+                if count:
+                    told = infinite_words(name, MEASURES[other], count, n, scored.observed)
+                    left_out.append(told + instead)
+        details["notes"] = (*left_out, *details["notes"])
     else:
-        how = {"missing": missing, "engine": engine, "memory": memory}
-        stein, n, details = _stein(models, x, y, (kernel_x, kernel_y), asked, how, seed)
         key, means, covariance, pairs = STEIN, stein.discrepancies, stein.covariance, stein.pairs
     sign = MEASURES.get(key, DISCREPANCY).sign
     order = sorted(range(len(names)), key=lambda a: -sign * means[a])
-    others = {
-        MEASURES[k].name: tuple(float(t[a].mean()) for a in order)
-        for k, t in scored.tables.items()
-        if k != key
-    }
+    rest = {MEASURES[k].name: table for k, table in scored.tables.items() if k != key}
+    ranked = []
+    for pair, p in _corrected(pairs, covariance, draws, seed).items():
+        one, (a, b) = pairs[pair], pair if sign * pairs[pair].value >= 0 else pair[::-1]
+        p = 1.0 if one.pvalue == 1.0 else p
+        ranked.append(Pair(names[a], names[b], abs(one.value), one.error, p, one.pvalue))
     return Ranking(
         names=tuple(names[a] for a in order),
         means=tuple(float(means[a]) for a in order),
-        pairs=_pairs(names, pairs, covariance, sign, draws, seed),
-        n=n, measure=key, others=others, alpha=alpha, seed=seed.value,
-        details={**details, "n_boot": draws},
+        pairs=tuple(ranked),
+        n=n, measure=key, alpha=alpha, seed=seed.value, details={**details, "n_boot": draws},
+        others={k: tuple(float(table[a].mean()) for a in order) for k, table in rest.items()},
     )  # fmt: skip
 
 
@@ -583,45 +552,20 @@ def check_names(names: Any, count: int | None = None) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _score(
-    measure: Measure, means: FloatArray, one: Paired | Difference, infinite: Sequence[int] = (0, 0)
-) -> Score:
-    first, second = (float(mean) for mean in means)
-    both = (int(infinite[0]), int(infinite[1]))
-    about = measure.key, measure.name, measure.better
-    return Score(*about, (first, second), one.value, one.interval(), one.pvalue, both)
-
-
-def _details(scored: Measured) -> dict[str, Any]:
-    return {"observed": scored.observed, "notes": scored.notes, **scored.dependence.details()}
-
-
-def _left_out(scored: Measured, key: str) -> list[str]:
-    """Say of each model whose score by some measure is infinite, and what models are ranked by."""
-    return [
-        infinite_words(name, MEASURES[other], count, scored.n, scored.observed)
-        + ("" if other == key else f"; models are ranked by {MEASURES[key].name}")
-        for other in scored.tables
-        for name, count in zip(scored.names, scored.impossible(other), strict=True)
-        if count
-    ]
-
-
-def _stein(
-    models: Mapping[str, Any],
-    x: Any,
-    y: Any,
-    kernels: tuple[Kernel, Kernel],
-    asked: Asked,
-    how: Mapping[str, Any],
-    seed: Seed,
-) -> tuple[Contrasts, int, dict[str, Any]]:
-    """Compare models that have no proper score by their Stein discrepancies; how many rows, details."""
+def _studied(
+    models: Mapping[str, Any], x: Any, y: Any, measure: str, asked: Asked, seed: Seed, **how: Any
+) -> tuple[Measured, Contrasts | None, int, dict[str, Any]]:
+    """Score all rows; without a proper score, compare Stein discrepancies. How many rows; details."""
+    scored = measured(models, x, y, measure, how["missing"], asked)
+    if scored.tables:
+        details = {"observed": scored.observed, "notes": scored.notes, **scored.dependence.details()}
+        return scored, None, scored.n, details
     if asked.groups is not None or asked.dependence is not None:
         raise InputError(
             "groups= and dependence= go with proper scores, and these models have none in common: their "
             "Stein discrepancies take rows as independent. Leave them out, or give normalised models."
         )
+    kernels = how.pop("kernel_x"), how.pop("kernel_y")
     options = Options.of(solver="auto", null="auto", n_boot=1000, precision=None, **how)
     joint = prepare_joint(models, x, y, "std", options, seed)
     on_x, on_y = joint.some[0].kernels(*kernels, seed)
@@ -629,7 +573,7 @@ def _stein(
     notes = (*joint.each[0].notes(), *stein.details.get("notes", ()))
     shown = {"kernel_x": str(on_x.shown(joint.each[0].sample.d_x)), "kernel_y": str(on_y)}
     details = {**joint.details, **stein.details, "solver": stein.solver, **shown, "notes": notes}
-    return stein, joint.n, details
+    return scored, stein, joint.n, details
 
 
 def _covariance(scored: Measured, key: str) -> FloatArray:
@@ -643,44 +587,23 @@ def _covariance(scored: Measured, key: str) -> FloatArray:
     return np.asarray(centred @ centred.T / scored.n**2)
 
 
-def _pairs(
-    names: tuple[str, ...],
-    pairs: Mapping[tuple[int, int], Paired | Difference],
-    covariance: FloatArray,
-    sign: float,
-    m: int,
-    seed: Seed,
-) -> tuple[Pair, ...]:
-    """Return all pairs of models with both p-values, the most significant first.
-
-    Step-down max-T over joint normal draws; never below the p-value of the pair by itself, which does
-    not end at 1/(m + 1).
-    """
+def _corrected(
+    pairs: Mapping[tuple[int, int], Paired | Difference], covariance: FloatArray, m: int, seed: Seed
+) -> dict[tuple[int, int], float]:
+    """Return p-values by step-down max-T over m joint normal draws of all |z|; at least their own."""
     order = sorted(pairs, key=lambda pair: pairs[pair].pvalue)
-    draws = _draws(covariance, order, m, seed)
+    variances, axes = np.linalg.eigh(covariance)
+    root = axes * np.sqrt(np.maximum(variances, 0.0))
+    contrasts = np.array([root[a] - root[b] for a, b in order])
+    size = np.linalg.norm(contrasts, axis=1, keepdims=True)
+    contrasts = np.divide(contrasts, size, out=np.zeros(contrasts.shape), where=size > 0)
+    draws = np.abs(seed.stream(Use.BOOTSTRAP).standard_normal((m, len(covariance))) @ contrasts.T)
     # The largest of the pairs that are still left, for each step.
     largest = np.maximum.accumulate(draws[:, ::-1], axis=1)[:, ::-1]
     above = (largest >= [abs(pairs[pair].z) for pair in order]).sum(axis=0)
     single = np.array([pairs[pair].pvalue for pair in order])
     corrected = np.minimum(np.maximum.accumulate(np.maximum((1 + above) / (m + 1), single)), 1.0)
-    ranked = []
-    for pair, adjusted in zip(order, corrected.tolist(), strict=True):
-        one = pairs[pair]
-        a, b = pair if sign * one.value >= 0 else pair[::-1]
-        p = 1.0 if one.pvalue == 1.0 else adjusted
-        ranked.append(Pair(names[a], names[b], abs(one.value), one.error, p, one.pvalue))
-    return tuple(ranked)
-
-
-def _draws(covariance: FloatArray, pairs: list[tuple[int, int]], m: int, seed: Seed) -> FloatArray:
-    """Draw |z| of all pairs at once, (m, P), where no two models differ."""
-    variances, axes = np.linalg.eigh(covariance)
-    root = axes * np.sqrt(np.maximum(variances, 0.0))
-    contrasts = np.array([root[a] - root[b] for a, b in pairs])
-    size = np.linalg.norm(contrasts, axis=1, keepdims=True)
-    contrasts = np.divide(contrasts, size, out=np.zeros(contrasts.shape), where=size > 0)
-    normals = seed.stream(Use.BOOTSTRAP).standard_normal((m, len(covariance)))
-    return np.asarray(np.abs(normals @ contrasts.T))
+    return dict(zip(order, corrected.tolist(), strict=True))
 
 
 def _where(
@@ -701,33 +624,23 @@ def _where(
         scan = Scan.of(space, signals, rows, N_SEARCH, seed, as_engine(engine))
         stand_out = scan.slices(alpha, MOST)
     units = np.asarray(rows.parcels(scored.n, scored.n).of(0, scored.n), dtype=np.int64)
-    threshold, overall = scan.threshold(alpha), float(d.mean())
+    overall, slices, (p, q), measure = float(d.mean()), [], names, MEASURES[key]
     numbers = np.arange(scored.n) if sample.kept is None else sample.kept
-    slices = []
-    for one, p in stand_out:
-        inside = np.flatnonzero(space.inside(one.where))
+    for one, pvalue in stand_out:
         if one.everywhere:
             continue
-        reach = max(threshold + one.penalty, REACH)
-        finding = _finding(MEASURES[key], names, d[inside], units[inside], reach)
-        weaker = finding.estimate * overall >= 0 and abs(finding.estimate) < abs(overall)
-        if weaker or not finding.telling:  # less of the same, or perhaps nothing, is no news
-            continue
-        slices.append(scan.told(one, p, numbers[inside], (finding,)))
+        inside = np.flatnonzero(space.inside(one.where))
+        codes = np.unique(units[inside], return_inverse=True)[1].ravel()
+        here = Paired.of(d[inside], Dependence(codes=codes))
+        # As wide as the search asks for, so that it holds for what was found.
+        reach = max(scan.threshold(alpha) + one.penalty, REACH)
+        interval = here.interval(1.0 - 2.0 * float(ndtr(-reach)))
+        sign = 1.0 if measure.sign * here.value >= 0 else -1.0
+        better, worse = (p, q) if sign > 0 else (q, p)
+        score = Score(key, measure.name, measure.better, (0.0, 0.0), here.value, interval, here.pvalue)
+        words = f"{better} predicts better than {worse}, {score.words(sign)}, {len(inside):,} rows"
+        finding = Finding("score", "", here.value, interval, 0.0, words, f"{better} better")
+        weaker = here.value * overall >= 0 and abs(here.value) < abs(overall)
+        if finding.telling and not weaker:  # less of the same, or perhaps nothing, is no news
+            slices.append(scan.told(one, pvalue, numbers[inside], (finding,)))
     return tuple(slices)
-
-
-def _finding(
-    measure: Measure, names: tuple[str, str], d: FloatArray, units: IntArray, reach: float
-) -> Finding:
-    """Say which model is better in some rows: the mean difference of exactly these.
-
-    The interval is as wide as the search asks for, so that it holds for what was found.
-    """
-    one = Paired.of(d, Dependence(codes=np.unique(units, return_inverse=True)[1].ravel()))
-    interval = one.interval(1.0 - 2.0 * float(ndtr(-reach)))
-    better, worse = names if measure.sign * one.value >= 0 else names[::-1]
-    sign = 1.0 if better == names[0] else -1.0
-    score = Score(measure.key, measure.name, measure.better, (0.0, 0.0), one.value, interval, one.pvalue)
-    words = f"{better} predicts better than {worse}, {score.words(sign)}, {len(d):,} rows"
-    return Finding("score", "", one.value, interval, 0.0, words, f"{better} better")

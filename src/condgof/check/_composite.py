@@ -1,8 +1,4 @@
-"""A check of a family of models that is fitted on these very rows: every null is drawn with refits.
-
-For each replicate y is drawn from the fitted model, the model is fitted again, and all that a check does
-is done with it: the statistics of `adaptive`, the search for slices, the numbers of all rows.
-"""
+"""A check of a family of models that is fitted on these very rows: every null is drawn with refits."""
 
 from __future__ import annotations
 
@@ -28,30 +24,16 @@ from condgof.laws._as_model import as_model, law_of
 from condgof.laws._crossfit import Fitter
 from condgof.laws._discrete import Probabilities
 from condgof.laws._law import Law, ModelLike
-from condgof.methods._composite import (
-    NULL,
-    SAMPLERS,
-    AllOfAdaptive,
-    Asked,
-    Called,
-    Progress,
-    Replicates,
-    asked_of,
-    described,
-    name_of,
-    run,
-    told_of,
-)
-from condgof.methods._scored import Scored
+from condgof.methods import _composite as bootstrap
+from condgof.methods._composite import NULL, AllOfAdaptive, Asked
 from condgof.methods._sources import refuse_source
 from condgof.null._bootstrap import Dependence, check_n_boot
 from condgof.result import GofResult, check_alpha
 from condgof.sample import RngLike, Sample, Seed, Use, fresh, held, take_rows
 
-#: A fit with more effective parameters than this share of the rows follows the noise.
-FLEXIBLE = 0.25
-#: Refits that take more seconds than this, one after the other, are slow.
-SLOW = 60.0
+#: A fit with more effective parameters than this share of the rows follows the noise; refits that take
+#: more seconds than this, one after the other, are slow.
+FLEXIBLE, SLOW = 0.25, 60.0
 #: A number that varies less than this share of its standard error over refits is set by the fit.
 SET = 0.05
 #: The tail on either side that refits tell of each of six numbers, which hold together 95% of the time.
@@ -78,15 +60,15 @@ def composite(
     rng: RngLike = None,
     engine: Any = None,
     workers: str | None = None,
-    progress: Progress | bool | None = None,
+    progress: bootstrap.Progress | bool | None = None,
     **options: Any,
 ) -> Check | GofResult:
     """Check a family of models whose parameters are estimated on this very sample.
 
     H0: the true conditional density is *some* member p_θ(y|x) of the family that `fit` chooses from.
-    The tests of a fixed model are wrong here: the fitted model follows the noise of its own sample, so
-    that they reject a true family far too seldom, and miss misfit. Here the null distribution comes from
-    a parametric bootstrap with refitting. With p̂ = fit(x, y) and T its statistic,
+    A fitted model follows the noise of its own sample: tests of a fixed model reject a true family far
+    too seldom, and miss misfit. Here the null distribution comes from a parametric bootstrap with
+    refitting. With p̂ = fit(x, y) and T its statistic,
 
         y*_b ~ p̂(· | x),   p̂*_b = fit(x, y*_b),   T*_b = T(p̂*_b, x, y*_b),   b = 1, …, n_boot,
         p-value = (1 + #{T*_b ≥ T}) / (n_boot + 1).
@@ -97,25 +79,22 @@ def composite(
     `check`, which are rather too wide here, because a fit takes a part of the noise away.
 
     T is the same function of the data in all replicates: functions of x stay, a median distance on y is
-    taken anew from each y, what is random in T (a split, locations) is drawn once, and T itself makes
-    no draws. `adaptive` does not look at predictions here, which change with each refit; slices may be
-    of what the first fit predicts.
+    taken anew, what is random in T is drawn once. `adaptive` does not look at predictions here, which
+    change with each refit; slices may be of what the first fit predicts.
 
     Do not use it when the model was fitted on other data (use `adaptive`), when rows are dependent, or
-    when `fit` is so flexible that it follows the noise: a bootstrap from an overfitted model says
-    little. Then, and where fits take long, use ``cg.check(cg.crossfit(fit, x, y), x, y)``. A note says
-    so where the refits take more than a minute, or the effective number of parameters is above n/4: the
-    mean over refits of Σ_i (m*_i − m_i)(y*_i − m_i)/v_i, with m and v the mean and variance of y under
-    p̂, and m* the mean under p̂*.
+    when `fit` is so flexible that it follows the noise. Then, and where fits take long, use
+    ``cg.check(cg.crossfit(fit, x, y), x, y)``. A note says so where the refits take more than a minute,
+    or the effective number of parameters is above n/4: the mean over refits of
+    Σ_i (m*_i − m_i)(y*_i − m_i)/v_i, with m and v the mean and variance of y under p̂, m* that of p̂*.
 
     Parameters
     ----------
     fit : callable
-        (x, y) → the fitted model, anything that `as_model` takes and that can be sampled. It gets x as
-        you passed it, and y in the same container. Parameters named x and y are passed by name; one
-        named rng gets a `numpy.random.Generator`. It must return a new object each time.
-        `condgof.fits` has some: ``ols()``, ``heteroscedastic()``, ``glm(family)``,
-        ``sklearn(estimator)``.
+        (x, y) → the fitted model, a new object each time, that `as_model` takes and that can be sampled.
+        It gets x and y in the containers that you passed; parameters named x and y by name; one named
+        rng gets a `numpy.random.Generator`. `condgof.fits` has ``ols()``, ``heteroscedastic()``,
+        ``glm(family)``, ``sklearn(estimator)``.
     x, y : array_like or frame of shape (n,) or (n, d)
         The sample.
     statistic : {"check", "adaptive", "kcsd", "fscd", "mmd", "zheng"} or callable
@@ -125,13 +104,11 @@ def composite(
         The level of the check: of its verdict and its slices.
     n_boot : int
         Number of refits. 199 serve for a test at 0.05; take 999 for 0.01.
-    missing : {"refuse", "drop", "level"}
-        What to do about missing values, as in `kcsd`.
+    missing, engine
+        As in `kcsd`; workers may also be a Dask cluster.
     rng : int, numpy.random.Generator or None
-        Where randomness comes from. The same rng gives the same result on any number of workers, if
-        `fit` itself is deterministic or takes its random numbers from an rng.
-    engine : None, int or dask.distributed.Client
-        All cores of this machine, a number of workers, or a Dask cluster.
+        The same rng gives the same result on any number of workers, if `fit` itself is deterministic or
+        takes its random numbers from an rng.
     workers : {None, "processes", "threads"}
         What the workers on this machine are. None: processes where there is enough to do for them and
         `fit` can be sent to them, and this very process otherwise.
@@ -145,12 +122,10 @@ def composite(
     Returns
     -------
     Check, or with another statistic GofResult
-        The result is named after the statistic, such as ``"composite(kcsd)"``. Its ``details`` (of a
-        check, ``report.result.details``): ``fitted`` (the fitted model in words), ``failures`` and
-        ``first_failure`` (refits that failed are left out, so that the test is one given that the fit
-        works; more than a tenth of them are an error), ``seconds_per_refit``,
-        ``seconds_per_replicate``, ``workers``, and what the statistic says of itself.
-        ``report.details`` also has ``effective_parameters``.
+        The ``details`` of the result, ``"composite(kcsd)"`` for instance: ``fitted`` (the model in
+        words), ``failures`` and ``first_failure`` (refits that failed are left out: the test is one
+        given that the fit works; more than a tenth are an error), ``seconds_per_refit``,
+        ``seconds_per_replicate``, ``workers``; of a check also ``effective_parameters``.
 
     Examples
     --------
@@ -167,7 +142,7 @@ def composite(
     refuse_source("composite", x, y)
     n_boot, fitter, alpha = check_n_boot(n_boot), Fitter.of(fit), check_alpha(alpha)
     whole = isinstance(statistic, str) and statistic == "check"
-    name = name_of("adaptive" if whole else statistic, options)
+    name = bootstrap.name_of("adaptive" if whole else statistic, options)
     if workers not in (None, "processes", "threads"):
         raise InputError(f"workers must be None, 'processes' or 'threads', got {workers!r}.")
     seed, sample = Seed.of(rng), Sample.of(x, y, missing=missing)
@@ -178,28 +153,28 @@ def composite(
     with single_threaded_blas():
         start = time.perf_counter()
         raw = fitter(fresh(x), fresh(y), seed.stream(Use.REPLICATE, 0, 1))
-        shown, model = described(raw), as_model(raw)
+        shown, model = bootstrap.described(raw), as_model(raw)
         law = law_of(model, sample)
         if not law.can("sample"):
             raise UnsupportedModelError(
                 f"composite draws new responses from the model that fit returns, and {law.name} has no "
-                f"sampler. {SAMPLERS}"
+                f"sampler. {bootstrap.SAMPLERS}"
             )
-        ready: AllOfAdaptive | AllOfCheck | Called
+        ready: AllOfAdaptive | AllOfCheck | bootstrap.Called
         if whole:
-            ready = AllOfCheck.of(asked_of("adaptive", options), sample, model, law, seed)
+            ready = AllOfCheck.of(bootstrap.asked_of("adaptive", options), sample, model, law, seed)
         elif name == "adaptive":
-            ready = AllOfAdaptive.of(asked_of(name, options), sample, model, law, seed)
+            ready = AllOfAdaptive.of(bootstrap.asked_of(name, options), sample, model, law, seed)
         else:
             given = options if name is None else {**options, "missing": missing}
-            ready = Called.of(name, statistic, given, sample, model, seed)
+            ready = bootstrap.Called.of(name, statistic, given, sample, model, seed)
         observed = ready.values(model, sample.y_given)
         check_finite(observed[None], "The statistic of the sample", "Check the model that fit returns.")
-        task = Replicates(fitter, x, y, sample, law, ready.values, seed)
-        outcomes, where = run(task, n_boot, engine, workers, progress)
+        task = bootstrap.Replicates(fitter, x, y, sample, law, ready.values, seed)
+        outcomes, where = bootstrap.run(task, n_boot, engine, workers, progress)
         draws = np.column_stack([o.values for o in outcomes if o.values is not None])
         result = ready.result(observed, draws, seed)
-        told, notes = told_of(outcomes), result.details.get("notes", ())
+        told, notes = bootstrap.told_of(outcomes), result.details.get("notes", ())
         notes = (*(r for r in sample.remarks if r not in notes), *notes, *told.pop("notes"))
         details = {"fitted": shown, **told, "seconds": time.perf_counter() - start, "workers": where}
         details = {**result.details, **details, **({"notes": notes} if notes else {})}
@@ -210,10 +185,7 @@ def composite(
 
 @dataclass(frozen=True, eq=False)
 class AllOfCheck:
-    """What a check does with the data, as numbers: the same function of the sample and of replicates.
-
-    Slices are those of x and of what the model predicts that was fitted first, for all of them.
-    """
+    """What a check does with the data, as numbers: the same function of the sample and of replicates."""
 
     adaptive: AllOfAdaptive
     #: The rows and their law, of the observed sample.
@@ -244,18 +216,15 @@ class AllOfCheck:
         # How far each number of all rows is from what the model says, 0 where there is none.
         away = {f.about: f.estimate - f.expected for f in overall_of(Reader(looked, REACH))}
         apart = [away.get(f.about, 0.0) for f in self.overall if f.kind != "wild"]
-        values = [*self.adaptive.of_scored(scored), *largest, *apart, self._followed(law, scored)]
+        # Σ (m* − m)(y* − m)/v: its mean over refits is the effective number of parameters.
+        first, refit, followed, observed = moments(self.law), moments(law), 0.0, scored.sample.y
+        if first is not None and refit is not None:
+            mean, variance = first
+            if isinstance(law, Probabilities) and scored.outcomes is not None:
+                observed = np.eye(mean.shape[1])[scored.outcomes.observed]
+            followed = float(((refit[0] - mean) * (observed - mean) / variance).sum())
+        values = [*self.adaptive.of_scored(scored), *largest, *apart, followed]
         return np.array(values, dtype=np.float64)
-
-    def _followed(self, law: Law, rows: Scored) -> float:
-        """Return Σ (m* − m)(y* − m)/v: its mean over refits is the effective number of parameters."""
-        first, refit = moments(self.law), moments(law)
-        if first is None or refit is None:
-            return 0.0
-        (mean, variance), y = first, rows.sample.y
-        if isinstance(law, Probabilities) and rows.outcomes is not None:
-            y = np.eye(mean.shape[1])[rows.outcomes.observed]
-        return float(((refit[0] - mean) * (y - mean) / variance).sum())
 
     def _parts(self, values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Divide values (K, ...) as `values` puts them together."""
@@ -316,10 +285,9 @@ def moments(law: Law) -> tuple[FloatArray, FloatArray] | None:
 
 
 def refitted(overall: Sequence[Finding], apart: FloatArray, ranked: int = 0) -> tuple[Finding, ...]:
-    """Give findings of all rows the intervals that refits tell: (estimate − what is by chance).
+    """Give findings the intervals that refits tell: estimate − `apart` of their own models, (K, m).
 
-    `apart` (findings, m) is how far refits are from what their own models say. A fit makes some numbers
-    what they are (the mean probability of a class, its share); then there is no interval.
+    A fit makes some numbers what they are (the share of a class); then there is no interval.
     """
     told, rows_of_apart = [], iter(apart)
     for one in overall:
@@ -328,28 +296,25 @@ def refitted(overall: Sequence[Finding], apart: FloatArray, ranked: int = 0) -> 
             told.append(one)
             continue
         mean, sd = float(by_chance.mean()), float(by_chance.std(ddof=min(1, len(by_chance) - 1)))
-        if REACH * sd <= SET * (one.interval[1] - one.interval[0]) / 2.0:
+        made_so = REACH * sd <= SET * (one.interval[1] - one.interval[0]) / 2.0
+        if made_so:
             ends = min(one.estimate, one.expected), max(one.estimate, one.expected)
-            told.append(_with(one, ends, "(the fit makes it so)", ranked))
-            continue
-        low, high = (float(q) for q in np.quantile(by_chance, [TAIL, 1.0 - TAIL]))
-        low, high = min(low, mean - REACH * sd), max(high, mean + REACH * sd)
-        ends = one.estimate - high, one.estimate - low
-        if one.kind in ("coverage", "tails", "confidence", "class", "zeros", "quantile", "spread"):
-            ends = max(ends[0], 0.0), ends[1] if one.kind == "spread" else min(ends[1], 1.0)
-        told.append(_with(one, ends, "", ranked))
+        else:
+            low, high = (float(q) for q in np.quantile(by_chance, [TAIL, 1.0 - TAIL]))
+            low, high = min(low, mean - REACH * sd), max(high, mean + REACH * sd)
+            ends = one.estimate - high, one.estimate - low
+            if one.kind in ("coverage", "tails", "confidence", "class", "zeros", "quantile", "spread"):
+                ends = max(ends[0], 0.0), ends[1] if one.kind == "spread" else min(ends[1], 1.0)
+        words = one.words
+        for sign in (1.0, -1.0):  # the interval in words, or with both signs turned
+            old, new = (sorted((sign * a, sign * b)) for a, b in (one.interval, ends))
+            written = between((old[0], old[1]), ranked)
+            if written in words:
+                instead = "(the fit makes it so)" if made_so else between((new[0], new[1]), ranked)
+                words = words.replace(written, instead)
+                break
+        told.append(replace(one, interval=ends, words=words))
     return tuple(told)
-
-
-def _with(one: Finding, ends: tuple[float, float], instead: str, ranked: int) -> Finding:
-    """Return a finding with another interval, or words in its place."""
-    words = one.words
-    for sign in (1.0, -1.0):
-        old, new = (tuple(sorted((sign * a, sign * b))) for a, b in (one.interval, ends))
-        if (written := between((old[0], old[1]), ranked)) in words:
-            words = words.replace(written, instead or between((new[0], new[1]), ranked))
-            break
-    return replace(one, interval=ends, words=words)
 
 
 def better(effective: float | None, n: int, details: Mapping[str, Any]) -> tuple[str, ...]:

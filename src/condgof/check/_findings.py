@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from scipy.special import gammaincinv, ndtr, ndtri, stdtrit
@@ -13,18 +14,17 @@ from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._looked import COUNT_LEVELS, Looked, column_pairs
 from condgof.check._record import Finding
 from condgof.check._signals import MOST_CLASSES, THIRDS, Signal, events_of, largest_classes
+from condgof.check._size import SD
 from condgof.laws._discrete import normalised
 from condgof.result import rounded, share_interval
 
 #: Half the central intervals of N(0, 1), by what they are called.
 CENTRAL = {"50%": 0.6744897501960817, "90%": 1.6448536269514722}
 BEYOND = {"99%": (2.5758293035489004, 0.01), "99.9%": (3.2905267314919255, 0.001)}
-#: Half the middle half of N(0, 1).
-QUARTILE = CENTRAL["50%"]
-#: A row is wild if one as far out as it is, among all rows, has less than this probability.
-WILD = 1e-3
-#: At most so many of them are named.
-NAMED = 5
+#: The width of the middle half of N(0, 1).
+MIDDLE_HALF = 2.0 * CENTRAL["50%"]
+#: A row is wild if one as far out, among all rows, has less than this probability; so many are named.
+WILD, NAMED = 1e-3, 5
 #: Standard errors to either side of the intervals of all rows: six hold together 95% of the time.
 REACH = 2.638257273476751
 #: Of all rows up to so many classes have a number, and shift and spread are of these.
@@ -33,7 +33,9 @@ ALL_CLASSES, MEDIAN, MIDDLE = 12, "median", "middle half"
 LARGEST = "largest"
 #: So many counts should not be the most probable ones, for a spread to tell anything.
 EVENTS = 10
-SD = "model standard deviations"
+TOGETHER = "The dependence between columns of y is wrong"
+#: A number, and its interval.
+Estimate: TypeAlias = tuple[float, tuple[float, float]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +59,8 @@ class Reader:
         together = float(np.square(np.bincount(of, centred)).sum())
         return student(self.reach, len(np.unique(of))) * math.sqrt(max(together / (apart or 1.0), 1.0))
 
-    def mean(
-        self, inside: AnyArray, values: FloatArray, least: float = 0.0
-    ) -> tuple[float, tuple[float, float]]:
-        """Return the mean of values (m,) and its interval: by Student's law, or an sd of at least 1.
-
-        Their own sd counts as `least` if it is less: rare events may not have come.
-        """
+    def mean(self, inside: AnyArray, values: FloatArray, least: float = 0.0) -> Estimate:
+        """Return the mean of values (m,), of sd at least `least`: by Student's law, or an sd of 1."""
         n, estimate = len(values), float(values.mean())
         sd = max(float(values.std(ddof=1)) if n > 1 else 0.0, least)
         half = self.reach * max(sd, 1.0)
@@ -74,16 +71,14 @@ class Reader:
         half /= math.sqrt(n)
         return estimate, (estimate - half, estimate + half)
 
-    def spread(self, inside: AnyArray, values: FloatArray) -> tuple[float, tuple[float, float]]:
+    def spread(self, inside: AnyArray, values: FloatArray) -> Estimate:
         """Return the standard deviation and Bonett's interval, which allows for heavy tails."""
         n = len(values)
         estimate = float(values.std(ddof=1)) if n > 1 else math.nan
         if n < 5 or not estimate > 0:
             return estimate, (0.0, math.inf)
-        ordered = np.sort(values)
         cut = min(int(n / (2.0 * math.sqrt(n - 4))), (n - 1) // 2)
-        middle = float(ordered[cut : n - cut].mean())
-        squares = np.square(values - middle)
+        squares = np.square(values - float(np.sort(values)[cut : n - cut].mean()))
         kurtosis = n * float(np.square(squares).sum()) / float(squares.sum()) ** 2
         error = 0.5 * math.sqrt(max(kurtosis - (n - 3) / n, 0.0) / (n - 1))
         stretch = self.stretch(inside, np.square(values - values.mean()))
@@ -95,17 +90,12 @@ class Reader:
         low, high = (estimate * math.sqrt(factor) * math.exp(min(end, 300.0)) for end in (-half, above))
         return estimate, (min(low, estimate), high)
 
-    def share(
-        self, inside: AnyArray, happened: AnyArray, says: AnyArray | float = 0.0
-    ) -> tuple[float, tuple[float, float]]:
-        """Return how often something happened, with the interval of Clopper and Pearson.
-
-        `says` is its probability in each row: where that tells rows apart, the interval is shorter, by
-        as much as residuals vary less than what happened does.
-        """
+    def share(self, inside: AnyArray, happened: AnyArray, says: AnyArray | float = 0.0) -> Estimate:
+        """Return how often something happened, with the interval of Clopper and Pearson."""
         n, k = len(happened), int(np.count_nonzero(happened))
         p, rest = np.broadcast_to(np.asarray(says, dtype=np.float64), n), happened - says
-        # As if one more event had come.
+        # Where probabilities `says` tell rows apart, the interval is shorter, by as much as residuals
+        # vary less than what happened does; as if one more event had come.
         variation = 1.0 + max(float(np.square(rest).sum()), float((p * (1.0 - p)).sum()))
         shorter = math.sqrt(min(variation * n / max(k * (n - k), 1), 1.0)) if np.ndim(says) else 1.0
         tail = float(ndtr(-shorter * self.stretch(inside, rest)))
@@ -121,31 +111,29 @@ class Reader:
         before: str = "",
         after: str = "",
     ) -> Finding:
-        """Tell in how many rows something happened, beside its probability, in each row or in all.
-
-        `before` and `after` are words around the share.
-        """
+        """Tell in how many rows something happened, beside its probability, in each row or in all."""
         varies = np.ndim(says) > 0
         share, ends = self.share(rows, happened, says if varies else 0.0)
         expected = float(np.mean(says))
         words = f"{before}{rounded(share)} of the rows{after} {between(ends)}"
         words += f", and the model says {rounded(expected)}" if varies else ""
-        kind, column, label = about
-        return Finding(kind, column, share, ends, expected, words, label)
+        return Finding(about.kind, about.column, share, ends, expected, words, about.label)
 
-    def ratio(
-        self, inside: AnyArray, happened: AnyArray, expected: FloatArray
-    ) -> tuple[float, tuple[float, float]]:
+    def ratio(self, inside: AnyArray, happened: AnyArray, expected: FloatArray) -> Estimate:
         """Return the number of events over that expected, with the interval of a Poisson number."""
         count, mean = int(happened.sum()), max(float(expected.sum()), 1e-300)
         tail = float(ndtr(-self.stretch(inside, happened - expected)))
         low = float(gammaincinv(count, tail)) / mean if count else 0.0
         return count / mean, (low, float(gammaincinv(count + 1, 1.0 - tail)) / mean)
 
-    def findings(self, inside: AnyArray) -> tuple[Finding, ...]:
-        """Return all numbers of some rows (positions, or a mask)."""
-        rows = np.flatnonzero(inside) if inside.dtype == bool else inside
-        return tuple(READERS[self.looked.kind](self, rows))
+    def findings(self, rows: IntArray, whole: bool = False) -> tuple[Finding, ...]:
+        """Return all numbers of some rows; of the `whole` sample such that one wild row moves none."""
+        return tuple(READERS.get(self.looked.kind, _continuous)(self, rows, whole))
+
+
+def overall_of(reader: Reader) -> tuple[Finding, ...]:
+    """Return what is said of all rows."""
+    return reader.findings(np.arange(reader.looked.n), whole=True)
 
 
 def student(reach: float, n: int) -> float:
@@ -159,75 +147,57 @@ def between(interval: tuple[float, float], draws: int = 0) -> str:
     return f"({rounded(interval[0])} to {rounded(interval[1])}{by})"
 
 
-def _continuous(reader: Reader, rows: IntArray, whole: bool = False) -> Iterator[Finding]:
-    """Residuals z; of the whole sample by quantiles, which one wild row does not move."""
-    looked = reader.looked
-    assert looked.z is not None
-    several, has_pit = len(looked.y_columns) > 1, looked.pit is not None
-    centre, outer = (_quartiles, "99.9%") if whole else (_shift_spread, "99%")
+def _percent(share: float) -> str:
+    return f"{100 * share:.{2 if share < 0.1 else 3}g}%"
+
+
+def _continuous(reader: Reader, rows: IntArray, whole: bool) -> Iterator[Finding]:
+    """Residuals z of each column of y."""
+    looked, several = reader.looked, len(reader.looked.y_columns) > 1
     for j, column in enumerate(looked.y_columns):
-        z, of = looked.z[rows, j], f" of {column.name}" if several else ""
-        yield from centre(reader, rows, z, column.name, of)
-        if has_pit:
-            yield from _shares(reader, rows, z, column.name, outer, of)
-        if has_pit and whole and not looked.draws:
-            yield from _wild(reader, z, column.name, of)
+        z, of = np.asarray(looked.z)[rows, j], f" of {column.name}" if several else ""
+        yield from _shift_spread(reader, rows, z, column.name, of, whole)
+        if looked.kind != "moments":  # of which no law is known
+            yield from _shares(reader, rows, z, column.name, of, "99.9%" if whole else "99%")
+            if whole and not looked.draws:
+                yield from _wild(reader, z, column.name, of)
     if several:
         yield from _correlations(reader, rows)
 
 
-def _shares(
-    reader: Reader, rows: IntArray, z: FloatArray, column: str, outer: str, of: str
-) -> Iterator[Finding]:
-    """How many rows lie inside the central intervals, and beyond them, as far as the law tells."""
-    for label, end in CENTRAL.items():
-        if reader.looked.tells(0.5 - 0.5 * float(label[:-1]) / 100):
-            yield _coverage(reader, rows, np.abs(z) <= end, column, label, float(label[:-1]) / 100, of)
-    if reader.looked.tells(0.05):
-        yield _skew(reader, rows, z, column, of)
-    end, expected = BEYOND[outer]
-    if reader.looked.tells(0.5 * expected):
-        share, ends = reader.share(rows, np.abs(z) > end)
-        words = f"{_percent(share)} of the rows lie outside the model's {outer} interval{of}"
-        if share:
-            ratio = share / expected
-            words += f", {f'{ratio:,.0f}' if ratio >= 10 else f'{ratio:.2g}'} times what it says"
-        yield Finding("tails", column, share, ends, expected, words, outer)
-
-
 def _shift_spread(
-    reader: Reader, rows: IntArray, z: FloatArray, column: str, of: str = "", least: float = 0.0
+    reader: Reader, rows: IntArray, z: FloatArray, column: str, of: str = "", whole: bool = False
 ) -> Iterator[Finding]:
-    """Mean and standard deviation of residuals."""
-    shift, ends = reader.mean(rows, z, least)
-    where = f"{rounded(abs(shift))} {SD} {'above' if shift > 0 else 'below'} what the model says"
-    sized = ends if shift > 0 else (-ends[1], -ends[0])
-    words = f"the data{of} lie on average {where} {between(sized, reader.looked.draws)}"
-    yield Finding("shift", column, shift, ends, 0.0, words)
+    """Mean and standard deviation of residuals; of the whole sample median and middle half."""
+    draws, labels = reader.looked.draws, (MEDIAN, MIDDLE) if whole else ("", "")
+    if whole:
+        lie, than = f"the median of the data{of} lies", "the model's"
+        extend, wide = f"the middle half of the data{of} is", "wide as the model's"
+        shift, ends = float(np.median(z)), _order_interval(reader, rows, z, 0.5)
+    else:
+        lie, than = f"the data{of} lie on average", "what the model says"
+        extend, wide = f"the data{of} spread", "much as the model says"
+        # Of counts, rare ones may not have come.
+        shift, ends = reader.mean(rows, z, least=1.0 if reader.looked.kind == "counts" else 0.0)
+    side, sized = ("above", ends) if shift > 0 else ("below", (-ends[1], -ends[0]))
+    words = f"{lie} {rounded(abs(shift))} {SD} {side} {than} {between(sized, draws)}"
+    yield Finding("shift", column, shift, ends, 0.0, words, labels[0])
     if len(z) < 2:
         return
-    spread, ends = reader.spread(rows, z)
-    within = between(ends, reader.looked.draws)
-    words = f"the data{of} spread {rounded(spread)} times as much as the model says {within}"
-    yield Finding("spread", column, spread, ends, 1.0, words)
+    spread, ends = _middle_half(reader, rows, z) if whole else reader.spread(rows, z)
+    words = f"{extend} {rounded(spread)} times as {wide} {between(ends, draws)}"
+    yield Finding("spread", column, spread, ends, 1.0, words, labels[1])
 
 
-def _quartiles(reader: Reader, rows: IntArray, z: FloatArray, column: str, of: str) -> Iterator[Finding]:
-    """Median and middle half of residuals."""
-    median, (low, high) = float(np.median(z)), (float(q) for q in np.quantile(z, [0.25, 0.75]))
-    first, ends, last = (_order_interval(reader, rows, z, level) for level in (0.25, 0.5, 0.75))
-    sized = ends if median > 0 else (-ends[1], -ends[0])
-    where = f"{rounded(abs(median))} {SD} {'above' if median > 0 else 'below'} the model's"
-    words = f"the median of the data{of} lies {where} {between(sized, reader.looked.draws)}"
-    yield Finding("shift", column, median, ends, 0.0, words, MEDIAN)
-    spread = (high - low) / (2.0 * QUARTILE)
-    below, above = ((end[1] - end[0]) / 2.0 for end in (first, last))
+def _middle_half(reader: Reader, rows: IntArray, z: FloatArray) -> Estimate:
+    """Return the width of the middle half of residuals over that of N(0, 1)."""
+    low, high = (float(q) for q in np.quantile(z, [0.25, 0.75]))
+    ends = (_order_interval(reader, rows, z, level) for level in (0.25, 0.75))
+    below, above = ((last - first) / 2.0 for first, last in ends)
     # Sample quartiles have the correlation 1/3.
-    half = math.sqrt(below**2 + above**2 - below * above * 2.0 / 3.0) / (2.0 * QUARTILE)
-    ends = (max(spread - half, 0.0), spread + half)
-    within = between(ends, reader.looked.draws)
-    words = f"the middle half of the data{of} is {rounded(spread)} times as wide as the model's {within}"
-    yield Finding("spread", column, spread, ends, 1.0, words, MIDDLE)
+    half = math.sqrt(below**2 + above**2 - below * above * 2.0 / 3.0) / MIDDLE_HALF
+    spread = (high - low) / MIDDLE_HALF
+    return spread, (max(spread - half, 0.0), spread + half)
 
 
 def _order_interval(reader: Reader, rows: IntArray, z: FloatArray, level: float) -> tuple[float, float]:
@@ -242,55 +212,55 @@ def _order_interval(reader: Reader, rows: IntArray, z: FloatArray, level: float)
     return min(float(ordered[first]), at), max(float(ordered[last]), at)
 
 
-def _wild(reader: Reader, z: FloatArray, column: str, of: str) -> Iterator[Finding]:
+def _shares(
+    reader: Reader, rows: IntArray, z: FloatArray, column: str, of: str, outer: str
+) -> Iterator[Finding]:
+    """How many rows lie inside the central intervals, and beyond them, as far as the law tells."""
+    tells = reader.looked.tells
+    for label, end in CENTRAL.items():
+        level = float(label[:-1]) / 100
+        if tells(0.5 - 0.5 * level):
+            about, before = Signal("coverage", column, label), f"the model's {label} interval{of} holds "
+            yield reader.share_of(rows, np.abs(z) <= end, level, about, before)
+    if tells(0.05):
+        above, below = z > CENTRAL["90%"], z < -CENTRAL["90%"]
+        skew, (low, high) = reader.mean(rows, above * 1.0 - below * 1.0)
+        if not (above.any() or below.any()):
+            low, high = -(reader.reach**2) / len(z), reader.reach**2 / len(z)
+        words = (
+            f"{_percent(above.mean())} of the rows lie above the model's 95% quantile{of} and "
+            f"{_percent(below.mean())} below its 5% quantile"
+        )
+        yield Finding("skew", column, skew, (max(low, -1.0), min(high, 1.0)), 0.0, words)
+    end, expected = BEYOND[outer]
+    if tells(0.5 * expected):
+        share, ends = reader.share(rows, np.abs(z) > end)
+        words = f"{_percent(share)} of the rows lie outside the model's {outer} interval{of}"
+        if share:
+            ratio = share / expected
+            words += f", {f'{ratio:,.0f}' if ratio >= 10 else f'{ratio:.2g}'} times what it says"
+        yield Finding("tails", column, share, ends, expected, words, outer)
+
+
+def _wild(reader: Reader, z: FloatArray, column: str, of: str = "") -> Iterator[Finding]:
     """Name the rows that lie further out than all rows together should."""
-    end = -float(ndtri(0.5 * WILD / len(z)))
-    far = np.flatnonzero(np.abs(z) > end)
+    far = np.flatnonzero(np.abs(z) > -float(ndtri(0.5 * WILD / len(z))))
     if not len(far):
         return
-    worst = far[np.argsort(-np.abs(z[far]), kind="stable")[:NAMED]]
+    worst, count = far[np.argsort(-np.abs(z[far]), kind="stable")[:NAMED]], float(len(far))
     named = ", ".join(f"{reader.looked.rows[i]:,} (z = {rounded(float(z[i]))})" for i in worst)
     more = f", and {len(far) - len(worst):,} more" if len(far) > len(worst) else ""
-    what = "1 row lies" if len(far) == 1 else f"{len(far):,} rows lie"
+    what, rows = ("1 row lies", "row") if len(far) == 1 else (f"{len(far):,} rows lie", "rows")
     further = f"{what} further out{of.replace(' of ', ' in ', 1)} than any of {len(z):,} rows should"
-    words = f"{further}: row{'s' if len(far) > 1 else ''} {named}{more}"
-    count = float(len(far))
-    yield Finding("wild", column, count, (count, count), 0.0, words)
-
-
-def _coverage(
-    reader: Reader, rows: IntArray, held: AnyArray, column: str, label: str, level: float, of: str = ""
-) -> Finding:
-    about, before = Signal("coverage", column, label), f"the model's {label} interval{of} holds "
-    return reader.share_of(rows, held, level, about, before)
-
-
-def _percent(share: float) -> str:
-    text = f"{100 * share:.2g}" if share < 0.1 else f"{100 * share:.3g}"
-    return f"{text}%"
-
-
-def _skew(reader: Reader, rows: IntArray, z: FloatArray, column: str, of: str = "") -> Finding:
-    end = CENTRAL["90%"]
-    above, below = float(np.mean(z > end)), float(np.mean(z < -end))
-    estimate, ends = reader.mean(rows, (z > end) * 1.0 - (z < -end) * 1.0)
-    if above == below == 0.0:
-        ends = (-(reader.reach**2) / len(z), reader.reach**2 / len(z))
-    words = (
-        f"{_percent(above)} of the rows lie above the model's 95% quantile{of} and {_percent(below)} "
-        "below its 5% quantile"
-    )
-    return Finding("skew", column, estimate, (max(ends[0], -1.0), min(ends[1], 1.0)), 0.0, words)
+    yield Finding("wild", column, count, (count, count), 0.0, f"{further}: {rows} {named}{more}")
 
 
 def _correlations(reader: Reader, rows: IntArray) -> Iterator[Finding]:
-    looked = reader.looked
-    assert looked.z is not None
+    looked, names = reader.looked, [column.name for column in reader.looked.y_columns]
     if looked.together is None:  # columns may go together, and the law does not say how
         return
-    names = [column.name for column in looked.y_columns]
     for k, (a, b) in enumerate(zip(*column_pairs(len(names)), strict=True)):
-        first, second = looked.z[rows, a], looked.z[rows, b]
+        first, second = (np.asarray(looked.z)[rows, j] for j in (a, b))
         alive = len(rows) > 3 and first.std() > 0 and second.std() > 0
         r = float(np.corrcoef(first, second)[0, 1]) if alive else 0.0
         half = reader.stretch(rows, first * second) / math.sqrt(max(len(rows) - 3, 1))
@@ -304,25 +274,23 @@ def _correlations(reader: Reader, rows: IntArray) -> Iterator[Finding]:
         yield Finding("correlation", f"{names[a]} and {names[b]}", r, ends, expected, words)
 
 
-def _classes(reader: Reader, rows: IntArray, most: int = MOST_CLASSES) -> Iterator[Finding]:
-    looked = reader.looked
-    assert looked.probabilities is not None
-    assert looked.codes is not None
-    p, codes, name = normalised(looked.probabilities[rows]), looked.codes[rows], looked.y_columns[0].name
+def _classes(reader: Reader, rows: IntArray, whole: bool) -> Iterator[Finding]:
+    looked, name = reader.looked, reader.looked.y_columns[0].name
+    all_p, codes = np.asarray(looked.probabilities), np.asarray(looked.codes)[rows]
+    p = normalised(all_p[rows])
     top = np.argmax(p, axis=1)
     about, before = Signal("confidence", name), "the most probable class is right in "
     yield reader.share_of(rows, codes == top, p[np.arange(len(p)), top], about, before)
-    for k in largest_classes(looked.probabilities, most):
-        label = looked.class_names[k]
-        about, before = Signal("class", name, label), f"class {label} came in "
-        yield reader.share_of(rows, codes == k, p[:, k], about, before)
+    for k in largest_classes(all_p, ALL_CLASSES if whole else MOST_CLASSES):
+        about = Signal("class", name, looked.class_names[k])
+        yield reader.share_of(rows, codes == k, p[:, k], about, f"class {about.label} came in ")
 
 
-def _counts(reader: Reader, rows: IntArray) -> Iterator[Finding]:
+def _counts(reader: Reader, rows: IntArray, whole: bool) -> Iterator[Finding]:
     looked = reader.looked
     name = looked.y_columns[0].name
     if looked.z is not None and looked.surest is not None:
-        shift_spread = _shift_spread(reader, rows, looked.z[rows, 0], name, least=1.0)
+        shift_spread = _shift_spread(reader, rows, looked.z[rows, 0], name)
         yield next(shift_spread)
         if (1.0 - looked.surest[rows]).sum() >= EVENTS:
             yield from shift_spread
@@ -333,41 +301,33 @@ def _counts(reader: Reader, rows: IntArray) -> Iterator[Finding]:
     if looked.zeros is not None and looked.has_zeros:
         zero = looked.y[rows, 0] == 0
         yield reader.share_of(rows, zero, looked.zeros[rows], Signal("zeros", name), after=" are 0")
+    if whole and looked.upper is not None:
+        share, ends = reader.share(rows, looked.upper < 0.01)
+        words = (
+            f"{rounded(share)} of the rows {between(ends)} have a count so large that the model gives "
+            "it, or a larger one, a probability below 0.01"
+        )
+        expected = min(share, 0.01)  # steps of counts: at most 0.01
+        yield Finding("tails", name, share, ends, expected, words, LARGEST)
 
 
-def _count_tail(reader: Reader, rows: IntArray) -> Iterator[Finding]:
-    """How often a count is larger than the model allows in 1 of 100."""
-    looked = reader.looked
-    if looked.upper is None:
-        return
-    share, ends = reader.share(rows, looked.upper < 0.01)
-    words = (
-        f"{rounded(share)} of the rows {between(ends)} have a count so large that the model gives it, "
-        "or a larger one, a probability below 0.01"
-    )
-    expected = min(share, 0.01)  # steps of counts: at most 0.01
-    yield Finding("tails", looked.y_columns[0].name, share, ends, expected, words, LARGEST)
-
-
-def _events(reader: Reader, rows: IntArray) -> Iterator[Finding]:
-    looked = reader.looked
-    assert looked.codes is not None
-    name = looked.y_columns[0].name
-    for event in looked.some_events:
-        happened = event.happened(looked.codes[rows])
+def _events(reader: Reader, rows: IntArray, _: bool) -> Iterator[Finding]:
+    codes, name = np.asarray(reader.looked.codes)[rows], reader.looked.y_columns[0].name
+    for event in reader.looked.some_events:
+        about, happened = Signal.of(event, name), event.happened(codes)
         if event.kind == "quantile":
-            label = f"{event.level:g}"
-            about, after = Signal("quantile", name, label), f" lie below the {label} quantile"
+            after = f" lie below the {about.label} quantile"
             yield reader.share_of(rows, ~happened, event.level, about, after=after)
         else:
-            label = f"{100 * event.level:g}%"
-            yield _coverage(reader, rows, happened, name, label, event.expected)
+            before = f"the model's {about.label} interval holds "
+            yield reader.share_of(rows, happened, event.expected, about, before)
 
 
-def _observed(reader: Reader, rows: IntArray) -> Iterator[Finding]:
+def _observed(reader: Reader, rows: IntArray, whole: bool) -> Iterator[Finding]:
     """Events observed and expected, of all time and of thirds of the model's distribution."""
-    happened, expected = (part[rows] for part in events_of(reader.looked))
-    low, high = (f"{cut:g}" for cut in reader.looked.cuts)
+    looked, name = reader.looked, reader.looked.y_columns[0].name
+    happened, expected = (part[rows] for part in events_of(looked))
+    low, high = (f"{cut:g}" for cut in looked.cuts)
     places = (f"up to {low}", f"{low} to {high}", f"above {high}")
     for k, label in enumerate(THIRDS):
         ratio, ends = reader.ratio(rows, happened[:, k], expected[:, k])
@@ -378,36 +338,33 @@ def _observed(reader: Reader, rows: IntArray) -> Iterator[Finding]:
         number = f"{mean:,.1f}" if mean >= 1 else rounded(mean)
         seen = f"{count:,} event{'s' * (count != 1)} observed{at}, {number} expected"
         words = f"{seen} (ratio {rounded(ratio)}, {rounded(ends[0])} to {rounded(ends[1])})"
-        yield Finding("events", reader.looked.y_columns[0].name, ratio, ends, 1.0, words, label)
+        yield Finding("events", name, ratio, ends, 1.0, words, label)
+    if whole:
+        z = np.asarray(looked.scored_y)[:, 0]
+        # That a row was censored early says nothing.
+        yield from _wild(reader, np.where(np.asarray(looked.event) | (z > 0), z, 0.0), name)
 
 
-def _scores(reader: Reader, rows: IntArray) -> Iterator[Finding]:
+def _scores(reader: Reader, rows: IntArray, _: bool) -> Iterator[Finding]:
     """Of scores alone: by E[s] = 0 and E[s(y − c)] = −1; see `condgof.check._signals`."""
     looked = reader.looked
-    assert looked.scores is not None
-    assert looked.scored_y is not None
-    several = len(looked.y_columns) > 1
+    scores, scored_y = np.asarray(looked.scores), np.asarray(looked.scored_y)
     for j, column in enumerate(looked.y_columns):
-        s, y = looked.scores[rows, j], looked.scored_y[rows, j]
-        of = f" of {column.name}" if several else ""
-        size = float(looked.scores[:, j].std()) or 1.0
+        s, y = scores[rows, j], scored_y[rows, j]
+        of = f" of {column.name}" if len(looked.y_columns) > 1 else ""
+        size = float(scores[:, j].std()) or 1.0
         shift, ends = reader.mean(rows, -s / size)
         number = f"{rounded(-shift)} of its standard deviation {between((-ends[1], -ends[0]))}"
         words = f"the mean score{of} is {number}, and should be 0"
         yield Finding("shift", column.name, shift, ends, 0.0, words)
-        centre = float(looked.scored_y[:, j].mean())
-        square, ends = reader.mean(rows, -s * (y - centre))
-        low, high = (math.sqrt(max(end, 0.0)) for end in ends)
-        spread = math.sqrt(max(square, 0.0))
+        square, ends = reader.mean(rows, -s * (y - float(scored_y[:, j].mean())))
+        spread, low, high = (math.sqrt(max(value, 0.0)) for value in (square, *ends))
         number = f"{rounded(spread)} times as much as the scores say {between((low, high))}"
-        words = f"the data{of} spread {number}"
-        yield Finding("spread", column.name, spread, (low, high), 1.0, words)
+        yield Finding("spread", column.name, spread, (low, high), 1.0, f"the data{of} spread {number}")
 
 
-READERS: dict[str, Callable[[Reader, IntArray], Iterator[Finding]]] = {
-    "continuous": _continuous,
-    "several": _continuous,
-    "moments": _continuous,
+#: By what is looked at; others are continuous.
+READERS = {
     "classes": _classes,
     "counts": _counts,
     "quantiles": _events,
@@ -415,27 +372,6 @@ READERS: dict[str, Callable[[Reader, IntArray], Iterator[Finding]]] = {
     "censored": _observed,
     "scores": _scores,
 }
-
-
-def overall_of(reader: Reader) -> tuple[Finding, ...]:
-    """Return what is said of all rows: numbers that one wild row does not move, and wild rows."""
-    looked = reader.looked
-    rows = np.arange(looked.n)
-    if looked.kind in ("continuous", "several", "moments"):
-        return tuple(_continuous(reader, rows, whole=True))
-    if looked.kind == "classes":
-        return tuple(_classes(reader, rows, ALL_CLASSES))
-    findings = reader.findings(rows)
-    if looked.kind == "counts":
-        return (*findings, *_count_tail(reader, rows))
-    if looked.kind == "censored":
-        assert looked.scored_y is not None
-        z = looked.scored_y[:, 0]
-        # That a row was censored early says nothing.
-        far = np.where(np.asarray(looked.event) | (z > 0), z, 0.0)
-        return (*findings, *_wild(reader, far, looked.y_columns[0].name, ""))
-    return findings
-
 
 #: What may lead where a signal is strongest, in the order of preference.
 LEADERS = {
@@ -501,21 +437,26 @@ def severity(finding: Finding) -> float:
     return abs(finding.estimate - finding.expected)
 
 
+#: What is wrong, and what the model is where a number is more, or less, than it says; {} is the label.
+TOLD = {
+    "shift": ("The centre is wrong", "too low", "too high"),
+    "spread": ("The spread is wrong", "too narrow", "too wide"),
+    "coverage": ("The intervals are wrong", "too wide", "too narrow"),
+    "tails": ("The tails are wrong", "tails too light", "tails too heavy"),
+    "skew": ("The shape is wrong", "more above than below", "more below than above"),
+    "correlation": (TOGETHER, "too little correlation", "too much correlation"),
+    "confidence": ("The confidence is wrong", "under-confident", "over-confident"),
+    "class": ("The class probabilities are wrong", "class {} too rarely", "class {} too often"),
+    "zeros": ("The number of zeros is wrong", "too few zeros", "too many zeros"),
+    "quantile": ("The quantiles are wrong", "{} quantile too high", "{} quantile too low"),
+    "events": ("The hazard is wrong", "hazard too low{}", "hazard too high{}"),
+}
+
+
 def direction(finding: Finding) -> str:
     """Say in a word or two what the model is."""
-    more = finding.estimate > finding.expected
-    label = finding.label
-    return {
-        "shift": ("too low", "too high"),
-        "spread": ("too narrow", "too wide"),
-        "coverage": ("too wide", "too narrow"),
-        "tails": ("tails too light", "tails too heavy"),
-        "skew": ("more above than below", "more below than above"),
-        "correlation": ("too little correlation", "too much correlation"),
-        "confidence": ("under-confident", "over-confident"),
-        "class": (f"class {label} too rarely", f"class {label} too often"),
-        "events": tuple(f"hazard too {w}{f' in the {label}' * bool(label)}" for w in ("low", "high")),
-        "zeros": ("too few zeros", "too many zeros"),
-        "quantile": (f"{label} quantile too high", f"{label} quantile too low"),
-        "score": (label, label),
-    }[finding.kind][0 if more else 1]
+    if finding.kind == "score":
+        return finding.label
+    _, more, less = TOLD[finding.kind]
+    label = f" in the {finding.label}" if finding.kind == "events" and finding.label else finding.label
+    return (more if finding.estimate > finding.expected else less).replace("{}", label)

@@ -24,14 +24,12 @@ from condgof.sample import Column, Seed, Use
 
 #: Of a stream so many rows are looked at; of so many the model's quantiles are asked for.
 STREAMED, BAND_COUNT = 20_000, 600
-#: The largest count that is drawn by itself, rows of counts that are looked at together.
-MOST_COUNTS, PIECE = 60, 4096
+#: The largest count that is drawn by itself, rows of counts that are looked at together, the least sd.
+MOST_COUNTS, PIECE, LEAST_SCALE = 60, 4096, 1e-6
 #: Rows that tell at once that a prediction is no function of one column.
 FEW = 64
 #: At most so many columns of y are looked at in pairs, and so many events by themselves.
 MOST_TOGETHER, MOST_EVENTS = 5, 6
-#: The smallest standard deviation that counts are measured in.
-LEAST_SCALE = 1e-6
 #: Uses of random numbers in a check; see `condgof.check._scan`.
 BAND_ROWS, LOOK_ROWS = 25, 26
 #: Quantiles by which counts without a variance are told.
@@ -80,17 +78,14 @@ class Looked:
     class_names: tuple[str, ...] = ()
     #: Of quantiles and intervals, what the law says of y.
     events: tuple[Event, ...] = ()
-    #: Of counts: the mean over all rows of the model's probabilities of 0, 1, …, and of all above, (m,).
+    #: Of counts: the mean over all rows of the model's probabilities of 0, 1, …, and of all above, (m,);
+    #: in each row the probability of 0, of the most probable one, of y or a larger one, (n,); without a
+    #: variance: whether y is at most the quantiles of `COUNT_LEVELS`, and its probability, (n, 2, 2).
     count_probabilities: FloatArray | None = None
-    #: Of counts: the model's probability of 0 in each row, (n,).
     zeros: FloatArray | None = None
-    #: Of counts: the probability of the most probable one, (n,).
     surest: FloatArray | None = None
-    #: Of counts without a variance: whether y is at most the quantiles of `COUNT_LEVELS`, and the
-    #: model's probability of that, (n, 2, 2).
-    below: FloatArray | None = None
-    #: Of counts: the model's probability of such a count or a larger one, (n,).
     upper: FloatArray | None = None
+    below: FloatArray | None = None
     #: Of times with censoring: whether the event came at y, and Λ = −log P(Y > ·|x) at y and at entry,
     #: (n,) each.
     event: AnyArray | None = None
@@ -162,27 +157,22 @@ def look(
     fields = _said(law, rows, kind)
     if kind in ("continuous", "counts"):
         fields |= _bands(law, len(numbers), seed)
-    predictions = _predictions(law, kind, fields, sample.y_columns) if law.of_x else []
+    given = numbers, sample.x_columns, sample.x, (), sample.y, sample.y_columns
+    looked = Looked(kind, *given, whole=scored.n, **fields)
+    predictions = list(_predicted(looked)) if law.of_x else []
+    if predictions and kind == "classes" and len(looked.class_names) == 2:
+        p = np.asarray(looked.probabilities, dtype=np.float64)
+        predictions = [(Column(f"probability_{looked.class_names[1]}"), p[:, 1])]
     axes = axes_of(sample.x_columns, sample.x, predictions)
+    # A slice of a single column says it better than one of a prediction that the column tells.
     numbers_of_x = [axis.values for axis in axes if not axis.predicted and axis.levels is None]
-    looked = Looked(
-        kind=kind,
-        rows=numbers,
-        x_columns=sample.x_columns,
-        x=sample.x,
-        # A slice of a single column says it better than one of a prediction that the column tells.
-        axes=tuple(
-            axis
-            for axis in axes
-            if not (axis.predicted and axis.levels is None)
-            or not any(_monotone(axis.values, values) for values in numbers_of_x)
-        ),
-        y=sample.y,
-        y_columns=sample.y_columns,
-        whole=scored.n,
-        **fields,
+    axes = tuple(
+        axis
+        for axis in axes
+        if not (axis.predicted and axis.levels is None)
+        or not any(_monotone(axis.values, values) for values in numbers_of_x)
     )
-    return looked, law, rows
+    return replace(looked, axes=axes), law, rows
 
 
 def again(looked: Looked, law: Law, rows: Scored) -> Looked:
@@ -192,8 +182,16 @@ def again(looked: Looked, law: Law, rows: Scored) -> Looked:
 
 def _said(law: Law, rows: Scored, kind: str) -> dict[str, Any]:
     """Return what the law says of y."""
-    given = moments_of(law)
-    fields: dict[str, Any] = {}
+    if kind == "counts":
+        return _of_counts(law, rows)
+    if kind == "classes":
+        assert rows.outcomes is not None
+        names = tuple(map(str, getattr(law, "class_names", None) or ()))
+        codes, p = rows.outcomes.observed, rows.outcomes.probabilities
+        return {"codes": codes, "probabilities": p, "class_names": names}
+    given, fields = moments_of(law), dict[str, Any]()
+    if given is not None:
+        fields |= {"location": given[0], "scale": given[1]}
     if kind in ("continuous", "several", "moments"):
         first = law.first if isinstance(law, Joined) else law
         draws = first.values.shape[1] if isinstance(first, RowDraws) else 0
@@ -206,20 +204,8 @@ def _said(law: Law, rows: Scored, kind: str) -> dict[str, Any]:
         fields |= {"event": rows.scores[:, 1] > 0, "hazard": hazard(rows.y[:, 0])}
         fields |= {"before": hazard(rows.scores[:, 2]), "scored_y": rows.y}
         fields["cuts"] = _cuts(fields["before"], fields["hazard"])
-    elif kind == "counts":
-        given = _count_moments(law, rows)
-        fields |= _of_counts(law, rows, given)
-    if kind in ("classes", "quantiles", "intervals"):
-        assert rows.outcomes is not None
-        fields["codes"] = rows.outcomes.observed
-        fields["class_names"] = tuple(map(str, getattr(law, "class_names", None) or ()))
-    if kind == "classes":
-        assert rows.outcomes is not None
-        fields["probabilities"] = rows.outcomes.probabilities
-    if isinstance(law, CellsOfY):
-        fields["events"] = law.events
-    if given is not None and kind != "classes":
-        fields |= {"location": given[0], "scale": given[1]}
+    elif isinstance(law, CellsOfY) and rows.outcomes is not None:
+        fields |= {"codes": rows.outcomes.observed, "events": law.events}
     return fields
 
 
@@ -259,20 +245,14 @@ def _monotone(a: FloatArray, b: FloatArray) -> bool:
 
 
 def _cuts(before: FloatArray, after: FloatArray) -> tuple[float, float]:
-    """Return Λ up to which a third, and two thirds, of the events are expected, to two digits.
-
-    That is a matter of how long rows were watched, not of whether events came.
-    """
-
-    def expected(at: float) -> float:
-        return float((np.minimum(after, at) - np.minimum(before, at)).sum())
-
+    """Return Λ up to which a third, and two thirds, of the events are expected, to two digits."""
     cuts, whole = [], float((after - before).sum())
     for share in (1 / 3, 2 / 3):
         low, high = 0.0, float(after.max())
         for _ in range(40):
             middle = 0.5 * (low + high)
-            low, high = (middle, high) if expected(middle) < share * whole else (low, middle)
+            expected = float((np.minimum(after, middle) - np.minimum(before, middle)).sum())
+            low, high = (middle, high) if expected < share * whole else (low, middle)
         cuts.append(float(f"{high:.2g}"))
     return cuts[0], cuts[1]
 
@@ -308,47 +288,38 @@ def moments_of(law: Law, ability: str = "location_scale") -> tuple[FloatArray, F
     return (location, scale) if np.isfinite(location).all() and np.isfinite(scale).all() else None
 
 
-def _count_moments(law: Law, rows: Scored) -> tuple[FloatArray, FloatArray] | None:
-    """Return mean and standard deviation of counts, (n, 1) each, where there are any."""
-    if not isinstance(rows.outcomes, RatioOutcomes):
-        return moments_of(law, "mean_std")
-    p, start = rows.outcomes.probabilities, rows.outcomes.start[:, None]
-    at = np.arange(float(p.shape[1]))
-    mean = (p @ at)[:, None]
-    return start + mean, np.sqrt((p * np.square(at - mean)).sum(axis=1, keepdims=True))
-
-
-def _of_counts(law: Law, rows: Scored, given: tuple[FloatArray, FloatArray] | None) -> dict[str, Any]:
-    """Return (y − mean)/sd, and how often each count is expected."""
-    y = rows.sample.y
-    fields: dict[str, Any] = {}
-    if given is not None:
-        fields["z"] = (y - given[0]) / np.maximum(given[1], LEAST_SCALE)
+def _of_counts(law: Law, rows: Scored) -> dict[str, Any]:
+    """Return what the law says of counts: (y − mean)/sd, and how often each is expected."""
+    y, n, outcomes, fields = rows.sample.y, rows.n, rows.outcomes, dict[str, Any]()
+    assert outcomes is not None
+    pieces = np.split(np.arange(n), np.arange(PIECE, n, PIECE))
+    fields["surest"] = np.concatenate(
+        [outcomes.take(piece).probabilities.max(axis=1) for piece in pieces]
+    )
+    given: tuple[FloatArray, FloatArray] | None
+    if isinstance(outcomes, RatioOutcomes):
+        p, start = outcomes.probabilities, outcomes.start
+        at = np.arange(float(p.shape[1]))
+        mean = (p @ at)[:, None]
+        given = start[:, None] + mean, np.sqrt((p * np.square(at - mean)).sum(axis=1, keepdims=True))
+        fields["zeros"] = np.where(start == 0, p[:, 0], 0.0)
+        fields["upper"] = np.cumsum(p[:, ::-1], axis=1)[:, ::-1][np.arange(n), outcomes.observed]
     else:
-        at = law.quantile(COUNT_LEVELS)
-        below = [(y[:, 0] <= q, law.cdf(q)) for q in at.T]
-        fields["below"] = np.stack([np.column_stack(pair) for pair in below], axis=2)
-    assert rows.outcomes is not None
-    pieces = np.split(np.arange(rows.n), np.arange(PIECE, rows.n, PIECE))
-    fields["surest"] = np.concatenate([rows.outcomes.take(p).probabilities.max(axis=1) for p in pieces])
-    most = int(min(max(np.quantile(y, 0.99) + 2, 5), MOST_COUNTS))
-    if isinstance(rows.outcomes, RatioOutcomes):
-        p, each = rows.outcomes.probabilities, np.arange(rows.n)
-        zero = -rows.outcomes.start.astype(np.int64)
-        fields["zeros"] = np.where(zero == 0, p[:, 0], 0.0)
-        fields["upper"] = np.cumsum(p[:, ::-1], axis=1)[:, ::-1][each, rows.outcomes.observed]
-    elif law.can("cdf"):
-        total, zeros = np.zeros(most + 1), []
-        fields["upper"] = 1.0 - law.cdf(y - 1.0)
-        for start in range(0, rows.n, PIECE):
-            some = grid_of(
-                law.take(np.arange(start, min(start + PIECE, rows.n))), np.arange(-1.0, most + 1)
-            )
-            total += some[:, 1:].sum(axis=0)
-            zeros.append(some[:, 1] - some[:, 0])
-        fields["count_probabilities"] = np.diff(total / rows.n, prepend=0.0, append=1.0)
-        fields["zeros"] = np.concatenate(zeros)
-    return fields
+        given = moments_of(law, "mean_std")
+        if law.can("cdf"):
+            most = int(min(max(np.quantile(y, 0.99) + 2, 5), MOST_COUNTS))
+            total, zeros = np.zeros(most + 1), []
+            for piece in pieces:
+                grid = grid_of(law.take(piece), np.arange(-1.0, most + 1))
+                total += grid[:, 1:].sum(axis=0)
+                zeros.append(grid[:, 1] - grid[:, 0])
+            fields["count_probabilities"] = np.diff(total / n, prepend=0.0, append=1.0)
+            fields |= {"zeros": np.concatenate(zeros), "upper": 1.0 - law.cdf(y - 1.0)}
+    if given is not None:
+        z = (y - given[0]) / np.maximum(given[1], LEAST_SCALE)
+        return fields | {"location": given[0], "scale": given[1], "z": z}
+    below = [np.column_stack((y[:, 0] <= q, law.cdf(q))) for q in law.quantile(COUNT_LEVELS).T]
+    return fields | {"below": np.stack(below, axis=2)}
 
 
 def _bands(law: Law, n: int, seed: Seed) -> dict[str, Any]:
@@ -363,26 +334,6 @@ def _bands(law: Law, n: int, seed: Seed) -> dict[str, Any]:
     return {"band_rows": rows, "band_values": values} if np.isfinite(values).all() else {}
 
 
-def _predictions(
-    law: Law, kind: str, fields: dict[str, Any], columns: tuple[Column, ...]
-) -> list[tuple[str, FloatArray, tuple[str, ...] | None]]:
-    """Return what slices can say of the predictions: name, values, levels."""
-    if kind == "classes":
-        p, names = np.asarray(fields["probabilities"], dtype=np.float64), fields["class_names"]
-        if p.shape[1] == 2:
-            return [(f"probability_{names[1]}", p[:, 1], None)]
-        return [("predicted", np.argmax(p, axis=1) * 1.0, names), ("confidence", p.max(axis=1), None)]
-    if "location" not in fields:
-        return []
-    second = "predicted_width" if kind in ("quantiles", "intervals") else "predicted_sd"
-    ends = [""] if len(columns) == 1 else [f"_{column.name}" for column in columns]
-    return [
-        (f"{what}{end}", fields[field][:, i], None)
-        for what, field in (("predicted", "location"), (second, "scale"))
-        for i, end in enumerate(ends)
-    ]
-
-
 def frame_of(looked: Looked) -> Any:
     """Return x, y, what is predicted, and residuals; the index is the number of each row in the data."""
     pandas = require("pandas", "frames", "A frame of the rows")
@@ -391,7 +342,7 @@ def frame_of(looked: Looked) -> Any:
     y = list(zip(looked.y_columns, looked.y.T, strict=True))
     if looked.kind == "classes" and looked.codes is not None:
         y = [(Column(looked.y_columns[0].name, looked.class_names), looked.codes)]
-    others = [part for part in _listed(looked) if not any(_same(part, other) for other in seen)]
+    others = [part for part in _predicted(looked) if not any(_same(part, other) for other in seen)]
     others = [*y, *others, *_residuals(looked)]
     # What slices can name has the first choice of names.
     x_names = unique_names([column.name for column, _ in x], ())
@@ -400,20 +351,17 @@ def frame_of(looked: Looked) -> Any:
     parts = zip([*names, *other_names], x + seen + others, strict=True)
     values = {name: _in_pandas(pandas, column, numbers) for name, (column, numbers) in parts}
     order = dict.fromkeys([*x_names, *other_names[: len(y)], *values])
-    frame = pandas.DataFrame({name: values[name] for name in order})
-    frame.index = pandas.Index(looked.rows)
-    return frame
+    return pandas.DataFrame({name: values[name] for name in order}).set_axis(looked.rows)
 
 
-def _listed(looked: Looked) -> Iterator[Part]:
+def _predicted(looked: Looked) -> Iterator[Part]:
     """List what the model predicts of each row."""
     if looked.kind == "classes" and looked.probabilities is not None:
         p = np.asarray(looked.probabilities, dtype=np.float64)
-        yield Column("predicted", looked.class_names), p.argmax(axis=1)
+        yield Column("predicted", looked.class_names), p.argmax(axis=1) * 1.0
         yield Column("confidence"), p.max(axis=1)
-    scale = "predicted_width" if looked.events else "predicted_sd"
-    for name, values in (("predicted", looked.location), (scale, looked.scale)):
-        yield from _each(looked, name, values)
+    yield from _each(looked, "predicted", looked.location)
+    yield from _each(looked, "predicted_width" if looked.events else "predicted_sd", looked.scale)
 
 
 def _residuals(looked: Looked) -> Iterator[Part]:
@@ -426,11 +374,9 @@ def _residuals(looked: Looked) -> Iterator[Part]:
     yield from _each(looked, "pit", looked.pit)
     yield from _each(looked, "z", looked.z)
     for event in looked.events:
-        if looked.codes is not None:
-            below = event.kind == "quantile"
-            name = f"below_q{event.level:g}" if below else f"covered_{100 * event.level:g}"
-            happened = event.happened(looked.codes)  # of a quantile: that y exceeds it
-            yield Column(name, boolean=True), ~happened if below else happened
+        happened, below = event.happened(np.asarray(looked.codes)), event.kind == "quantile"
+        name = f"below_q{event.level:g}" if below else f"covered_{100 * event.level:g}"
+        yield Column(name, boolean=True), happened != below  # of a quantile: that y exceeds it
 
 
 def _each(looked: Looked, name: str, values: AnyArray | None) -> Iterator[Part]:
@@ -445,12 +391,10 @@ def _same(part: Part, other: Part) -> bool:
 
 
 def _in_pandas(pandas: Any, column: Column, values: AnyArray) -> Any:
-    if column.levels is None:
-        return column_values(column, values)
-    if column.ordered:
-        codes = values.astype(np.int64)
-        return pandas.Categorical.from_codes(codes, list(column.levels), ordered=True)
-    return pandas.Series(column_values(column, values), dtype=object)
+    if column.levels is not None and column.ordered:
+        return pandas.Categorical.from_codes(values.astype(np.int64), list(column.levels), ordered=True)
+    made = column_values(column, values)
+    return made if column.levels is None else pandas.Series(made, dtype=object)
 
 
 def column_values(column: Column, values: AnyArray) -> AnyArray:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from condgof import sample as reading
 from condgof._typing import AnyArray, IntArray
 from condgof.check._check import check
 from condgof.check._record import Check
@@ -17,18 +18,7 @@ from condgof.laws._as_model import Columns, as_model, law_of
 from condgof.laws._law import Law
 from condgof.methods._monitor import LONGEST, KeptRows, RunningEvidence, Seen, look_at
 from condgof.result import Shown, check_alpha
-from condgof.sample import (
-    DROP,
-    RngLike,
-    Sample,
-    Seed,
-    check_rows,
-    is_frame,
-    read,
-    read_labels,
-    read_table,
-    unboxed,
-)
+from condgof.sample import RngLike, Sample, Seed, is_frame
 
 #: The version of the state, in which it is told.
 VERSION = 1
@@ -36,6 +26,8 @@ VERSION = 1
 NUMBERS, MOST_ROWS = 20_000, 2_000
 #: Rows that a model is asked of again when it goes on, and how far from before it may be.
 ASKED, APART = 8, 1e-3
+#: What bets need of a row.
+BET_ON = ("z", "tilts", "predicted")
 #: What columns hold, if it is the same to look at.
 ALIKE = {"booleans": "numbers"}
 
@@ -87,10 +79,7 @@ class Monitor(Shown):
 
     @property
     def evidence(self) -> float:
-        """The evidence against the model, an e-value: if the model is true, its mean is at most 1.
-
-        It is added up in steps (see `monitor`): up to 31 of the latest rows may not be in it yet.
-        """
+        """The evidence against the model, an e-value; up to 31 of the latest rows are not yet in it."""
         return math.exp(min(self._evidence.log, 690.0)) if self._evidence else 1.0
 
     @property
@@ -116,19 +105,19 @@ class Monitor(Shown):
         weighed = self._evidence.done if self._evidence else 0
         of = "" if weighed == self.rows else f" from the first {weighed:,}"
         evidence = f"evidence {self.evidence:.3g}{of} (alarm at {1 / self.alpha:g})"
-        sentences = [f"{self.rows:,} rows, {evidence}."]
+        told = f"{self.rows:,} rows, {evidence}."
         if self._evidence and self._evidence.alarm:
             alarm = self._evidence.alarm
             predicted = self._schema["predicted"][: self._evidence.predicted]
             along = ["", *(f" along {name}" for name in (*predicted, *map(repr, self._looked)))]
-            sentences.append(
-                f"ALARM after {alarm['rows']:,} rows: the model is wrong since about row "
+            told += (
+                f" ALARM after {alarm['rows']:,} rows: the model is wrong since about row "
                 f"{alarm['since']:,}, most of all in {alarm['how']}{along[alarm['group']]}."
             )
         for change in self.changes[-1:]:
             since, rows = change["since"], change["rows"]
-            sentences.append(f"Changed since about row {since:,}, noticed after {rows:,} rows.")
-        return " ".join(sentences)
+            told += f" Changed since about row {since:,}, noticed after {rows:,} rows."
+        return told
 
     def records(self) -> list[dict[str, Any]]:
         """Return one row an event, the alarm and each change: after how many rows, since about which."""
@@ -151,8 +140,7 @@ class Monitor(Shown):
         if len(y) == 0:
             raise ShapeError("The batch is empty. Pass one row or more; without new rows do not call.")
         sample = _sample(x, y)
-        schema = _schema_of(sample)
-        self._compare(schema)
+        schema = self._compared(sample)
         rows = np.arange(self.rows, self.rows + sample.n)
         seen = look_at(self._law(sample, rows), sample, rows, self._seed)
         schema |= {"kinds": list(seen.kinds), "predicted": list(seen.names)}
@@ -195,8 +183,16 @@ class Monitor(Shown):
         named = [name for name, _ in self._schema["x"] if name not in self._beside]
         return named if self._evidence is None else named[: self._evidence.columns]
 
-    def _compare(self, schema: Mapping[str, Any]) -> None:
-        """Refuse a batch with other columns."""
+    def _compared(self, sample: Sample) -> dict[str, Any]:
+        """Return what columns are called and hold, and their form; refuse a batch with other columns."""
+        frame = is_frame(sample.x_given) or hasattr(sample.x_given, "to_frame")
+        schema: dict[str, Any] = {
+            name: [[c.name, "booleans" if c.boolean else c.kind] for c in columns]
+            for name, columns in (("x", sample.x_columns), ("y", sample.y_columns))
+        }
+        schema["form"] = type(sample.x_given).__module__.partition(".")[0] if frame else "array"
+        schema["flat_x"] = not frame and sample.x_given.ndim == 1
+        schema["flat_y"] = sample.y_given.ndim == 1
         names = [name for name, _ in schema["x"]]
         lacking = [name for name in self._beside if name not in names]
         if lacking:
@@ -208,6 +204,7 @@ class Monitor(Shown):
             for (name, kind), (_, old) in zip(schema[what], self._schema[what], strict=True):
                 if ALIKE.get(kind, kind) != ALIKE.get(old, old):
                     raise InputError(f"{what} column {name!r} holds {kind}, and before {old}.")
+        return schema
 
     def _law(self, sample: Sample, rows: IntArray) -> Law:
         """Ask the model of rows with these numbers."""
@@ -231,7 +228,7 @@ class Monitor(Shown):
         self._schema = schema
         sizes = seen.z.shape[1], seen.predicted.shape[1], len(self._looked)
         self._evidence = RunningEvidence(seen.kinds, *sizes, self.alpha, self.run_length, self._seed)
-        self._kept = {name: getattr(seen, name)[:0] for name in ("z", "tilts", "predicted")}
+        self._kept = {name: getattr(seen, name)[:0] for name in BET_ON}
         dtypes = [object if kind == "text" else float for _, kind in (*schema["x"], schema["y"][0])]
         self._kept["y"] = np.empty((0, len(schema["y"])), dtype=dtypes[-1])
         self._kept |= {f"x{i}": np.empty(0, dtype=dtype) for i, dtype in enumerate(dtypes[:-1])}
@@ -241,7 +238,7 @@ class Monitor(Shown):
         """Add rows that were looked at."""
         assert self._evidence is not None
         text = self._kept["y"].dtype == object
-        new = {name: getattr(seen, name) for name in ("z", "tilts", "predicted")}
+        new = {name: getattr(seen, name) for name in BET_ON}
         new["y"] = np.array(sample.y_given, dtype=object).reshape(-1, 1) if text else sample.y
         for i, (column, values) in enumerate(zip(sample.x_columns, sample.x.T, strict=True)):
             named = None if column.levels is None else np.array(column.levels, dtype=object)
@@ -258,7 +255,7 @@ class Monitor(Shown):
         self._kept = {name: values[-capacity:] for name, values in held.items()}
 
     def restore(self, state: Any) -> Monitor:
-        """Take over a state, and refuse one that is not of this model."""
+        """Take over a state, and refuse one that is not of this model: it must say the same of rows."""
         if not isinstance(state, Mapping) or state.get("condgof_monitor") != VERSION:
             raise InputError("state is not that of a monitor of this version: pass monitor.state.")
         for name in ("alpha", "run_length"):
@@ -273,17 +270,11 @@ class Monitor(Shown):
             if not self.rows:
                 return self
             kept, schema = state["kept"], dict(state["said"])
-            arrays = {name: np.array(kept[name], dtype=float) for name in ("z", "tilts", "predicted")}
-            evidence = self._begin(schema, Seen(tuple(schema["kinds"]), (), **arrays))
-            evidence.restore(state["evidence"])
+            arrays = {name: np.array(kept[name], dtype=float) for name in BET_ON}
+            self._begin(schema, Seen(tuple(schema["kinds"]), (), **arrays)).restore(state["evidence"])
             self._kept = {name: np.array(kept[name], dtype=a.dtype) for name, a in self._kept.items()}
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise InputError(f"The state is damaged ({type(error).__name__}: {error}).") from error
-        self._verify()
-        return self
-
-    def _verify(self) -> None:
-        """Refuse the state of another model: this one must say the same of the latest rows."""
         n = len(self._kept["z"])
         some = np.arange(max(n - ASKED, 0), n)
         try:
@@ -295,12 +286,13 @@ class Monitor(Shown):
                 f"rows ({type(error).__name__}: {error})."
             ) from error
         for name in ("z", "tilts"):
-            new, old = getattr(seen, name), self._kept[name][some]
-            if new.shape != old.shape or not np.allclose(new, old, rtol=APART, atol=APART):
+            says, said = getattr(seen, name), self._kept[name][some]
+            if says.shape != said.shape or not np.allclose(says, said, rtol=APART, atol=APART):
                 raise InputError(
                     "The state is of another model: this one says otherwise of the latest rows. Pass "
                     "the model that the state was made with, or begin anew without a state."
                 )
+        return self
 
     def _again(self, places: IntArray) -> tuple[Sample, Law]:
         """Return rows that are in memory, and their law."""
@@ -312,11 +304,12 @@ class Monitor(Shown):
 
     def _x_of(self, places: IntArray, names: Sequence[str]) -> Any:
         """Return x of such rows in the form in which it came: an array, or a frame of some columns."""
-        data = {
-            name: _typed(self._kept[f"x{i}"][places], kind)
-            for i, (name, kind) in enumerate(self._schema["x"])
-            if name in names
-        }
+        data = {}
+        for i, (name, kind) in enumerate(self._schema["x"]):
+            values = self._kept[f"x{i}"][places]
+            values = np.rint(values * 86_400e6).astype("M8[us]") if kind == "dates" else values
+            if name in names:
+                data[name] = values.astype(bool) if kind == "booleans" else values
         if self._schema["form"] == "array":
             x = np.column_stack(list(data.values()))
             return x[:, 0] if self._schema["flat_x"] else x
@@ -328,33 +321,11 @@ class Monitor(Shown):
 
 def _sample(x: Any, y: Any) -> Sample:
     """Read a batch, of as few rows as there are."""
-    given, values, columns = read(x, "x", text=True)
-    table = read_labels(y) or read_table(unboxed(y), "y", text=False)
-    check_rows(x, y, len(values), len(table.values))
-    table.check_complete(DROP)
+    given, values, columns = reading.read(x, "x", text=True)
+    table = reading.read_labels(y) or reading.read_table(reading.unboxed(y), "y", text=False)
+    reading.check_rows(x, y, len(values), len(table.values))
+    table.check_complete(reading.DROP)
     return Sample(values, table.values, given, table.plain(), columns, table.columns)
-
-
-def _schema_of(sample: Sample) -> dict[str, Any]:
-    """Return what the columns are called and hold, and in which form they come."""
-    frame = is_frame(sample.x_given) or hasattr(sample.x_given, "to_frame")
-    x, y = (
-        [[column.name, "booleans" if column.boolean else column.kind] for column in columns]
-        for columns in (sample.x_columns, sample.y_columns)
-    )
-    return {
-        "x": x,
-        "y": y,
-        "form": type(sample.x_given).__module__.partition(".")[0] if frame else "array",
-        "flat_x": not frame and sample.x_given.ndim == 1,
-        "flat_y": sample.y_given.ndim == 1,
-    }
-
-
-def _typed(values: AnyArray, kind: str) -> AnyArray:
-    if kind == "dates":
-        return np.rint(values * 86_400e6).astype("M8[us]")
-    return values.astype(bool) if kind == "booleans" else values
 
 
 def monitor(
@@ -377,10 +348,9 @@ def monitor(
       change where there is none after `run_length` rows on average, or later.
 
     Memory does not grow: sums, and at most 2,000 of the latest rows. Evidence is added up after each of
-    the first 32 rows, then in steps of a sixteenth of the rows seen, at most 32.
-
-    Rows must be independent given x and what came before, as forecasts of the next y are. Do not use it
-    on rows that the model was fitted on. Scores alone cannot be monitored.
+    the first 32 rows, then in steps of a sixteenth of the rows seen, at most 32. Rows must be
+    independent given x and what came before, as forecasts of the next y are. Do not use it on rows that
+    the model was fitted on. Scores alone cannot be monitored.
 
     Parameters
     ----------
@@ -400,8 +370,6 @@ def monitor(
     Returns
     -------
     Monitor
-        ``update(x, y)``; ``alarm``, ``evidence``, ``changed``, ``since``, ``words``; ``check()`` of the
-        rows since then; ``state``.
 
     Examples
     --------

@@ -1,8 +1,7 @@
 """Slices and groups that the user names beforehand: which rows they are, and a test of each.
 
-No search, and so no price for one: each has a p-value by itself, from the normal law of its sums with a
-correction for skewness, or for a discrete y from Bennett's inequality, which holds whatever the number
-of rows; Holm's correction is for their number. No draws are made, so that no p-value has a floor.
+No search, and so no price for one, and no draws, so that no p-value has a floor: the normal law of sums
+with a correction for skewness, of a discrete y Bennett's inequality; Holm's correction for their number.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri, stdtr
 
-from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.check._axes import Axis, axis_of, commas, digits, moments, unique_names
+from condgof._typing import FloatArray, IntArray
+from condgof.check._axes import Axis, axis_of, commas, digits, moment, moments, unique_names
 from condgof.check._findings import Reader, direction, led, severity
 from condgof.check._looked import Looked, frame_of
 from condgof.check._record import Condition, Slice
@@ -26,8 +25,8 @@ from condgof.sample import as_days, missing_in, read_groups
 
 #: A column of numbers with at most so many values can be a group for each.
 MOST_VALUES = 50
-#: Rows that have a name: in words, as a query ("" for a mask), and their positions.
-NamedRows: TypeAlias = tuple[str, str, IntArray]
+#: Rows that have a name: in words and as a query ("" for a mask), and their positions.
+NamedRows: TypeAlias = tuple[Condition, IntArray]
 #: What is said of the model in a group that is not rejected.
 NO_EVIDENCE = "no evidence"
 #: The smallest p-value that is written down.
@@ -39,60 +38,48 @@ KINDS = (
 )
 
 
-def read_sets(by: Any, named: Sequence[Any], looked: Looked, given: int) -> tuple[str, list[NamedRows]]:
-    """Read groups, with the column that they are of, and slices; `given` rows are in the user's data."""
+def read_sets(by: Any, named: Sequence[Any], looked: Looked, given: int) -> list[NamedRows]:
+    """Read groups and slices; `given` rows are in the user's data."""
     column, sets = "", list[NamedRows]()
     if by is not None:
         column, codes, told = read_by(by, looked, given)
         order = np.argsort(codes, kind="stable")
-        cuts = np.searchsorted(codes[order], np.arange(len(told) + 1))
-        sets += [
-            (words, query, order[first:last])
-            for (words, query), first, last in zip(told, cuts[:-1], cuts[1:], strict=True)
-            if last > first
-        ]
+        parts = np.split(order, np.searchsorted(codes[order], np.arange(1, len(told))))
+        groups = zip(told, parts, strict=True)
+        sets += [(Condition(column, *names), rows) for names, rows in groups if len(rows)]
     if isinstance(named, (str, dict)) or not isinstance(named, Iterable):
         raise InputError("slices must be a list of slices: put it in brackets, slices=[...].")
     for one in named:
         words, query, mask = read_named(one, looked, given)
-        sets.append((words, query, np.flatnonzero(mask)))
-    return column, sets
+        sets.append((Condition(column, words, query), np.flatnonzero(mask)))
+    return sets
 
 
 def read_named(
     spec: Any, looked: Looked, given: int | None = None
 ) -> tuple[str, str, NDArray[np.bool_]]:
-    """Return a slice that the user names: in words, as a query ("" for a mask), and its rows (n,).
-
-    `given` is the number of rows of the user's data: `looked.whole`, unless rows were left out.
-    """
+    """Return a slice that the user names: in words, as a query ("" for a mask), and its rows (n,)."""
     query = spec if isinstance(spec, str) else getattr(spec, "query", None)
     if isinstance(spec, Mapping) and spec:
         picked = [_pick(_axis(name, looked, "slices"), wanted) for name, wanted in spec.items()]
         parts = [f"({c.words})" if c.query[0] == "(" and len(picked) > 1 else c.words for c, _ in picked]
-        words = " and ".join(parts)
-        query = " and ".join(condition.query for condition, _ in picked)
+        words, query = " and ".join(parts), " and ".join(condition.query for condition, _ in picked)
         mask = np.all([held for _, held in picked], axis=0)
     elif isinstance(query, str) and query.strip():
-        words, mask = str(getattr(spec, "words", query)), _query(query, looked)
+        words, frame = str(getattr(spec, "words", query)), frame_of(looked)
+        try:
+            mask = np.isin(looked.rows, frame.query(query).index.to_numpy(dtype=np.int64))
+        except Exception as error:  # whatever a query may raise
+            raise InputError(
+                f"The slice {query!r} is no query that pandas can answer ({type(error).__name__}: "
+                f"{error}). It is asked of report.frame(), whose columns are {_listed(frame.columns)}."
+            ) from error
     else:
         mask = _mask(spec, looked, looked.whole if given is None else given)
         words, query = f"the {np.count_nonzero(mask):,} rows of a mask", ""
     if not mask.any():
         raise InputError(f"No row is in the slice {words!r}. Leave it out, or make it larger.")
     return words, query, mask
-
-
-def _query(query: str, looked: Looked) -> NDArray[np.bool_]:
-    """Tell in which rows a query holds."""
-    frame = frame_of(looked)
-    try:
-        return np.isin(looked.rows, frame.query(query).index.to_numpy(dtype=np.int64))
-    except Exception as error:  # whatever a query may raise
-        raise InputError(
-            f"The slice {query!r} is no query that pandas can answer ({type(error).__name__}: {error}). "
-            f"It is asked of report.frame(), whose columns are {_listed(frame.columns)}."
-        ) from error
 
 
 def _mask(spec: Any, looked: Looked, given: int) -> NDArray[np.bool_]:
@@ -118,10 +105,7 @@ def _mask(spec: Any, looked: Looked, given: int) -> NDArray[np.bool_]:
 def read_by(
     by: Any, looked: Looked, given: int | None = None
 ) -> tuple[str, IntArray, tuple[tuple[str, str], ...]]:
-    """Return the groups of ``by=``: its name, the group of each row (n,), words and a query for each.
-
-    `by` names a column of x, or is one label for each of the `given` rows of the user's data.
-    """
+    """Return the groups of ``by=``: its name, the group of each row (n,), words and a query for each."""
     if isinstance(by, str):
         axis = _axis(by, looked, "by")
         values, codes = np.unique(axis.values, return_inverse=True)
@@ -132,7 +116,7 @@ def read_by(
                 f"its values are labels, pass them, by=x[{by!r}]."
             )
         places = values.astype(np.int64) if axis.levels else axis.numbers(values)
-        made = [axis.span(i, i) if axis.kind == "ordered" else axis.equals([i]) for i in places]
+        made = (axis.equals([place]) for place in places)
         return axis.label, codes.reshape(-1), tuple((one.words, one.query) for one in made)
     groups = read_groups(by, None, looked.whole if given is None else given, looked.rows, what="by")
     _, first = np.unique(groups, return_index=True)
@@ -142,35 +126,27 @@ def read_by(
             f"by is {alike} {looked.n} rows. Pass one label for each row, the same in a group."
         )
     labels = np.asarray(by).reshape(-1)[looked.rows][first]
-    order = _order(labels, getattr(getattr(by, "dtype", None), "categories", None))
+    categories = getattr(getattr(by, "dtype", None), "categories", None)
+    known = {str(level): i for i, level in enumerate(() if categories is None else categories)}
+    keys = np.array([known[str(label)] for label in labels]) if known else labels
+    try:
+        order = np.argsort(keys, kind="stable")
+    except TypeError:  # numbers and text
+        order = np.argsort([str(label) for label in labels], kind="stable")
     name = getattr(by, "name", None)
     named = "group" if name is None or callable(name) or name == "" else str(name)
     texts = [_text(label) for label in labels]
-    twice = next((i for i, text in enumerate(texts) if text in texts[:i]), None)
-    if twice is not None:
-        same = labels[texts.index(texts[twice])]
-        raise InputError(
-            f"by has groups that read the same, {same!r} and {labels[twice]!r}. Make labels of one type."
-        )
-    told = tuple((f"{named} = {_text(labels[i])}", "") for i in order)
-    return named, np.argsort(order)[groups], told
-
-
-def _order(labels: Any, categories: Any) -> IntArray:
-    """Return the order of labels: as their categories are listed, else by number or text."""
-    if categories is not None and len(categories):
-        known = {str(level): i for i, level in enumerate(categories)}
-        labels = np.array([known[str(label)] for label in labels])
-    try:
-        return np.argsort(labels, kind="stable")
-    except TypeError:  # numbers and text
-        return np.argsort([str(label) for label in labels], kind="stable")
+    for i, text in enumerate(texts):
+        if (same := texts.index(text)) < i:
+            both = f"{labels[same]!r} and {labels[i]!r}"
+            raise InputError(f"by has groups that read the same, {both}. Make labels of one type.")
+    return named, np.argsort(order)[groups], tuple((f"{named} = {texts[i]}", "") for i in order)
 
 
 def _text(label: Any) -> str:
     days = as_days(np.array([label]), "by") if isinstance(label, np.datetime64) else None
     if days is not None:
-        return Axis("", "dates", days).written(moments(days)[0])
+        return moment(int(moments(days)[0]))
     return digits(float(label)) if isinstance(label, (float, np.floating)) else str(label)
 
 
@@ -183,9 +159,9 @@ def _axis(name: Any, looked: Looked, what: str) -> Axis:
             if axis is None:
                 raise InputError(f"{what}: the column {name!r} is the same in all rows. Pass another.")
             return axis
-    for axis in looked.axes:
-        if axis.name == name:
-            return axis
+    named = next((axis for axis in looked.axes if axis.name == name), None)
+    if named is not None:
+        return named
     known = [column.name for column in looked.x_columns] + [a.name for a in looked.axes if a.predicted]
     other = " Or pass one label for each row." if what == "by" else ""
     raise InputError(f"{what} has {name!r}, which is no column: those are {_listed(known)}.{other}")
@@ -242,37 +218,19 @@ def _listed(names: Any) -> str:
 
 
 def named_slices(
-    sets: Sequence[NamedRows],
-    looked: Looked,
-    signals: Signals,
-    units: IntArray | None,
-    alpha: float,
-    column: str = "",
+    sets: Sequence[NamedRows], looked: Looked, signals: Signals, units: IntArray | None, alpha: float
 ) -> tuple[Slice, ...]:
-    """Test rows that have a name each: (words, query, positions); the smallest p-values first."""
-    tests = [_test(signals, rows, units) for _, _, rows in sets]
+    """Test rows that have a name each; the smallest p-values first."""
+    tests = [_test(signals, rows, units) for _, rows in sets]
     adjusted = holm(np.array([p for p, _, _ in tests]))
-    reach = -float(ndtri(alpha / (2.0 * len(sets) * len(signals.about))))
-    reader = Reader(looked, reach, units)
+    reader = Reader(looked, -float(ndtri(alpha / (2.0 * len(sets) * len(signals.about)))), units)
     slices = []
-    for (words, query, rows), p, (_, k, z) in zip(sets, adjusted, tests, strict=True):
+    for (condition, rows), p, (_, k, z) in zip(sets, adjusted.tolist(), tests, strict=True):
         findings = led(reader.findings(rows), signals.about[k], z)
-        slices.append(
-            Slice(
-                conditions=(Condition(column, words, query),),
-                words=words,
-                query=query,
-                rows=looked.rows[rows],
-                share=len(rows) / looked.n,
-                pvalue=float(p),
-                pvalue_floor=TINY * len(sets),
-                findings=findings,
-                severity=severity(findings[0]),
-                direction=direction(findings[0]) if p <= alpha else NO_EVIDENCE,
-            )
-        )
-    order = np.argsort([one.pvalue for one in slices], kind="stable")
-    return tuple(slices[i] for i in order)
+        said = direction(findings[0]) if p <= alpha else NO_EVIDENCE
+        about = (condition,), condition.words, condition.query, looked.rows[rows], len(rows) / looked.n
+        slices.append(Slice(*about, p, TINY * len(sets), findings, severity(findings[0]), said))
+    return tuple(sorted(slices, key=lambda one: one.pvalue))
 
 
 def _test(signals: Signals, rows: IntArray, units: IntArray | None) -> tuple[float, int, float]:
@@ -310,12 +268,10 @@ def _bennett(sums: FloatArray, variance: FloatArray, bound: FloatArray | float =
 
 
 def _by_units(values: FloatArray, units: IntArray, known: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Compare sums with their variation between units, by Student's law of so many units.
-
-    It counts as what is known of it if it is less: a few rows may be alike by chance.
-    """
+    """Compare sums with their variation between units, by Student's law of so many units."""
     count = int(units.max()) + 1
     each = np.stack([np.bincount(units, column, count) for column in values.T])
+    # At least what is known of it: a few rows may be alike by chance.
     variance = np.maximum(np.square(each).sum(axis=1), np.maximum(known, 1e-300))
     z = each.sum(axis=1) / np.sqrt(variance)
     # z² ≤ count by Cauchy and Schwarz; as a t statistic of the mean over units.
@@ -325,15 +281,7 @@ def _by_units(values: FloatArray, units: IntArray, known: FloatArray) -> tuple[F
 
 
 def holm(pvalues: FloatArray) -> FloatArray:
-    """Correct p-values for their number, step by step.
-
-    Examples
-    --------
-    >>> holm(np.array([0.01, 0.04, 0.03]))
-    array([0.03, 0.06, 0.06])
-    """
+    """Correct p-values for their number, step by step."""
     order = np.argsort(pvalues, kind="stable")
     stepped = np.maximum.accumulate(pvalues[order] * np.arange(len(pvalues), 0, -1))
-    out: AnyArray = np.empty(len(pvalues))
-    out[order] = np.minimum(stepped, 1.0)
-    return np.asarray(out)
+    return np.asarray(np.minimum(stepped, 1.0)[np.argsort(order)])

@@ -25,7 +25,6 @@ ORDERS = ("certain", "severity")
 class Interval(Record):
     """An estimate with its confidence interval."""
 
-    #: The estimate, and the ends of the interval.
     estimate: float
     low: float
     high: float
@@ -40,15 +39,14 @@ class Finding(Record):
     #: Of a continuous y, with z the normal scores of the model's CDF: ``"shift"``, the mean of z (of
     #: all rows its median); ``"spread"``, its standard deviation (of all rows the width of the middle
     #: half, over that of the model); ``"skew"``, the share of rows above the model's 95% quantile less
-    #: that below its 5% quantile; ``"tails"``, the share outside the central interval `label`;
-    #: ``"coverage"``, the share inside it; ``"correlation"``, of z of two columns; ``"wild"``, of all
-    #: rows, how many lie further out than any should. Of classes: ``"confidence"``, how often the most
-    #: probable class was right; ``"class"``, how often the class `label` came. Of counts: ``"shift"``
-    #: and ``"spread"``, mean and standard deviation of (y − mean)/sd, ``"zeros"``, how often y was 0,
-    #: and ``"tails"``, of all rows, how often such a count or a larger one had a probability below 0.01.
-    #: ``"quantile"``: how often y was not above the quantile `label`. Of times with censoring:
-    #: ``"events"``, the number of events over the number that the model expects, of all time or of a
-    #: third of it, `label`, by the cumulative hazard: about as many events are expected in each.
+    #: that below its 5% quantile; ``"tails"`` and ``"coverage"``, the shares outside and inside the
+    #: central interval `label`; ``"correlation"``, of z of two columns; ``"wild"``, of all rows, how
+    #: many lie further out than any should. Of classes: ``"confidence"``, how often the most probable
+    #: one was right; ``"class"``, how often the class `label` came. Of counts: ``"shift"`` and
+    #: ``"spread"`` of (y − mean)/sd, ``"zeros"``, how often y was 0, ``"tails"``, how often such a count
+    #: or a larger one had a probability below 0.01. ``"quantile"``: how often y was not above the
+    #: quantile `label`. Of times with censoring: ``"events"``, their number over that which the model
+    #: expects, of all time or of a third of it, `label`, with about as many expected events each.
     kind: str
     #: The column of y.
     column: str
@@ -57,8 +55,7 @@ class Finding(Record):
     interval: tuple[float, float]
     #: What the model says.
     expected: float
-    #: As a sentence without its subject: "the data spread 1.8 times as much as the model says (1.5 to
-    #: 2.2)".
+    #: "the data spread 1.8 times as much as the model says (1.5 to 2.2)".
     words: str
     #: The class, the interval or the quantile that it is about.
     label: str = ""
@@ -185,7 +182,6 @@ class Power(Record):
     #: With what probability, at which level.
     power: float
     alpha: float
-    #: A sentence.
     words: str
 
 
@@ -200,7 +196,6 @@ class Tolerance(Record):
     #: One-sided confidence bounds of the size, each at level 1 − alpha.
     low: float
     high: float
-    #: A sentence.
     words: str
 
 
@@ -228,11 +223,9 @@ class Check(Shown, Record):
     slices: tuple[Slice, ...]
     #: All groups, with ``by=``, and slices that the user named; worst evidence first.
     groups: tuple[Slice, ...]
-    #: How much.
     effect: Effect
-    #: What could have been found.
     power: Power
-    #: Whether that is too much, where the user said how much is allowed.
+    #: Whether the effect is too much, where the user said how much is allowed.
     tolerance: Tolerance | None
     #: The level of all of it.
     alpha: float
@@ -263,8 +256,7 @@ class Check(Shown, Record):
     @property
     def subject(self) -> str:
         """What the verdict is about: "the model", or of `composite` the family it is fitted from."""
-        fitted = "fitted" in self.result.details
-        return "the family of the fitted model" if fitted else "the model"
+        return "the family of the fitted model" if "fitted" in self.result.details else "the model"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -285,9 +277,8 @@ class Check(Shown, Record):
         """Return the slices, most certain first or worst first (``order="severity"``)."""
         if order not in ORDERS:
             raise InputError(f"order must be one of {', '.join(map(repr, ORDERS))}, got {order!r}.")
-        return (
-            self.slices if order == "certain" else tuple(sorted(self.slices, key=lambda s: -s.severity))
-        )
+        worst_first = tuple(sorted(self.slices, key=lambda one: -one.severity))
+        return self.slices if order == "certain" else worst_first
 
     def frame(self) -> Any:
         """Return the rows that were looked at as a pandas frame: x, y, what is predicted, and z.
@@ -308,12 +299,9 @@ class Check(Shown, Record):
         depend on the predictions and on columns of x (first of all those that the slices name), and a
         shape that is the same in all rows. Of counts it maps the scores of the CDF and multiplies the
         odds of 0; of classes it changes the logits; draws, quantiles and ends of intervals are moved.
-        How much is learned is chosen by cross-validation, and the model is left as it is unless it is
-        clearly better on rows that were held out. Several columns of y, and models that are known by
-        scores or moments alone, are refused.
-
-        Do not judge it on the rows that it was learned on; ``better.held_out`` is the gain on held-out
-        rows of this check, each row predicted by a repair that was learned and chosen without it.
+        How much is learned is chosen by cross-validation, and nothing is unless it is clearly better on
+        rows that were held out: ``better.held_out`` is that gain. Do not judge it on the rows that it
+        was learned on. Several columns of y, and scores or moments alone, are refused.
 
         Parameters
         ----------
@@ -343,15 +331,9 @@ class Check(Shown, Record):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the rows as plain Python objects, ready for JSON."""
-        told = (f.name for f in fields(self) if f.name not in ("looked", "base"))
-        stored = {name: plain(getattr(self, name)) for name in told}
-        return {
-            "schema": SCHEMA,
-            **stored,
-            "rejected": self.rejected,
-            "x_columns": list(self.x_columns),
-            "y_columns": list(self.y_columns),
-        }
+        names = [field.name for field in fields(self) if field.name not in ("looked", "base")]
+        names += ["rejected", "x_columns", "y_columns"]
+        return {"schema": SCHEMA, **{name: plain(getattr(self, name)) for name in names}}
 
     def to_html(
         self, *, title: str | None = None, command: str | None = None, notes: Sequence[str] = ()

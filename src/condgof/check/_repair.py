@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
@@ -11,17 +11,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.check._repair_fit import (
-    CONSTANT,
-    PENALTIES,
-    Classed,
-    Kind,
-    Learned,
-    RepairDesign,
-    folds_of,
-    kind_of,
-    standard_error,
-)
+from condgof.check._repair_fit import CONSTANT, PENALTIES, Classed, Kind, Learned, RepairDesign, kind_of
 from condgof.engine import single_threaded_blas
 from condgof.errors import InputError
 from condgof.laws._as_model import as_model, law_of
@@ -30,7 +20,7 @@ from condgof.laws._known import Quantiles
 from condgof.laws._law import Joined, Law, Model, ModelLike
 from condgof.laws._repaired import Repaired
 from condgof.laws._scores import MEASURES, offered, score
-from condgof.methods._scored import Scored, predictions
+from condgof.methods._scored import Scored
 from condgof.result import Record, Shown, short, sized
 from condgof.sample import RngLike, Sample, Seed, Use, take_rows
 
@@ -64,7 +54,7 @@ class Correction(NamedTuple):
 
     def of(self, law: Law, x: Any) -> Law:
         """Return the law corrected."""
-        return self.kind.change(law, self.learned, features_of(self.design, x, law, self.every))
+        return self.kind.change(law, self.learned, self.design.at(x, law, self.every))
 
 
 #: Rows of a check, and what was learned without them; None where nothing was.
@@ -88,13 +78,12 @@ class Gain(Record):
     #: "log score", "CRPS", "Brier score", "pinball loss" or "Winkler score" (of all but the first, less
     #: is better); "log score of the PIT" where nothing else is known.
     measure: str
-    #: Its mean over the rows, of the model as it is and repaired.
+    #: Its mean over the n rows, of the model as it is and repaired.
     before: float
     after: float
     #: By how much it is better, and a 95% interval.
     estimate: float
     interval: tuple[float, float]
-    #: How many rows.
     n: int
 
     @property
@@ -102,12 +91,11 @@ class Gain(Record):
         """In words: log score better by 0.12 a row (0.09 to 0.15): -1.52 before, -1.40 after."""
         if self.interval[0] == self.interval[1] == 0:
             return f"{self.measure} {self.before:.2f} before and after: the model is left as it is"
-        sign = 1.0 if self.estimate >= 0 else -1.0
+        way, sign = ("better", 1.0) if self.estimate >= 0 else ("worse", -1.0)
         low, high = sorted(sign * end for end in self.interval)
         size, span = sized(abs(self.estimate), low, high)
         figures = max(len(size.partition(".")[2]), 2)
         ends = f"{self.before:.{figures}f} before, {self.after:.{figures}f} after"
-        way = "better" if sign > 0 else "worse"
         chance = ", which may be chance" if low <= 0 else ""
         return f"{self.measure} {way} by {size} a row ({span}){chance}: {ends}"
 
@@ -142,10 +130,9 @@ class Repair(Shown, Model):
     correction: Correction | None = None
     #: The model as it was; None where it was predictions of the rows of the check.
     base: ModelLike | None = None
-    #: The gain on rows of the check, each by a repair that was learned and chosen without it; None where
-    #: nothing was learned.
+    #: The gain on rows of the check, each by a repair that was learned and chosen without it, if any.
     held_out: Gain | None = None
-    #: In sentences: what was learned, and the gain.
+    #: What was learned, and the gain.
     sentences: tuple[str, ...] = ()
     #: The rows of the check with what was learned without them, and what the check was of.
     parts: tuple[Part, ...] = field(default=(), repr=False)
@@ -172,7 +159,7 @@ class Repair(Shown, Model):
             Such as ``(mean2, std2)``, from the model that was checked.
         """
         base = as_model(model)
-        return replace(self, base=base, make=partial(_changed, self.correction, base))
+        return replace(self, base=base, make=partial(_repaired, self.correction, base))
 
     def gain(self, x: Any, y: Any) -> Gain:
         """Return how much better the repaired model predicts other rows, which must be independent."""
@@ -187,8 +174,7 @@ class Repair(Shown, Model):
         law, x = self.checked.law, self.checked.rows.sample.x_given
         laws = []
         for rows, correction in self.parts:
-            some = law.take(rows)
-            laws.append((rows, correction.of(some, take_rows(x, rows)) if correction else some))
+            laws.append((rows, _changed(correction, law.take(rows), take_rows(x, rows))))
         return law, join(laws)
 
     def to_dict(self) -> dict[str, Any]:
@@ -211,8 +197,12 @@ class Repair(Shown, Model):
         return "\n".join(self.sentences)
 
 
-def _changed(correction: Correction | None, base: ModelLike, x: Any) -> Law:
-    return base(x) if correction is None else correction.of(base(x), x)
+def _changed(correction: Correction | None, law: Law, x: Any) -> Law:
+    return law if correction is None else correction.of(law, x)
+
+
+def _repaired(correction: Correction | None, base: ModelLike, x: Any) -> Law:
+    return _changed(correction, base(x), x)
 
 
 def _refuse(*_: Any) -> NoReturn:
@@ -221,18 +211,6 @@ def _refuse(*_: Any) -> NoReturn:
         "predictions for these: better.of((mean, std)), better.of(condgof.from_draws(draws)), …, is the "
         "repaired model there."
     )
-
-
-def features_of(design: RepairDesign, x: Any, law: Law, every: bool | None) -> FloatArray:
-    """Return the functions of x and of what the law predicts, (n, P)."""
-    if every is None:
-        return np.ones((law.n, 1))
-    return design.at(x, _predicted(law), every)
-
-
-def _predicted(law: Law) -> FloatArray:
-    values = predictions(law)
-    return np.empty((law.n, 0)) if values is None else values
 
 
 def repair_of(check: Check, rng: RngLike = 0) -> Repair:
@@ -246,40 +224,55 @@ def repair_of(check: Check, rng: RngLike = 0) -> Repair:
         )
     kind, model = kind_of(base.law, check.looked), as_model(base.model)
     slices = [[condition.column for condition in one.conditions] for one in check.slices]
-    design = RepairDesign.of(base.rows.sample.x_given, _predicted(base.law), slices)
+    design = RepairDesign.of(base.rows.sample.x_given, base.law, slices)
     repair = Repair(_refuse, f"{model.name}, repaired", checked=base)
     with single_threaded_blas():
-        repair = _learn(repair, base, kind, design, check, Seed.of(rng))
+        learned = _learn(repair, base, kind, design, check, Seed.of(rng))
+    if isinstance(learned, str):  # why nothing is learned
+        left = f"{learned} The model is left as it is."
+        repair = replace(repair, sentences=(left,), parts=((np.arange(base.rows.sample.n), None),))
+    else:
+        repair = learned
     return repair.of(model) if model.rows is None and not hasattr(model, "bind") else repair
 
 
 def _learn(
     repair: Repair, base: Base, kind: Kind, design: RepairDesign, check: Check, seed: Seed
-) -> Repair:
+) -> Repair | str:
     """Learn by functions of the columns, and with the penalty, that held-out rows choose."""
     law, sample = base.law, base.rows.sample
     n, rng = sample.n, seed.stream(Use.CHECK, REPAIR)
     units = np.arange(n) if base.units is None else base.units
     if n < LEAST or len(np.unique(units)) < 2 * FOLDS:
         least = f"that takes {LEAST} rows, and {2 * FOLDS} groups or blocks if rows depend on each other"
-        return _left(repair, f"{n} rows are too few to learn from ({least}).")
+        return f"{n} rows are too few to learn from ({least})."
     rows = np.sort(rng.choice(n, MOST, replace=False)) if n > MOST else np.arange(n)
     data: Any = kind.of(law, check.looked, sample).take(rows)
-    given = take_rows(sample.x_given, rows), law.take(rows)
-    features = {every: features_of(design, *given, every) for every in (None, False, True)}
-    widths = [f.shape[1] for f in features.values()]  # a set that adds nothing is not tried
-    features = {
-        e: f for (e, f), less in zip(features.items(), [0, *widths], strict=False) if f.shape[1] > less
-    }
-    folds = folds_of(units[rows], FOLDS, rng)
+    given, width = (take_rows(sample.x_given, rows), law.take(rows)), 0
+    features: dict[bool | None, FloatArray] = {}
+    for every in (None, False, True):
+        functions = design.at(*given, every)
+        if functions.shape[1] > width:  # a set that adds nothing is not tried
+            features[every] = functions
+        width = functions.shape[1]
+    _, codes = np.unique(units[rows], return_inverse=True)
+    folds = rng.permutation(int(codes.max()) + 1)[codes.ravel()] % FOLDS
     tried = list(_attempts(data, features, folds))
     needed = NEEDED[0 if check.pvalue <= STRONG * check.alpha else 1 if check.rejected else 2]
-    best = _chosen(tried, folds >= 0, units[rows], needed)
+
+    def chosen(some: AnyArray) -> Attempt | None:
+        """Return what is best on some held-out rows; None if not by `needed` standard errors."""
+        gains = np.stack([one.gains[some] for one in tried], axis=1)
+        best = int(np.argmax(gains.mean(axis=0)))
+        error = standard_error(gains[:, best], units[rows][some])
+        return tried[best] if gains[:, best].mean() > needed * error else None
+
+    best = chosen(folds >= 0)
     if best is None:
-        return _left(repair, NOTHING)
+        return NOTHING
     parts: list[Part] = []
     for fold in range(FOLDS):
-        one = _chosen(tried, folds != fold, units[rows], needed)
+        one = chosen(folds != fold)
         part = None if one is None else Correction(kind, design, one.learned[fold], one.every)
         parts.append((rows[folds == fold], part))
     learned = data.learn(features[best.every], best.penalty)[best.number]
@@ -288,16 +281,15 @@ def _learn(
     done = replace(repair, correction=final, parts=tuple(part for part in parts if len(part[0])))
     gain = gain_of(*done.held_out_law(), sample.y_given, units, SHARED * WIDE)
     if gain.estimate <= 0:
-        return _left(repair, NOTHING)
+        return NOTHING
     return replace(done, held_out=gain, sentences=_told(final, law, gain, features[best.every], n))
 
 
 class Attempt(NamedTuple):
-    """What was learned on all folds but one, for each, and the gains on the rows of that one, (n,)."""
+    """What was learned without each fold, a result of `learn` by its number, and gains there, (n,)."""
 
     every: bool | None
     penalty: float
-    #: Which of the results of `learn` it is.
     number: int
     learned: list[Learned]
     gains: FloatArray
@@ -309,28 +301,19 @@ def _attempts(data: Any, features: dict[bool | None, FloatArray], folds: IntArra
         # On every column the least penalty is left out: it takes the longest.
         for penalty in (CONSTANT,) if every is None else PENALTIES[every:]:
             made = [data.take(folds != k).learn(f[folds != k], penalty) for k in range(FOLDS)]
-            for number in range(len(made[0])):
+            for number, learned in enumerate(zip(*made, strict=True)):
                 gains = np.empty(len(folds))
-                for k in range(FOLDS):
-                    here = folds == k
-                    gains[here] = data.take(here).gains(made[k][number], f[here])
-                gains = np.where(np.isfinite(gains), gains, -WORST)
-                yield Attempt(every, penalty, number, [each[number] for each in made], gains)
+                for k, one in enumerate(learned):
+                    gains[folds == k] = data.take(folds == k).gains(one, f[folds == k])
+                gains[~np.isfinite(gains)] = -WORST
+                yield Attempt(every, penalty, number, list(learned), gains)
 
 
-def _chosen(tried: Sequence[Attempt], rows: AnyArray, units: IntArray, needed: float) -> Attempt | None:
-    """Return what is best on some held-out rows; None if not by `needed` standard errors."""
-    gains = np.stack([one.gains[rows] for one in tried], axis=1)
-    best = int(np.argmax(gains.mean(axis=0)))
-    error = standard_error(gains[:, best], units[rows])
-    return tried[best] if gains[:, best].mean() > needed * error else None
-
-
-def _left(repair: Repair, why: str) -> Repair:
-    assert repair.checked is not None
-    every_row = np.arange(repair.checked.rows.sample.n)
-    text = f"{why} The model is left as it is."
-    return replace(repair, sentences=(text,), parts=((every_row, None),))
+def standard_error(values: FloatArray, units: IntArray) -> float:
+    """Return the standard error of a mean of rows, of which those of one unit depend on each other."""
+    sums = np.bincount(units, values - values.mean())[np.bincount(units) > 0]
+    count = len(sums)
+    return float(np.sqrt((sums**2).sum() * count / max(count - 1, 1)) / len(values))
 
 
 def gain_of(
@@ -359,7 +342,7 @@ def _told(correction: Correction, law: Law, gain: Gain, features: FloatArray, n:
     kind, design, learned, every = correction
     given = "the same in all rows"
     if every is not None:
-        names = [b.name for i, b in design.bases if every or i in design.named]
+        names = [b.name for i, b in design.bases.items() if every or i in design.named]
         shown = names[:4] + ([f"{len(names) - 4} more"] if len(names) > 4 else [])
         shown = (["the predictions"] if any(design.predictions) else []) + shown
         given = "given " + " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)

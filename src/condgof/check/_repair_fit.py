@@ -1,9 +1,6 @@
-"""Learning a repair: what it may depend on, what is learned of each kind of y, and how much.
+"""Learning a repair. In each row numbers η = B'φ(x) say how the law is changed, η = 0 not at all.
 
-All kinds of y are one problem. In each row a few numbers η say how the law is changed, η = 0 not at all;
-η = B'φ(x) is linear in functions of x; the log score of the changed law less that of the law as it is,
-ℓ(η; y), is known with its derivatives. B maximises Σ ℓ − ½ λ |B|², in units in which η has the Fisher
-information 1 at η = 0. How much to learn, and of which columns, is chosen by cross-validation.
+B maximises Σ ℓ(η; y) − ½ λ |B|², ℓ the gain in log score, in units in which η has information 1 at 0.
 """
 
 from __future__ import annotations
@@ -11,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -20,22 +17,13 @@ from scipy.special import log_softmax, ndtr, ndtri
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._looked import Looked
 from condgof.errors import InputError, UnsupportedModelError
+from condgof.laws import _repaired as maps
 from condgof.laws._counts import Counts
 from condgof.laws._discrete import Probabilities, normalised
 from condgof.laws._draws import Draws
 from condgof.laws._known import Intervals, Quantiles
 from condgof.laws._law import TINY, Law
-from condgof.laws._repaired import (
-    FARTHEST,
-    PARAMETERS,
-    Repaired,
-    RepairedCounts,
-    Warp,
-    bend,
-    count_scores,
-    placed,
-    values_at,
-)
+from condgof.methods._scored import predictions
 from condgof.sample import Column, Sample, read_table
 
 #: Penalties of what depends on x, in rows; of the constant; and how much more the shape costs.
@@ -44,14 +32,11 @@ PENALTIES, CONSTANT, SHAPE = (5.0, 25.0, 125.0, 625.0), 1.0, 4.0
 STEPS, FLAT = 40, 3e-5
 #: Degrees of the log-density of the PIT that is common to all rows, its knots, its penalty in rows.
 DEGREES, SHAPE_KNOTS, SHAPE_PENALTY = 6, 65, 10.0
-#: Logits and numbers of a row beyond this are not meant.
-MOST = 30.0
 #: Shares of the overall frequencies that are mixed with probabilities, where 0 was given to what came.
 FLOORS = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
-#: A probability below this counts as this where its logarithm is taken.
-LEAST = 1e-12
-#: Of more draws than this so many quantiles are looked at while learning.
-MOST_DRAWS = 63
+#: Logits and numbers of a row beyond this are not meant; a probability below that counts as that; of
+#: more draws so many quantiles are looked at while learning.
+MOST, LEAST, MOST_DRAWS = 30.0, 1e-12, 63
 #: What of several columns of y, and of laws that are known by less, can be done.
 REFUSALS = {
     "censored": "a correction of times of which some are censored is not offered",
@@ -64,25 +49,23 @@ REFUSALS = {
 }
 #: Waves along the ranks of a column that the check names, of any other, and values that ranks come from.
 FINE, WAVES, KNOTS = 12, 5, 256
-#: A category has a function for each of so many levels, the largest; a column in a pair so many.
-LEVELS, PAIRED = 40, 5
-#: What a level counts for: two levels of equal size have the variance of a wave.
-LEVEL = 2.0
+#: A category has a function for each of so many levels, the largest; a column in a pair so many; and
+#: what a level counts for: two levels of equal size have the variance of a wave.
+LEVELS, PAIRED, LEVEL = 40, 5, 2.0
 
 
 class Learned(NamedTuple):
-    """A repair: the numbers of a row are linear in functions of x."""
+    """A repair: the numbers of a row are linear in functions of x, by coefficients (P, q)."""
 
-    #: (P, q).
     coefficients: FloatArray
     #: The density of the PIT that is common to all rows, at knots.
     shape: FloatArray | None = None
-    #: Of classes: overall frequencies (K,), and the share of them that is mixed in.
+    #: Of classes: the share of overall frequencies that is mixed in, and these (K,).
     floor: tuple[float, FloatArray] | None = None
 
-    def warp(self, features: FloatArray) -> Warp:
+    def warp(self, features: FloatArray) -> maps.Warp:
         """Return the map of each row."""
-        return Warp(features @ self.coefficients[:, :PARAMETERS], self.shape)
+        return maps.Warp(features @ self.coefficients[:, : maps.PARAMETERS], self.shape)
 
 
 @lru_cache(maxsize=1)
@@ -92,7 +75,7 @@ def warp_units() -> FloatArray:
     C is upper triangular: skew comes with the shift, and tails with the spread, that keep them pure.
     """
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
-    bent = bend(np.zeros((len(nodes), PARAMETERS)), nodes)
+    bent = maps.bend(np.zeros((len(nodes), maps.PARAMETERS)), nodes)
     slopes = bent.by_slope - bent.w * bent.by_w
     fisher = (slopes * weights) @ slopes.T / weights.sum()
     return np.asarray(np.linalg.inv(np.linalg.cholesky(fisher)).T)
@@ -100,41 +83,37 @@ def warp_units() -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Mapped:
-    """Normal scores z of one continuous y, (n,); η is the map of `Warp`."""
+    """Normal scores z of one continuous y, (n,); η is the map of `Warp`.
+
+    As all kinds: `units` (q, q) lead from numbers of unit information to η; `costs` are how much more
+    each number costs where it depends on x; `start` is where to begin.
+    """
 
     z: FloatArray
     #: Whether a shape that is common to all rows is learned, too.
     shaped = True
+    costs: ClassVar[FloatArray | float] = np.array([1.0, 1.0, SHAPE, SHAPE])
 
     @classmethod
     def of(cls, law: Law, looked: Looked, sample: Sample) -> Self:
-        assert looked.z is not None
-        return cls(looked.z[:, 0])
+        return cls(np.asarray(looked.z)[:, 0])
 
     @property
     def units(self) -> FloatArray:
-        """From numbers of unit information to η, (q, q)."""
         return warp_units()
 
     @property
-    def costs(self) -> FloatArray:
-        """How much more each of the q numbers costs where it depends on x."""
-        return np.array([1.0, 1.0, SHAPE, SHAPE])
-
-    @property
-    def start(self) -> FloatArray:
-        """Where to begin, (q,)."""
+    def start(self) -> FloatArray | float:
         low, middle, high = np.quantile(self.z, (0.25, 0.5, 0.75))
         return np.array([middle, np.log(max(high - low, 1e-9) / 1.349), 0.0, 0.0])
 
     def at(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ℓ (n,), and its derivatives (n, q)."""
-        bent = bend(eta, self.z)
+        bent = maps.bend(eta, self.z)
         value = 0.5 * (self.z**2 - bent.w**2) + bent.log_slope
         return value, (bent.by_slope - bent.w * bent.by_w).T
 
     def take(self, rows: AnyArray) -> Self:
-        """Return some of the rows."""
         return replace(self, z=self.z[rows])
 
     def learn(self, features: FloatArray, penalty: float) -> list[Learned]:
@@ -142,7 +121,7 @@ class Mapped:
         plain = Learned(fit(self, features, penalty))
         if not self.shaped:
             return [plain]
-        return [plain, plain._replace(shape=fit_shape(bend(plain.warp(features).eta, self.z).w))]
+        return [plain, plain._replace(shape=fit_shape(maps.bend(plain.warp(features).eta, self.z).w))]
 
     def gains(self, learned: Learned, features: FloatArray) -> FloatArray:
         """Return by how much rows are predicted better, (n,)."""
@@ -151,7 +130,7 @@ class Mapped:
     @staticmethod
     def change(law: Law, learned: Learned, features: FloatArray) -> Law:
         """Return the law repaired."""
-        return Repaired(law, learned.warp(features))
+        return maps.Repaired(law, learned.warp(features))
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,21 +153,19 @@ class Knotted(Mapped):
         else:
             levels, values = _levels(law)
         places = np.asarray(ndtri(levels))
-        return cls(placed(values, places, y), y, values, places)
+        return cls(maps.placed(values, places, y), y, values, places)
 
     def take(self, rows: AnyArray) -> Self:
         return replace(self, z=self.z[rows], y=self.y[rows], values=self.values[rows])
 
     def gains(self, learned: Learned, features: FloatArray) -> FloatArray:
-        moved = _moved(self.values, self.places, learned.warp(features))
-        return self._loss(self.values) - self._loss(moved)
+        def loss(values: FloatArray) -> FloatArray:
+            """Return the pinball loss, twice its mean over the levels, (n,)."""
+            over = self.y[:, None] - values
+            each = np.maximum(ndtr(self.places) * over, -ndtr(-self.places) * over)
+            return np.asarray(2.0 * each.mean(axis=1))
 
-    def _loss(self, values: FloatArray) -> FloatArray:
-        """Return the pinball loss, twice its mean over the levels, (n,)."""
-        over = self.y[:, None] - values
-        return np.asarray(
-            2.0 * np.maximum(ndtr(self.places) * over, -ndtr(-self.places) * over).mean(axis=1)
-        )
+        return loss(self.values) - loss(_moved(self.values, self.places, learned.warp(features)))
 
     @staticmethod
     def change(law: Law, learned: Learned, features: FloatArray) -> Law:
@@ -222,8 +199,8 @@ def _levels(law: Law) -> tuple[FloatArray, FloatArray]:
     return np.concatenate([tails[::-1], 1.0 - tails]), values
 
 
-def _moved(values: FloatArray, at: FloatArray, warp: Warp) -> FloatArray:
-    return values_at(values, at, warp.inverse(np.broadcast_to(at, (len(values), len(at)))))
+def _moved(values: FloatArray, at: FloatArray, warp: maps.Warp) -> FloatArray:
+    return maps.values_at(values, at, warp.inverse(np.broadcast_to(at, (len(values), len(at)))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,31 +208,24 @@ class Counted(Mapped):
     """Normal scores of the CDF of counts before and at y, and at 0, (n, 3); η also has the odds of 0."""
 
     shaped = False
+    start = 0.0
+    costs = np.array([1.0, 1.0, SHAPE, SHAPE, SHAPE])
 
     @classmethod
     def of(cls, law: Law, looked: Looked, sample: Sample) -> Self:
         assert isinstance(law, Counts)
         y = sample.y[:, :1]
-        return cls(count_scores(law, np.concatenate([y - 1.0, y, np.zeros_like(y)], axis=1)))
+        return cls(maps.count_scores(law, np.concatenate([y - 1.0, y, np.zeros_like(y)], axis=1)))
 
     @property
     def units(self) -> FloatArray:
-        units = 2.0 * np.eye(PARAMETERS + 1)
+        units = 2.0 * np.eye(maps.PARAMETERS + 1)
         units[:-1, :-1] = warp_units()
         return units
 
-    @property
-    def costs(self) -> FloatArray:
-        return np.array([1.0, 1.0, SHAPE, SHAPE, SHAPE])
-
-    @property
-    def start(self) -> FloatArray:
-        return np.zeros(PARAMETERS + 1)
-
     def at(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        sides = [bend(eta[:, :-1], np.clip(z, -FARTHEST, FARTHEST)) for z in self.z.T]
-        w = np.stack([side.w for side in sides])
-        w = np.where(np.isinf(self.z.T), self.z.T, w)
+        sides = [maps.bend(eta[:, :-1], np.clip(z, -maps.FARTHEST, maps.FARTHEST)) for z in self.z.T]
+        w = np.where(np.isinf(self.z.T), self.z.T, [side.w for side in sides])
         density = np.exp(-0.5 * w**2) / np.sqrt(2.0 * np.pi)
         by = [d * side.by_w for d, side in zip(density, sides, strict=True)]
         none, odds = np.isneginf(self.z[:, 0]), np.clip(eta[:, -1], -MOST, MOST)
@@ -274,9 +244,8 @@ class Counted(Mapped):
     @staticmethod
     def change(law: Law, learned: Learned, features: FloatArray) -> Law:
         assert isinstance(law, Counts)
-        return RepairedCounts(
-            law, learned.warp(features), features @ learned.coefficients[:, PARAMETERS]
-        )
+        odds = features @ learned.coefficients[:, maps.PARAMETERS]
+        return maps.RepairedCounts(law, learned.warp(features), odds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,46 +254,34 @@ class Classed:
 
     p: FloatArray
     codes: IntArray
-    #: Overall frequencies (K,), and the share of them that is mixed in.
     floor: tuple[float, FloatArray] | None = None
+    start = 0.0
+    costs = 1.0
 
     @classmethod
     def of(cls, law: Law, looked: Looked, sample: Sample) -> Classed:
         assert isinstance(law, Probabilities)
-        assert looked.codes is not None
-        return cls(normalised(law.values), looked.codes)
+        return cls(normalised(law.values), np.asarray(looked.codes))
 
     @cached_property
     def logits(self) -> FloatArray:
         """Log-probabilities with the floor, (n, K)."""
-        mixed = self.p
-        if self.floor is not None:
-            share, frequencies = self.floor
-            mixed = (1.0 - share) * self.p + share * frequencies
-        return np.log(np.maximum(mixed, LEAST))
+        share, frequencies = self.floor or (0.0, 0.0)
+        return np.log(np.maximum((1.0 - share) * self.p + share * frequencies, LEAST))
 
     @property
     def units(self) -> FloatArray:
         return np.diag([1.0, *np.full(self.p.shape[1], 2.0)])
 
-    @property
-    def costs(self) -> FloatArray:
-        return np.ones(self.p.shape[1] + 1)
-
-    @property
-    def start(self) -> FloatArray:
-        return np.zeros(self.p.shape[1] + 1)
-
-    def log_probabilities(self, eta: FloatArray) -> FloatArray:
-        """Return the logarithms of the changed probabilities, (n, K)."""
+    def changed(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the logarithms of the changed probabilities (n, K), and the factors (n, 1)."""
         steep = np.exp(np.clip(eta[:, :1], -5.0, 5.0))
-        return np.asarray(log_softmax(steep * self.logits + eta[:, 1:], axis=1))
+        return np.asarray(log_softmax(steep * self.logits + eta[:, 1:], axis=1)), steep
 
     def at(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        logs, each = self.log_probabilities(eta), np.arange(len(eta))
+        (logs, steep), each = self.changed(eta), np.arange(len(eta))
         residual = -np.exp(logs)
         residual[each, self.codes] += 1.0
-        steep = np.exp(np.clip(eta[:, :1], -5.0, 5.0))
         by_heat = (residual * self.logits * steep).sum(axis=1)
         return logs[each, self.codes], np.column_stack([by_heat, residual])
 
@@ -349,7 +306,7 @@ class Classed:
     def change(law: Law, learned: Learned, features: FloatArray) -> Law:
         assert isinstance(law, Probabilities)
         given = Classed(normalised(law.values), np.empty(0, dtype=np.int64), learned.floor)
-        return replace(law, values=np.exp(given.log_probabilities(features @ learned.coefficients)))
+        return replace(law, values=np.exp(given.changed(features @ learned.coefficients)[0]))
 
 
 #: How a law can be repaired.
@@ -376,9 +333,10 @@ def fit(given: Mapped | Classed, features: FloatArray, penalty: float) -> FloatA
 
     (n, count), units = features.shape, given.units
     q = len(units)
-    costs = np.outer(np.full(count, penalty), given.costs) / n
+    cost, start = (np.broadcast_to(each, q) for each in (given.costs, given.start))
+    costs = np.outer(np.full(count, penalty), cost) / n
     costs[0] = CONSTANT / n
-    begin = np.linalg.solve(units, given.start)
+    begin = np.linalg.solve(units, start)
     # In these coordinates the curvature is about 1 in all directions.
     gram = features.T @ features / n + np.diag(costs[:, 0])
     root = np.linalg.cholesky(gram + 1e-9 * np.eye(count))
@@ -409,10 +367,11 @@ def fit_shape(w: FloatArray) -> FloatArray:
     """Return a smooth density of Φ(w) at knots, (K,), from w (n,): exp of a polynomial."""
     knots = np.linspace(-1.0, 1.0, SHAPE_KNOTS)
     scale = np.sqrt(2.0 * np.arange(DEGREES + 1) + 1.0)
-    at_knots = np.polynomial.legendre.legvander(knots, DEGREES)[:, 1:] * scale[1:]
-    mean = (np.polynomial.legendre.legvander(2.0 * ndtr(w) - 1.0, DEGREES)[:, 1:] * scale[1:]).mean(
-        axis=0
+    at_knots, at_rows = (
+        np.polynomial.legendre.legvander(u, DEGREES)[:, 1:] * scale[1:]
+        for u in (knots, 2.0 * ndtr(w) - 1.0)
     )
+    mean = at_rows.mean(axis=0)
     weights = np.full(SHAPE_KNOTS, 1.0 / (SHAPE_KNOTS - 1))
     weights[[0, -1]] /= 2.0
     cost, c = SHAPE_PENALTY / len(w), np.zeros(DEGREES)
@@ -426,13 +385,6 @@ def fit_shape(w: FloatArray) -> FloatArray:
         if np.abs(step).max() < 1e-8:
             break
     return np.asarray(density / weights)
-
-
-def standard_error(values: FloatArray, units: IntArray) -> float:
-    """Return the standard error of a mean of rows, of which those of one unit depend on each other."""
-    sums = np.bincount(units, values - values.mean())[np.bincount(units) > 0]
-    count = len(sums)
-    return float(np.sqrt((sums**2).sum() * count / max(count - 1, 1)) / len(values))
 
 
 @dataclass(frozen=True, eq=False)
@@ -491,26 +443,27 @@ class RepairDesign:
 
     #: The names of the columns of x.
     columns: tuple[str, ...]
-    #: Of the columns that vary, with their number, and of the predictions.
-    bases: tuple[tuple[int, Basis], ...]
+    #: Of the columns that vary, by their number, and of the predictions.
+    bases: dict[int, Basis]
     predictions: tuple[Basis | None, ...]
     #: Columns that the check names, and pairs of them (numbers).
     named: tuple[int, ...]
     pairs: tuple[tuple[int, int], ...]
 
     @classmethod
-    def of(cls, x: Any, predicted: FloatArray, conditions: Sequence[Sequence[str]]) -> RepairDesign:
-        """Take what x, predictions (n, p) and the columns of each slice tell."""
+    def of(cls, x: Any, law: Law, conditions: Sequence[Sequence[str]]) -> RepairDesign:
+        """Take what x, the predictions of a law and the columns of each slice tell."""
         table = read_table(x, "x", text=True)
-        values, columns = table.values, table.columns
-        names = tuple(column.name for column in columns)
-        each = [Basis.of(c.name, v, c.levels) for c, v in zip(columns, values.T, strict=True)]
-        bases = tuple((i, basis) for i, basis in enumerate(each) if basis is not None)
-        number = {basis.name: i for i, basis in bases}
-        sets = [[number[name] for name in each if name in number] for each in conditions]
+        both = enumerate(zip(table.columns, table.values.T, strict=True))
+        each = {i: Basis.of(c.name, values, c.levels) for i, (c, values) in both}
+        bases = {i: basis for i, basis in each.items() if basis is not None}
+        number = {basis.name: i for i, basis in bases.items()}
+        sets = [[number[name] for name in names if name in number] for names in conditions]
         pairs = dict.fromkeys((min(s), max(s)) for s in sets if len(set(s)) == 2)
-        predictions = tuple(Basis.of(f"prediction {i + 1}", p, None) for i, p in enumerate(predicted.T))
-        return cls(names, bases, predictions, tuple(sorted({i for s in sets for i in s})), tuple(pairs))
+        told = enumerate(_predicted(law).T, 1)
+        predictions = tuple(Basis.of(f"prediction {i}", p, None) for i, p in told)
+        names, named = tuple(c.name for c in table.columns), sorted({i for s in sets for i in s})
+        return cls(names, bases, predictions, tuple(named), tuple(pairs))
 
     def read(self, x: Any) -> tuple[FloatArray, tuple[Column, ...]]:
         """Read x at other rows, by the names of the columns where they are there, else by position."""
@@ -524,39 +477,35 @@ class RepairDesign:
                 f"{', '.join(names)}. Pass x with the same columns."
             )
         columns = tuple(table.columns[i] for i in order)
-        for i, basis in self.bases:
+        for i, basis in self.bases.items():
             if (basis.levels is None) != (columns[i].levels is None):
                 was, now = ("numbers", "text") if basis.levels is None else ("text", "numbers")
                 raise InputError(f"x column {basis.name!r} held {was}, and now holds {now}.")
         return table.values[:, order], columns
 
-    def at(self, x: Any, predicted: FloatArray, every: bool) -> FloatArray:
-        """Return the functions at rows of x, (n, P), the constant first.
-
-        Of the predictions, of the columns that the check names and of the pairs; or of every column.
-        """
-        values, columns = self.read(x)
-        parts = [np.ones((len(values), 1))]
-        bases = dict(self.bases)
+    def at(self, x: Any, law: Law, every: bool | None) -> FloatArray:
+        """Return the functions at rows of x, (n, P): the constant; what the check names; or all."""
+        parts = [np.ones((law.n, 1))]
+        if every is None:
+            return parts[0]
+        (values, columns), predicted = self.read(x), _predicted(law)
         if self.predictions and predicted.shape[1] != len(self.predictions):
             raise InputError(
                 f"The repair was learned on {len(self.predictions)} numbers that the model predicts of "
                 f"a row, and this one predicts {predicted.shape[1]}. Pass predictions of the same kind."
             )
-        for basis, p in zip(self.predictions, predicted.T, strict=False):
-            parts += [] if basis is None else [basis.at(p, None)]
-        for i, basis in self.bases:
+        for told, p in zip(self.predictions, predicted.T, strict=False):
+            parts += [] if told is None else [told.at(p, None)]
+        for i, basis in self.bases.items():
             if every or i in self.named:
                 waves = FINE if i in self.named else WAVES
                 parts.append(basis.at(values[:, i], columns[i].levels, waves=waves))
         for pair in self.pairs:
-            a, b = (bases[i].at(values[:, i], columns[i].levels, PAIRED, PAIRED) for i in pair)
+            a, b = (self.bases[i].at(values[:, i], columns[i].levels, PAIRED, PAIRED) for i in pair)
             parts.append((a[:, :, None] * b[:, None, :]).reshape(len(values), -1))
         return np.concatenate(parts, axis=1)
 
 
-def folds_of(units: IntArray, count: int, rng: np.random.Generator) -> IntArray:
-    """Return the fold of each row, (n,): rows of one unit share it."""
-    _, codes = np.unique(units, return_inverse=True)
-    order = rng.permutation(int(codes.max()) + 1)
-    return np.asarray(order[codes.ravel()] % count)
+def _predicted(law: Law) -> FloatArray:
+    values = predictions(law)
+    return np.empty((law.n, 0)) if values is None else values

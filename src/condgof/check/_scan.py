@@ -1,16 +1,15 @@
 """The search for slices: all intervals of a column, all rectangles of two, against a null that is drawn.
 
-With signals ψ_k of mean 0 under the law, N_k(S) = Σ_{i∈S} ψ_k(y_i)/√Var. A slice counts
-max_k |N_k(S)| − √(2 log(n/|S|)), so that small slices do not win by their number; the largest of all
-slices is compared with that of y drawn anew, or of rows, blocks or groups with random signs.
+With signals ψ_k of mean 0 under the law, N_k(S) = Σ_{i∈S} ψ_k(y_i)/√Var, a slice counts
+max_k |N_k(S)| − √(2 log(n/|S|)), so that small slices do not win by their number.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_matrix, vstack
@@ -42,6 +41,8 @@ UNITS, PARCELS = 2048, 512
 BEGIN, FEW, CHUNK = 249, 10, 16
 #: Uses of random numbers in a check; append only.
 SEARCH_ROWS, NULL_ROWS, DRAWN, UNIT_ROWS, UNIT_SIGNS = range(20, 25)
+#: How draws are made, Σ Var over the slices of each part that go with them, what makes `CHUNK` draws.
+Null: TypeAlias = tuple[str, tuple[FloatArray, ...], Callable[[int], FloatArray]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +64,7 @@ class Part:
 
     @classmethod
     def of(
-        cls,
-        columns: Sequence[tuple[int, int]],
-        cuts: Sequence[Cut],
-        searched: IntArray | None,
-        signals: int,
-        least: int,
+        cls, columns: Sequence[tuple[int, int]], cuts: Sequence[Cut], signals: int, least: int
     ) -> Part | None:
         """Make all rectangles of pairs of columns; where the second is −1, all rows and all ranges."""
         none = Cut(0 * cuts[0].codes, 1, np.zeros((1, 2), dtype=np.int64), np.zeros(1), np.zeros(1))
@@ -76,7 +72,7 @@ class Part:
         count, start = sum(u.count * v.count for u, v in sides), 0
         cells, where, ranges = [], [], list[Any]()
         for (a, b), (u, v) in zip(columns, sides, strict=True):
-            cells.append(_some(u.codes * v.count + v.codes, searched) + start)
+            cells.append(u.codes * v.count + v.codes + start)
             first = np.repeat(u.ranges, len(v.ranges), axis=0)
             second = np.tile(v.ranges, (len(u.ranges), 1))
             spans = np.column_stack([np.full(len(first), a), first, np.full(len(first), b), second])
@@ -110,13 +106,6 @@ class Part:
                 cells[:, k] += np.bincount(code, values[:, k], self.count)
         return np.asarray(self.ranges @ cells)
 
-    def member(self, rows: IntArray) -> Any:
-        """Return which of some rows are in each cell, (cells, rows), sparse."""
-        at = np.concatenate([code[rows] for code in self.cells])
-        columns = np.tile(np.arange(len(rows)), len(self.cells))
-        ones = np.ones(len(at), dtype=np.float32)
-        return csr_matrix((ones, (at, columns)), shape=(self.count, len(rows)))
-
 
 @dataclass(frozen=True, eq=False)
 class Space:
@@ -138,14 +127,15 @@ class Space:
         searched = None
         if n > SEARCHED:
             searched = np.sort(seed.stream(Use.CHECK, SEARCH_ROWS).choice(n, SEARCHED, replace=False))
-        fine = tuple(axis.cut(BINS) for axis in axes)
-        coarse = tuple(axis.cut(BINS_PAIR) for axis in axes)
+        fine, coarse = (tuple(axis.cut(bins) for axis in axes) for bins in (BINS, BINS_PAIR))
+        few, few_coarse = (
+            [replace(cut, codes=_some(cut.codes, searched)) for cut in cuts] for cuts in (fine, coarse)
+        )
         least = least_rows(n if searched is None else SEARCHED, known)
-        columns = [(a, -1) for a in range(len(axes))]
-        pairs = list(itertools.combinations(_paired(axes, coarse, searched), 2))
+        pairs = list(itertools.combinations(_paired(axes, few_coarse, searched), 2))
         parts = (
-            Part.of(columns, fine, searched, total, least),
-            Part.of(pairs, coarse, searched, min(first, total), least),
+            Part.of([(a, -1) for a in range(len(axes))], few, total, least),
+            Part.of(pairs, few_coarse, min(first, total), least),
         )
         return cls(axes, fine, coarse, tuple(p for p in parts if p is not None), searched, n)
 
@@ -154,24 +144,22 @@ class Space:
         """Number of slices."""
         return sum(len(part.rows) for part in self.parts)
 
-    @property
-    def pairs(self) -> int:
-        """Number of pairs of columns."""
-        return sum(len(part.cells) for part in self.parts[1:])
+    def _ranges(self, where: IntArray) -> Iterator[tuple[Axis, Cut, int, int]]:
+        """List the columns of a slice, and between which bins of each it lies."""
+        cuts = self.fine if where[3] < 0 else self.coarse
+        for a, first, last in (where[:3], where[3:]):
+            if a >= 0:
+                yield self.axes[a], cuts[a], int(first), int(last)
 
     def conditions(self, where: IntArray) -> tuple[Condition, ...]:
         """Say what a slice is."""
-        cuts = self.fine if where[3] < 0 else self.coarse
-        ends = (end for end in (where[:3], where[3:]) if end[0] >= 0)
-        return tuple(self.axes[a].condition(cuts[a], int(i), int(j)) for a, i, j in ends)
+        return tuple(axis.condition(cut, *bins) for axis, cut, *bins in self._ranges(where))
 
     def inside(self, where: IntArray) -> AnyArray:
         """Tell which of all rows are in a slice, (n,)."""
-        cuts = self.fine if where[3] < 0 else self.coarse
         held = np.ones(self.n, dtype=bool)
-        for a, i, j in (where[:3], where[3:]):
-            if a >= 0:
-                held &= (cuts[a].codes >= i) & (cuts[a].codes <= j)
+        for _, cut, first, last in self._ranges(where):
+            held &= (cut.codes >= first) & (cut.codes <= last)
         return held
 
 
@@ -182,10 +170,7 @@ def least_rows(n: int, known: bool = True) -> int:
 
 
 def _paired(axes: tuple[Axis, ...], cuts: Sequence[Cut], searched: IntArray | None) -> list[int]:
-    """Choose the columns of which pairs are looked at, without looking at y.
-
-    Those of the predictions, and of the others those by which the predictions differ most.
-    """
+    """Choose the columns of which pairs are looked at: predictions, and those by which they differ."""
     usable = [a for a, cut in enumerate(cuts) if len(cut.ranges)]
     if len(usable) <= PAIRED:
         return usable
@@ -195,12 +180,10 @@ def _paired(axes: tuple[Axis, ...], cuts: Sequence[Cut], searched: IntArray | No
     def telling(a: int) -> float:
         if axes[a].predicted:
             return np.inf
-        code, n = _some(cuts[a].codes, searched), cuts[a].count
+        code, n = cuts[a].codes, cuts[a].count
         rows = np.maximum(np.bincount(code, minlength=n), 1)
-        return max(
-            (float((np.bincount(code, v - v.mean(), n) ** 2 / rows).sum() / v.var()) for v in told),
-            default=0.0,
-        )
+        shares = [(np.bincount(code, v - v.mean(), n) ** 2 / rows).sum() / v.var() for v in told]
+        return float(max(shares, default=0.0))
 
     return sorted(sorted(usable, key=lambda a: -telling(a))[:PAIRED])
 
@@ -244,38 +227,25 @@ class Scan:
 
     @classmethod
     def of(
-        cls,
-        space: Space,
-        signals: Signals,
-        dependence: Dependence,
-        n_boot: int,
-        seed: Seed,
-        engine: Engine,
+        cls, space: Space, signals: Signals, rows: Dependence, n_boot: int, seed: Seed, engine: Engine
     ) -> Scan:
         """Search, and draw from the null: more draws only where the p-value is small."""
-        units, count = None, 0
-        if not dependence.independent or signals.redraw is None:
-            units, count = _units(dependence, space.n, seed)
         if space.searched is not None:
             signals = signals.take(space.searched)
-        nulls: list[tuple[str, tuple[FloatArray, ...], Callable[[int], FloatArray]]] = []
-        known = _known_variances(space, signals)
-        if units is not None:
-            units = _some(units, space.searched)
-            sums = [_unit_sums(part, signals.values, units, count) for part in space.parts]
-            by_unit = _unit_variances(space, signals, sums, known, dependence.independent)
-            how = "signs of rows" if dependence.independent else "signs of groups or blocks of rows"
-            nulls.append((how, by_unit, _by_signs(space, sums, by_unit, count, signals.skewness, seed)))
-        if signals.redraw is not None and (dependence.independent or signals.variance is not None):
-            assert known is not None
-            nulls.append(("y drawn anew from the model", known, _by_redraw(space, signals, known, seed)))
+        known, nulls = _known_variances(space, signals), list[Null]()
+        if not rows.independent or signals.redraw is None:
+            nulls.append(_by_signs(space, signals, known, rows, seed))
+        drawn = signals.redraw is not None and (rows.independent or signals.variance is not None)
+        if drawn and known is not None:
+            nulls.append(_by_redraw(space, signals, known, seed))
         scans = []
         for how, variances, task in nulls:
             best = best_of(space, signals.values, variances, signals.skewness)
-            begin = min(BEGIN, n_boot)
-            draws = _run(task, 0, begin, engine)
-            if np.count_nonzero(draws >= best.value) < FEW and begin < n_boot:
-                draws = np.append(draws, _run(task, begin, n_boot, engine))
+            draws, begin = np.empty(0), min(BEGIN, n_boot)
+            for start, stop in ((0, begin), (begin, n_boot)):
+                if np.count_nonzero(draws >= best.value) < FEW and start < stop:
+                    made = np.concatenate(list(engine.local.map(task, range(start, stop, CHUNK))))
+                    draws = np.append(draws, made[: stop - start])
             scans.append(cls(space, signals, variances, draws, how, best))
         return max(scans, key=lambda scan: scan.pvalue)
 
@@ -291,7 +261,7 @@ class Scan:
         return {
             "slices": space.count,
             "columns": len(space.axes),
-            "pairs": space.pairs,
+            "pairs": sum(len(part.cells) for part in space.parts[1:]),
             "rows": space.n if space.searched is None else len(space.searched),
             "draws": len(self.draws),
             "null": self.null,
@@ -316,66 +286,56 @@ class Scan:
         And by itself: where nothing is wrong but what was taken off for another slice, nothing is said.
         """
         least, best = self.threshold(alpha), self.best
-        named: list[tuple[Found, float]] = []
-        taken: list[Found] = []
+        whole, skewness = self.signals.values, self.signals.skewness
+        named, taken = list[tuple[Found, float]](), list[AnyArray]()
         for _ in range(2 * most):
             p = pvalue(best.value, self.draws)
             if p > alpha or len(named) == most:
                 break
-            taken.append(best)
-            z = self._alone(best)
-            if z * best.z > 0 and abs(z) - best.penalty >= least:
+            inside, k = _some(self.space.inside(best.where), self.space.searched), best.signal
+            taken.append(inside)
+            # N of the slice without anything taken off.
+            z = float(whole[inside, k].sum()) / np.sqrt(self.variances[best.part][best.number, [[k]]])
+            alone = float(symmetric(z, skewness[[k]], np.array([inside.sum()]))[0, 0])
+            if alone * best.z > 0 and abs(alone) - best.penalty >= least:
                 named.append((best, p))
-            values = self._given(taken)
+            # The signals less what is explained by a mean of their own in each slice so far.
+            member = np.column_stack(taken).astype(np.float64)
+            means = np.linalg.lstsq(member.T @ member, member.T @ whole, rcond=1e-9)[0]
+            values = np.asarray(whole - member @ means)
             # What is left may vary more than the model says, which is known to be wrong.
             seen = [part.sums(np.square(values[:, : part.signals])) for part in self.space.parts]
             variances = tuple(map(np.maximum, self.variances, seen))
-            best = best_of(self.space, values, variances, self.signals.skewness)
+            best = best_of(self.space, values, variances, skewness)
         return named
-
-    def _alone(self, one: Found) -> float:
-        """Return N of a slice without anything taken off."""
-        inside = _some(self.space.inside(one.where), self.space.searched)
-        whole = float(self.signals.values[inside, one.signal].sum())
-        z = whole / np.sqrt(self.variances[one.part][one.number, [[one.signal]]])
-        skewness = self.signals.skewness[[one.signal]]
-        return float(symmetric(z, skewness, np.array([inside.sum()]))[0, 0])
-
-    def _given(self, slices: Sequence[Found]) -> FloatArray:
-        """Return the signals less what is explained by a mean of their own in each of some slices."""
-        inside = [_some(self.space.inside(one.where), self.space.searched) for one in slices]
-        member = np.column_stack(inside).astype(np.float64)
-        values = self.signals.values
-        means = np.linalg.lstsq(member.T @ member, member.T @ values, rcond=1e-9)[0]
-        return np.asarray(values - member @ means)
 
 
 def best_of(
     space: Space, values: AnyArray, variances: tuple[FloatArray, ...], skewness: FloatArray | None = None
 ) -> Found:
     """Return the slice with the largest |N| less its penalty."""
-    best: Found | None = None
+    found = []
     for number, (part, variance) in enumerate(zip(space.parts, variances, strict=True)):
-        z = part.sums(values[:, : part.signals]) / np.sqrt(variance)
-        if skewness is not None and skewness.any():
-            z = symmetric(z, skewness[: part.signals], part.rows)
+        z = symmetric(part.sums(values[:, : part.signals]) / np.sqrt(variance), skewness, part.rows)
         counted = np.abs(z) - part.penalty[:, None]
         s, k = np.unravel_index(int(np.argmax(counted)), z.shape)
-        if best is None or counted[s, k] > best.value:
-            at = (part.where[s], int(k), float(z[s, k]), number, int(s))
-            best = Found(*at, float(part.penalty[s]), float(counted[s, k]))
-    assert best is not None
-    return best
+        at = (part.where[s], int(k), float(z[s, k]), number, int(s))
+        found.append(Found(*at, float(part.penalty[s]), float(counted[s, k])))
+    return max(found, key=lambda one: one.value)
 
 
-def symmetric(z: AnyArray, skewness: FloatArray, rows: IntArray, *, longer: bool = False) -> AnyArray:
+def symmetric(
+    z: AnyArray, skewness: FloatArray | None, rows: IntArray, *, longer: bool = False
+) -> AnyArray:
     """Take the skewness off sums z (S, …, k) that are divided by their own root of squares.
 
     Such a sum of m terms of skewness γ has about the skewness −2γ/√m, which random signs do not have:
     N + 2aN² + 4a²N³/3 + a with a = γ/(6√m), which always increases. With `longer` only the tail that
     becomes longer by that is moved: so are sums with signs, lest a correction too large rejects.
     """
-    a = (skewness / (6.0 * np.sqrt(rows))[:, None]).astype(z.dtype)
+    if skewness is None or not skewness.any():
+        return z
+    a = (skewness[: z.shape[-1]] / (6.0 * np.sqrt(rows))[:, None]).astype(z.dtype)
     a = a.reshape(len(rows), *(1,) * (z.ndim - 2), -1)
     moved = z + a + 2.0 * a * z**2 + (4.0 / 3.0) * a**2 * z**3
     return np.where(a * z > 0.0, moved, z) if longer else moved
@@ -399,118 +359,88 @@ def variances_of(space: Space, signals: Signals) -> tuple[FloatArray, ...]:
     )
 
 
-def _units(dependence: Dependence, n: int, seed: Seed) -> tuple[IntArray, int]:
-    """Return which unit each row belongs to: rows of one unit have one sign."""
-    if not dependence.independent:
-        parcels = dependence.parcels(n, PARCELS)
-        return np.asarray(parcels.of(0, n), dtype=np.int64), parcels.count
-    if n <= UNITS:
-        return np.arange(n), n
-    return seed.stream(Use.CHECK, UNIT_ROWS).permutation(n) % UNITS, UNITS
-
-
-def _unit_sums(part: Part, values: FloatArray, units: IntArray, count: int) -> list[AnyArray]:
-    """Return the sums of each signal over the rows of a unit in a cell, (cells, units) each."""
-    each = []
-    for k in range(part.signals):
-        sums = np.zeros(part.count * count, dtype=np.float32)
-        for code in part.cells:
-            sums += np.bincount(code * count + units, values[:, k], part.count * count)
-        each.append(sums.reshape(part.count, count))
-    return each
-
-
-def _unit_variances(
-    space: Space,
-    signals: Signals,
-    sums: list[list[AnyArray]],
-    known: tuple[FloatArray, ...] | None,
-    independent: bool,
-) -> tuple[FloatArray, ...]:
-    """Return Σ_u (Σ over the rows of u)² of each slice, and at least what the law says."""
-    variances = []
+def _by_signs(
+    space: Space, signals: Signals, known: tuple[FloatArray, ...] | None, rows: Dependence, seed: Seed
+) -> Null:
+    """Give units of rows random signs: rows, some at random where there are many, or what depends."""
+    n, values, skewness = space.n, signals.values, signals.skewness
+    if not rows.independent:
+        parcels, how = rows.parcels(n, PARCELS), "signs of groups or blocks of rows"
+        units, count = np.asarray(parcels.of(0, n), dtype=np.int64), parcels.count
+    else:
+        units, count, how = np.arange(n), min(n, UNITS), "signs of rows"
+        if n > UNITS:
+            units = seed.stream(Use.CHECK, UNIT_ROWS).permutation(n) % UNITS
+    units = _some(units, space.searched)
+    sums, variances = [], []
     for p, part in enumerate(space.parts):
-        if independent:
-            squares = np.square(signals.values[:, : part.signals])
+        # The sums of each signal over the rows of a unit in a cell, (signals, cells, units).
+        each = np.zeros((part.signals, part.count * count), dtype=np.float32)
+        for k in range(part.signals):
+            for code in part.cells:
+                each[k] += np.bincount(code * count + units, values[:, k], part.count * count)
+        sums.append(each.reshape(part.signals, part.count, count))
+        if rows.independent:
+            squares = np.square(values[:, : part.signals])
             # Few rows that happen to vary little would stand out by that: at least as much as all do.
             few = np.minimum(part.rows, FEW_ROWS)[:, None]
             variance = np.maximum(part.sums(squares), few * squares.mean(axis=0))
         else:
-            variance = np.column_stack([np.square(part.ranges @ one).sum(axis=1) for one in sums[p]])
-        variance = np.maximum(variance.astype(np.float64), 1e-300)
-        variances.append(variance if known is None else np.maximum(variance, known[p]))
-    return tuple(variances)
+            by_unit = [np.square(part.ranges @ one).sum(axis=1) for one in sums[p]]
+            variance = np.column_stack(by_unit).astype(np.float64)
+        variances.append(np.maximum(variance, 1e-300 if known is None else known[p]))
+    scales = [(1.0 / np.sqrt(variance)).astype(np.float32) for variance in variances]
+
+    def task(start: int) -> FloatArray:
+        rng = seed.stream(Use.CHECK, UNIT_SIGNS, start)
+        signs = rng.integers(0, 2, (count, CHUNK)).astype(np.float32) * 2.0 - 1.0
+        cells = [np.stack([one @ signs for one in each], axis=2) for each in sums]
+        return _largest(space, cells, scales, skewness)
+
+    return how, tuple(variances), task
 
 
-def _by_redraw(
-    space: Space, signals: Signals, variances: tuple[FloatArray, ...], seed: Seed
-) -> Callable[[int], FloatArray]:
-    """Return what draws y anew `CHUNK` times, of some rows where there are many."""
+def _by_redraw(space: Space, signals: Signals, variances: tuple[FloatArray, ...], seed: Seed) -> Null:
+    """Draw y anew from the law, of some rows where there are many."""
     n, rows = len(signals.values), np.arange(len(signals.values))
     assert signals.redraw is not None
     if n > REDRAWN:
         rows = np.sort(seed.stream(Use.CHECK, NULL_ROWS).choice(n, REDRAWN, replace=False))
-    redraw, member, scales = signals.redraw(rows), [], []
+    redraw, members, scales = signals.redraw(rows), list[Any](), []
     for part, variance in zip(space.parts, variances, strict=True):
-        of = part.member(rows)
+        # Which of these rows are in each cell, (cells, rows).
+        at = np.concatenate([code[rows] for code in part.cells])
+        columns = np.tile(np.arange(len(rows)), len(part.cells))
+        ones = np.ones(len(at), dtype=np.float32)
+        members.append(csr_matrix((ones, (at, columns)), shape=(part.count, len(rows))))
         if n > REDRAWN:
-            ones = np.ones((len(rows), part.signals))
-            known = ones if signals.variance is None else signals.variance[rows][:, : part.signals]
-            sums = part.ranges @ (of @ known.astype(np.float32)) + signals.floor
+            known = np.ones((len(rows), part.signals), dtype=np.float32)
+            if signals.variance is not None:
+                known = signals.variance[rows][:, : part.signals].astype(np.float32)
+            sums = part.ranges @ (members[-1] @ known) + signals.floor
             # A slice that hardly any of these rows is in has its share of the variance.
             variance = np.maximum(sums, 0.5 * (variance * (len(rows) / n)))
-        member.append(of)
         scales.append(np.asarray(1.0 / np.sqrt(variance), dtype=np.float32))
 
     def task(start: int) -> FloatArray:
         drawn = redraw(seed.stream(Use.CHECK, DRAWN, start), CHUNK)
         each = (np.ascontiguousarray(drawn[:, :, : part.signals]) for part in space.parts)
-        cells = [of @ some.reshape(len(rows), -1) for of, some in zip(member, each, strict=True)]
+        cells = [of @ some.reshape(len(rows), -1) for of, some in zip(members, each, strict=True)]
         return _largest(space, cells, scales)
 
-    return task
+    return "y drawn anew from the model", variances, task
 
 
 def _largest(
     space: Space, cells: list[AnyArray], scales: list[AnyArray], skewness: FloatArray | None = None
 ) -> FloatArray:
     """Return the largest value of all slices in each of m draws, (m,)."""
-    top: AnyArray | None = None
+    largest = []
     for part, sums, scale in zip(space.parts, cells, scales, strict=True):
-        z = (part.ranges @ sums).reshape(len(part.rows), -1, part.signals)
+        z = (part.ranges @ sums.reshape(part.count, -1)).reshape(len(part.rows), -1, part.signals)
         z *= scale[:, None, :]
-        if skewness is not None and skewness.any():
-            z = symmetric(z, skewness[: part.signals], part.rows, longer=True)
+        z = symmetric(z, skewness, part.rows, longer=True)
         np.abs(z, out=z)
         z -= part.penalty.astype(np.float32)[:, None, None]
-        largest = z.max(axis=(0, 2))
-        top = largest if top is None else np.maximum(top, largest)
-    assert top is not None
-    return np.asarray(top, dtype=np.float64)
-
-
-def _by_signs(
-    space: Space,
-    sums: list[list[AnyArray]],
-    variances: tuple[FloatArray, ...],
-    count: int,
-    skewness: FloatArray,
-    seed: Seed,
-) -> Callable[[int], FloatArray]:
-    """Return what gives units random signs `CHUNK` times."""
-    scales = [(1.0 / np.sqrt(variance)).astype(np.float32) for variance in variances]
-
-    def task(start: int) -> FloatArray:
-        rng = seed.stream(Use.CHECK, UNIT_SIGNS, start)
-        signs = rng.integers(0, 2, (count, CHUNK)).astype(np.float32) * 2.0 - 1.0
-        cells = [
-            np.stack([one @ signs for one in part], axis=2).reshape(len(part[0]), -1) for part in sums
-        ]
-        return _largest(space, cells, scales, skewness)
-
-    return task
-
-
-def _run(task: Callable[[int], FloatArray], start: int, stop: int, engine: Engine) -> FloatArray:
-    parts = engine.local.map(task, range(start, stop, CHUNK))
-    return np.concatenate(list(parts))[: stop - start]
+        largest.append(z.max(axis=(0, 2)))
+    return np.asarray(np.max(largest, axis=0), dtype=np.float64)

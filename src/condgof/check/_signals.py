@@ -1,9 +1,4 @@
-"""What the search looks at: functions of y, row by row, each of mean 0 given x if the law is true.
-
-Of a continuous y, Legendre polynomials of its PIT (shift, spread, skew, tails): bounded, so that no
-outlier rules. Of a discrete y, what happened less its probability. Of scores alone, what the Stein
-identity says of shift and spread.
-"""
+"""What the search looks at: functions of y, row by row, each of mean 0 given x if the law is true."""
 
 from __future__ import annotations
 
@@ -15,10 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.check._looked import Looked, column_pairs
+from condgof.check._looked import PIECE, Looked, column_pairs
 from condgof.laws._counts import cell_of, standardised
 from condgof.laws._discrete import normalised
 from condgof.laws._draws import RankOutcomes
+from condgof.laws._known import Event
 from condgof.laws._law import Law
 from condgof.laws._ratio import RatioOutcomes
 from condgof.methods._lowrank import until_of
@@ -28,16 +24,13 @@ from condgof.sample import Seed
 #: Shift, spread, skew and tails, and E[ψ³] of each: what a normal approximation of their sums lacks.
 KINDS = ("shift", "spread", "skew", "tails")
 THIRD = (0.0, 0.63888, 0.0, 0.48551)
-#: At most so many classes are looked at by themselves.
-MOST_CLASSES = 6
-#: What is added to the variance of a discrete sum: one rare event is no slice.
-FLOOR = 1.0
-#: Numbers of candidates that are looked at together.
-CANDIDATES = 2**21
+#: At most so many classes are looked at by themselves, and numbers of candidates together.
+MOST_CLASSES, CANDIDATES = 6, 2**21
+#: Parts of the time that rows were watched, on the scale of Λ; see `Looked.cuts`.
+THIRDS = ("", "early third", "middle third", "late third")
 
-#: Draws y anew m times: the signals of some rows, (rows, m, K).
+#: Draws y anew m times: the signals of some rows, (rows, m, K); and what makes it for these.
 Draw = Callable[[np.random.Generator, int], AnyArray]
-#: What is needed of some rows to do so.
 Redraw = Callable[[IntArray], Draw]
 
 
@@ -48,40 +41,41 @@ class Signal(NamedTuple):
     column: str
     label: str = ""
 
+    @classmethod
+    def of(cls, event: Event, column: str) -> Signal:
+        """Name what quantiles or intervals say."""
+        quantile = event.kind == "quantile"
+        return cls(event.kind, column, f"{event.level:g}" if quantile else f"{100 * event.level:g}%")
+
 
 @dataclass(frozen=True, eq=False)
 class Signals:
     """Functions of y at some rows."""
 
     about: tuple[Signal, ...]
-    #: (n, K).
+    #: (n, K), and their variance under the law, None where it is 1, or not known.
     values: FloatArray
-    #: Their variance under the law, (n, K); None where it is 1, or not known.
     variance: FloatArray | None
-    #: Draws y anew; None where that cannot be done.
+    #: None where y cannot be drawn anew.
     redraw: Redraw | None
-    #: How many of the first are looked at in pairs of columns of x.
+    #: How many of the first are looked at in pairs of columns of x; whether all variances are 1.
     first: int = 2
-    #: Whether the variance is known to be 1.
     unit: bool = True
-    #: E[ψ³] of each, where they are the same in all rows.
+    #: E[ψ³] of each where it is the same in all rows; how large each can be where the law is discrete.
     third: tuple[float, ...] = ()
-    #: How large each can be where the law is discrete, (K,).
     bound: FloatArray | float = 1.0
 
     @property
     def floor(self) -> float:
-        """What is added to the variance of a sum."""
-        return 0.0 if self.variance is None else FLOOR
+        """What is added to the variance of a discrete sum: one rare event is no slice."""
+        return 0.0 if self.variance is None else 1.0
 
     @property
     def skewness(self) -> FloatArray:
         """Of signals whose law is not known, as they are, (K,); 0 where the null knows it."""
         if self.unit or self.variance is not None:
             return np.zeros(len(self.about))
-        square = np.square(self.values).mean(axis=0)
-        third = (self.values**3).mean(axis=0)
-        return np.asarray(third / np.maximum(square, 1e-300) ** 1.5)
+        return np.asarray((self.values**3).mean(axis=0) / np.maximum(self.square, 1e-300) ** 1.5)
 
     @cached_property
     def square(self) -> FloatArray:
@@ -103,21 +97,19 @@ def signals_of(looked: Looked, law: Law, rows: Scored, seed: Seed) -> Signals:
     """Return what there is to look at in rows of some kind."""
     if isinstance(rows.outcomes, RankOutcomes):
         return _of_ranks(looked, rows.outcomes)
-    if looked.kind in ("continuous", "several"):
-        return _of_scores_z(looked, known=rows.by == "cdf")
+    if (u := looked.pit) is not None:
+        return _of_pits(looked, u, known=rows.by == "cdf")
     if looked.kind == "censored":
         return _of_censored(looked, until_of(rows, seed) if rows.n <= SUBSAMPLE else None)
     if looked.kind == "classes":
         return _of_classes(looked)
     if looked.kind in ("quantiles", "intervals"):
         return _of_events(looked, rows)
-    if looked.kind == "counts":
-        return _of_counts(looked, law, rows)
-    return _of_scores(looked)
+    return _of_counts(looked, law, rows) if looked.kind == "counts" else _of_scores(looked)
 
 
 def legendre(u: AnyArray) -> AnyArray:
-    """Return ψ_1 to ψ_4, orthonormal Legendre polynomials of u in [0, 1], (..., 4)."""
+    """Return ψ_1 to ψ_4, orthonormal Legendre polynomials of u in [0, 1], (..., 4): no outlier rules."""
     v = 2.0 * u - 1.0
     square = v * v
     out = np.empty((*u.shape, 4), dtype=u.dtype)
@@ -144,17 +136,15 @@ def _about(looked: Looked, pairs: tuple[IntArray, IntArray]) -> tuple[Signal, ..
     return (*about, *(Signal("correlation", f"{names[a]} and {names[b]}") for a, b in both))
 
 
-def _of_scores_z(looked: Looked, known: bool) -> Signals:
+def _of_pits(looked: Looked, u: FloatArray, known: bool) -> Signals:
     """Of PITs; where columns of y have one each that are not known to be independent, no pairs."""
-    assert looked.pit is not None
     d_y = len(looked.y_columns)
-    pairs = column_pairs(d_y if known else 1)
+    pairs, third = column_pairs(d_y if known else 1), THIRD if d_y == 1 else ()
 
     def redraw(rows: IntArray) -> Draw:
         return lambda rng, m: _of_columns(rng.random((len(rows), m, d_y), dtype=np.float32), pairs)
 
-    third, values = THIRD if d_y == 1 else (), _of_columns(looked.pit, pairs)
-    about = _about(looked, pairs)
+    about, values = _about(looked, pairs), _of_columns(u, pairs)
     return Signals(about, values, None, redraw if known else None, 2 * d_y, known, third)
 
 
@@ -166,8 +156,8 @@ def _of_ranks(looked: Looked, outcomes: RankOutcomes) -> Signals:
     values, mean, variance = np.empty((3, n, len(about)))
     step = max(1, CANDIDATES // (count * len(about)))
     for start in range(0, n, step):
-        each = _of_columns(np.asarray(ranks[start : start + step], dtype=np.float64), pairs)
         some = slice(start, start + step)
+        each = _of_columns(np.asarray(ranks[some], dtype=np.float64), pairs)
         mean[some], variance[some], values[some] = each.mean(axis=1), each.var(axis=1), each[:, 0]
 
     def redraw(rows: IntArray) -> Draw:
@@ -203,12 +193,10 @@ def largest_classes(p: AnyArray, most: int = MOST_CLASSES) -> IntArray:
 
 
 def _of_classes(looked: Looked) -> Signals:
-    assert looked.probabilities is not None
-    assert looked.codes is not None
-    whole, name = looked.probabilities, looked.y_columns[0].name
+    whole, name = np.asarray(looked.probabilities), looked.y_columns[0].name
     largest = largest_classes(whole)
-    about = [Signal("confidence", name)]
-    about += [Signal("class", name, looked.class_names[k]) for k in largest]
+    classes = (Signal("class", name, looked.class_names[k]) for k in largest)
+    about = (Signal("confidence", name), *classes)
 
     def parts(rows: IntArray | slice) -> tuple[FloatArray, IntArray, FloatArray]:
         p = normalised(whole[rows])
@@ -216,10 +204,8 @@ def _of_classes(looked: Looked) -> Signals:
         return p, top, np.column_stack([p[np.arange(len(p)), top], p[:, largest]])
 
     def of(codes: IntArray, top: IntArray, mean: FloatArray) -> AnyArray:
-        happened = np.concatenate(
-            [(codes == top[:, None])[:, :, None], codes[:, :, None] == largest], axis=2, dtype=np.float32
-        )
-        return happened - mean[:, None].astype(np.float32)
+        happened = (codes == top[:, None])[:, :, None], codes[:, :, None] == largest
+        return np.concatenate(happened, axis=2, dtype=np.float32) - mean[:, None].astype(np.float32)
 
     def redraw(rows: IntArray) -> Draw:
         p, top, mean = parts(rows)
@@ -227,12 +213,8 @@ def _of_classes(looked: Looked) -> Signals:
         return lambda rng, m: of(cells(rng, m), top, mean)
 
     _, top, mean = parts(slice(None))
-    values = of(looked.codes[:, None], top, mean)[:, 0].astype(np.float64)
-    return Signals(tuple(about), values, mean * (1.0 - mean), redraw)
-
-
-#: Parts of the time that rows were watched, on the scale of Λ; see `Looked.cuts`.
-THIRDS = ("", "early third", "middle third", "late third")
+    values = of(np.asarray(looked.codes)[:, None], top, mean)[:, 0].astype(np.float64)
+    return Signals(about, values, mean * (1.0 - mean), redraw)
 
 
 def events_of(looked: Looked) -> tuple[AnyArray, FloatArray]:
@@ -240,37 +222,33 @@ def events_of(looked: Looked) -> tuple[AnyArray, FloatArray]:
 
     A row that was watched from Λ₀ to Λ₁ expects as many events as the length of that.
     """
-    assert looked.event is not None
-    assert looked.hazard is not None
-    assert looked.before is not None
-    happened, ends = [], []
-    for low, high in _ends(looked):
-        # An event at a cut belongs to the third that ends there, one at 0 to the first.
-        inside = ((looked.hazard > low) | (low == 0.0)) & (looked.hazard <= high)
-        happened.append(looked.event & inside)
-        ends.append(np.clip(looked.hazard, low, high) - np.clip(looked.before, low, high))
-    return np.column_stack(happened), np.column_stack(ends)
+    low, high = _thirds(looked)
+    watched = (looked.event, looked.hazard, looked.before)
+    event, hazard, before = (np.asarray(part)[:, None] for part in watched)
+    # An event at a cut belongs to the third that ends there, one at 0 to the first.
+    inside = ((hazard > low) | (low == 0.0)) & (hazard <= high)
+    return event & inside, np.asarray(np.clip(hazard, low, high) - np.clip(before, low, high))
 
 
-def _ends(looked: Looked) -> tuple[tuple[float, float], ...]:
+def _thirds(looked: Looked) -> tuple[FloatArray, FloatArray]:
+    """Return where all time, and each third of it, begin and end, (4,) each."""
     first, second = looked.cuts
-    return (0.0, np.inf), (0.0, first), (first, second), (second, np.inf)
+    return np.array([0.0, 0.0, first, second]), np.array([np.inf, first, second, np.inf])
 
 
 def _of_censored(looked: Looked, until: FloatArray | None) -> Signals:
     """Of times with censoring: events less what is expected.
 
-    `until` (n,) is when rows are censored, after they were first watched, where times can be drawn anew.
-    The variance is what is expected to be expected, P(low < Λ ≤ high) up to then; else what was.
+    `until` (n,) is when rows are censored, after they were first watched: the variance is what is
+    expected to be expected up to then, P(low < Λ ≤ high). Where it is not known, what was expected.
     """
-    assert looked.before is not None
     happened, expected = events_of(looked)
     about = tuple(Signal("events", looked.y_columns[0].name, label) for label in THIRDS)
     if until is None:
         return Signals(about, happened - expected, expected, None)
-    low, high = np.array(_ends(looked)).T
-    start = np.maximum(low - looked.before[:, None], 0.0)
-    stop = np.maximum(np.minimum(high - looked.before[:, None], until[:, None]), start)
+    (low, high), before = _thirds(looked), np.asarray(looked.before)[:, None]
+    start = np.maximum(low - before, 0.0)
+    stop = np.maximum(np.minimum(high - before, until[:, None]), start)
 
     def redraw(rows: IntArray) -> Draw:
         first, last, end = start[rows][:, None], stop[rows][:, None], until[rows][:, None, None]
@@ -288,25 +266,20 @@ def _of_censored(looked: Looked, until: FloatArray | None) -> Signals:
 
 def _of_events(looked: Looked, rows: Scored) -> Signals:
     """Of quantiles and intervals: whether each of their statements held."""
-    assert looked.codes is not None
     assert rows.outcomes is not None
-    events, name = looked.some_events, looked.y_columns[0].name
-    shares = np.asarray(rows.outcomes.probabilities[:1], dtype=np.float64)
-    below = looked.kind == "quantiles"  # an event is that y exceeds it, a finding that it does not
-    cells = np.arange(shares.shape[1])
-    table = np.column_stack(
-        [(event.happened(cells) - event.expected) * (-1.0 if below else 1.0) for event in events]
-    )
-    labels = (f"{e.level:g}" if e.kind == "quantile" else f"{100 * e.level:g}%" for e in events)
-    about = tuple(Signal(e.kind, name, label) for e, label in zip(events, labels, strict=True))
+    events, shares = looked.some_events, np.asarray(rows.outcomes.probabilities[0], dtype=np.float64)
+    about = tuple(Signal.of(event, looked.y_columns[0].name) for event in events)
     expected = np.array([event.expected for event in events])
+    happened = np.column_stack([event.happened(np.arange(len(shares))) for event in events])
+    # An event is that y exceeds a quantile, a finding that it does not.
+    table = (happened - expected) * (-1.0 if looked.kind == "quantiles" else 1.0)
     variance = np.broadcast_to(expected * (1.0 - expected), (looked.n, len(events)))
 
     def redraw(rows: IntArray) -> Draw:
-        ends, small = np.cumsum(shares[0])[:-1], table.astype(np.float32)
+        ends, small = np.cumsum(shares)[:-1], table.astype(np.float32)
         return lambda rng, m: small[np.searchsorted(ends, rng.random((len(rows), m)), side="right")]
 
-    return Signals(about, table[looked.codes], variance, redraw, first=len(events))
+    return Signals(about, table[rows.outcomes.observed], variance, redraw, first=len(events))
 
 
 def _of_counts(looked: Looked, law: Law, rows: Scored) -> Signals:
@@ -319,7 +292,7 @@ def _of_counts(looked: Looked, law: Law, rows: Scored) -> Signals:
         units = (part[:, 0] for part in law.location_scale())
         zero = cell_of(standardised(np.zeros(looked.n), *units))
     zeros = looked.has_zeros
-    about = [Signal("shift", name), Signal("spread", name)] + [Signal("zeros", name)] * zeros
+    about = tuple(Signal(kind, name) for kind in ("shift", "spread", "zeros")[: 2 + zeros])
 
     def table(some: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return probabilities of cells (n, C), signals of each cell (n, C, K), and variances."""
@@ -337,12 +310,11 @@ def _of_counts(looked: Looked, law: Law, rows: Scored) -> Signals:
         return lambda rng, m: small[each, cells(rng, m)]
 
     (values, variance), bound = np.empty((2, looked.n, len(about))), np.zeros(len(about))
-    for start in range(0, looked.n, 4096):
-        some = np.arange(start, min(start + 4096, looked.n))
+    for some in np.split(np.arange(looked.n), np.arange(PIECE, looked.n, PIECE)):
         _, made, variance[some] = table(some)
         values[some] = made[np.arange(len(some)), outcomes.observed[some]]
         bound = np.maximum(bound, np.abs(made).max(axis=(0, 1)))
-    return Signals(tuple(about), values, variance, redraw, bound=bound)
+    return Signals(about, values, variance, redraw, bound=bound)
 
 
 def _of_scores(looked: Looked) -> Signals:
@@ -350,10 +322,8 @@ def _of_scores(looked: Looked) -> Signals:
     names = [column.name for column in looked.y_columns]
     about = tuple(Signal(kind, name) for kind in KINDS[:2] for name in names)
     if looked.z is not None:
-        values = np.concatenate([looked.z, np.square(looked.z) - 1.0], axis=1)
-        return Signals(about, values, None, None, unit=False)
-    assert looked.scores is not None
-    assert looked.scored_y is not None
-    s, y = (np.asarray(part, dtype=np.float64) for part in (looked.scores, looked.scored_y))
-    values = np.concatenate([-s, -s * (y - y.mean(axis=0)) - 1.0], axis=1)
-    return Signals(about, values, None, None, 2 * len(names), unit=False)
+        parts, first = [looked.z, np.square(looked.z) - 1.0], 2
+    else:
+        s, y = (np.asarray(part, dtype=np.float64) for part in (looked.scores, looked.scored_y))
+        parts, first = [-s, -s * (y - y.mean(axis=0)) - 1.0], 2 * len(names)
+    return Signals(about, np.concatenate(parts, axis=1), None, None, first, unit=False)

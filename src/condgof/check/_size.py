@@ -1,20 +1,7 @@
 """How much: the size of a misfit, on a scale that does not grow with n and is that of `Power`.
 
-The discrepancy D = E[k(x,x')·ξ(y|x)·ξ(y'|x')] of evidence ξ, of mean 0 given x under the model, is
-compared with that of a misfit that is the same at every x and has the size s:
-
-- a continuous y: it is off by s of the model's standard deviations. ξ are the Stein functions at one
-  scale σ in standardised coordinates, and D(s) = E[k]·s²·(1 + 2/σ²)^(−d_y/2) for a Gaussian model;
-- classes: the probability s went from the most probable class to the next, or the other way. ξ tells
-  labels apart, and beside them ranks: the most probable class of a row, the next, all others. A wrong
-  confidence shows in ranks at any x, and what is wrong between labels in labels;
-- counts: the law is tilted until its mean is off by s standard deviations;
-- times with censoring: the hazard is off by s times itself, and ξ moves by s·∫f over the time that a
-  row was watched;
-- quantiles and intervals: the probability s is on the wrong side of one of them.
-
-The size of the data is the s with D(s) = D̂: of such a misfit the s that it has, whatever x is, because
-sums over the same pairs of rows stand on both sides.
+The discrepancy D = E[k(x,x')·ξ(y|x)·ξ(y'|x')] of evidence ξ, of mean 0 given x under the model, is held
+against D(s) of a misfit that is the same at every x and has the size s, over the same pairs of rows.
 """
 
 from __future__ import annotations
@@ -32,7 +19,7 @@ from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._record import Effect, Interval, Tolerance
 from condgof.engine import Engine, single_threaded_blas
 from condgof.errors import check_number
-from condgof.kernels import CellKernel, CovariateKernel, Gaussian, cell_scales, median_distance
+from condgof.kernels import CovariateKernel, Gaussian, cell_scales, median_distance
 from condgof.laws._discrete import Outcomes, normalised
 from condgof.laws._known import CellsOfY
 from condgof.laws._law import Law, ModelLike
@@ -60,14 +47,12 @@ PRECISION, LANDMARKS_X, LANDMARKS_Y, LANDMARK_ROWS = 1e-3, 96, 48, 600
 MATRIX, PARCELS = 512, 512
 #: The bandwidth on y follows the data where, of so many rows, the median distance is this many times it.
 FEW_ROWS, FAR = 200, 4.0
-#: Classes by rank: the first, the next, all others.
-RANKS = 3
+#: Classes by rank: the first, the next, all others. Halvings in the search for a bound.
+RANKS, HALVINGS = 3, 40
 #: The bandwidth on counts, in standard deviations; sizes at which D(s) is worked out, from so many rows.
 SIGMA, SIZES, TILTED = 1.0, (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0), 64
 #: Halvings in the search for the tilt of a law of counts, and the largest; points of the law of moves.
 TILTS, STEEPEST, POINTS = 14, 8.0, 6
-#: Halvings in the search for a bound.
-HALVINGS = 40
 #: What a size is, held against the largest that a user allows.
 WORSE, ENOUGH, UNDECIDED = "worse than you allow", "good enough", "undecided"
 
@@ -78,9 +63,8 @@ class Bench:
 
     law: Law
     rows: Scored
-    #: Number of rows of the whole sample.
+    #: Number of rows of the whole sample; k with the median bandwidth.
     n: int
-    #: k with the median bandwidth.
     kernel: CovariateKernel
     dependence: Dependence
     seed: Seed
@@ -98,14 +82,18 @@ class Bench:
     ) -> Bench:
         """Take the rows; `model` is their law where they are in memory."""
         n, numbers, notes = scored.n, np.arange(scored.n), tuple[str, ...]()
-        most, outcomes = (
-            MOST_READ if isinstance(scored, Stream) else MOST_ROWS,
-            scored.subsample.outcomes,
-        )
+        most = MOST_READ if isinstance(scored, Stream) else MOST_ROWS
+        outcomes = scored.subsample.outcomes
         if outcomes is not None:  # fewer, where what the model says of each is large
             most = min(most, max(1024, MOST_NUMBERS // int(outcomes.probabilities.shape[1])))
         if n > most:
-            numbers, dependence, how = _some(n, most, dependence, seed.stream(Use.CHECK, ROWS))
+            if dependence.independent or dependence.codes is not None:
+                numbers = np.sort(seed.stream(Use.CHECK, ROWS).choice(n, most, replace=False))
+                dependence, how = dependence.take(numbers), "drawn at random"
+            else:  # a series stays one
+                numbers, length = np.arange(most) * n // most, dependence.length or 1
+                dependence = replace(dependence, length=max(1, -(-length * most // n)))
+                how = "at even steps"
             of = f"{most:,} of the {n:,} rows, {how}"
             notes = (f"the size of the misfit is of {of}; the verdict of all",)
         if isinstance(scored, Stream):
@@ -144,19 +132,7 @@ class Bench:
     @property
     def ranked_only(self) -> bool:
         """Whether normal scores are all that is known of y: of draws, PITs and bins."""
-        return self.ranks or (self.rows.by == "cdf" and not self.law.can("score"))
-
-
-def _some(
-    n: int, most: int, dependence: Dependence, rng: np.random.Generator
-) -> tuple[IntArray, Dependence, str]:
-    """Take some of n rows: at random, or of a time series at even steps, so that they stay one."""
-    if dependence.independent or dependence.codes is not None:
-        numbers = np.sort(rng.choice(n, most, replace=False))
-        return numbers, dependence.take(numbers), "drawn at random"
-    numbers = np.arange(most) * n // most
-    shorter = max(1, -(-(dependence.length or 1) * most // n))
-    return numbers, replace(dependence, length=shorter), "at even steps"
+        return self.rows.by == "cdf" and not self.law.can("score")
 
 
 @dataclass(frozen=True)
@@ -167,7 +143,7 @@ class PairSums:
     #: D̂, and what a misfit of size 1 would add to it, or the part of that which depends on x.
     mean: float
     near: float
-    #: Variance of the row means of H, less those of a constant misfit of the same size.
+    #: Variance of the row means of H, less that by a constant misfit of the same size.
     between: float
     #: E[H²], E[H²] under the model if that is known, and E[HHH]/E[H²]^1.5, which is at most 1.
     square: float
@@ -182,13 +158,10 @@ class PairSums:
     def quantile(self, d: float, p: float, wider: float = 1.0, seen: float = 1.0) -> float:
         """Return the p-quantile of D̂ where D is d, and ξ varies `wider` times as the model says.
 
-        For the D that is seen, it varies `seen` times as much.
-
-        With features k ⊗ ξ of mean μ and covariance C, D = ‖μ‖², and D̂ has the variance 4μᵀCμ/n +
-        2tr(C²)/n² and the third cumulant 24μᵀC²μ/n² + 8tr(C³)/n³: right where the model is true, far
-        from true, and between. μᵀCμ is in proportion to D; how much comes from the data where D̂ stands
-        out from its noise (the jackknife), and else from the largest eigenvalue. The law is a shifted
-        Gamma law.
+        For the D that is seen it varies `seen` times as much. With features k ⊗ ξ of mean μ and
+        covariance C, D = ‖μ‖², and D̂ has the variance 4μᵀCμ/n + 2tr(C²)/n² and the third cumulant
+        24μᵀC²μ/n² + 8tr(C³)/n³, and about a shifted Gamma law. μᵀCμ is in proportion to D: by the
+        jackknife where D̂ stands out from its noise, and else by the largest eigenvalue.
         """
         n, square = self.n, max(self.square, wider**2 * self.least)
         lead = self.lead * math.sqrt(square)
@@ -234,8 +207,7 @@ def pair_sums(
 
     `move` (n, q) is what a misfit of size 1 does to the mean of ξ, None where that does not depend on x.
     `expected` gives E[(ξ_i·ξ_j)²] under the model for pairs of some rows: rare events may not have come.
-    Rows that depend on each other are summed up in parcels (whole groups, stretches of time), which are
-    then as n independent rows: pairs within a parcel are left out.
+    Rows that depend on each other are summed up in parcels, and pairs within one are left out.
     """
     n, unit, least = len(f), 1.0, 0.0
     some = np.arange(0, n, -(-n // MATRIX))
@@ -251,7 +223,12 @@ def pair_sums(
         count, within = len(parts), sum(float(len(p)) ** 2 for p in parts)
         unit = count * (count - 1) / (float(n) ** 2 - within)
         n, f, some = count, np.ones((count, 1)), np.arange(count)
-    means, near = (unit * _row_means(f, v) for v in (xi, move))
+    weights = np.square(f).sum(axis=1)
+    # Means of each row of (ffᵀ)∘(ξξᵀ) without the diagonal.
+    means, near = (
+        unit * (((f @ (f.T @ v) * v).sum(axis=1) - weights * np.square(v).sum(axis=1)) / (n - 1))
+        for v in (xi, move)
+    )
     left = means - means.mean() / near.mean() * near
     matrix = unit * (f[some] @ f[some].T) * (xi[some] @ xi[some].T)
     np.fill_diagonal(matrix, 0.0)
@@ -268,12 +245,6 @@ def pair_sums(
         least=unit * least,
         lead=min(max(cube, 0.0) / max(square, 1e-30) ** 1.5, 1.0),
     )
-
-
-def _row_means(f: AnyArray, xi: AnyArray) -> FloatArray:
-    """Return the mean of each row of (ffᵀ)∘(ξξᵀ) without the diagonal."""
-    diagonal = np.square(f).sum(axis=1) * np.square(xi).sum(axis=1)
-    return np.asarray(((f @ (f.T @ xi) * xi).sum(axis=1) - diagonal) / (len(f) - 1))
 
 
 def _off_diagonal(matrix: AnyArray) -> float:
@@ -293,10 +264,6 @@ def parcels_of(rows: Dependence, n: int) -> IntArray | None:
     return np.asarray(np.arange(n) // max(length, 1))
 
 
-def _same(_: float) -> float:
-    return 1.0
-
-
 @dataclass(frozen=True, eq=False)
 class Size:
     """The size of a misfit, ready to be told."""
@@ -310,7 +277,7 @@ class Size:
     like: str
     note: str = ""
     #: From a size to the variance of ξ over that under the model.
-    wider: Callable[[float], float] = _same
+    wider: Callable[[float], float] = lambda _: 1.0
 
     @property
     def estimate(self) -> float:
@@ -336,13 +303,11 @@ class Size:
             for at, (low, high) in zip((self.estimate, worst.mean), ends, strict=True)
         )
         unit = f"{self.unit} ({self.note.partition(';')[0]})" if self.note else self.unit
-        if size.low == 0:
-            note = f" ({self.note})" if self.note else ""
-            words = f"at most as large as {self.like.format(short(size.high))}{note}"
-            return Effect(size, unit, words, d)
-        seen, within = sized(size.estimate, size.low, size.high)
-        note = f"; {self.note}" if self.note else ""
-        return Effect(size, unit, f"as large as {self.like.format(seen)} ({within}{note})", d)
+        how, (seen, within) = "at most as large as", (short(size.high), "")
+        if size.low != 0:
+            how, (seen, within) = "as large as", sized(size.estimate, size.low, size.high)
+        rest = "; ".join(part for part in (within, self.note) if part)
+        return Effect(size, unit, f"{how} {self.like.format(seen)}{f' ({rest})' if rest else ''}", d)
 
 
 def check_allowed(allowed: Any) -> float:
@@ -352,13 +317,9 @@ def check_allowed(allowed: Any) -> float:
 
 
 def tolerance_of(bench: Bench, effect: Effect, allowed: float, alpha: float) -> Tolerance:
-    """Compare the bounds of the size, each one-sided at level 1 − alpha, with what is allowed.
-
-    Where the interval of the effect begins at 0, so does this: nothing is worse than allowed that may be
-    no misfit at all.
-    """
+    """Compare the bounds of the size, each one-sided at level 1 − alpha, with what is allowed."""
     low, high = bench.size.bounds(alpha)
-    low = low if effect.interval.low > 0 else 0.0
+    low = low if effect.interval.low > 0 else 0.0  # what may be no misfit at all is not worse
     of = f"and you allow {short(allowed)} ({effect.unit})"
     if low > allowed:
         verdict, words = WORSE, f"The misfit is worse than you allow: at least {short(low)}, {of}."
@@ -381,10 +342,10 @@ def _on_y(
     u: FloatArray, scores: FloatArray, sigma: float, bench: Bench
 ) -> tuple[FloatArray, FloatArray]:
     """Return Stein functions of y, (n, q), and φ with l(u, u') ≈ φ(u)·φ(u'), (n, r)."""
-    rng, kernels = bench.stream(SIZE), [Gaussian(sigma)]
+    rng = bench.stream(SIZE)
     some = np.sort(rng.choice(len(u), min(LANDMARK_ROWS, len(u)), replace=False))
-    few = (u[some], scores[some], rng)
-    made, _ = SteinEvidence.on(kernels, *few, precision=PRECISION, cap=LANDMARKS_Y)
+    few = ([Gaussian(sigma)], u[some], scores[some], rng)
+    made, _ = SteinEvidence.on(*few, precision=PRECISION, cap=LANDMARKS_Y)
     (part,) = made.parts
     return made.of(u, scores), part.kernel(u, part.points) @ part.white
 
@@ -394,6 +355,7 @@ def _root_of(per_square: float, most: float = math.inf) -> Callable[[float], flo
 
 
 def _of_continuous(bench: Bench) -> Size:
+    """A shift by s standard deviations: D(s) = E[k]·s²·(1 + 2/σ²)^(−d_y/2) for a Gaussian model."""
     rows, dependence, f = bench.rows, bench.dependence, _on_x(bench.kernel, bench)
     if rows.by == "none":
         # Scores that are off by s/τ have D = s²·E[k·l], wherever y lies.
@@ -408,22 +370,18 @@ def _of_continuous(bench: Bench) -> Size:
 
 
 def _of_hazard(bench: Bench) -> Size:
-    """Measure times with censoring: E[ξ|x] = s·E[∫f|x] where the hazard is 1 + s times the model's."""
+    """Times with censoring: E[ξ|x] = s·E[∫f|x] where the hazard is 1 + s times the model's."""
     rows, evidence = bench.rows, CensoredEvidence.at((1.0,))
     first = evidence.blocks[0].columns
     xi = evidence.of(rows.y, rows.scores)[:, first].astype(np.float64)
     move = (evidence.expected(rows.scores[:, 2:]) - evidence.expected(rows.y))[:, first]
     sums = pair_sums(_on_x(bench.kernel, bench), xi, move.astype(np.float64), bench.dependence)
-    return Size(
-        (sums,),
-        _root_of(1.0),
-        "relative error of the hazard",
-        "a hazard that is off by {} times itself at every x",
-    )
+    like = "a hazard that is off by {} times itself at every x"
+    return Size((sums,), _root_of(1.0), "relative error of the hazard", like)
 
 
 def _of_columns(bench: Bench) -> Size:
-    """Measure draws of several columns of y, each column by itself."""
+    """Draws of several columns of y: a shift of each column by itself."""
     f, note = _on_x(bench.kernel, bench), f"{ON_SCORES}; how columns go together is not in that number"
     each = (_on_y(z, -z, 1.0, bench)[0] for z in bench.rows.y.T[:, :, None])
     parts = tuple(pair_sums(f, xi, None, bench.dependence) for xi in each)
@@ -431,11 +389,7 @@ def _of_columns(bench: Bench) -> Size:
 
 
 def score_spread(rows: Scored) -> FloatArray:
-    """Return the model's standard deviation (d_y,) as its scores suggest: exact for one Gaussian.
-
-    τ² = −Cov(s, y)/Var(s), which a shift does not move, for a model that offers scores alone; where
-    that is not positive, the standard deviation of y.
-    """
+    """Return τ (d_y,), τ² = −Cov(s, y)/Var(s), which a shift does not move; else the sd of y."""
     centred = rows.y - rows.y.mean(axis=0)
     second = -np.mean(rows.scores * centred, axis=0)
     square = rows.scores.var(axis=0)
@@ -454,50 +408,86 @@ def _bandwidth(u: FloatArray, bench: Bench) -> float:
     return distance if distance > FAR * usual else usual
 
 
-def _of_classes(bench: Bench) -> Size:
-    """Measure classes, and cells between quantiles or of intervals.
+@dataclass(frozen=True, eq=False)
+class Side:
+    """Probability that is in the wrong place: of classes, or of cells by quantiles and intervals."""
 
-    k is narrow, so that misfits of opposite signs at different x do not cancel.
-    """
+    #: What a probability of 1 that moves adds to each cell, (K,) or (n, K); how much there is to move.
+    move: FloatArray
+    room: float
+    #: The unit of a size; what a size is like, and what would have been found, with {} in its place.
+    unit: str
+    like: str
+    found: str
+
+    @classmethod
+    def of(cls, law: Law, p: FloatArray | None = None) -> Side:
+        """It goes from the first class to the next by p (n, K); of cells to the less likely side.
+
+        That is of the middle quantile, or the widest interval; cells of a side keep their proportions.
+        """
+        if not isinstance(law, CellsOfY):
+            assert p is not None
+            like = "predicted probabilities that are off by {} at every x"
+            return cls(first_to_next(p), 1.0, "probability on the wrong class", like, like)
+        event, shares = law.events[-1], law.shares
+        if event.kind == "quantile":
+            event = min(law.events, key=lambda one: abs(one.level - 0.5))
+        inside = event.happened(np.arange(len(shares)))
+        rare = bool(shares[inside].sum() < 0.5)
+        gains = inside if rare else ~inside
+        room = float(shares[~gains].sum())
+        move = np.where(gains, shares / (1.0 - room), -shares / room)
+        if event.kind == "quantile":
+            name, often = f"{event.level:g} quantile", "more" if rare else "fewer"
+            unit = f"probability on the wrong side of the {name}"
+            like = f"a probability of {{}} on the wrong side of the {name} at every x"
+            found = f"a {name} that is exceeded by {{}} {often} of the rows than it says at every x"
+        else:
+            name, often = f"{100 * event.level:g}% interval", "more" if rare else "less"
+            unit = f"in the coverage of the {name}"
+            like = f"a coverage of the {name} that is off by {{}} at every x"
+            found = f"a {name} that covers {{}} {often} than it says at every x"
+        return cls(move, room, unit, like, found)
+
+
+def first_to_next(p: FloatArray) -> FloatArray:
+    """Return what takes probability from the most probable class and gives it to the next, (n, K)."""
+    order, rows = np.argsort(-p, axis=1, kind="stable"), np.arange(len(p))
+    direction = np.zeros(p.shape)
+    direction[rows, order[:, 0]], direction[rows, order[:, 1]] = -1.0, 1.0
+    return direction
+
+
+def _of_classes(bench: Bench) -> Size:
+    """Classes, and cells: k is narrow, so that misfits of opposite signs do not cancel."""
     outcomes, f = bench.rows.outcomes, _on_x(narrowed(bench.kernel, LOCAL_X), bench)
     assert outcomes is not None
-    p, dependence = normalised(outcomes.probabilities), bench.dependence
-    residuals = -p
+    p, dependence, per = normalised(outcomes.probabilities), bench.dependence, 1.0
+    residuals, side = -p, Side.of(bench.law, p)
     residuals[np.arange(len(p)), outcomes.observed] += 1.0
-    if isinstance(bench.law, CellsOfY):
-        side = Side.of(bench.law)
+    if isinstance(bench.law, CellsOfY):  # the same in all rows
         same = np.eye(p.shape[1])
         sums = pair_sums(f, residuals, None, dependence, lambda some: squares_of(p[some], same))
-        size = _root_of(float(np.square(side.move).sum()), 1.0)
-        return Size((sums,), size, side.unit, side.like, wider=_varied(p[:1], side.move))
-    move = first_to_next(p)
-    sums = pair_sums(
-        f, both(p, residuals), both(p, move), dependence, lambda some: squares_of_classes(p[some])
-    )
-    like = "predicted probabilities that are off by {} at every x"
-    unit = "probability on the wrong class"
-    return Size((sums,), _root_of(1.0, 1.0), unit, like, wider=_varied(p, move))
-
-
-def _varied(p: FloatArray, move: FloatArray) -> Callable[[float], float]:
-    """Return how much more than with p (n, K) classes vary where so much probability moved."""
-    step = -(-len(p) // MATRIX)
-    p, move = p[::step], move[::step] if move.ndim > 1 else move
+        varied, per = p[:1], float(np.square(side.move).sum())
+    else:
+        xi, move = both(p, residuals), both(p, side.move)
+        sums = pair_sums(f, xi, move, dependence, lambda some: squares_of_classes(p[some]))
+        varied = p
+    step = -(-len(varied) // MATRIX)
+    q, moved = varied[::step], side.move[::step] if side.move.ndim > 1 else side.move
 
     def variance(q: FloatArray) -> float:
         return float(np.mean(1.0 - np.square(q).sum(axis=1)))
 
-    return lambda s: max(variance(np.clip(p + s * move, 0.0, 1.0)) / max(variance(p), 1e-12), 1.0)
+    def wider(s: float) -> float:
+        return max(variance(np.clip(q + s * moved, 0.0, 1.0)) / max(variance(q), 1e-12), 1.0)
+
+    return Size((sums,), _root_of(per, 1.0), side.unit, side.like, wider=wider)
 
 
 def both(p: FloatArray, values: FloatArray) -> FloatArray:
-    """Return values (n, K) of classes by label and, after them, by rank among p, (n, K + RANKS).
-
-    Examples
-    --------
-    >>> both(np.array([[0.1, 0.5, 0.2, 0.2]]), np.array([[1.0, 2.0, 3.0, 4.0]]))
-    array([[1., 2., 3., 4., 2., 3., 5.]])
-    """
+    """Return values (n, K) of classes by label and then, for the confidence, by rank: (n, K + RANKS)."""
     ranked = np.take_along_axis(values, np.argsort(-p, axis=1, kind="stable"), axis=1)
     others = ranked[:, RANKS - 1 :].sum(axis=1, keepdims=True)
     return np.concatenate([values, ranked[:, : RANKS - 1], others], axis=1)
@@ -521,104 +511,55 @@ def squares_of_classes(p: FloatArray) -> FloatArray:
 
 
 def _of_counts(bench: Bench) -> Size:
+    """Counts: the law is tilted until its mean is off by s standard deviations."""
     rows, outcomes = bench.rows, bench.rows.outcomes
     assert rows.cells is not None
     (kernel,) = cell_scales(rows.cells, (SIGMA,))
     f, xi = _on_x(bench.kernel, bench), kernel.features(np.asarray(rows.scores))
     if outcomes is None:
         # The difference operator is close to that of a density, and so is what a shift does to it.
-        size = _root_of((1.0 + 2.0 / SIGMA**2) ** -0.5)
-        return Size(
-            (pair_sums(f, xi, None, bench.dependence),), size, SD, SHIFT, "as its ratios suggest"
-        )
+        sums, per = pair_sums(f, xi, None, bench.dependence), (1.0 + 2.0 / SIGMA**2) ** -0.5
+        return Size((sums,), _root_of(per), SD, SHIFT, "as its ratios suggest")
     like = kernel.features(np.eye(kernel.width))
 
     def expected(some: IntArray) -> FloatArray:
         return squares_of(normalised(outcomes.take(some).probabilities), like @ like.T)
 
     sums = pair_sums(f, xi, None, bench.dependence, expected if outcomes.linear else None)
-    roots, wider = tilted(outcomes, f, kernel, rows.cells.blocks[0].positions)
-
-    def size_at(d: float) -> float:
-        return float(np.interp(math.sqrt(max(d, 0.0)), roots, SIZES))
-
-    return Size((sums,), size_at, SD, SHIFT, wider=lambda s: float(np.interp(s, SIZES, wider)))
-
-
-def tilted(
-    outcomes: Outcomes, f: AnyArray, kernel: CellKernel, positions: FloatArray | None
-) -> tuple[FloatArray, FloatArray]:
-    """Return √(D(s)/E[k]) of counts that are shifted by the `SIZES` s, and how much wider they are."""
     some = np.arange(0, len(f), -(-len(f) // TILTED))
     few, near = outcomes.take(some), f[some] @ f[some].T
     p = normalised(few.probabilities)
-    at = positions if outcomes.linear and positions is not None else np.arange(float(p.shape[1]))
+    at = count_positions(bench, p)
     squares, spreads = [], []
     for size in SIZES:
         q = shifted_law(p, at, size) if size else p
         moved = kernel.features(mean_residuals(few, q - p))
         squares.append(_off_diagonal(near * (moved @ moved.T)) / _off_diagonal(near))
         spreads.append(float(np.mean(q @ np.square(at) - np.square(q @ at))))
+    # √(D(s)/E[k]), and how much more the counts vary.
     roots = np.maximum.accumulate(np.sqrt(np.maximum(squares, 0.0)))
-    return np.asarray(roots), np.maximum(np.array(spreads) / max(spreads[0], 1e-12), 1.0)
+    wider = np.maximum(np.array(spreads) / max(spreads[0], 1e-12), 1.0)
+    return Size(
+        parts=(sums,),
+        of=lambda d: float(np.interp(math.sqrt(max(d, 0.0)), roots, SIZES)),
+        unit=SD,
+        like=SHIFT,
+        wider=lambda s: float(np.interp(s, SIZES, wider)),
+    )
 
 
-def first_to_next(p: FloatArray) -> FloatArray:
-    """Return what takes probability from the most probable class and gives it to the next, (n, K).
-
-    Examples
-    --------
-    >>> first_to_next(np.array([[0.5, 0.2, 0.3]]))
-    array([[-1.,  0.,  1.]])
-    """
-    order, rows = np.argsort(-p, axis=1, kind="stable"), np.arange(len(p))
-    direction = np.zeros(p.shape)
-    direction[rows, order[:, 0]], direction[rows, order[:, 1]] = -1.0, 1.0
-    return direction
-
-
-@dataclass(frozen=True, eq=False)
-class Side:
-    """The middle one of quantiles, or the widest interval, of which probability is on the wrong side."""
-
-    #: What a probability of 1 that goes to the less likely side adds to each cell, (K,); on either side
-    #: cells keep their proportions. How much there is to move.
-    move: FloatArray
-    room: float
-    #: The unit of a size; what a size is like, and what would have been found, with {} in its place.
-    unit: str
-    like: str
-    found: str
-
-    @classmethod
-    def of(cls, law: CellsOfY) -> Side:
-        """Read what the law says."""
-        event, shares = law.events[-1], law.shares
-        if event.kind == "quantile":
-            event = min(law.events, key=lambda one: abs(one.level - 0.5))
-        inside = event.happened(np.arange(len(shares)))
-        rare = bool(shares[inside].sum() < 0.5)
-        gains = inside if rare else ~inside
-        room = float(shares[~gains].sum())
-        move = np.where(gains, shares / (1.0 - room), -shares / room)
-        if event.kind == "quantile":
-            name, often = f"{event.level:g} quantile", "more" if rare else "fewer"
-            unit = f"probability on the wrong side of the {name}"
-            like = f"a probability of {{}} on the wrong side of the {name} at every x"
-            found = f"a {name} that is exceeded by {{}} {often} of the rows than it says at every x"
-        else:
-            name, often = f"{100 * event.level:g}% interval", "more" if rare else "less"
-            unit = f"in the coverage of the {name}"
-            like = f"a coverage of the {name} that is off by {{}} at every x"
-            found = f"a {name} that covers {{}} {often} than it says at every x"
-        return cls(move, room, unit, like, found)
+def count_positions(bench: Bench, p: FloatArray) -> FloatArray:
+    """Return where the cells of counts lie, (K,), with probabilities p (n, K)."""
+    assert bench.rows.cells is not None
+    assert bench.rows.outcomes is not None
+    positions = bench.rows.cells.blocks[0].positions if bench.rows.outcomes.linear else None
+    return np.arange(float(p.shape[1])) if positions is None else positions
 
 
 def shifted_law(p: FloatArray, at: FloatArray, size: FloatArray | float) -> FloatArray:
-    """Tilt probabilities p (n, K) of counts at (K,) until the mean has moved by so many of their sds.
+    """Tilt p (n, K) of counts at (K,), q ∝ p·exp(θz), until the mean has moved by so many sds.
 
-    q ∝ p·exp(θz) with z in standard deviations: of a Poisson law, another Poisson law. Where no law on
-    these cells has such a mean (the counts end), it is as near as can be.
+    Of a Poisson law that is another one. Where the counts end before it is as near as can be.
     """
     with np.errstate(divide="ignore"):
         z, logs = _standardised(p, at), np.log(p)
@@ -636,9 +577,8 @@ def shifted_law(p: FloatArray, at: FloatArray, size: FloatArray | float) -> Floa
 def wider_law(p: FloatArray, at: FloatArray, grown: float) -> FloatArray:
     """Mix laws that are moved up and down, until the variance is larger by this share of its own.
 
-    How far they are moved has a Gamma law, at some points of it, so that a Poisson law becomes about a
-    negative binomial one: with z₀ standard deviations from the mean down to where counts begin, its
-    shape is z₀²/grown.
+    Moves are points of a Gamma law of the shape z₀²/grown, with z₀ standard deviations from the mean to
+    where counts begin: a Poisson law becomes about a negative binomial one.
     """
     if not grown:
         return p
@@ -650,9 +590,9 @@ def wider_law(p: FloatArray, at: FloatArray, grown: float) -> FloatArray:
 
 
 def _standardised(p: FloatArray, at: FloatArray) -> FloatArray:
-    mean = p @ at
-    spread = np.sqrt(np.maximum((p * np.square(at - mean[:, None])).sum(axis=1), 1e-300))
-    return np.asarray((at - mean[:, None]) / spread[:, None])
+    away = at - (p @ at)[:, None]
+    spread = np.sqrt(np.maximum((p * np.square(away)).sum(axis=1), 1e-300))
+    return np.asarray(away / spread[:, None])
 
 
 def mean_residuals(outcomes: Outcomes, moved: FloatArray) -> FloatArray:

@@ -7,31 +7,17 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
-from condgof.check._findings import direction, distance
+from condgof.check._findings import TOLD, direction, distance
 from condgof.check._record import Check, Finding, Power, Slice
 from condgof.result import pvalue_words, rounded
 
 WIDTH = 100
-#: At most so many groups are listed.
-GROUPS = 12
+#: At most so many groups are listed, and so many slices are in the message.
+GROUPS, SLICES = 12, 3
 #: What a finding is about, as the subject of a sentence.
-SUBJECTS = {
-    "shift": "The centre is wrong",
-    "spread": "The spread is wrong",
-    "coverage": "The intervals are wrong",
-    "tails": "The tails are wrong",
-    "skew": "The shape is wrong",
-    "correlation": "The dependence between columns of y is wrong",
-    "confidence": "The confidence is wrong",
-    "class": "The class probabilities are wrong",
-    "zeros": "The number of zeros is wrong",
-    "quantile": "The quantiles are wrong",
-    "events": "The hazard is wrong",
-}
+SUBJECTS = {kind: subject for kind, (subject, _, _) in TOLD.items()}
 #: Of all rows these are other numbers of the same thing.
 ROBUST = ("shift", "spread", "tails")
-#: At most so many slices are in the message.
-TOLD = 3
 
 
 def headline(check: Check) -> str:
@@ -107,19 +93,16 @@ def message(
     groups: Sequence[Slice] = (),
     of: int = 0,
 ) -> str:
-    """Say what is wrong, or what would have been found.
-
-    `everywhere` is what all rows have in common; `groups` are those that are wrong, of so many.
-    """
+    """Say what is wrong, in all rows (`everywhere`) and where, or what would have been found."""
     columns = {finding.column for finding in overall if finding.kind != "correlation"}
     brief = partial(_brief, several=len(columns) > 1)
     if not rejected and groups:
-        parts = ", ".join(brief(one.findings[0], one.words) for one in groups[:TOLD])
+        parts = ", ".join(brief(one.findings[0], one.words) for one in groups[:SLICES])
         where = f"{len(groups):,} of {of:,} groups" if of > 1 else "the slice that you named"
         return f"Over all rows nothing speaks against the model. It is wrong in {where}: {parts}."
     if not rejected:
         return f"Nothing speaks against the model. {power.words}"
-    told, sentences = (slices or groups)[:TOLD], []
+    told, sentences = (slices or groups)[:SLICES], []
     if everywhere is not None:
         everywhere = _same(everywhere, overall)
         sentences.append(f"{SUBJECTS[everywhere.kind]} in all rows: {brief(everywhere)}")

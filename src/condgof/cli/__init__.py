@@ -20,15 +20,12 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        The words after the program's name; those of this process unless given.
-    """
+    """Run a command, whose words are those of this process unless given, and return its exit code."""
     if arguments is None:
-        _print_what_can_be()
+        # A terminal that lacks a letter shows a question mark, instead of failing over it.
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="replace")
         signal.signal(signal.SIGTERM, _stop)
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
@@ -77,10 +74,3 @@ def _complain(message: str) -> None:
 
     lines = "\n".join(terminal(line) for line in message.split("\n"))
     print(f"condgof: {lines}", file=sys.stderr)
-
-
-def _print_what_can_be() -> None:
-    """Have a terminal that lacks a letter show a question mark, instead of failing over it."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")

@@ -51,12 +51,7 @@ def out_option(folder: str) -> Option:
     return Option("out", Path, "FOLDER", None, Path(folder), text)
 
 
-class Command(NamedTuple):
-    """A command as Typer takes it, its help, and examples."""
-
-    call: Callable[..., None]
-    help: str
-    examples: str
+Command: TypeAlias = Callable[[typer.Typer], object]
 
 
 def command(
@@ -66,11 +61,7 @@ def command(
     examples: str,
     data: tuple[str, str] | None = ("DATA", DATA_HELP),
 ) -> Callable[[Callable[[Mapping[str, Any]], int]], Command]:
-    """Make a command of options, and of a table to read: its metavar and help, or None.
-
-    It decorates a function that gets all that was given, by name ("context" is Typer's), and returns
-    the exit code.
-    """
+    """Make a command of a function from all that was given, by name, to the exit code."""
     first: dict[str, Any] = {"context": typer.Context}
     if data is not None:
         table = typer.Argument(metavar=data[0], show_default=False, help=data[1])
@@ -87,7 +78,7 @@ def command(
         call.__name__ = name
         call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         call.__annotations__ = {p.name: p.annotation for p in parameters}
-        return Command(call, help, examples)
+        return lambda group: group.command(help=help, epilog=examples)(call)
 
     return decorate
 
@@ -105,9 +96,7 @@ def program() -> Callable[..., Any]:
         rich_markup_mode="rich",
     )
     paper = typer.Typer(
-        help="Reproduce the paper's figures and tables.",
-        context_settings=SETTINGS,
-        no_args_is_help=True,
+        help="Reproduce the paper's figures and tables.", context_settings=SETTINGS, no_args_is_help=True
     )
     app.add_typer(paper, name="paper")
     # Every command has its own options; the program itself has none.
@@ -115,5 +104,5 @@ def program() -> Callable[..., Any]:
     commands = (_check.check, _compare.compare, _compare.rank, _watch.watch, _demo.demo, _study.study)
     for group, members in ((app, commands), (paper, (_study.power, _study.criterion))):
         for each in members:
-            group.command(help=each.help, epilog=each.examples)(each.call)
+            each(group)
     return typer.main.get_command(app)

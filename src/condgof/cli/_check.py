@@ -6,7 +6,6 @@ import json
 import math
 import shlex
 import sys
-from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from condgof.cli._load import Loaded, loaded, open_table
 from condgof.cli._model import FORMS, load_model, model_file, running
 from condgof.cli._output import (
     check_apart,
-    check_ending,
     check_place,
     console,
     naming,
@@ -32,11 +30,10 @@ from condgof.cli._output import (
 )
 from condgof.cli._roles import NONE, Given, check_classes, find_roles
 from condgof.engine import stages
-from condgof.errors import InputError
+from condgof.errors import InputError, check_choice
 from condgof.laws._as_model import FAMILIES
 from condgof.report import terminal
 
-#: How many groups one line names.
 NAMED = 5
 DATA, PREDICTIONS, MODEL = "Data", "Predictions in columns of DATA: one kind", "Or a model to import"
 ROWS, TEST, OUTPUT = "Groups, and rows that depend on each other", "Check", "Output"
@@ -149,11 +146,9 @@ def check(given: Given) -> int:
             "--tolerance must be a positive number, the largest misfit that you allow (0.1 is a tenth "
             f"of a standard deviation), got {tolerance:g}."
         )
-    check_choice("--order", given["order"], ORDERS)
+    check_choice(given["order"], "--order", ORDERS)
     check_shared(given)
-    if given["repair"] is not None:
-        check_place(given["repair"], "--repair")
-        check_ending(given["repair"])
+    check_place(given["repair"], "--repair", (".parquet", ".csv"))
     check_classes(given, given["prob"] or ())
     shown = stages(*STAGES, "report", show=not given["quiet"])
     # Whatever users' models print must not get between the results.
@@ -163,7 +158,7 @@ def check(given: Given) -> int:
         roles = find_roles(given, table.label, table.names)
         model = None if address is None else load_model(address, given["model_x"], roles.x)
         for flag in ("report", "repair"):
-            check_unread(given[flag], f"--{flag}", table.paths, [address])
+            check_apart(given[flag], f"--{flag}", [*table.paths, model_file(address)])
         with loaded(table, roles, [model], given) as sample:
             if sample.streamed and given["repair"] is not None:
                 raise InputError(
@@ -174,37 +169,29 @@ def check(given: Given) -> int:
                 result, better = _checked(sample, given)
         if given["report"] is not None:
             begin("report")
-            page = result.to_html(command=command_line(given), notes=_notes(sample, given))
+            notes = [f"data: {sample.read.table.label}", f"model: {_model_words(sample, given)}"]
+            if sample.read.dropped:
+                left = f"rows with missing values that were left out: {sample.read.words}"
+                notes.append(f"{left}; they are not counted in row numbers")
+            notes += ["the table was streamed, not read whole"] * sample.streamed
+            page = result.to_html(command=command_line(given), notes=notes)
             write_whole(given["report"], page)
     with naming("standard output"):
         _print(result, sample, given, better)
         sys.stdout.flush()
-    return 1 if given["fail_on_reject"] and _failed(result) else 0
+    failed = result.rejected or bool(_bad_groups(result))
+    if result.tolerance is not None:
+        failed = result.tolerance.verdict == WORSE
+    return 1 if given["fail_on_reject"] and failed else 0
 
 
 def check_shared(given: Given) -> None:
     """Check the options that `check`, `compare` and `rank` share, before anything is read."""
     if not 0 < given["alpha"] < 1:
         raise InputError(f"--alpha must be between 0 and 1 (0.05 is 5%), got {given['alpha']:g}.")
-    check_choice("--model-x", given["model_x"], FORMS)
-    if given["report"] is not None:
-        check_place(given["report"], "--report")
+    check_choice(given["model_x"], "--model-x", FORMS)
+    check_place(given["report"], "--report")
     dependence_of(given)
-
-
-def check_choice(flag: str, value: str, known: Sequence[str]) -> None:
-    """Check an option that takes one of some words."""
-    if value not in known:
-        raise InputError(f"{flag} must be one of {', '.join(known)}, got {value!r}.")
-
-
-def check_unread(
-    path: Path | None, flag: str, paths: Sequence[str], addresses: Sequence[str | None]
-) -> None:
-    """Refuse to write over a table, or the code of a model, that is read."""
-    sources = [model_file(address) for address in addresses if address is not None]
-    if path is not None:
-        check_apart(path, flag, [*paths, *filter(None, sources)])
 
 
 def dependence_of(given: Given) -> int | str | None:
@@ -247,27 +234,7 @@ def _checked(sample: Loaded, given: Given) -> tuple[Check, Repair | None]:
 
 def _model_words(sample: Loaded, given: Given) -> str:
     """Say where the model comes from."""
-    return str(given["model"] or sample.survey.roles.predictions[0].words)
-
-
-def _notes(sample: Loaded, given: Given) -> list[str]:
-    """Return what a reader of the report should know of the data."""
-    notes = [f"data: {sample.survey.label}", f"model: {_model_words(sample, given)}"]
-    if sample.survey.dropped:
-        left = f"rows with missing values that were left out: {sample.survey.words}"
-        notes.append(f"{left}; they are not counted in row numbers")
-    return [*notes, *["the table was streamed, not read whole"] * sample.streamed]
-
-
-def _failed(result: Check) -> bool:
-    """Whether the model is worse than allowed, or else rejected: in all rows, or in any group."""
-    if result.tolerance is not None:
-        return result.tolerance.verdict == WORSE
-    return result.rejected or bool(_bad_groups(result))
-
-
-def _bad_groups(result: Check) -> list[str]:
-    return [group.words for group in result.groups if group.pvalue <= result.alpha]
+    return str(given["model"] or sample.read.roles.predictions[0].words)
 
 
 def _print(result: Check, sample: Loaded, given: Given, better: Repair | None) -> None:
@@ -286,6 +253,10 @@ def _print(result: Check, sample: Loaded, given: Given, better: Repair | None) -
             print("\n".join(terminal(sentence) for sentence in better.sentences))
 
 
+def _bad_groups(result: Check) -> list[str]:
+    return [group.words for group in result.groups if group.pvalue <= result.alpha]
+
+
 def _one_line(result: Check) -> str:
     told = result.words if result.tolerance is None else result.tolerance.words
     text = f"{verdict_words(result)}. {told}"
@@ -300,7 +271,7 @@ def _document(result: Check, sample: Loaded, given: Given, better: Repair | None
     """Return the JSON document: the check, and where it comes from; docs/json.md has its fields."""
     from condgof import __version__
 
-    plain, roles = result.to_dict(), sample.survey.roles
+    plain, roles = result.to_dict(), sample.read.roles
     del plain["result"]["null_distribution"]
     plain["slices"] = [each.to_dict() for each in result.slices_by(given["order"])]
     return {

@@ -15,17 +15,16 @@ from condgof.check import Comparison, Ranking
 from condgof.check import compare as compare_models
 from condgof.check import rank as rank_models
 from condgof.cli._app import Many, One, Option, command
-from condgof.cli._check import check_shared, check_unread, command_line, dependence_of
+from condgof.cli._check import check_shared, command_line, dependence_of
 from condgof.cli._load import Loaded, loaded, open_table
-from condgof.cli._model import load_model, running
-from condgof.cli._output import naming, write_whole
+from condgof.cli._model import load_model, model_file, running
+from condgof.cli._output import check_apart, naming, write_whole
 from condgof.cli._roles import Given, Roles, check_classes, find_roles
 from condgof.errors import CondgofError, InputError
 from condgof.laws._law import ModelLike
 from condgof.report import terminal
 from condgof.sample import Table
 
-#: Version of the JSON document.
 VERSION = 2
 DATA, MODELS, ROWS, OUTPUT = "Data", "Models to rank", "Rows that depend on each other", "Output"
 
@@ -79,7 +78,6 @@ KINDS = {
 TAKES = {
     "family": "NAME", "param": "NAME=COLUMN", "quantiles": "COLUMN=LEVEL", "coverage": "SHARE",
 }  # fmt: skip
-#: Options that both commands have.
 SHARED = (
     Option("x", list[str], "COLUMN", DATA, ..., "What y is modelled by. Text columns are categories."),
     Option("y", list[str], "COLUMN", DATA, ..., "What was observed."),
@@ -246,7 +244,7 @@ def _run(given: Given, sides: Sequence[Candidate], ranked: bool = False) -> tupl
         table = open_table(given["data"])
         roles = _common_roles([side.roles(table, given) for side in sides])
         models = [side.load(given["model_x"], roles) for side in sides]
-        check_unread(given["report"], "--report", table.paths, addresses)
+        check_apart(given["report"], "--report", [*table.paths, *map(model_file, addresses)])
         with loaded(table, roles, models, given) as sample, running(*addresses):
             names = tuple(side.name for side in sides)
             settings: dict[str, Any] = {
@@ -271,7 +269,23 @@ def _told(given: Given, sides: Sequence[Candidate], sample: Loaded, result: Any,
     """Print what came out, and return the exit code."""
     with naming("standard output"):
         if given["json"]:
-            document = _document(given, sides, sample, result, rejected)
+            from condgof import __version__
+
+            plain = result.to_dict()
+            plain.pop("null_distribution", None)
+            document = {
+                "schema": VERSION,
+                "condgof": __version__,
+                "command": command_line(given),
+                "data": sample.to_dict(),
+                "models": {side.name: side.model or dict(side.given) for side in sides},
+                "alpha": given["alpha"],
+                "seed": given["seed"],
+                "report": None if given["report"] is None else str(given["report"]),
+                "rejected": rejected,
+                "verdict": getattr(result, "verdict", result.words),
+                "comparison" if isinstance(result, Comparison) else "ranking": plain,
+            }
             print(json.dumps(document, indent=2, allow_nan=False))
         elif given["quiet"]:
             print(terminal(getattr(result, "verdict", result.words)))
@@ -282,25 +296,3 @@ def _told(given: Given, sides: Sequence[Candidate], sample: Loaded, result: Any,
                 print(f"\nReport: {terminal(given['report'])}")
         sys.stdout.flush()
     return 1 if given["fail_on_reject"] and rejected else 0
-
-
-def _document(
-    given: Given, sides: Sequence[Candidate], sample: Loaded, result: Any, rejected: bool
-) -> dict[str, Any]:
-    from condgof import __version__
-
-    plain = result.to_dict()
-    plain.pop("null_distribution", None)
-    return {
-        "schema": VERSION,
-        "condgof": __version__,
-        "command": command_line(given),
-        "data": sample.to_dict(),
-        "models": {side.name: side.model or dict(side.given) for side in sides},
-        "alpha": given["alpha"],
-        "seed": given["seed"],
-        "report": None if given["report"] is None else str(given["report"]),
-        "rejected": rejected,
-        "verdict": getattr(result, "verdict", result.words),
-        "comparison" if isinstance(result, Comparison) else "ranking": plain,
-    }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +17,6 @@ from condgof.report import terminal
 from condgof.sample import Frame
 from condgof.study._examples import EngelStudy, engel_study
 
-#: What each model says.
 ABOUT = {
     "constant spread": "food lies on a line, and the spread is the same at every income",
     "growing spread": "food lies on a line, and the spread is in proportion to income",
@@ -58,7 +55,9 @@ def run_demo(out: Path) -> None:
         print(f"\n{number}. {name.capitalize()}: {ABOUT[name]}.\n")
         checks[name] = _checked(name, model, study, out)
         show_check(console(), checks[name])
-    print(f"\n{_before_and_after(*checks.values())}\n{LAST}\n")
+    sizes = [(each.effect.unit, each.effect.interval) for each in checks.values()]
+    before, after = (f"{size.estimate:.2f} ({size.low:.2f} to {size.high:.2f})" for _, size in sizes)
+    print(f"\nSize of the misfit in {sizes[0][0]}: {before}, then {after}.\n{LAST}\n")
     reports = [_report(name, out) for name in checks]
     print(f"Reports, to open in a browser:  {terminal(reports[0])}")
     print(f"                                {terminal(reports[1])}")
@@ -72,19 +71,12 @@ def _checked(name: str, model: Normal, study: EngelStudy, out: Path) -> Check:
     x, y = (Frame({n: getattr(study, n).copy()}, flat=True) for n in ("income", "food"))
     result = check((mean, std), x, y, rng=0)
     path = _report(name, out)
-    _write_table(path.with_suffix(".csv"), zip(study.income, study.food, mean, std, strict=True))
-    write_whole(
-        path, result.to_html(title=f"{name.capitalize()}: {ABOUT[name]}", command=_command(path))
-    )
+    rows = zip(study.income, study.food, mean, std, strict=True)
+    lines = (",".join(repr(float(value)) for value in row) for row in rows)
+    write_whole(path.with_suffix(".csv"), "\n".join(["income,food,mean,std", *lines, ""]))
+    title = f"{name.capitalize()}: {ABOUT[name]}"
+    write_whole(path, result.to_html(title=title, command=_command(path)))
     return result
-
-
-def _before_and_after(first: Check, second: Check) -> str:
-    sizes = [
-        f"{size.estimate:.2f} ({size.low:.2f} to {size.high:.2f})"
-        for size in (first.effect.interval, second.effect.interval)
-    ]
-    return f"Size of the misfit in {first.effect.unit}: {sizes[0]}, then {sizes[1]}."
 
 
 def _report(name: str, out: Path) -> Path:
@@ -95,14 +87,6 @@ def _command(report: Path) -> str:
     columns = ("--x", "income", "--y", "food", "--mean", "mean", "--std", "std")
     table = report.with_suffix(".csv")
     return shlex.join(("condgof", "check", str(table), *columns, "--report", str(report)))
-
-
-def _write_table(path: Path, rows: zip[tuple[float, ...]]) -> None:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["income", "food", "mean", "std"])
-    writer.writerows([repr(float(value)) for value in row] for row in rows)
-    write_whole(path, text.getvalue())
 
 
 def _figure(checks: dict[str, Check], path: Path) -> None:

@@ -1,7 +1,6 @@
-"""The page docs/reference/cli.md, made from the commands: ``python -m condgof.cli._help FILE``.
+"""The page docs/reference/cli.md: ``python -m condgof.cli._help FILE``.
 
-It is laid out here, from the names and texts that the commands are made of, and not by Typer or Rich: so
-it does not change with their versions.
+It is not laid out by Typer or Rich, so that it does not change with their versions.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def _section(words: str, each: Any) -> str:
     ]
     parts = [
         f"## {words}",
-        _paragraphs(each.help or ""),
+        "\n\n".join(" ".join(part.split()) for part in (each.help or "").split("\n\n")),
         f"```text\n{usage}\n```",
         *tables,
         "For example:",
@@ -62,10 +61,6 @@ def examples(each: Any) -> list[str]:
     """Return the examples in a command's help, one command line each."""
     lines = [line.strip() for line in (each.epilog or "").split("\n\n")]
     return [line.removeprefix("Example: ") for line in lines if "condgof " in line]
-
-
-def _paragraphs(text: str) -> str:
-    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
 
 
 def _row(param: Any) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +17,16 @@ from numpy.typing import NDArray
 
 from condgof._typing import AnyArray, IntArray
 from condgof.cli._output import naming
-from condgof.cli._pick import number_of
-from condgof.cli._roles import ColumnRule, Given, Roles, class_law
+from condgof.cli._roles import ColumnRule, Given, Roles, class_law, number_of
 from condgof.errors import InputError, InputTypeError, NonFiniteError, ShapeError
 from condgof.laws._law import ModelLike
 from condgof.report import terminal
 from condgof.sample import MIN_ROWS, Frame, Source, Table, arrow, missing_in
 from condgof.sample._table import TEXT, NotNumbersError
 
-#: What the command line calls standard input.
 STDIN = "-"
 #: Tables whose columns take more bytes than this are not read whole.
 STREAM_BYTES = 1 << 28
-#: How many columns a message lists.
 LISTED = 10
 
 
@@ -37,128 +36,134 @@ def open_table(data: str) -> Table:
     return Table.of_text("standard input", sys.stdin.buffer.read()) if data == STDIN else Table.of(data)
 
 
-@dataclass
-class Survey:
-    """What is missing or impossible in the columns of a table, counted batch by batch."""
+@dataclass(eq=False)
+class Read:
+    """A table that was read through: what is missing or impossible in it, and the columns to keep."""
 
-    label: str
+    table: Table
     roles: Roles
-    rows: int = 0
-    #: Rows in which anything is missing, and in how many of them each column is.
-    dropped: int = 0
-    missing: dict[str, int] = field(default_factory=dict)
-    infinite: dict[str, tuple[int, int]] = field(default_factory=dict)
-    broken: dict[ColumnRule, tuple[int, int, float]] = field(default_factory=dict)
+    #: Columns that were kept, and which rows have everything, batch by batch.
+    parts: list[dict[str, AnyArray]] = field(default_factory=list)
+    complete: list[NDArray[np.bool_]] = field(default_factory=list)
+    #: In how many rows each column is missing; and of columns that are infinite, and of rules that do
+    #: not hold: in how many rows, in which first, and the value there.
+    missing: Counter[str] = field(default_factory=Counter)
+    wrong: dict[str | ColumnRule, tuple[int, int, float]] = field(default_factory=dict)
 
-    def add(self, columns: Mapping[str, AnyArray]) -> NDArray[np.bool_]:
-        """Count some rows more, and return which have everything."""
-        absences = {
+    @classmethod
+    def of(cls, table: Table, roles: Roles, keep: Sequence[str]) -> Read:
+        """Read a table through, and keep some columns; those of x that are not all numbers are text."""
+        read = cls(table, roles)
+        try:
+            for batch in table.batches():
+                read._add(batch)
+                read.parts.append({name: batch[name] for name in keep})
+        except NotNumbersError as error:
+            if "text" not in roles.kinds[error.column]:
+                raise
+            return cls.of(table.reading(roles.kinds | {error.column: TEXT}), roles, keep)
+        return read
+
+    def _add(self, columns: Mapping[str, AnyArray]) -> None:
+        """Count some rows more."""
+        absent = {
             # Of objects, those of text, None alone is missing.
             name: values == np.array(None) if values.dtype == object else missing_in(values)
             for name, values in columns.items()
         }
-        for name, values in columns.items():
-            infinite = np.isinf(values) if values.dtype.kind == "f" else np.zeros(1, dtype=bool)
-            if infinite.any():
-                before, first = self.infinite.get(name, (0, self.rows + int(np.argmax(infinite))))
-                self.infinite[name] = (before + int(infinite.sum()), first)
+        wrong: dict[str | ColumnRule, AnyArray] = {
+            name: np.isinf(values) for name, values in columns.items() if values.dtype.kind == "f"
+        }
         for rule in dict.fromkeys(rule for each in self.roles.predictions for rule in each.rules):
-            wrong = ~rule.holds(*(columns[name] for name in rule.names))
-            for name in rule.names:
-                wrong &= ~absences[name]
-            if wrong.any():
-                at = int(np.argmax(wrong))
-                value = float(columns[rule.names[0]][at])
-                seen = self.broken.get(rule, (0, self.rows + at, value))
-                self.broken[rule] = (seen[0] + int(wrong.sum()), *seen[1:])
-        complete = np.ones(len(next(iter(absences.values()))), dtype=bool)
-        for name, absent in absences.items():
-            if absent.any():
-                self.missing[name] = self.missing.get(name, 0) + int(absent.sum())
-                complete &= ~absent
-        self.dropped += int(np.count_nonzero(~complete))
-        self.rows += len(complete)
-        return complete
+            known = ~np.logical_or.reduce([absent[name] for name in rule.names])
+            wrong[rule] = known & ~rule.holds(*(columns[name] for name in rule.names))
+        for key, bad in wrong.items():
+            if bad.any():
+                at, name = int(np.argmax(bad)), key if isinstance(key, str) else key.names[0]
+                count, *first = self.wrong.get(key, (0, self.rows + at, float(columns[name][at])))
+                self.wrong[key] = (count + int(bad.sum()), *first)  # type: ignore[assignment]
+        self.missing.update({name: int(part.sum()) for name, part in absent.items() if part.any()})
+        self.complete.append(~np.logical_or.reduce(list(absent.values())))
 
     @property
-    def endless(self) -> set[str]:
-        """The columns that may be infinite: ends of intervals that have none."""
-        return {n for each in self.roles.predictions for n in each.endless} - set(self.roles.x)
+    def rows(self) -> int:
+        """Number of rows."""
+        return sum(map(len, self.complete))
+
+    @cached_property
+    def chosen(self) -> IntArray:
+        """The numbers of the rows that have everything."""
+        return np.flatnonzero(np.concatenate([np.ones(0, dtype=bool), *self.complete]))
+
+    @property
+    def dropped(self) -> int:
+        """Number of rows in which anything is missing."""
+        return self.rows - sum(int(part.sum()) for part in self.complete)
+
+    @property
+    def endless(self) -> list[str]:
+        """The columns that are infinite, and may be: ends of intervals that have none."""
+        may = {name for each in self.roles.predictions for name in each.endless} - set(self.roles.x)
+        return [key for key in self.wrong if isinstance(key, str) and key in may]
+
+    @property
+    def dropped_by_column(self) -> dict[str, int]:
+        """In how many rows each column is missing, in the order of the roles."""
+        return {name: self.missing[name] for name in self.roles.all if name in self.missing}
 
     @property
     def words(self) -> str:
         """The rows with missing values, as in "3 rows (income 2, food 1)"."""
-        listed = [f"{n} {self.missing[n]:,}" for n in self.roles.all if n in self.missing]
+        listed = [f"{name} {count:,}" for name, count in self.dropped_by_column.items()]
         more = [f"and {len(listed) - LISTED:,} columns more"] if len(listed) > LISTED else []
         return f"{self.dropped:,} row{'s' * (self.dropped != 1)} ({', '.join(listed[:LISTED] + more)})"
 
     def judge(self, drop_nulls: bool, least: int = MIN_ROWS) -> None:
         """Raise where the table cannot be used."""
-        if self.rows == 0:
-            raise InputError(f"{self.label} has no rows, only the names of its columns.")
-        if self.dropped and not drop_nulls:
+        label, rows, dropped = self.table.label, self.rows, self.dropped
+        if rows == 0:
+            raise InputError(f"{label} has no rows, only the names of its columns.")
+        if dropped and not drop_nulls:
             raise NonFiniteError(
-                f"{self.label} has missing values in {self.words} of {self.rows:,}. --drop-nulls "
-                "leaves those rows out.",
-                count=self.dropped,
+                f"{label} has missing values in {self.words} of {rows:,}. --drop-nulls leaves those "
+                "rows out.",
+                count=dropped,
             )
-        for name, (count, first) in self.infinite.items():
-            if name not in self.endless:
+        # What is infinite goes first: it breaks rules as well.
+        for key, (count, first, value) in sorted(
+            self.wrong.items(), key=lambda item: not isinstance(item[0], str)
+        ):
+            if isinstance(key, ColumnRule):
+                raise InputError(
+                    f"Column {key.names[0]!r} of {label} {key.words}: it is not in {count:,} of "
+                    f"{rows:,} rows, the first {value:g} in row {first:,} (counted from 0)."
+                )
+            if key not in self.endless:
                 raise NonFiniteError(
-                    f"Column {name!r} of {self.label} is infinite in {count:,} of {self.rows:,} rows, "
-                    f"the first in row {first:,} (counted from 0). Leave those rows out.",
+                    f"Column {key!r} of {label} is infinite in {count:,} of {rows:,} rows, the first "
+                    f"in row {first:,} (counted from 0). Leave those rows out.",
                     count=count,
                     first_row=first,
                 )
-        for rule, (count, first, value) in self.broken.items():
-            raise InputError(
-                f"Column {rule.names[0]!r} of {self.label} {rule.words}: it is not in {count:,} of "
-                f"{self.rows:,} rows, the first {value:g} in row {first:,} (counted from 0)."
-            )
-        left = self.rows - self.dropped
+        left = rows - dropped
         if left < least:
-            after = f" after {self.dropped:,} with missing values were left out" if self.dropped else ""
+            after = f" after {dropped:,} with missing values were left out" if dropped else ""
             raise InputError(
-                f"{self.label} has {left} row{'s' * (left != 1)}{after}, and a check needs at least "
+                f"{label} has {left} row{'s' * (left != 1)}{after}, and a check needs at least "
                 f"{least}, better hundreds."
             )
-
-
-@dataclass(frozen=True, eq=False)
-class Read:
-    """A table that was read through: whole, or but for some columns."""
-
-    table: Table
-    survey: Survey
-    parts: list[dict[str, AnyArray]]
-    #: Which rows have everything, (n,).
-    complete: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, table: Table, roles: Roles, keep: Sequence[str]) -> Read:
-        """Read a table through, and keep some columns; those of x that are not all numbers are text."""
-        survey, parts, complete = Survey(table.label, roles), [], [np.ones(0, dtype=bool)]
-        try:
-            for batch in table.batches():
-                complete.append(survey.add(batch))
-                parts.append({name: batch[name] for name in keep})
-        except NotNumbersError as error:
-            if "text" not in roles.kinds[error.column]:
-                raise
-            return cls.of(table.reading(roles.kinds | {error.column: TEXT}), roles, keep)
-        return cls(table, survey, parts, np.concatenate(complete))
 
     def column(self, name: str) -> AnyArray:
         """Return a column that was kept, of the rows that have everything."""
         values = np.concatenate([part[name] for part in self.parts])
-        return values if self.complete.all() else values[self.complete]
+        return values[self.chosen] if self.dropped else values
 
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
     """What a check, or a comparison, needs: models and rows, and what is known of the table."""
 
-    survey: Survey
+    read: Read
     models: list[Any]
     #: Frame and Frame, or Source and None.
     x: Any
@@ -170,30 +175,24 @@ class Loaded:
     watched: dict[str, AnyArray] = field(default_factory=dict)
 
     @property
-    def rows(self) -> int:
-        """Number of rows, without those that were left out."""
-        return self.survey.rows - self.survey.dropped
-
-    @property
     def streamed(self) -> bool:
         """Whether the table was too large to be read whole."""
         return isinstance(self.x, Source)
 
     def words(self, more: str = "") -> str:
         """Say which rows there are, and how many were left out."""
-        rows = f"{self.survey.label}: {self.rows:,} rows"
-        if self.survey.dropped:
-            rows += f"; {self.survey.words} with missing values left out{more}"
+        rows = f"{self.read.table.label}: {self.read.rows - self.read.dropped:,} rows"
+        if self.read.dropped:
+            rows += f"; {self.read.words} with missing values left out{more}"
         return f"{rows}; streamed" if self.streamed else rows
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same ready for JSON."""
-        missing = self.survey.missing
         return {
-            "path": self.survey.label,
-            "rows": self.rows,
-            "dropped_rows": self.survey.dropped,
-            "dropped_by_column": {n: missing[n] for n in self.survey.roles.all if n in missing},
+            "path": self.read.table.label,
+            "rows": self.read.rows - self.read.dropped,
+            "dropped_rows": self.read.dropped,
+            "dropped_by_column": self.read.dropped_by_column,
             "streamed": self.streamed,
         }
 
@@ -202,43 +201,36 @@ class Loaded:
 def loaded(
     table: Table, roles: Roles, models: Sequence[ModelLike | None], given: Given
 ) -> Iterator[Loaded]:
-    """Read a table, or find it, for as long as a check takes.
-
-    A model that is None is in columns of the table, in the order of the predictions.
-    """
+    """Read a table for as long as a check takes; a model that is None is the next of its predictions."""
     table = table.reading(roles.kinds)
-    large = bool(table.paths) and table.bytes > STREAM_BYTES
-    reason = _unstreamed(roles) if large else None
-    if large and reason is None:
-        read = Read.of(table, roles, roles.labels)
-        read.survey.judge(given["drop_nulls"])
-        endless = [name for name in read.survey.infinite if name in read.survey.endless]
-        if not endless:
-            bound = _models(models, read, [each.model for each in roles.predictions])
-            by = _by(read)
-            read.parts.clear()  # memory is for the check
-            with _source(read) as source:
-                yield Loaded(read.survey, bound, source, None, by)
-            return
-        reason = f"an interval without an end (in {endless[0]})"
+    reason = None
+    if table.paths and table.bytes > STREAM_BYTES:
+        if not all(each.streams for each in roles.predictions):
+            reason = "predictions of classes and counts"
+        elif roles.event is not None:
+            reason = "--event"
+        elif roles.groups is not None:
+            reason = f"the groups of {roles.groups}"
+        else:
+            read = Read.of(table, roles, roles.labels)
+            read.judge(given["drop_nulls"])
+            if not read.endless:
+                bound = _models(models, read, [each.model for each in roles.predictions])
+                by = _by(read)
+                read.parts.clear()  # memory is for the check
+                with _source(read) as source:
+                    yield Loaded(read, bound, source, None, by)
+                return
+            reason = f"an interval without an end (in {read.endless[0]})"
     if reason is not None and not given["quiet"]:
         text = f"reading {len(roles.all)} columns into memory, because {reason} cannot be streamed."
         print(f"condgof: {terminal(text)}", file=sys.stderr)
     yield _whole(table, roles, models, given)
 
 
-def _unstreamed(roles: Roles) -> str | None:
-    """Say what of a large table must be read whole; None where nothing must."""
-    if not all(each.streams for each in roles.predictions):
-        return "predictions of classes and counts"
-    if roles.event is not None:
-        return "--event"
-    return None if roles.groups is None else f"the groups of {roles.groups}"
-
-
 def _whole(table: Table, roles: Roles, models: Sequence[ModelLike | None], given: Given) -> Loaded:
     read = Read.of(table, roles, roles.all)
-    read.survey.judge(given["drop_nulls"])
+    read.judge(given["drop_nulls"])
     data = {name: read.column(name) for name in roles.all}
     check_text(read.table, roles, {name: set(data[name]) for name in roles.x if data[name].dtype == "O"})
     x = Frame({name: data[name] for name in roles.x})
@@ -249,15 +241,10 @@ def _whole(table: Table, roles: Roles, models: Sequence[ModelLike | None], given
         for each in roles.predictions
     ]  # fmt: skip
     named = {"event": roles.event, "entry": roles.entry}
-    return Loaded(
-        read.survey,
-        _models(models, read, predicted),
-        x,
-        y_of(data, roles),
-        _by(read),
-        None if roles.groups is None else data[roles.groups],
-        {option: data[name] for option, name in named.items() if name is not None},
-    )
+    watched = {option: data[name] for option, name in named.items() if name is not None}
+    groups = None if roles.groups is None else data[roles.groups]
+    bound = _models(models, read, predicted)
+    return Loaded(read, bound, x, y_of(data, roles), _by(read), groups, watched)
 
 
 def y_of(data: Mapping[str, AnyArray], roles: Roles) -> Frame:
@@ -267,11 +254,11 @@ def y_of(data: Mapping[str, AnyArray], roles: Roles) -> Frame:
 
 def _by(read: Read) -> Frame | str | None:
     """Return the group of each row, or the column of x that has it."""
-    by, labels = read.survey.roles.by, read.survey.roles.labels
-    return Frame({by: read.column(by)}, flat=True) if by in labels else by
+    by = read.roles.by
+    return Frame({by: read.column(by)}, flat=True) if by in read.roles.labels else by
 
 
-def check_text(table: Table, roles: Roles, levels: Mapping[str, Sequence[str] | set[str]]) -> None:
+def check_text(table: Table, roles: Roles, levels: Mapping[str, Collection[str]]) -> None:
     """Refuse a column of x with some text among numbers: as categories, it would be of no use."""
     for name, values in levels.items():
         odd = [value for value in values if number_of(value) is None]
@@ -284,7 +271,7 @@ def check_text(table: Table, roles: Roles, levels: Mapping[str, Sequence[str] | 
 
 def _models(models: Sequence[ModelLike | None], read: Read, predicted: Sequence[Any]) -> list[Any]:
     """Return all models: None is the next of those in columns; what is bound to rows is cut to them."""
-    columns, n = iter(predicted), read.survey.rows
+    columns, n = iter(predicted), read.rows
     ready = []
     for model in models:
         if model is not None and model.rows is not None:
@@ -293,8 +280,7 @@ def _models(models: Sequence[ModelLike | None], read: Read, predicted: Sequence[
                     f"The model is bound to {model.rows} rows and the table has {n}. Give it one row "
                     "for each of the table, also for rows that --drop-nulls leaves out."
                 )
-            rows: IntArray = np.flatnonzero(read.complete)
-            model = model if len(rows) == n else model.take(rows)
+            model = model.take(read.chosen) if read.dropped else model
         ready.append(next(columns) if model is None else model)
     return ready
 
@@ -302,30 +288,17 @@ def _models(models: Sequence[ModelLike | None], read: Read, predicted: Sequence[
 @contextmanager
 def _source(read: Read) -> Iterator[Source]:
     """Give the rows as a source. Where some are left out, the others are in a file for that long."""
-    table, roles = read.table, read.survey.roles
+    table, roles = read.table, read.roles
     with tempfile.TemporaryDirectory(prefix="condgof-") as folder:
-        if read.survey.dropped:
-            path = Path(folder) / "complete.feather"
-            with naming(path):
-                _write_complete(read, path)
+        if read.dropped:
+            path, pa = Path(folder) / "complete.feather", arrow()
+            types = {"numbers": pa.float64(), "text": pa.string(), "dates": pa.timestamp("us")}
+            schema = pa.schema([(name, types[kind]) for name, kind in table.kinds.items()])
+            with naming(path), arrow("ipc").new_file(str(path), schema) as writer:
+                for data, complete in zip(table.batches(), read.complete, strict=True):
+                    chosen = [pa.array(values[complete]) for values in data.values()]
+                    writer.write_batch(pa.RecordBatch.from_arrays(chosen, schema=schema))
             table = replace(Table.of(path).reading(roles.kinds), kinds=table.kinds)
         source = Source.of(table, roles.x, roles.y, roles.predicted, flat_y=len(roles.y) == 1)
         check_text(read.table, roles, {c.name: c.levels for c in source.x_columns if c.levels})
         yield replace(source, extra_names=())
-
-
-def _write_complete(read: Read, path: Path) -> None:
-    """Write the rows in which nothing is missing."""
-    pa, writer, start = arrow(), None, 0
-    try:
-        for data in read.table.batches():
-            count = len(next(iter(data.values())))
-            complete, start = read.complete[start : start + count], start + count
-            chosen = [pa.array(values[complete]) for values in data.values()]
-            batch = pa.RecordBatch.from_arrays(chosen, names=list(data))
-            if writer is None:
-                writer = arrow("ipc").new_file(str(path), batch.schema)
-            writer.write_batch(batch)
-    finally:
-        if writer is not None:
-            writer.close()

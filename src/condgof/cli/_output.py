@@ -35,8 +35,10 @@ WIDEST, LABEL, LEAST = 100, 11, 20
 APART = ("verdict", "all rows", "where", "groups", "note")
 
 
-def check_place(path: Path, flag: str) -> None:
+def check_place(path: Path | None, flag: str, endings: tuple[str, ...] = ()) -> None:
     """Raise unless the file that an option names can be written: before the work, not after it."""
+    if path is None:
+        return
     folder = path.parent
     if not folder.is_dir():
         raise InputError(f"{flag} {path}: there is no folder {folder}. Make it first (mkdir -p).")
@@ -46,12 +48,14 @@ def check_place(path: Path, flag: str) -> None:
         )
     if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
         raise InputError(f"{flag} {path}: you may not write there.")
+    if endings and path.suffix.lower() not in endings:
+        raise InputError(f"{flag} {path}: name a file that ends in {' or '.join(endings)}.")
 
 
-def check_apart(path: Path, flag: str, inputs: Iterable[str]) -> None:
+def check_apart(path: Path | None, flag: str, inputs: Iterable[str | None]) -> None:
     """Raise if the file that an option names is one of those that are read, also through a link."""
-    for each in inputs:
-        if path.exists() and os.path.exists(each) and os.path.samefile(path, each):
+    for each in filter(None, inputs):
+        if path is not None and path.exists() and os.path.exists(each) and os.path.samefile(path, each):
             raise InputError(
                 f"{flag} {path} is the same file as {each}, which is read, and would be written over. "
                 "Name another file."
@@ -59,16 +63,7 @@ def check_apart(path: Path, flag: str, inputs: Iterable[str]) -> None:
 
 
 def write_whole(path: Path, text: str | bytes) -> None:
-    """Write a file in one piece: what was there before is kept until all of the new is there.
-
-    Examples
-    --------
-    >>> path = Path(tempfile.mkdtemp()) / "note.txt"
-    >>> write_whole(path, "one")
-    >>> write_whole(path, "two")
-    >>> path.read_text(), [entry.name for entry in path.parent.iterdir()]
-    ('two', ['note.txt'])
-    """
+    """Write a file in one piece: what was there before is kept until all of the new is there."""
     data = text.encode() if isinstance(text, str) else text
     with naming(path):
         if path.exists() and not path.is_file():  # /dev/stdout, a pipe
@@ -126,6 +121,9 @@ def show_check(
 ) -> None:
     """Print a check, with facts (label to text) on where it comes from."""
     known = [Paragraph(head, "", text) for head, text in (facts or {}).items()]
+    # Bold is what leads; red is bad. No green: no evidence does not make a model right.
+    worse = check.tolerance is not None and check.tolerance.verdict == WORSE
+    red = {"verdict": check.rejected, "allowed": worse}
     before = ""
     for row in _wrapped(screen, Text(terminal(title_of(check)), style="bold"), 0):
         screen.print(row, soft_wrap=True)
@@ -133,7 +131,7 @@ def show_check(
         head = line.head if line.head != before else ""
         if head and before and head in APART:
             screen.print()
-        text = Text(terminal(line.lead), style=_style(line, check))
+        text = Text(terminal(line.lead), style="bold red" if red.get(line.head) else "bold")
         text.append(terminal(line.rest), style="not bold")
         for row in _wrapped(screen, text, LABEL):
             label = f"  {head:{LABEL - 2}}"
@@ -147,19 +145,6 @@ def _wrapped(screen: Console, text: Text, indent: int) -> Iterator[Text]:
     for row in text.wrap(screen, max(screen.width - indent, LEAST), overflow="fold"):
         row.rstrip()
         yield row
-
-
-def _style(line: Paragraph, check: Check) -> str:
-    """Bold is what leads; red is bad. No green: no evidence does not make a model right."""
-    bad = check.tolerance is not None and check.tolerance.verdict == WORSE
-    red = (line.head == "verdict" and check.rejected) or (line.head == "allowed" and bad)
-    return "bold red" if red else "bold"
-
-
-def check_ending(path: Path) -> None:
-    """Refuse a file of another kind than repaired predictions can be written as."""
-    if path.suffix.lower() not in (".parquet", ".csv"):
-        raise InputError(f"--repair {path}: name a file that ends in .parquet or .csv.")
 
 
 def write_repaired(path: Path, check: Check, better: Repair) -> None:

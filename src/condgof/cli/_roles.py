@@ -1,21 +1,23 @@
-"""What each column of a table is for: x, y, groups, and the predictions that stand for a model."""
+"""Which columns of a table the options mean, and what for: x, y, groups, predictions of a model."""
 
 from __future__ import annotations
 
 import csv
+import difflib
+import fnmatch
 import io
 import math
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from condgof._typing import AnyArray
-from condgof.cli._pick import number_of, pairs, pick, pick_one
 from condgof.errors import CondgofError, InputError
 from condgof.laws._as_model import FAMILIES, Columns, columns, find_family
 from condgof.laws._discrete import Probabilities, probabilities
@@ -25,32 +27,27 @@ from condgof.study._names import did_you_mean
 
 #: All that a command line gave, by the names of options.
 Given = Mapping[str, Any]
-#: The kinds of prediction by the options that ask for them, and the one of these that tells.
+#: The options of each kind of prediction; and of those that go together, what both are.
 KINDS = {
-    "--mean and --std": "mean",
-    "--family and --param": "family",
-    "--draws": "draws",
-    "--quantiles": "quantiles",
-    "--interval and --coverage": "interval",
-    "--pit": "pit",
-    "--score": "score",
-    "--prob": "prob",
-    "--count-mean": "count_mean",
+    ("mean", "std"): "the columns with the predicted mean and standard deviation of y",
+    ("family", "param"): "a family and the columns of its parameters, as in --param mu=m,sigma=s",
+    ("draws",): "",
+    ("quantiles",): "",
+    ("interval", "coverage"): "the columns with the ends, and how often they should hold y, such as 0.9",
+    ("pit",): "",
+    ("score",): "",
+    ("prob",): "",
+    ("count_mean",): "",
 }
-#: Options of which neither goes without the other, and what both are.
-TOGETHER = (
-    ("mean", "std", "the columns with the predicted mean and standard deviation of y"),
-    ("family", "param", "a family and the columns of its parameters, as in --param mu=m,sigma=s"),
-    ("interval", "coverage", "the columns with the ends, and how often they should hold y, such as 0.9"),
-)
 #: What JSON has of kinds that were not given.
 NONE: dict[str, Any] = {
     "mean": [], "std": [], "family": None, "param": {}, "draws": [], "quantiles": {}, "interval": [],
     "coverage": [], "pit": [], "score": [], "prob": [], "count_mean": [],
 }  # fmt: skip
-#: How far from 1 probabilities may sum up, as far as three decimals leave them; how far below 0 they
-#: may be by rounding; and how many labels a message lists.
-TOLERANCE, ROUNDED, LISTED = 1e-3, 1e-6, 8
+#: How far from 1 probabilities may sum up, as three decimals leave them, and below 0 by rounding.
+TOLERANCE, ROUNDED = 1e-3, 1e-6
+#: How many names a message lists.
+LISTED = 10
 
 
 @dataclass(frozen=True)
@@ -63,18 +60,23 @@ class ColumnRule:
     holds: Callable[..., AnyArray]
 
 
-def positive(values: AnyArray) -> AnyArray:
-    """Whether numbers are positive."""
-    return values > 0
-
-
-def between(values: AnyArray) -> AnyArray:
-    """Whether numbers lie between 0 and 1."""
-    return (values >= 0) & (values <= 1)
-
-
-#: What rules say.
-POSITIVE, BETWEEN = "must be positive", "must lie between 0 and 1"
+#: What numbers must be: in words, and whether it holds.
+Must: TypeAlias = tuple[str, Callable[[AnyArray], AnyArray]]
+POSITIVE: Must = ("must be positive", lambda values: values > 0)
+BETWEEN: Must = ("must lie between 0 and 1", lambda values: (values >= 0) & (values <= 1))
+#: Predictions that are columns and nothing else: words, and which of them must be what.
+LISTS: dict[str, tuple[str, str, str, Must | None]] = {
+    "mean": (
+        "normal, mean = {mean}, standard deviation = {std}",
+        "std", "is a standard deviation and", POSITIVE,
+    ),
+    "score": ("scores = {score}", "", "", None),
+    "pit": ("probability integral transforms = {pit}", "pit", "is a PIT and", BETWEEN),
+    "prob": ("classes, probabilities = {prob}", "", "", None),
+    "count_mean": (
+        "Poisson counts, mean = {count_mean}", "count_mean", "is a mean of counts and", POSITIVE,
+    ),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +90,11 @@ class Prediction:
     model: Columns | None = None
     rules: tuple[ColumnRule, ...] = ()
     roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    #: Columns that may be infinite.
-    endless: tuple[str, ...] = ()
+
+    @property
+    def endless(self) -> tuple[str, ...]:
+        """Columns that may be infinite: ends of intervals."""
+        return self.roles.get("--interval", ())
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -113,7 +118,6 @@ class Roles:
     by: str | None = None
     categorical: tuple[str, ...] = ()
     groups: str | None = None
-    #: Whether y may be text: the names of classes.
     text_y: bool = False
     event: str | None = None
     entry: str | None = None
@@ -174,32 +178,34 @@ def _check_roles(roles: Roles) -> None:
     single = (("--by", roles.by), ("--event", roles.event), ("--entry", roles.entry))
     uses += [(flag, (name,)) for flag, name in single if name is not None]
     seen: dict[str, str] = {}
-    for flag, names in uses:
+    for flag, names in (*uses, ("--x", roles.x)):
         for name in names:
-            if name in seen:
+            # x may hold predictions: p(y|x) with x the predicted mean is a sound question.
+            if name in seen and (flag != "--x" or seen[name] in ("--y", "--event")):
                 raise InputError(
                     f"Column {name!r} is in {seen[name]} and in {flag}. Give it one of the two."
                 )
-            seen[name] = flag
-    # x may hold predictions: p(y|x) with x the predicted mean is a sound question.
-    for name in roles.x:
-        if name in roles.y or name == roles.event:
-            flag = "--y" if name in roles.y else "--event"
-            raise InputError(f"Column {name!r} is in {flag} and in --x. Give it one of the two.")
+            seen.setdefault(name, flag)
+
+
+def flag_of(*options: str) -> str:
+    """Write options as they are typed."""
+    return " and ".join(f"--{option.replace('_', '-')}" for option in options)
 
 
 def _one_kind(given: Given) -> str | None:
     """Check that there is one kind of prediction, and return it; None where there is a model."""
-    for first, second, what in TOGETHER:
-        if bool(given.get(first)) != bool(given.get(second)):
-            has, lacks = (first, second) if given.get(first) else (second, first)
-            raise InputError(f"--{has} without --{lacks}: give both, {what}.")
-    kinds = {flags: kind for flags, kind in KINDS.items() if given.get(kind)}
+    for options, what in KINDS.items():
+        there = [option for option in options if given.get(option)]
+        if there and len(there) < len(options):
+            (lacks,) = {*options} - {*there}
+            raise InputError(f"{flag_of(*there)} without --{lacks}: give both, {what}.")
+    kinds = {flag_of(*options): options[0] for options in KINDS if given.get(options[0])}
     ways = [*kinds, *(["--model"] if given.get("model") is not None else [])]
     if len(ways) > 1:
         raise InputError(f"{' with '.join(ways)}: the model comes one way. Leave out the others.")
     if not ways:
-        *most, last = KINDS
+        *most, last = (flag_of(*options) for options in KINDS)
         raise InputError(
             f"There is no model. Name the columns with its predictions ({', '.join(most)} or {last}), "
             "or a model to import (--model package.module:name)."
@@ -217,81 +223,76 @@ class _Finder:
     y: tuple[str, ...]
 
     def prediction(self, kind: str) -> Prediction:
-        """Find the columns of a prediction, which is one of the values of `KINDS`."""
+        """Find the columns of a prediction, by the first option of one of `KINDS`."""
         if kind not in ("mean", "pit", "score") and len(self.y) > 1:
             raise InputError(
-                f"--{kind.replace('_', '-')} is of one column of y, and --y names {len(self.y)}. Check "
-                "each by itself."
+                f"{flag_of(kind)} is of one column of y, and --y names {len(self.y)}. Check each by "
+                "itself."
             )
+        if kind in LISTS:
+            return self._listed(kind)
         made: Prediction = getattr(self, f"_{kind}")()
         return made
 
     def _each(self, option: str) -> tuple[str, ...]:
         """Find a column for each of y."""
-        flag = f"--{option.replace('_', '-')}"
-        names = pick(self.given[option], self.names, self.table, flag)
+        names = self._pick(option)
         if len(names) != len(self.y):
             raise InputError(
-                f"{flag} names {len(names)} column{'s' * (len(names) != 1)} and --y {len(self.y)}. "
-                "Give one for each column of y, in the same order."
+                f"{flag_of(option)} names {len(names)} column{'s' * (len(names) != 1)} and --y "
+                f"{len(self.y)}. Give one for each column of y, in the same order."
             )
         return names
 
-    def _mean(self) -> Prediction:
-        mean, std = self._each("mean"), self._each("std")
-        words = f"normal, mean = {', '.join(mean)}, standard deviation = {', '.join(std)}"
-        rules = _rules(std, f"is a standard deviation and {POSITIVE}", positive)
-        return _listed_in({"mean": mean, "std": std}, words, columns(mean=mean, std=std), rules)
+    def _pick(self, option: str) -> tuple[str, ...]:
+        return pick(self.given[option], self.names, self.table, flag_of(option))
 
-    def _score(self) -> Prediction:
-        score = self._each("score")
-        return _listed_in({"score": score}, f"scores = {', '.join(score)}", columns(score=score))
-
-    def _pit(self) -> Prediction:
-        pit = self._each("pit")
-        words = f"probability integral transforms = {', '.join(pit)}"
-        rules = _rules(pit, f"is a PIT and {BETWEEN}", between)
-        return _listed_in({"pit": pit}, words, columns(pit=pit), rules)
-
-    def _prob(self) -> Prediction:
-        prob = pick(self.given["prob"], self.names, self.table, "--prob")
-        return _listed_in({"prob": prob}, f"classes, probabilities = {', '.join(prob)}")
-
-    def _count_mean(self) -> Prediction:
-        mean = self._each("count_mean")
-        model = columns(family="poisson", param={"mean": mean[0]})
-        rules = _rules(mean, f"is a mean of counts and {POSITIVE}", positive)
-        return _listed_in({"count_mean": mean}, f"Poisson counts, mean = {mean[0]}", model, rules)
+    def _listed(self, kind: str) -> Prediction:
+        """Make a prediction of which JSON lists the columns, option by option."""
+        options = next(options for options in KINDS if kind == options[0])
+        words, limited, what, must = LISTS[kind]
+        named = {o: self._pick(o) if kind == "prob" else self._each(o) for o in options}
+        model = None
+        if kind == "count_mean":
+            model = columns(family="poisson", param={"mean": named[kind][0]})
+        elif kind != "prob":
+            model = columns(**named)  # type: ignore[arg-type]
+        return Prediction(
+            words.format(**{option: ", ".join(names) for option, names in named.items()}),
+            {option: list(names) for option, names in named.items()},
+            model,
+            () if must is None else _rules(named[limited], what, must),
+            {flag_of(option): names for option, names in named.items()},
+        )
 
     def _draws(self) -> Prediction:
-        asked = self.given["draws"]
-        draws = pick(asked, self.names, self.table, "--draws", self.y, natural=True)
+        draws = pick(self.given["draws"], self.names, self.table, "--draws", self.y, natural=True)
         if len(draws) < 2:
             raise InputError(
                 f"--draws names one column, {draws[0]!r}, and one prediction for each row is no draw. "
                 "Name a column for each draw (a hundred, if they can be had), or give --mean and --std."
             )
         words = f"{len(draws)} draws a row, {draws[0]} to {draws[-1]}"
-        return _listed_in({"draws": draws}, words, columns(draws=draws, rng=self.given.get("seed", 0)))
+        model = columns(draws=draws, rng=self.given.get("seed", 0))
+        return Prediction(words, {"draws": list(draws)}, model, roles={"--draws": draws})
 
     def _quantiles(self) -> Prediction:
         levels: dict[str, float] = {}
-        example = "--quantiles q05=0.05,q50=0.5,q95=0.95"
-        asked = self.given["quantiles"]
-        for word, level in pairs(asked, self.names, "--quantiles", example, named=0):
-            name = pick_one(word, self.names, self.table, "--quantiles")
+        flag, example = "--quantiles", "--quantiles q05=0.05,q50=0.5,q95=0.95"
+        for word, level in pairs(self.given["quantiles"], self.names, flag, example, named=0):
+            name = pick_one(word, self.names, self.table, flag)
             if name in levels:
-                raise InputError(f"--quantiles names the column {name!r} twice. Name each column once.")
-            levels[name] = _level(level, "--quantiles")
+                raise InputError(f"{flag} names the column {name!r} twice. Name each column once.")
+            levels[name] = _level(level, flag)
         return Prediction(
             "quantiles, " + ", ".join(f"{name} = {level:g}" for name, level in levels.items()),
             {"quantiles": levels},
-            _tried("--quantiles", quantiles=levels, rng=self.given.get("seed", 0)),
-            roles={"--quantiles": tuple(levels)},
+            _tried(flag, quantiles=levels, rng=self.given.get("seed", 0)),
+            roles={flag: tuple(levels)},
         )
 
     def _interval(self) -> Prediction:
-        ends = pick(self.given["interval"], self.names, self.table, "--interval")
+        ends = self._pick("interval")
         parts = ",".join(self.given["coverage"]).split(",")
         shares = [_level(part, "--coverage") for part in parts if part.strip()]
         if len(ends) != 2 * len(shares) or not shares:
@@ -308,7 +309,6 @@ class _Finder:
             _tried("--coverage", interval=ends, coverage=shares),
             _nested(listed),
             {"--interval": ends},
-            ends,
         )
 
     def _family(self) -> Prediction:
@@ -342,20 +342,8 @@ class _Finder:
         )
 
 
-def _listed_in(
-    named: Mapping[str, tuple[str, ...]],
-    words: str,
-    model: Columns | None = None,
-    rules: tuple[ColumnRule, ...] = (),
-) -> Prediction:
-    """Make a prediction of which JSON lists the columns, option by option."""
-    facts = {option: list(names) for option, names in named.items()}
-    roles = {f"--{option.replace('_', '-')}": names for option, names in named.items()}
-    return Prediction(words, facts, model, rules, roles)
-
-
-def _rules(names: Sequence[str], words: str, holds: Callable[..., AnyArray]) -> tuple[ColumnRule, ...]:
-    return tuple(ColumnRule((name,), words, holds) for name in names)
+def _rules(names: Sequence[str], what: str, must: Must) -> tuple[ColumnRule, ...]:
+    return tuple(ColumnRule((name,), f"{what} {must[0]}", must[1]) for name in names)
 
 
 def _nested(intervals: Sequence[tuple[str, str, str]]) -> tuple[ColumnRule, ...]:
@@ -378,16 +366,15 @@ def _limits(form: type[Law], param: Mapping[str, str | float]) -> tuple[ColumnRu
     """Return what must hold of the parameters of a family; numbers are checked at once."""
     family = form.__name__
     above = ("std",) if family == "Normal" else getattr(form, "POSITIVE", ())
-    limits = dict.fromkeys(above, (POSITIVE, positive))
-    limits |= dict.fromkeys(getattr(form, "SHARES", ()), (BETWEEN, between))
-    rules = []
-    for name, (must, holds) in limits.items():
+    limits = dict.fromkeys(above, POSITIVE) | dict.fromkeys(getattr(form, "SHARES", ()), BETWEEN)
+    rules: tuple[ColumnRule, ...] = ()
+    for name, must in limits.items():
         value = param.get(name)
         if isinstance(value, str):
-            rules.append(ColumnRule((value,), f"is the parameter {name} of {family} and {must}", holds))
-        elif value is not None and not holds(np.array(value)):
-            raise InputError(f"--param: {name} of {family} {must}, got {value:g}.")
-    return tuple(rules)
+            rules += _rules([value], f"is the parameter {name} of {family} and", must)
+        elif value is not None and not must[1](np.array(value)):
+            raise InputError(f"--param: {name} of {family} {must[0]}, got {value:g}.")
+    return rules
 
 
 def _tried(flag: str, **options: Any) -> Columns:
@@ -427,7 +414,7 @@ def class_law(
             classes = [float(name) for name in classes]
         except ValueError as error:
             raise InputError(
-                f"y holds numbers, and the classes are called {_listed(classes)}. Name all of them by "
+                f"y holds numbers, and the classes are called {few(classes)}. Name all of them by "
                 "numbers."
             ) from error
     p = values[:, 0] if len(names) == 1 else values
@@ -446,36 +433,26 @@ def _class_names(asked: str | None, columns: tuple[str, ...], y: AnyArray, name:
         if len(ways[0]) != count:
             raise InputError(
                 f"--classes names {len(ways[0])} classes and there are {count}: got "
-                f"{_listed(ways[0])}. A name with a comma in it goes between double quotes."
+                f"{few(ways[0])}. A name with a comma in it goes between double quotes."
             )
     else:
         ways = [("0", "1")] if len(columns) == 1 else spellings(columns)
     for names in ways:
         if len(set(names)) == count and labels <= set(names):
             return names
-    unknown = sorted(labels - set(ways[-1]))[:LISTED]
+    unknown = sorted(labels - set(ways[-1]))
     where = "--classes" if asked is not None else "the columns of --prob"
     joined = io.StringIO()
     csv.writer(joined, lineterminator="").writerow(sorted(labels)[:count])
     raise InputError(
-        f"Column {name!r} holds {_listed(unknown)}, and the classes of {where} are "
-        f"{_listed(ways[-1])}. Name the classes as {name!r} does, in the order of the columns: "
+        f"Column {name!r} holds {few(unknown)}, and the classes of {where} are "
+        f"{few(ways[-1])}. Name the classes as {name!r} does, in the order of the columns: "
         f"--classes {shlex.quote(joined.getvalue())}"
     )
 
 
 def spellings(columns: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return what classes may be called, from the names of their columns.
-
-    The names themselves; and without what all of them begin with, or end with.
-
-    Examples
-    --------
-    >>> spellings(["p_cat", "p_car"])
-    [('p_cat', 'p_car'), ('cat', 'car')]
-    >>> spellings(["a.prob", "b.prob"])[-1], spellings(["p0", "p1"])[-1]
-    (('a', 'b'), ('0', '1'))
-    """
+    """Return what classes may be called: their columns, and these without what all begin or end with."""
     ways = [tuple(columns)]
     for turned in (False, True):
         names = [name[::-1] for name in columns] if turned else list(columns)
@@ -504,6 +481,130 @@ def _check_probabilities(values: AnyArray, columns: tuple[str, ...], table: str)
     )
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = ", …" if len(names) > LISTED else ""
+def number_of(text: str) -> float | None:
+    """Read a number; None where there is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def pick(
+    asked: Sequence[str],
+    names: Sequence[str],
+    table: str,
+    flag: str,
+    without: Collection[str | None] = (),
+    natural: bool = False,
+) -> tuple[str, ...]:
+    """Find the columns that an option (`flag`, given once or several times) means among `names`.
+
+    The first that fits counts: a column of that very name; names separated by commas; ``#k`` or ``k``,
+    the column at position k counted from 0; a pattern with ``*``, ``?`` or ``[...]``, which leaves out
+    columns `without` and may be sorted in `natural` order, d_10 after d_9.
+
+    Examples
+    --------
+    >>> names = ["age", "feat_1", "feat_2", "a,b"]
+    >>> pick(["feat_*", "a,b"], names, "t.csv", "--x")
+    ('feat_1', 'feat_2', 'a,b')
+    >>> pick(["feat_2,age"], names, "t.csv", "--x"), pick(["#0", "1"], names, "t.csv", "--x")
+    (('feat_2', 'age'), ('age', 'feat_1'))
+    """
+    its_columns = f"Its columns are {few(names)}."
+
+    def meant(word: str) -> list[str]:
+        if word in names:
+            return [word]
+        parts = [part.strip() for part in word.split(",")]
+        if len(parts) > 1:
+            return [name for part in parts if part for name in meant(part)]
+        position = word.removeprefix("#")
+        if position.isdecimal():
+            if int(position) < len(names):
+                return [names[int(position)]]
+            raise InputError(
+                f"{flag}: {table} has no column {word!r}: positions go from 0 to {len(names) - 1}. "
+                f"{its_columns}"
+            )
+        pattern = any(character in word for character in "*?[")
+        matching = [name for name in names if pattern and fnmatch.fnmatchcase(name, word)]
+        if not matching:
+            folded = {name.casefold(): name for name in names}
+            near = [folded[key] for key in difflib.get_close_matches(word.casefold(), list(folded), 3)]
+            hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else its_columns
+            if pattern:
+                raise InputError(f"{flag}: no column of {table} matches {word!r}. {hint}")
+            if len(names) == 1 and any(sign in names[0] for sign in ";\t|"):
+                hint = f"Its only column is {names[0]!r}: separate the columns with commas."
+            raise InputError(f"{flag}: {table} has no column {word!r}. {hint}")
+        left = [name for name in dict.fromkeys(matching) if name not in without]
+        if not left:
+            raise InputError(
+                f"{flag}: every column that matches {word!r} has another role ({few(matching)})."
+            )
+        return sorted(left, key=_natural) if natural else left
+
+    columns = Counter(name for word in asked for name in meant(word))
+    counts = Counter(names)
+    for name, times in columns.items():
+        if counts[name] > 1:
+            raise InputError(
+                f"{table} has {counts[name]} columns named {name!r}. Give each its own name."
+            )
+        if times > 1:
+            raise InputError(f"{flag} names the column {name!r} twice. Name each column once.")
+    if not columns:
+        raise InputError(f"{flag} names no column, got {','.join(asked)!r}. {its_columns}")
+    return tuple(columns)
+
+
+def pick_one(asked: str, names: Sequence[str], table: str, flag: str) -> str:
+    """Find the one column that an option means."""
+    columns = pick([asked], names, table, flag)
+    if len(columns) != 1:
+        raise InputError(f"{flag} takes one column, and {asked!r} stands for {len(columns)}.")
+    return columns[0]
+
+
+def pairs(
+    asked: Sequence[str], names: Sequence[str], flag: str, example: str, *, named: int
+) -> list[tuple[str, str]]:
+    """Split options such as ``mu=a,sigma=b`` into pairs; a column's own name may have commas in it.
+
+    `named` (0 or 1) says which side of the "=" is a column.
+
+    Examples
+    --------
+    >>> pairs(["mu=a,sigma=2", "loc=b,c"], ["a", "b,c"], "--param", "", named=1)
+    [('mu', 'a'), ('sigma', '2'), ('loc', 'b,c')]
+    """
+
+    def halves(text: str) -> tuple[str, str]:
+        # A column's name may have "=" in it; the other side never has.
+        left, _, right = text.partition("=") if named else text.rpartition("=")
+        return left.strip(), right.strip()
+
+    split = []
+    for word in asked:
+        whole = halves(word)[named] in names
+        for part in [word] if whole else [part for part in word.split(",") if part.strip()]:
+            if not all(halves(part)):
+                raise InputError(
+                    f"{flag} is used as in {example}, and {part.strip()!r} is no such pair."
+                )
+            split.append(halves(part))
+    if not split:
+        raise InputError(f"{flag} is empty. It is used as in {example}.")
+    return split
+
+
+def _natural(name: str) -> list[str | int]:
+    """Return what sorts names with numbers in them: text and numbers by turns."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
+
+
+def few(names: Sequence[str]) -> str:
+    """List the first of some names."""
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
     return ", ".join(repr(name) for name in names[:LISTED]) + more

@@ -2,43 +2,33 @@
 
 from __future__ import annotations
 
-import csv
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import typer
+from rich import progress as bars
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from condgof._typing import FloatArray
 from condgof.cli._app import Many, One, Option, command, out_option
 from condgof.cli._load import open_table
 from condgof.cli._model import modules_from_here, users_line
-from condgof.cli._pick import number_of, pick
-from condgof.cli._roles import Given
+from condgof.cli._output import write_whole
+from condgof.cli._roles import Given, number_of, pick
 from condgof.errors import CondgofError, InputError, MissingPackageError, check_finite, require
 from condgof.report._studies import draw_criterion, draw_power
 from condgof.sample import Table, as_numbers
 from condgof.sample._table import FORMATS, NUMBERS
-from condgof.study import PROBLEMS, Study, illustrate, misfit_of, run_study
-from condgof.study._examples import ILLUSTRATIONS, PAPER_METHODS, PAPER_SIZES, PAPER_TRIALS, Illustration
+from condgof.study import PROBLEMS, illustrate, misfit_of, run_study
+from condgof.study._examples import ILLUSTRATIONS, PAPER_METHODS, PAPER_SIZES, PAPER_TRIALS
 from condgof.study._misfit import MISFITS
 from condgof.study._names import METHODS, Reference
 
-#: A number of processes here, or the address of a cluster.
-Where: TypeAlias = tuple[int | None, str | None]
 DEFAULT_MISFITS = "shift=0,shift=0.2,scale=1.3"
 #: Seconds between two lines where there is no terminal.
 EVERY = 60.0
@@ -96,17 +86,13 @@ CRITERION = (
 @command("study", STUDY, STUDY_HELP, STUDY_EXAMPLES, None)
 def study(given: Given) -> int:
     """Run a study of the user's own."""
-    problems = (given[name] for name in ("problem", "model", "data", "x", "misfit"))
-    run(
-        read_problems(*problems),
-        split(given["method"]) or ["adaptive"],
-        read_sizes(given["n"]),
-        where=(given["workers"], given["scheduler"]),
-        out=given["out"],
-        options={name: given[name] for name in ("trials", "alpha", "retry_failed")}
-        | {"rng": given["seed"]},
-    )
-    return 0
+    problems, methods = read_problems(given), split(given["method"]) or ["adaptive"]
+    try:
+        sizes = [int(part) for part in split(given["n"])]
+    except ValueError as error:
+        raise InputError(f"--n takes whole numbers, as in 100,400; got {given['n']!r}.") from error
+    options = {name: given[name] for name in ("trials", "alpha", "retry_failed")}
+    return run(problems, methods, sizes, given, **options)
 
 
 @command(
@@ -119,15 +105,7 @@ def study(given: Given) -> int:
 def power(given: Given) -> int:
     """Run the paper's power study."""
     trials = given["trials"] or (20 if given["quick"] else PAPER_TRIALS)
-    run(
-        list(PAPER_SIZES),
-        PAPER_METHODS,
-        PAPER_SIZES,
-        where=(given["workers"], given["scheduler"]),
-        out=given["out"],
-        options={"trials": trials, "rng": given["seed"]},
-    )
-    return 0
+    return run(list(PAPER_SIZES), PAPER_METHODS, PAPER_SIZES, given, trials=trials)
 
 
 @command(
@@ -141,33 +119,27 @@ def criterion(given: Given) -> int:
     """Compute the power-criterion curves; write them as CSV and as a figure."""
     out, n = given["out"], given["n"]
     illustrations = [illustrate(name, n=n, rng=given["seed"]) for name in ILLUSTRATIONS]
+    lines = ["problem,v,criterion"]
     for one in illustrations:
         print(
             f"{one.name:15} criterion highest at x = {one.top:.2f} ({one.criterion.max():.3f}), n = {n}"
         )
+        points = zip(one.grid, one.criterion, strict=True)
+        lines += [f"{one.name},{v:.6g},{value:.6g}" for v, value in points]
     out.mkdir(parents=True, exist_ok=True)
-    _write(out / "criterion.csv", illustrations)
+    write_whole(out / "criterion.csv", "\n".join([*lines, ""]))
     print(f"Curves: {out / 'criterion.csv'}")
     draw_criterion(illustrations).savefig(out / "criterion.png", dpi=150)
     print(f"Figure: {out / 'criterion.png'}")
     return 0
 
 
-def _write(path: Path, illustrations: list[Illustration]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["problem", "v", "criterion"])
-        for one in illustrations:
-            for v, value in zip(one.grid, one.criterion, strict=True):
-                writer.writerow([one.name, f"{v:.6g}", f"{value:.6g}"])
-
-
-def run(
-    problems: Any, methods: Any, n: Any, *, where: Where, out: Path, options: dict[str, Any]
-) -> Study:
-    """Run a study with a progress bar, print its table and write everything to `out`."""
+def run(problems: Any, methods: Any, n: Any, given: Given, **options: Any) -> int:
+    """Run a study with a progress bar, print its table, write everything, and return the exit code."""
+    out: Path = given["out"]
+    options |= {"rng": given["seed"]}
     try:
-        with _engine(*where) as engine, progress_bar() as progress, _staying():
+        with _engine(given) as engine, progress_bar() as progress, _staying():
             study = run_study(
                 problems, methods, n, out=out, engine=engine, progress=progress, say=tell, **options
             )
@@ -182,30 +154,23 @@ def run(
         print(f"Figure: {path}")
     except MissingPackageError as error:
         tell(f"no figure. {error}")
-    _tell_failures(study)
-    return study
-
-
-def _tell_failures(study: Study) -> None:
-    refuted = study.refuted()
-    if refuted:
+    if refuted := study.refuted():
         tell(
             f"{len(refuted)} trials have observations outside the model's support and count as "
             f"rejections. The first ({refuted[0].at}): {refuted[0].note}"
         )
-    failed = study.failures()
-    if not failed:
-        return
-    total = len(study.cells()) * study.trials
-    text = f"{len(failed)} of {total} trials failed. The first ({failed[0].at}): {failed[0].error}"
-    if len(failed) == total:
-        raise InputError(text)
-    tell(f"{text} (--retry-failed tries them again)")
+    if failed := study.failures():
+        total = len(study.cells()) * study.trials
+        text = f"{len(failed)} of {total} trials failed. The first ({failed[0].at}): {failed[0].error}"
+        if len(failed) == total:
+            raise InputError(text)
+        tell(f"{text} (--retry-failed tries them again)")
+    return 0
 
 
 def tell(text: str) -> None:
     """Say something that is not a result."""
-    print(f"condgof: {text}", file=sys.stderr)
+    print(f"condgof: {text}", file=sys.stderr, flush=True)
 
 
 def split(values: Iterable[str] | str | None) -> list[str]:
@@ -214,24 +179,11 @@ def split(values: Iterable[str] | str | None) -> list[str]:
     return [part.strip() for value in given for part in value.split(",") if part.strip()]
 
 
-def read_sizes(text: str) -> list[int]:
-    """Read sample sizes."""
-    try:
-        return [int(part) for part in split(text)]
-    except ValueError as error:
-        raise InputError(f"--n takes whole numbers, as in 100,400; got {text!r}.") from error
-
-
-def read_problems(
-    names: list[str] | None,
-    model: str | None,
-    data: Path | None,
-    columns: str | None,
-    misfits: str | None,
-) -> list[Any]:
+def read_problems(given: Given) -> list[Any]:
     """Read the problems by name, and the misfits of the user's own model."""
     modules_from_here()
-    problems: list[Any] = [*split(names)]
+    problems: list[Any] = [*split(given["problem"])]
+    model, data, columns, misfits = (given[name] for name in ("model", "data", "x", "misfit"))
     if model is None:
         if data is not None or misfits is not None or columns is not None:
             raise InputError("--data, --x and --misfit belong to --model, which is missing.")
@@ -240,9 +192,14 @@ def read_problems(
     else:
         x = _read_x(data, split(columns))
         for text in split(misfits or DEFAULT_MISFITS):
-            kind, size = _misfit(text)
+            kind, _, size = text.partition("=")
+            if number_of(size) is None:
+                raise InputError(
+                    f"--misfit takes kind=size, as in shift=0.2,scale=1.3; got {text!r}. "
+                    f"There are: {', '.join(MISFITS)}."
+                )
             with _staying():
-                problems.append(misfit_of(Reference(model), x, kind, size))
+                problems.append(misfit_of(Reference(model), x, kind.strip(), float(size)))
     if not problems:
         raise InputError("A study needs --problem (such as qgm), or --model with --data.")
     return problems
@@ -306,20 +263,10 @@ def _staying() -> Iterator[None]:
         ) from error
 
 
-def _misfit(text: str) -> tuple[str, float]:
-    kind, _, size = text.partition("=")
-    try:
-        return kind.strip(), float(size)
-    except ValueError as error:
-        raise InputError(
-            f"--misfit takes kind=size, as in shift=0.2,scale=1.3; got {text!r}. "
-            f"There are: {', '.join(MISFITS)}."
-        ) from error
-
-
 @contextmanager
-def _engine(workers: int | None, scheduler: str | None) -> Iterator[Any]:
+def _engine(given: Given) -> Iterator[Any]:
     """Give where to run: a number of processes, or a cluster."""
+    workers, scheduler = given["workers"], given["scheduler"]
     if scheduler is None:
         yield workers
         return
@@ -339,47 +286,30 @@ def _engine(workers: int | None, scheduler: str | None) -> Iterator[Any]:
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[int, int], None]]:
-    """Give a function of (trials done, trials of all) that shows them."""
-    if not sys.stderr.isatty():
-        yield _Lines()
+    """Give a function of (trials done, trials of all) that shows them: a bar, or a line now and then."""
+    if sys.stderr.isatty():
+        columns = (
+            bars.TextColumn("trials"), bars.BarColumn(), bars.MofNCompleteColumn(),
+            bars.TimeElapsedColumn(), bars.TextColumn("left:"), bars.TimeRemainingColumn(),
+        )  # fmt: skip
+        with bars.Progress(*columns, console=Console(stderr=True), speed_estimate_period=600.0) as bar:
+            task = bar.add_task("trials", total=None)
+            yield lambda done, total: bar.update(task, completed=done, total=total)
         return
-    bar = Progress(
-        TextColumn("trials"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left:"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        speed_estimate_period=600.0,
-    )
-    with bar:
-        task = bar.add_task("trials", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    start = last = time.monotonic()
+    before: int | None = None
 
-
-class _Lines:
-    """Write a line now and then."""
-
-    def __init__(self) -> None:
-        self._start = self._last = time.monotonic()
-        self._before: int | None = None
-
-    def __call__(self, done: int, total: int) -> None:
+    def show(done: int, total: int) -> None:
+        nonlocal before, last
         now = time.monotonic()
-        if self._before is None:
-            self._before = done
-            if done and done < total:
-                print(f"condgof: {done:,} of {total:,} trials are there already.", file=sys.stderr)
-        elif now - self._last >= EVERY and done < total:
-            self._last = now
-            left = (now - self._start) / max(1, done - self._before) * (total - done)
-            print(
-                f"condgof: {done:,} of {total:,} trials, about {_time(left)} left",
-                file=sys.stderr,
-                flush=True,
-            )
+        if before is None:
+            before = done
+            if 0 < done < total:
+                tell(f"{done:,} of {total:,} trials are there already.")
+        elif now - last >= EVERY and done < total:
+            last = now
+            left = (now - start) / max(1, done - before) * (total - done)
+            about = f"{left / 60:.0f} min" if left >= 90 else f"{left:.0f} s"
+            tell(f"{done:,} of {total:,} trials, about {about} left")
 
-
-def _time(seconds: float) -> str:
-    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
+    yield show

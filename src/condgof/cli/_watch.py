@@ -19,7 +19,7 @@ from condgof.cli._load import STDIN, Read, y_of
 from condgof.cli._model import FORMS, load_model, running
 from condgof.cli._output import check_apart, check_place, write_whole
 from condgof.cli._roles import Given, check_classes, class_law, find_roles
-from condgof.errors import CondgofError, InputError
+from condgof.errors import CondgofError, InputError, check_choice
 from condgof.laws._as_model import Columns
 from condgof.laws._discrete import probabilities
 from condgof.report import terminal
@@ -39,7 +39,6 @@ EXAMPLES = (
     "condgof watch log.csv --x hour,site --y load --mean mu --std sd --state watch.json --follow\n\n"
     "condgof watch - --x hour --y load --quantiles q10=0.1,q50=0.5,q90=0.9 --fail-on-alarm"
 )
-#: The options that are those of `condgof check`.
 SHARED = (
     "x", "y", "categorical", "drop-nulls", "mean", "std", "family", "param", "draws", "quantiles",
     "interval", "coverage", "pit", "prob", "classes", "ordered", "count-mean", "model", "model-x",
@@ -47,7 +46,6 @@ SHARED = (
 )  # fmt: skip
 #: Bytes that are read at once, and seconds between two looks at a file that does not grow.
 CHUNK, PAUSE = 1 << 20, 0.5
-#: Evidence at which a line is printed.
 MARKS = (5.0, *(float(10**k) for k in range(1, 16)))
 WATCH = "Watch"
 OPTIONS = (
@@ -70,14 +68,13 @@ FILE = ("FILE", "CSV file that may grow, or - for CSV on standard input.")
 def watch(given: Given) -> int:
     """Watch a model, and return the exit code."""
     data, alpha, run_length, state = (given[name] for name in ("data", "alpha", "run_length", "state"))
-    _check.check_choice("--model-x", given["model_x"], FORMS)
+    check_choice(given["model_x"], "--model-x", FORMS)
     if not 0 < alpha < 1 or not run_length > 1:
         raise InputError(
             f"--alpha must be between 0 and 1, and --run-length above 1, got {alpha:g}, {run_length:g}."
         )
-    if state is not None:
-        check_place(state, "--state")
-        check_apart(state, "--state", [] if data == STDIN else [data])
+    check_place(state, "--state")
+    check_apart(state, "--state", [] if data == STDIN else [data])
     watcher = Watcher(given)
     for _ in watcher.run():
         if given["fail_on_alarm"] and watcher.alarmed:
@@ -168,10 +165,10 @@ class Watcher:
             self.table = table.reading(self.roles.kinds)
         roles, file = self.roles, replace(self.table.files[0], label=label, path=text)
         read = Read.of(replace(self.table, label=label, files=(file,)), roles, roles.all)
-        read.survey.judge(given["drop_nulls"], 0)
-        self.left_out += read.survey.dropped
-        self.place["read"] += read.survey.rows
-        if not read.complete.any():
+        read.judge(given["drop_nulls"], 0)
+        self.left_out += read.dropped
+        self.place["read"] += read.rows
+        if not len(read.chosen):
             return
         data = {name: read.column(name) for name in roles.all}
         with running(given["model"]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any, TypeAlias
 
-from condgof.engine._dask import Cluster, Deferred, cluster_of, is_client
+from condgof.engine._dask import Cluster, Deferred, check_open
 from condgof.engine._processes import Crew, Processes, WorkerError, can_send
 from condgof.engine._progress import stages, with_progress
 from condgof.engine._threads import Threads, cores, single_threaded_blas
@@ -26,8 +26,15 @@ def as_engine(engine: Any) -> Engine:
     if isinstance(engine, (Threads, Cluster)):
         return engine
     check_object(engine, "engine")
-    if is_client(engine):
-        return cluster_of(engine)
+    # A Dask client is told by what it can do, without importing Dask.
+    if all(hasattr(engine, name) for name in ("scatter", "submit", "scheduler_info")):
+        if getattr(engine, "asynchronous", False):
+            raise InputTypeError(
+                "engine is an asynchronous Dask client, and condgof waits for its results. "
+                "Pass a Client that was made with asynchronous=False."
+            )
+        check_open(engine)
+        return Cluster(engine)
     try:
         count = operator.index(engine)
     except TypeError as error:

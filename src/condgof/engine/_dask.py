@@ -1,7 +1,6 @@
-"""A Dask cluster: tasks go to its workers, values come back in order.
+"""A Dask cluster: tasks go to its workers, values come back.
 
-Dask schedules; this file only keeps the number of outstanding tasks bounded, and hands in again what
-was lost for good when the workers that held it died.
+Dask schedules; here the number of tasks that are out is bounded, and what a dead worker held is redone.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 from condgof.engine._threads import Threads, cores, single_threaded_blas
-from condgof.errors import InputError, InputTypeError
+from condgof.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +51,9 @@ class Cluster:
     ) -> Iterator[Value]:
         """Apply `task` to every item on the workers and yield the values in the order of the items.
 
-        The task is sent once, to all workers; an item travels to the worker that takes it, and only a
-        few are out at any time. An error that a task raises is raised here. It is not tried again, for
-        it would be raised again; tasks of a worker that died are, which Dask does by itself. `most`
-        guards this machine's memory and is not used: a worker has threads and memory of its own.
+        The task is sent once, to all workers; only a few items are out at any time. An error that a task
+        raises is raised here; tasks of a worker that died are tried again. `most` guards this machine's
+        memory and is not used.
         """
         sent = _Sent(self.client, task)
         waiting: deque[tuple[Task, Any]] = deque()
@@ -115,41 +113,37 @@ class _Sent:
 
     def __init__(self, client: Any, task: Callable[[Any], Any]) -> None:
         self.client, self.task = client, task
-        self.future = self._scatter()
+        self.renew()
 
-    def _scatter(self) -> Any:
+    def renew(self) -> None:
+        """Send the task, also where the workers that had it are gone."""
         # Scattering to no worker is an error in Dask, and a queue (SLURM) may yet bring the first.
         self.client.wait_for_workers(1)
-        return self.client.scatter(self.task, broadcast=True, hash=False)
+        self.future = self.client.scatter(self.task, broadcast=True, hash=False)
 
     def submit(self, item: Any) -> Any:
         """Hand in one item; the parts of a deferred one are computed by the cluster and stay there."""
         check_open(self.client)
-        if isinstance(item, Deferred):
-            parts = self.client.compute(list(item.parts))
-            return self.client.submit(_run_deferred, self.future, item.value, *parts, pure=False)
-        return self.client.submit(_run, self.future, item, pure=False)
+        if not isinstance(item, Deferred):
+            return self.client.submit(_run, self.future, item, pure=False)
+        parts = self.client.compute(list(item.parts))
+        return self.client.submit(_run, self.future, item.value, *parts, pure=False)
 
     def value(self, waiting: deque[tuple[Any, Any]]) -> Any:
         """Take the first of what is waiting, and return its value when it is there."""
         from distributed import CancelledError, KilledWorker
 
-        for _ in range(ATTEMPTS):
+        for attempt in range(ATTEMPTS + 1):
             try:
                 value = waiting[0][1].result()
+                break
             except (CancelledError, KilledWorker):
+                if attempt == ATTEMPTS:
+                    raise
                 # Every worker that had the task is gone, or this item was caught in too many deaths.
                 self._again(waiting)
-            else:
-                waiting.popleft()
-                return value
-        value = waiting[0][1].result()
         waiting.popleft()
         return value
-
-    def renew(self) -> None:
-        """Send the task again: the workers that had it are gone."""
-        self.future = self._scatter()
 
     def _again(self, waiting: deque[tuple[Any, Any]]) -> None:
         """Send the task again, and hand in again what has no value yet."""
@@ -160,31 +154,10 @@ class _Sent:
                 waiting[i] = item, self.submit(item)
 
 
-def _run(task: Callable[[Task], Value], item: Task) -> Value:
-    """Run on a worker: one BLAS thread, as in this library's own threads."""
+def _run(task: Callable[[Any], Value], item: Any, *parts: Any) -> Value:
+    """Run on a worker, with the parts of a deferred item: one BLAS thread, as in our own threads."""
     with single_threaded_blas():
-        return task(item)
-
-
-def _run_deferred(task: Callable[[Any], Value], value: Any, *parts: Any) -> Value:
-    """Run on a worker, with the parts of a deferred item."""
-    return _run(task, (value, parts))
-
-
-def is_client(engine: Any) -> bool:
-    """Tell a Dask client by what it can do, without importing Dask."""
-    return all(hasattr(engine, name) for name in ("scatter", "submit", "scheduler_info"))
-
-
-def cluster_of(client: Any) -> Cluster:
-    """Check a client and wrap it."""
-    if getattr(client, "asynchronous", False):
-        raise InputTypeError(
-            "engine is an asynchronous Dask client, and condgof waits for its results. "
-            "Pass a Client that was made with asynchronous=False."
-        )
-    check_open(client)
-    return Cluster(client)
+        return task((item, parts) if parts else item)
 
 
 def check_open(client: Any) -> None:

@@ -17,6 +17,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -39,10 +40,7 @@ class WorkerError(CondgofError, RuntimeError):
 
 @dataclass(frozen=True)
 class Crew:
-    """Run tasks in `count` threads of this process; with one, in this very thread.
-
-    For tasks that spend their time outside Python; what they share they must be able to share.
-    """
+    """Run tasks in `count` threads of this process; with one, in this very thread."""
 
     count: int
 
@@ -69,8 +67,7 @@ class Processes:
     ) -> Iterator[tuple[Task, Value]]:
         """Apply `task` to every item and yield each item with its value as soon as that is there.
 
-        A task that cannot be sent to another process (it holds a lambda, and cloudpickle, which could
-        send it, is not installed) runs in as many threads.
+        A task that cannot be sent (a lambda, without cloudpickle) runs in as many threads.
         """
         payload = None if self.count == 1 else _pickled(task)
         if payload is None:
@@ -182,11 +179,9 @@ class _Worker:
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
-            try:
+            with suppress(OSError):  # what was still to be sent has no reader any more
                 if pipe is not None:
                     pipe.close()
-            except OSError:
-                pass  # what was still to be sent has no reader any more
 
 
 def serve() -> None:
@@ -208,7 +203,11 @@ def serve() -> None:
         except Exception as error:
             answer: tuple[bool, Any] = (False, error)
         else:
-            answer = _attempt(task, item)
+            try:
+                answer = (True, task(item))
+            except Exception as error:
+                error.add_note(f"In a worker process:\n{traceback.format_exc()}")
+                answer = (False, error)
         try:
             send.write(_readable(answer))
             send.flush()
@@ -216,14 +215,6 @@ def serve() -> None:
             break
     sys.stdout.flush()
     os._exit(0)  # nothing to tidy up, and users' threads must not hold it
-
-
-def _attempt(task: Any, item: Any) -> tuple[bool, Any]:
-    try:
-        return True, task(item)
-    except Exception as error:
-        error.add_note(f"In a worker process:\n{traceback.format_exc()}")
-        return False, error
 
 
 def _readable(answer: tuple[bool, Any]) -> bytes:

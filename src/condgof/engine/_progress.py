@@ -16,18 +16,13 @@ Item = TypeVar("Item")
 
 #: Seconds before stages are shown, and between two looks at the clock.
 PATIENCE, EVERY = 2.0, 0.2
-#: Letters of the bar.
 BAR = 12
 
 
 def with_progress(
     items: Iterable[Item], total: int, what: str, note: Callable[[], str] | None = None
 ) -> Iterator[Item]:
-    """Yield the items; where standard error is a terminal, show how far it is.
-
-    Within `stages`, as a share of the stage; else by tqdm, if that is there, and what `note` returns is
-    shown behind its bar, anew after every item.
-    """
+    """Yield the items; on a terminal show how far they are: in the stage, or by tqdm with a `note`."""
     line = _LINE.get()
     if line is not None:
         return line.counted(items, total)
@@ -39,12 +34,6 @@ def stages(*names: str, show: bool = True) -> Iterator[Callable[[str], None]]:
     """Give a function that is told which stage begins; from two seconds on, all of them are shown.
 
     Within other stages the line that is there goes on, with its own names, and silently if it does.
-
-    Examples
-    --------
-    >>> with stages("reading", "verdict") as begin:
-    ...     begin("reading")
-    ...     begin("verdict")
     """
     outer = _LINE.get()
     if outer is not None:

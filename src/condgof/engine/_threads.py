@@ -72,8 +72,7 @@ class Threads:
     ) -> Iterator[Value]:
         """Apply `task` to every item and yield the values in the order of the items.
 
-        Only a few results wait at any time, so that memory does not grow with the number of items. At
-        most `most` threads are used (a memory budget may ask for it).
+        Only a few results wait at any time. At most `most` threads are used (a memory budget may ask).
         """
         count = self.count if most is None else max(1, min(self.count, most))
         with single_threaded_blas():

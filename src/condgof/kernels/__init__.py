@@ -12,7 +12,10 @@ from condgof.kernels._cells import (
 from condgof.kernels._kernel import (
     IMQ,
     Categorical,
+    CovariateKernel,
+    FiniteLocations,
     Gaussian,
+    Gram,
     Kernel,
     Matern12,
     Matern52,
@@ -22,9 +25,10 @@ from condgof.kernels._kernel import (
     direct_sqdist,
     median_distance,
     product_is_exact,
+    resolve_x,
+    resolve_y,
     sqdist,
 )
-from condgof.kernels._resolve import CovariateKernel, FiniteLocations, Gram, resolve_x, resolve_y
 
 __all__ = [
     "IMQ", "Block", "Categorical", "CellKernel", "Cells", "CovariateKernel", "FiniteLocations",

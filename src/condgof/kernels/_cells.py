@@ -43,13 +43,8 @@ class Ordinal(Kernel):
     """
 
     def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Evaluate the kernel between the rows of `a` (n, d) and of `b` (m, d): (n, m)."""
         values: FloatArray = -0.5 * np.abs(a[:, None, :] - b).sum(axis=2)
         return values
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the kernel as plain Python objects, ready for JSON."""
-        return {"kernel": "Ordinal"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +86,6 @@ class CellKernel(Kernel):
 
     #: What becomes of each block; a matrix Ψ has shape (columns of the block, m).
     parts: tuple[tuple[Block, Map], ...]
-    #: The kernel, for results and their readers.
     shown: Kernel
 
     @property
@@ -102,11 +96,7 @@ class CellKernel(Kernel):
     @property
     def size(self) -> int:
         """Number of features."""
-        sizes = {"same": 0, "sums": -1}
-        return sum(
-            int(how.shape[1]) if isinstance(how, np.ndarray) else block.stop - block.start + sizes[how]
-            for block, how in self.parts
-        )
+        return int(self.features(np.zeros((1, self.width))).shape[1])
 
     @property
     def width(self) -> int:
@@ -132,22 +122,15 @@ class CellKernel(Kernel):
         return self.shown.to_dict()
 
 
-#: A kernel on y that is ready, of a continuous or of a discrete y.
 ResponseKernel: TypeAlias = Radial | CellKernel
 
 
 def resolve_cells(kernel: Any, cells: Cells) -> CellKernel:
     """Make a kernel on a discrete y ready.
 
-    ``Gaussian("median")``, the default of the tests, stands for what suits the cells: `Categorical` for
-    classes, `Ordinal` for ordered ones, itself for counts.
+    ``Gaussian("median")``, the default, is `Categorical` for classes, `Ordinal` for ordered ones.
     """
-    main, *others = cells.blocks
-    ready = _main(kernel, main)
-    return CellKernel((*ready.parts, *((block, "same") for block in others)), ready.shown)
-
-
-def _main(kernel: Any, block: Block) -> CellKernel:
+    block, *others = cells.blocks
     default = kernel == Gaussian("median")
     if not isinstance(kernel, (Radial, Categorical, Ordinal)):
         raise InputTypeError(
@@ -156,18 +139,19 @@ def _main(kernel: Any, block: Block) -> CellKernel:
         )
     if isinstance(kernel, Categorical) or (default and block.positions is None):
         # Whatever its similarity s, the centred kernel is 1 − s times that of s = 0.
-        return CellKernel(((block, "same"),), Categorical(0.0))
-    if block.positions is None:
+        ready = CellKernel(((block, "same"),), Categorical(0.0))
+    elif block.positions is None:
         raise InputError(
             f"{kernel!r} compares distances, and classes without an order have none. Use "
             "condgof.Categorical() for kernel_y, or say that the classes are ordered: "
             "condgof.probabilities(P, classes, ordered=True)."
         )
-    if isinstance(kernel, Ordinal) or (default and not block.distances):
-        return CellKernel(((block, "sums"),), Ordinal())
-    if kernel.bandwidth == "median":
-        kernel = kernel.with_bandwidth(STEP)
-    return on_positions(kernel, block)
+    elif isinstance(kernel, Ordinal) or (default and not block.distances):
+        ready = CellKernel(((block, "sums"),), Ordinal())
+    else:
+        median = kernel.bandwidth == "median"
+        ready = on_positions(kernel.with_bandwidth(STEP) if median else kernel, block)
+    return CellKernel((*ready.parts, *((block, "same") for block in others)), ready.shown)
 
 
 def on_positions(kernel: Radial, block: Block) -> CellKernel:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.errors import InputError, InputTypeError, NumericalError
+from condgof.result import plain
+from condgof.sample import Column, Seed, Use
 
 # |a|² + |b|² − 2a·b loses about eps·min(|a|, |b|)² of distances measured in bandwidths. Up to this
 # size the loss is below 1e-11 and the matrix product serves; beyond it differences are taken.
@@ -58,15 +60,9 @@ MAX_ROWS = 1000
 
 
 def median_distance(points: FloatArray, rng: np.random.Generator, what: str = "x") -> float:
-    """Return the median Euclidean distance between rows i < j of `points` (n, d).
+    """Return the median distance between rows i < j of `points` (n, d), of 1,000 of them at most.
 
-    Above 1,000 rows, 1,000 drawn without replacement are used. Where more than half of the pairs are
-    equal, it is the median of the others. `what` names the points in messages.
-
-    Examples
-    --------
-    >>> median_distance(np.array([[0.0], [1.0], [3.0]]), np.random.default_rng(0))
-    2.0
+    Where more than half of the pairs are equal, it is the median of the others.
     """
     from scipy.spatial.distance import pdist
 
@@ -119,11 +115,23 @@ class Kernel:
         >>> Gaussian(2.0).on("lon", "lat") * Matern12(1.0).on("age")
         Gaussian(2).on('lon', 'lat') * Matern12(1).on('age')
         """
-        return OnColumns.of(self, columns)
+        if not isinstance(self, (Radial, Categorical)):
+            raise InputTypeError(
+                f"Only a single kernel can be put on columns, got {self!r}. Write a.on(...) * b.on(...)."
+            )
+        if not columns:
+            raise InputError(f"{self!r}.on() needs at least one column, by name or number.")
+        for column in columns:
+            if isinstance(column, bool) or not isinstance(column, (int, np.integer, str)):
+                raise InputTypeError(f"A column is a name or a number, got {column!r}.")
+        if len(set(columns)) < len(columns):
+            raise InputError(f"{self!r}.on{columns!r} names a column twice.")
+        return OnColumns(self, tuple(c if isinstance(c, str) else int(c) for c in columns))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the kernel as plain Python objects, ready for JSON."""
-        raise NotImplementedError
+        options = {f.name: plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
+        return {"kernel": type(self).__name__, **options}
 
 
 @dataclass(frozen=True, repr=False)
@@ -144,7 +152,30 @@ class Radial(Kernel):
     smooth: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bandwidth", _check_bandwidth(self.bandwidth, type(self).__name__))
+        kernel, bandwidth = type(self).__name__, self.bandwidth
+        wanted = f"{kernel}: the bandwidth must be a positive number or 'median', got"
+        if isinstance(bandwidth, str):
+            if bandwidth != "median":
+                raise InputError(f"{wanted} {bandwidth!r}.")
+            return
+        number = isinstance(bandwidth, (int, float, np.integer, np.floating))
+        if isinstance(bandwidth, bool) or not number:
+            raise InputTypeError(f"{wanted} {type(bandwidth).__name__}.")
+        try:
+            sigma = float(bandwidth)
+        except OverflowError:
+            sigma = math.inf
+        if not math.isfinite(sigma) or sigma <= 0:
+            raise InputError(
+                f"{kernel}: the bandwidth must be positive and finite, got {sigma!r}. "
+                "Pass a positive number or 'median'."
+            )
+        if not SMALLEST <= sigma <= 1.0 / SMALLEST:  # its fourth power must neither over- nor underflow
+            raise InputError(
+                f"{kernel}: the bandwidth {sigma:.3g} is too small or too large for double precision. "
+                "Rescale the data, so that distances are nearer to 1."
+            )
+        object.__setattr__(self, "bandwidth", sigma)
 
     def profile(self, t: FloatArray) -> Profile:
         """Return φ(t), φ'(t) and φ''(t) for t ≥ 0, of any shape, as new arrays."""
@@ -155,11 +186,7 @@ class Radial(Kernel):
         return self.profile(t)[0]
 
     def curvature_slope(self, t: FloatArray, profile: Profile) -> FloatArray:
-        """Return t·φ'''(t), which the optimiser of the y-bandwidth needs.
-
-        The default takes a difference of φ''; the library's own kernels have it in closed form, from
-        the `profile` at t.
-        """
+        """Return t·φ'''(t), which the optimiser of the y-bandwidth needs, from the `profile` at t."""
         step, t = 1e-5, np.asarray(t, dtype=np.float64)  # in single precision a difference is noise
         upper, lower = self.profile(t * (1 + step))[2], self.profile(t * (1 - step))[2]
         return (upper - lower) / (2 * step)
@@ -178,7 +205,6 @@ class Radial(Kernel):
         return replace(self, bandwidth=bandwidth)
 
     def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Evaluate the kernel between the rows of `a` (n, d) and of `b` (m, d): (n, m)."""
         return self.value(self.distances(a, b))
 
     def distances(self, a: FloatArray, b: FloatArray) -> FloatArray:
@@ -191,41 +217,6 @@ class Radial(Kernel):
     def __repr__(self) -> str:
         shown = repr(self.bandwidth) if isinstance(self.bandwidth, str) else f"{self.bandwidth:.6g}"
         return f"{type(self).__name__}({shown})"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the kernel as plain Python objects, ready for JSON."""
-        return {"kernel": type(self).__name__, "bandwidth": self.bandwidth}
-
-
-def _check_bandwidth(bandwidth: Any, kernel: str) -> Bandwidth:
-    if isinstance(bandwidth, str):
-        if bandwidth != "median":
-            raise InputError(
-                f"{kernel}: the bandwidth must be a positive number or 'median', got {bandwidth!r}."
-            )
-        return "median"
-    if isinstance(bandwidth, (bool, np.bool_)) or not isinstance(
-        bandwidth, (int, float, np.integer, np.floating)
-    ):
-        raise InputTypeError(
-            f"{kernel}: the bandwidth must be a positive number or 'median', "
-            f"got {type(bandwidth).__name__}."
-        )
-    try:
-        number = float(bandwidth)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number) or number <= 0:
-        raise InputError(
-            f"{kernel}: the bandwidth must be positive and finite, got {number!r}. "
-            "Pass a positive number or 'median'."
-        )
-    if not SMALLEST <= number <= 1.0 / SMALLEST:  # its fourth power must neither over- nor underflow
-        raise InputError(
-            f"{kernel}: the bandwidth {number:.3g} is too small or too large for double precision. "
-            "Rescale the data, so that distances are nearer to 1."
-        )
-    return number
 
 
 @dataclass(frozen=True)
@@ -257,7 +248,6 @@ class Categorical(Kernel):
         object.__setattr__(self, "similarity", float(self.similarity))
 
     def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Evaluate the kernel between the rows of `a` (n, d) and of `b` (m, d): (n, m)."""
         out = np.ones((len(a), len(b)))
         for column_a, column_b in zip(a.T, b.T, strict=True):
             np.multiply(out, self.similarity, out=out, where=column_a[:, None] != column_b)
@@ -266,19 +256,10 @@ class Categorical(Kernel):
     def __repr__(self) -> str:
         return f"Categorical({self.similarity:.6g})"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the kernel as plain Python objects, ready for JSON."""
-        return {"kernel": "Categorical", "similarity": self.similarity}
-
 
 @dataclass(frozen=True, repr=False)
 class Gaussian(Radial):
-    """Gaussian kernel, exp(−‖a − b‖² / 2σ²). The paper's choice for x and y.
-
-    Parameters
-    ----------
-    bandwidth : float or "median"
-        σ.
+    """Gaussian kernel, exp(−‖a − b‖² / 2σ²), σ the bandwidth. The paper's choice for x and y.
 
     Examples
     --------
@@ -302,12 +283,7 @@ class Gaussian(Radial):
 
 @dataclass(frozen=True, repr=False)
 class IMQ(Radial):
-    """Inverse multiquadric kernel, (1 + ‖a − b‖² / σ²)^(−1/2): heavy tails, good when d_y is large.
-
-    Parameters
-    ----------
-    bandwidth : float or "median"
-        σ.
+    """Inverse multiquadric kernel, (1 + ‖a − b‖² / σ²)^(−1/2), σ the bandwidth: good when d_y is large.
 
     Examples
     --------
@@ -333,14 +309,9 @@ class IMQ(Radial):
 
 @dataclass(frozen=True, repr=False)
 class Matern52(Radial):
-    """Matérn kernel of smoothness 5/2, (1 + ρ + ρ²/3) exp(−ρ) with ρ = √5 ‖a − b‖ / σ.
+    """Matérn kernel of smoothness 5/2, (1 + ρ + ρ²/3) exp(−ρ) with ρ = √5 ‖a − b‖ / σ, σ the bandwidth.
 
     It is not analytic: on x, the paper's theorem for random locations does not cover it.
-
-    Parameters
-    ----------
-    bandwidth : float or "median"
-        σ.
 
     Examples
     --------
@@ -364,15 +335,9 @@ class Matern52(Radial):
 class Matern12(Radial):
     """Matérn kernel of smoothness 1/2, exp(−‖a − b‖ / σ), for x only (and for y in `mmd`).
 
-    Also known as the exponential or Laplacian kernel.
-
-    It has a kink at 0, where a Stein kernel on y needs two derivatives. It is not analytic:
-    the paper's theorem for random locations does not cover it.
-
-    Parameters
-    ----------
-    bandwidth : float or "median"
-        σ.
+    Also known as the exponential or Laplacian kernel; σ is the bandwidth. It has a kink at 0, where a
+    Stein kernel on y needs two derivatives. It is not analytic: the paper's theorem for random
+    locations does not cover it.
 
     Examples
     --------
@@ -400,25 +365,7 @@ class OnColumns(Kernel):
     kernel: Radial | Categorical
     #: Numbers or names; names are turned into numbers when the kernel meets the data.
     columns: tuple[int | str, ...]
-    #: What to call the columns when shown, once the data are known.
     labels: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, kernel: Kernel, columns: Sequence[int | str]) -> OnColumns:
-        """Check and make."""
-        if not isinstance(kernel, (Radial, Categorical)):
-            raise InputTypeError(
-                f"Only a single kernel can be put on columns, got {kernel!r}. "
-                "Write a.on(...) * b.on(...)."
-            )
-        if not columns:
-            raise InputError(f"{kernel!r}.on() needs at least one column, by name or number.")
-        for column in columns:
-            if isinstance(column, bool) or not isinstance(column, (int, np.integer, str)):
-                raise InputTypeError(f"A column is a name or a number, got {column!r}.")
-        if len(set(columns)) < len(columns):
-            raise InputError(f"{kernel!r}.on{tuple(columns)!r} names a column twice.")
-        return cls(kernel, tuple(c if isinstance(c, str) else int(c) for c in columns))
 
     def indices(self) -> list[int]:
         """Return the column numbers."""
@@ -427,7 +374,6 @@ class OnColumns(Kernel):
         return [int(column) for column in self.columns]
 
     def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Evaluate the kernel between the rows of `a` (n, d) and of `b` (m, d): (n, m)."""
         columns = self.indices()
         return self.kernel(a[:, columns], b[:, columns])
 
@@ -461,7 +407,6 @@ class Product(Kernel):
         return cls(tuple(factors))
 
     def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Evaluate the kernel between the rows of `a` (n, d) and of `b` (m, d): (n, m)."""
         out = np.ones((len(a), len(b)))
         for factor in self.factors:
             out *= factor(a, b)
@@ -470,6 +415,154 @@ class Product(Kernel):
     def __repr__(self) -> str:
         return " * ".join(map(repr, self.factors))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the kernel as plain Python objects, ready for JSON."""
-        return {"kernel": "Product", "factors": [factor.to_dict() for factor in self.factors]}
+
+@dataclass(frozen=True, repr=False)
+class CovariateKernel(Product):
+    """A kernel on x that is ready: every bandwidth a number, every column an index.
+
+    The empty product is 1 (the unconditional tests).
+    """
+
+    #: For each factor, whether its bandwidth came from the median heuristic.
+    asked_for_median: tuple[bool, ...] = ()
+
+    @property
+    def compares_levels(self) -> bool:
+        """Whether some factor compares levels, between which there are no points."""
+        return any(isinstance(factor.kernel, Categorical) for factor in self.factors)
+
+    def shown(self, d_x: int) -> Kernel:
+        """Return the simplest kernel that says the same, for results and their readers."""
+        if len(self.factors) == 1:
+            only = self.factors[0]
+            return only.kernel if len(only.columns) == d_x else only
+        return Product(self.factors)
+
+
+def resolve_x(kernel: Any, x: FloatArray, columns: Sequence[Column], seed: Seed) -> CovariateKernel:
+    """Make the kernel on x ready for a sample x (n, d_x), scaled as the kernel will see it.
+
+    A plain kernel goes on all numeric columns, and categorical columns get `Categorical()`.
+    """
+    if not isinstance(kernel, Kernel):
+        raise InputTypeError(
+            f"kernel_x must be a kernel such as condgof.Gaussian('median'), got {kernel!r}."
+        )
+    if isinstance(kernel, (Radial, Categorical)):
+        factors = _spread(kernel, columns)
+    else:
+        factors = [_locate(factor, columns) for factor in Product.of(kernel).factors]
+    ready: list[OnColumns] = []
+    medians: list[bool] = []
+    for number, factor in enumerate(factors):
+        varying = [i for i in factor.indices() if not columns[i].constant]
+        if not varying:
+            continue
+        inner = factor.kernel
+        medians.append(isinstance(inner, Radial) and inner.bandwidth == "median")
+        if isinstance(inner, Radial) and inner.bandwidth == "median":
+            rng = seed.stream(Use.BANDWIDTH_X, number)
+            inner = inner.with_bandwidth(median_distance(x[:, varying], rng, "x"))
+        labels = tuple(columns[i].name for i in varying)
+        ready.append(OnColumns(inner, tuple(varying), labels))
+    if not ready:
+        raise InputError("kernel_x uses constant columns only. Put it on a column that varies.")
+    return CovariateKernel(tuple(ready), tuple(medians))
+
+
+def resolve_y(kernel: Any, y: FloatArray, seed: Seed, *, stein: bool = True) -> Radial:
+    """Make the kernel on y ready: radial, its bandwidth a number, and smooth if it is for `stein`."""
+    if not isinstance(kernel, Radial):
+        raise InputTypeError(
+            f"kernel_y must be a radial kernel such as condgof.Gaussian('median'), got {kernel!r}."
+        )
+    if stein and not kernel.smooth:
+        raise InputError(
+            f"{type(kernel).__name__} cannot serve on y: the Stein kernel needs two derivatives at "
+            "distance 0. Use Gaussian, IMQ or Matern52 for kernel_y."
+        )
+    if kernel.bandwidth == "median":
+        rng = seed.stream(Use.BANDWIDTH_Y)
+        return kernel.with_bandwidth(median_distance(y, rng, "y"))
+    return kernel
+
+
+def _spread(kernel: Radial | Categorical, columns: Sequence[Column]) -> list[OnColumns]:
+    numeric = tuple(i for i, column in enumerate(columns) if not column.categorical)
+    levels = tuple(i for i, column in enumerate(columns) if column.categorical)
+    if isinstance(kernel, Categorical):
+        return [OnColumns(kernel, numeric + levels)]
+    factors = [OnColumns(kernel, numeric)] if numeric else []
+    return factors + ([OnColumns(Categorical(), levels)] if levels else [])
+
+
+def _locate(factor: OnColumns, columns: Sequence[Column]) -> OnColumns:
+    names = [column.name for column in columns]
+    indices: list[int] = []
+    for wanted in factor.columns:
+        if isinstance(wanted, str):
+            if names.count(wanted) > 1:
+                raise InputError(f"kernel_x: x has several columns named {wanted!r}. Use numbers.")
+            if wanted not in names:
+                raise InputError(f"kernel_x: x has no column {wanted!r}; it has {', '.join(names)}.")
+            index = names.index(wanted)
+        else:
+            if not -len(names) <= wanted < len(names):
+                raise InputError(f"kernel_x: x has {len(names)} columns, there is no {wanted}.")
+            index = wanted % len(names)
+        if columns[index].categorical and isinstance(factor.kernel, Radial):
+            raise InputTypeError(
+                f"kernel_x: column {names[index]!r} is categorical. Use Categorical().on(...)."
+            )
+        indices.append(index)
+    return OnColumns(factor.kernel, tuple(indices))
+
+
+@dataclass(frozen=True)
+class FiniteLocations:
+    """The kernel k_V(x, x') = (1/J) Σ_j k(x, v_j) k(x', v_j) of the finite-set tests."""
+
+    kernel: CovariateKernel
+    #: V (J, d_x), in the coordinates of the kernel.
+    locations: FloatArray
+
+    def features(self, x: FloatArray) -> FloatArray:
+        """Return F (n, J) with k_V(x_i, x_j) = F_i · F_j."""
+        values: FloatArray = self.kernel(x, self.locations) / np.sqrt(len(self.locations))
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class Gram:
+    """The matrix k(z_i, z_j) of a sample as a lazy operator: symmetric, with a constant diagonal."""
+
+    #: The columns of all Gaussian factors in bandwidths, (n, d): their product is one exponential.
+    joined: FloatArray
+    #: All columns, and the factors on them that are not Gaussian.
+    points: FloatArray
+    others: tuple[OnColumns, ...]
+
+    @classmethod
+    def of(cls, kernel: CovariateKernel, points: FloatArray) -> Gram:
+        """Prepare the rows `points` (n, d) for a kernel that is ready."""
+        # Moved first, then divided: large coordinates (years, seconds) would lose digits.
+        moved = points - np.median(points, axis=0)
+        parts, others = [np.empty((len(points), 0))], []
+        for factor in kernel.factors:
+            if type(factor.kernel) is Gaussian:
+                parts.append(moved[:, factor.indices()] / factor.kernel.sigma)
+            else:
+                others.append(factor)
+        return cls(np.concatenate(parts, axis=1), points, tuple(others))
+
+    @property
+    def n(self) -> int:
+        """Number of rows (and columns)."""
+        return len(self.points)
+
+    def block(self, rows: slice, columns: slice) -> FloatArray:
+        """Return the block of the matrix at some rows and columns, as a new array."""
+        out = Gaussian(1.0)(self.joined[rows], self.joined[columns])
+        for factor in self.others:
+            out *= factor(self.points[rows], self.points[columns])
+        return out

@@ -11,41 +11,30 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import (
-    InputError,
-    InputTypeError,
-    NonFiniteError,
-    ShapeError,
-    check_finite,
-    check_object,
-)
+from condgof.errors import InputError, InputTypeError, NonFiniteError, check_finite, check_object
 from condgof.laws import _counts as counts
 from condgof.laws import _families as families
+from condgof.laws import _law as laws
 from condgof.laws._draws import from_draws
 from condgof.laws._families import Normal, normal
 from condgof.laws._functions import from_scores
 from condgof.laws._known import from_intervals, from_pit, from_quantiles
-from condgof.laws._law import (
-    CDF_ROUNDING,
-    Declared,
-    Law,
-    Model,
-    ModelLike,
-    check_levels,
-    check_shape,
-    grid_of,
-)
-from condgof.laws._library import classifier
+from condgof.laws._law import Declared, Law, Model, ModelLike
+from condgof.laws._library import classifier, comes_from
 from condgof.laws._line import Bounds
 from condgof.laws._parameters import Parametric
 from condgof.sample import RngLike, Sample, Seed, is_frame
 
-#: Modules that take objects of a library, asked in this order: estimators of NGBoost (in `_scipy`) are
-#: also scikit-learn's. Each has ``SUPPORTED``, lines for messages, and ``adapt(obj)``, which returns a
-#: law or a model, or None for an object of another library; only then is theirs imported.
-ADAPTERS = (
-    "_scipy", "_torch", "_jax", "_draws", "_skpro", "_statsmodels", "_survival", "_sklearn",
-)  # fmt: skip
+#: Which function makes a law or a model, or None, of an object of a library, asked in this order: those
+#: of NGBoost and scikit-survival are also scikit-learn's. A module has ``SUPPORTED``, for messages.
+ADAPTERS = {
+    "ngboost": ("_scipy", "of_ngboost"), "qp": ("_scipy", "of_qp"), "scipy": ("_scipy", "from_frozen"),
+    "torch": ("_torch", "adapt"), "flowjax": ("_jax", "adapt"), "numpyro": ("_jax", "adapt"),
+    "arviz": ("_draws", "adapt"), "arviz_base": ("_draws", "adapt"), "xarray": ("_draws", "adapt"),
+    "skpro": ("_skpro", "adapt"), "statsmodels": ("_statsmodels", "from_statsmodels"),
+    "lifelines": ("_survival", "of_lifelines"), "sksurv": ("_survival", "of_sksurv"),
+    "sklearn": ("_sklearn", "adapt"),
+}  # fmt: skip
 SUPPORTED = """\
   a tuple (mean, std) of arrays, or condgof.normal(mean=..., std=...)
   condgof.from_draws(Y) for posterior-predictive or simulator draws, (n, m)
@@ -57,10 +46,8 @@ SUPPORTED = """\
   condgof.probabilities(P) for class probabilities, an object with predict_proba,
   condgof.from_ratio(f)"""
 Names: TypeAlias = str | Sequence[str]
-#: Predictions by role, (n, k) each; with the rows' own numbers they make a law.
+#: Predictions by role, (n, k) each.
 Parts: TypeAlias = Mapping[str, FloatArray]
-Make: TypeAlias = Callable[[Parts, IntArray], Law]
-#: Closed forms by name.
 FAMILIES: dict[str, type[Parametric]] = {
     "normal": Normal,
     "student-t": families.StudentT,
@@ -88,10 +75,9 @@ def as_model(obj: Any) -> ModelLike:
     Parameters
     ----------
     obj : law, model, tuple, or fitted object of a library
-        Laws and models are returned as they are; a *tuple* (mean, std) holds predictions, arrays with
-        one row for each observation or functions of x. Fitted regressors and distributions of other
-        libraries are taken as they are; an object that is not is answered with the list of what works.
-        A bare array is refused: it may hold predictions, scores, draws or probabilities.
+        A *tuple* (mean, std) holds predictions, arrays with one row for each observation or functions of
+        x. Fitted regressors and distributions of other libraries are taken as they are; what is not
+        known is answered with the list of what works. A bare array is refused: predictions, or scores?
 
     Examples
     --------
@@ -108,10 +94,11 @@ def as_model(obj: Any) -> ModelLike:
                 "predictions use condgof.from_draws, from_quantiles, from_intervals, ...."
             )
         return Normal(mean=obj[0], std=obj[1])
-    for name in ADAPTERS:
-        adapted = import_module(f"condgof.laws.{name}").adapt(obj)
-        if adapted is not None:
-            return adapted  # type: ignore[no-any-return]
+    for library, (module, function) in ADAPTERS.items():
+        if comes_from(obj, library):
+            adapted = getattr(import_module(f"condgof.laws.{module}"), function)(obj)
+            if adapted is not None:
+                return adapted  # type: ignore[no-any-return]
     if hasattr(obj, "predict_proba") and not isinstance(obj, type):
         return classifier(obj.predict_proba, getattr(obj, "classes_", None), type(obj).__name__)
     if isinstance(obj, type):
@@ -129,15 +116,13 @@ def as_model(obj: Any) -> ModelLike:
             f"An array alone does not say what it is: {got} could be predictions, scores, draws or "
             f"probabilities. Name it. What works:\n{SUPPORTED}"
         )
-    more = "".join(f"\n  {import_module(f'condgof.laws.{name}').SUPPORTED}" for name in ADAPTERS)
+    modules = dict.fromkeys(module for module, _ in ADAPTERS.values())
+    more = "".join(f"\n  {import_module(f'condgof.laws.{name}').SUPPORTED}" for name in modules)
     raise InputTypeError(f"Cannot make a model of {type(obj).__name__}. What works:\n{SUPPORTED}{more}")
 
 
 def law_of(model: ModelLike, sample: Sample) -> Law:
-    """Call a model with x of a sample: the one place where that is done.
-
-    Predictions that were given for rows which the sample left out are left out as well.
-    """
+    """Call a model with x of a sample, without predictions for rows that the sample left out."""
     index, x_index = getattr(model, "index", None), getattr(sample.x_given, "index", None)
     if index is not None and hasattr(sample.x_given, "iloc"):
         predicted = index[sample.kept] if sample.left_out and len(index) != sample.n else index
@@ -165,20 +150,17 @@ def drawn(law: Law, d_y: int, rng: np.random.Generator) -> FloatArray:
     """Draw y from a law, checked, (n, d_y)."""
     if not law.can("sample"):
         law.lacks("sample")
-    values = check_shape(law.sample(rng), law.n, d_y, "What sample returns")
+    values = laws.check_shape(law.sample(rng), law.n, d_y, "What sample returns")
     check_finite(values, "What the model samples", "Check its sampler at those rows of x.")
     return values
 
 
 def cdf_rows(law: Law, sample: Sample, rows: IntArray) -> FloatArray:
     """Return F(y_k | x_i) for some rows i and all k of a sample with d_y = 1, (len(rows), n)."""
-    values = grid_of(law.take(rows), sample.y_given)
-    if values.shape != (len(rows), sample.n):
-        raise ShapeError(f"cdf_grid must return {(len(rows), sample.n)}, got {values.shape}.")
-    if values.min() >= 0.0 and values.max() <= 1.0:  # false where there is a NaN
-        return values
+    values = laws.grid_of(law.take(rows), sample.y_given)
+    values = laws.check_shape(values, len(rows), sample.n, "What cdf_grid returns")
     broken = ~np.isfinite(values)
-    bad = broken if broken.any() else (values < -CDF_ROUNDING) | (values > 1.0 + CDF_ROUNDING)
+    bad = broken if broken.any() else (values < -laws.CDF_ROUNDING) | (values > 1.0 + laws.CDF_ROUNDING)
     if bad.any():
         i, k = np.argwhere(bad)[0]
         message = (
@@ -195,9 +177,9 @@ def cdf_rows(law: Law, sample: Sample, rows: IntArray) -> FloatArray:
 class Columns:
     """Predictions in named columns of a table; see `columns`."""
 
-    #: The columns of each prediction, and what makes the law of some rows of them.
+    #: The columns of each prediction; what makes a law of them and the rows' numbers in the table.
     roles: Mapping[str, tuple[str, ...]]
-    make: Make
+    make: Callable[[Parts, IntArray], Law]
     name: str = "The model in columns"
     #: Where y lives, for scores, which do not say.
     support: Bounds | None = None
@@ -212,7 +194,6 @@ class Columns:
         return self
 
     def __call__(self, x: Any = None, n: int | None = None) -> NoReturn:
-        """Refuse: the columns are in a table that only a source can read."""
         raise InputTypeError(
             "condgof.columns(...) names columns of a table: pass condgof.scan(...) as x, or arrays as "
             "the model."
@@ -231,28 +212,22 @@ class Columns:
         return law.within(*self.support.at(x, len(rows)))
 
 
-def _one(law: Callable[..., Law], parts: Parts, rows: IntArray) -> Law:
-    """Make a law of its predictions alone."""
-    return law(*parts.values())
-
-
-def _family(form: type[Parametric], numbers: Mapping[str, float], parts: Parts, rows: IntArray) -> Law:
-    return form(**{name: p[:, 0] for name, p in parts.items()}, **numbers)(n=len(rows))
-
-
-def _draws(seed: int, parts: Parts, rows: IntArray) -> Law:
-    return replace(from_draws(parts["draws"], rng=seed), ids=rows)
-
-
-def _quantiles(levels: tuple[float, ...], seed: int, parts: Parts, rows: IntArray) -> Law:
-    law = from_quantiles(parts["quantiles"], levels, rng=seed)
-    # Rows are read some at a time, so that no count of them is that of the table.
-    notes = ("predicted quantiles cross in some rows; they were sorted there",) if law.notes else ()
-    return replace(law, ids=rows).noted(*notes)
-
-
-def _intervals(coverage: tuple[float, ...], parts: Parts, rows: IntArray) -> Law:
-    return from_intervals(parts["interval"][:, ::2], parts["interval"][:, 1::2], coverage)
+def _made(kind: str, options: Any, seed: int, parts: Parts, rows: IntArray) -> Law:
+    """Make the law of some rows of a table from predictions of one kind; see `columns`."""
+    if kind == "family":
+        form, numbers = options
+        return form(**{name: p[:, 0] for name, p in parts.items()}, **numbers)(n=len(rows))  # type: ignore[no-any-return]
+    if kind == "draws":
+        return replace(from_draws(parts["draws"], rng=seed), ids=rows)
+    if kind == "quantiles":
+        law = from_quantiles(parts["quantiles"], options, rng=seed)
+        # Rows are read some at a time, so that no count of them is that of the table.
+        notes = ("predicted quantiles cross in some rows; they were sorted there",) if law.notes else ()
+        return replace(law, ids=rows).noted(*notes)
+    if kind == "interval":
+        return from_intervals(parts["interval"][:, ::2], parts["interval"][:, 1::2], options)
+    makers: dict[str, Callable[..., Law]] = {"mean": normal, "score": from_scores, "pit": from_pit}
+    return makers[kind](*parts.values())
 
 
 def columns(
@@ -276,23 +251,18 @@ def columns(
     ----------
     mean, std : str or list of str
         Columns with predicted means and standard deviations, one for each column of y.
-    score : str or list of str
-        Columns with scores ∇_y log p(y|x).
     family, param : str, and mapping of str to str or float
         A closed form by name, such as "lognormal", and a column or number for each parameter of it.
-    draws : list of str
-        Columns with draws of y, as in `from_draws`.
+    draws, pit, score : str or list of str
+        Columns with draws of y, as in `from_draws`; with probability integral transforms, as in
+        `from_pit`; with scores ∇_y log p(y|x).
     quantiles : mapping of str to float
         Columns with quantiles, and their levels, as in `from_quantiles`.
     interval, coverage : pair of str (or low, high, low, high, … of nested ones), and float
         Columns with the ends of intervals, and their coverage, as in `from_intervals`.
-    pit : str or list of str
-        Columns with probability integral transforms, as in `from_pit`.
-    support : pair of float, optional
-        The open interval (low, high) that y lives in, for scores of a model that does not live on
-        the whole line; as in `from_score`.
-    rng : int, numpy.random.Generator or None
-        Of the random numbers that break ties among draws and quantiles.
+    support, rng : pair of float, optional; int, numpy.random.Generator or None
+        The open interval (low, high) that y lives in, for scores, as in `from_score`; of the random
+        numbers that break ties among draws and quantiles.
 
     Examples
     --------
@@ -319,7 +289,7 @@ def columns(
     if support is not None and kind != "score":
         raise InputError("support= goes with score=: other predictions have a support of their own.")
     if kind == "family":
-        return _family_columns(str(family), param or {})
+        return _family_columns(str(family), param or {}, seed)
     if kind == "mean" and len(given.get("mean", ())) != len(given.get("std", ())):
         raise InputError("columns needs mean= and std= with as many columns each.")
     if kind == "interval" and len(given["interval"]) != 2 * np.size(coverage):
@@ -327,17 +297,13 @@ def columns(
             f"interval= needs a column for low and one for high for each coverage: got "
             f"{len(given['interval'])} columns and {np.size(coverage)} coverages."
         )
-    levels = tuple(check_levels(list(quantiles.values()))) if quantiles else ()
-    shares = tuple(check_levels(coverage, "coverage"))
-    makes: dict[str, Make] = {
-        "mean": partial(_one, normal),
-        "score": partial(_one, from_scores),
-        "draws": partial(_draws, seed),
-        "quantiles": partial(_quantiles, levels, seed),
-        "interval": partial(_intervals, shares),
-        "pit": partial(_one, from_pit),
-    }
-    return Columns(given, makes[kind], support=None if support is None else Bounds.of(support))
+    levels = (
+        laws.check_levels(list(quantiles.values()))
+        if quantiles
+        else laws.check_levels(coverage, "coverage")
+    )
+    bounds = None if support is None else Bounds.of(support)
+    return Columns(given, partial(_made, kind, tuple(levels), seed), support=bounds)
 
 
 def find_family(name: str) -> type[Parametric] | None:
@@ -346,7 +312,7 @@ def find_family(name: str) -> type[Parametric] | None:
     return next((form for key, form in FAMILIES.items() if key.replace("-", "") == plain), None)
 
 
-def _family_columns(family: str, param: Any) -> Columns:
+def _family_columns(family: str, param: Any, seed: int) -> Columns:
     if not isinstance(param, Mapping):
         raise InputTypeError(f"param must map parameters to columns or numbers, got {param!r}.")
     form = find_family(family)
@@ -355,7 +321,7 @@ def _family_columns(family: str, param: Any) -> Columns:
     roles = {name: (value,) for name, value in param.items() if isinstance(value, str)}
     numbers = {name: float(value) for name, value in param.items() if not isinstance(value, str)}
     form(**dict.fromkeys(roles, 0.5), **numbers)  # an unknown parameter is answered with the list
-    return Columns(roles, partial(_family, form, numbers), form.__name__)
+    return Columns(roles, partial(_made, "family", (form, numbers), seed), form.__name__)
 
 
 def _names(names: Names, what: str) -> tuple[str, ...]:

@@ -1,10 +1,7 @@
 """Counts with a CDF: Poisson, negative binomial, binomial, and those with more or fewer zeros.
 
-Counts are cells of a common finite set: u = (y − location(x))/scale(x) is rounded to cells of an eighth,
-from −8 to 8; what lies beyond goes into the outermost. That is a function of y whose form depends on x
-alone, and so changes neither the hypothesis nor the level, and the probability of a cell is a difference
-of two values of the CDF: whatever the size of the counts, sums over their support are not needed. Where
-the scale is below 8 a cell holds at most one count, so that nothing is merged but far tails.
+u = (y − location(x))/scale(x) is rounded to cells of an eighth, from −8 to 8: a function of y whose form
+depends on x alone, and a cell's probability is a difference of two values of the CDF.
 """
 
 from __future__ import annotations
@@ -16,19 +13,11 @@ import numpy as np
 from scipy.special import betainc, betaincc, betaln, gammaincc, gammaln, ive, xlog1py, xlogy
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import InputError, NumericalError, refuse_rows
+from condgof.errors import NumericalError, refuse_rows
 from condgof.kernels import Block, Cells
-from condgof.laws._discrete import (
-    CellOutcomes,
-    Discrete,
-    Residuals,
-    SomeRows,
-    flat,
-    one_hot_less,
-    whole_numbers,
-)
+from condgof.laws._discrete import Discrete, Residuals, flat, whole_numbers
 from condgof.laws._law import Law, as_rows, check_levels
-from condgof.laws._parameters import Parametric, Values, family
+from condgof.laws._parameters import Array, Parametric, Values, family
 
 #: From counts (n, m) to P(Y ≤ y | x), (n, m).
 Cdf: TypeAlias = Callable[[FloatArray], FloatArray]
@@ -36,10 +25,9 @@ Cdf: TypeAlias = Callable[[FloatArray], FloatArray]
 LEAST_SCALE = 1e-6
 #: The tail that does not count in sums over counts, how many of them are summed, and numbers at a time.
 NO_TAIL, MOST_COUNTS, HELD = 1e-9, 2**20, 2**22
-#: Cells of a standard deviation, and standard deviations to either side.
+#: Cells of a standard deviation, and standard deviations to either side; where the cells lie.
 FINENESS, REACH = 8, 8
 COUNT = 2 * FINENESS * REACH + 1
-#: Where the cells lie.
 POSITIONS = (np.arange(COUNT) - FINENESS * REACH) / FINENESS
 COUNTS = Cells(
     (Block("counts", 0, COUNT, POSITIONS, distances=True),), "location and scale of the model, in cells"
@@ -71,11 +59,8 @@ def cell_probabilities(cdf: Cdf, location: FloatArray, scale: FloatArray) -> Flo
     return np.maximum(whole, 0.0, out=whole)
 
 
-class Counts(Discrete):
-    """Counts with a CDF; a subclass writes `_cdf`, `_bounds`, `mean_std` or `location_scale`."""
-
-    #: It takes any real numbers.
-    _cdf: Cdf
+class Whole(Discrete):
+    """Whole numbers between bounds, seen in cells of the model's own width."""
 
     def _bounds(self) -> tuple[AnyArray, AnyArray]:
         """Return the smallest and the largest count, which broadcast to (n,)."""
@@ -87,33 +72,39 @@ class Counts(Discrete):
     def cells(self, by: str) -> Cells:
         return COUNTS
 
+    @property
+    def support(self) -> tuple[AnyArray, AnyArray]:
+        low, high = (end[:, None] if np.ndim(end) else end for end in self._bounds())
+        return low - 1.0, high + 1.0
+
+
+class Counts(Whole):
+    """Counts with a CDF; a subclass writes `_cdf`, `_bounds`, `mean_std` or `location_scale`."""
+
+    #: It takes any real numbers.
+    _cdf: Cdf
+
     def residuals(self, y: AnyArray, by: str) -> Residuals:
-        y = self.numbers(y)
-        location, scale = (part[:, 0] for part in self.location_scale())
+        y, (location, scale) = self.numbers(y), (part[:, 0] for part in self.location_scale())
         scale = np.maximum(scale, LEAST_SCALE)
         u = standardised(y, location, scale)
         p = cell_probabilities(self._cdf, location, scale)
         broken = ~(np.isfinite(u) & np.isfinite(p).all(axis=1))
         lacking = f"{self.name} has no finite mean, standard deviation or CDF"
         refuse_rows(broken, lacking, "Check the model there.", NumericalError)
-        codes = cell_of(u)
-        outcomes = CellOutcomes(SomeRows(p), one_hot_less, COUNT, codes)
-        return Residuals(u[:, None], outcomes.of(codes), outcomes)
+        return Residuals.of_cells(p, cell_of(u), u[:, None])
 
-    @property
-    def support(self) -> tuple[AnyArray, AnyArray]:
-        low, high = (end[:, None] if np.ndim(end) else end for end in self._bounds())
-        return low - 1.0, high + 1.0
+    def _column(self, y: AnyArray, what: str = "") -> FloatArray:
+        return as_rows(flat(y))
 
     def cdf(self, y: AnyArray) -> FloatArray:
-        return self._cdf(as_rows(flat(y)))[:, 0]
+        return self._cdf(self._column(y))[:, 0]
 
     def cdf_grid(self, values: AnyArray) -> FloatArray:
         return self._cdf(np.broadcast_to(np.ravel(values).astype(np.float64), (self.n, np.size(values))))
 
     def crps(self, y: AnyArray) -> FloatArray:
-        y = as_rows(flat(y))
-        return summed(self._cdf, y, self.quantile([NO_TAIL, 1.0 - NO_TAIL]), self.name)
+        return summed(self._cdf, self._column(y), self.quantile([NO_TAIL, 1.0 - NO_TAIL]), self.name)
 
     def quantile(self, levels: Any) -> FloatArray:
         return self._smallest(np.broadcast_to(check_levels(levels), (self.n, np.size(levels))))
@@ -159,48 +150,39 @@ class CountFamily(Parametric, Counts):
 
     POSITIVE, SHARES = ("mean", "dispersion"), ("p", "inflation", "zero")
 
-    _log_pmf: Callable[[FloatArray, Values], FloatArray]
+    _log_pmf: Callable[..., Array]
     #: P(Y ≤ y).
-    _tail: Callable[[FloatArray, Values], FloatArray]
-    _draw: Callable[[np.random.Generator, Values], AnyArray]
-    #: Mean and variance.
-    _moments: Callable[[Values], tuple[FloatArray, FloatArray]]
-    #: The CRPS at any whole number; None where it is summed up.
-    _crps: Any = None
+    _tail: Callable[..., Array]
+    #: It gets a generator in place of y, and `_moments` (mean and variance) nothing.
+    _draw: Callable[..., AnyArray]
+    _moments: Callable[..., tuple[Array, Array]]
 
-    def _most(self, p: Values) -> AnyArray:
-        """Return the largest count, (n, 1)."""
+    def _most(self, *p: Array) -> AnyArray:
         return np.array(np.inf)
 
     def _bounds(self) -> tuple[AnyArray, AnyArray]:
-        most = self._most(self._at(self._size(), 1))
-        return np.array(0.0), most[:, 0] if most.ndim else most
+        self._at(self._size(), 1)  # which refuses wrong parameters
+        return super()._bounds()
 
     def _cdf(self, y: FloatArray) -> FloatArray:
         p = self._at(self._size(y), 1)
-        y, most = np.floor(y), self._most(p)
+        y, most = np.floor(y), self._most(*p)
         inside = np.clip(y, 0.0, most)
         inside = np.where(np.isfinite(inside), inside, 0.0)
-        values = np.where(y < 0, 0.0, np.where(y >= most, 1.0, self._tail(inside, p)))
+        values = np.where(y < 0, 0.0, np.where(y >= most, 1.0, self._tail(inside, *p)))
         return np.clip(values, 0.0, 1.0)
 
     def log_prob(self, y: AnyArray) -> FloatArray:
-        y = as_rows(flat(y))
+        y = self._column(y)
         p = self._at(self._size(y), 1)
-        possible = (y >= 0) & (y <= self._most(p)) & (y == np.floor(y))
-        return np.where(possible, self._log_pmf(np.where(possible, y, 0.0), p), -np.inf)[:, 0]
-
-    def crps(self, y: AnyArray) -> FloatArray:
-        if self._crps is None:
-            return super().crps(y)
-        y = as_rows(flat(y))
-        return np.asarray(self._crps(y, self._at(self._size(y), 1)))[:, 0]
+        possible = (y >= 0) & (y <= self._most(*p)) & (y == np.floor(y))
+        return np.where(possible, self._log_pmf(np.where(possible, y, 0.0), *p), -np.inf)[:, 0]
 
     def sample(self, rng: np.random.Generator) -> FloatArray:
-        return np.asarray(self._draw(rng, self._at(self._size(), 1)), dtype=np.float64)
+        return np.asarray(self._draw(rng, *self._at(self._size(), 1)), dtype=np.float64)
 
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
-        mean, variance = self._moments(self._at(self._size(), 1))
+        mean, variance = self._moments(*self._at(self._size(), 1))
         return np.array(mean), np.sqrt(variance)
 
 
@@ -221,24 +203,32 @@ class Poisson(CountFamily):
 
     mean: Any
 
-    def _log_pmf(self, y: FloatArray, p: Values) -> FloatArray:
-        return np.asarray(xlogy(y, p[0]) - p[0] - gammaln(y + 1.0))
+    def _log_pmf(self, y: Array, mean: Array) -> Array:
+        return np.asarray(xlogy(y, mean) - mean - gammaln(y + 1.0))
 
-    def _tail(self, y: FloatArray, p: Values) -> FloatArray:
-        return np.asarray(gammaincc(y + 1.0, p[0]))
+    def _tail(self, y: Array, mean: Array) -> Array:
+        return np.asarray(gammaincc(y + 1.0, mean))
 
-    def _draw(self, rng: np.random.Generator, p: Values) -> AnyArray:
-        return _poisson(rng, p[0])
+    def _draw(self, rng: np.random.Generator, mean: Array) -> AnyArray:
+        if np.max(mean, initial=0.0) > 9.2e18:
+            raise NumericalError(
+                f"Counts of a mean of {np.max(mean):.3g} cannot be drawn: an integer has room for 9e18. "
+                "Check the model's means."
+            )
+        return rng.poisson(mean)
 
-    def _moments(self, p: Values) -> tuple[FloatArray, FloatArray]:
-        return p[0], p[0]
+    def _moments(self, mean: Array) -> tuple[Array, Array]:
+        return mean, mean
 
-    def _crps(self, y: FloatArray, p: Values) -> FloatArray:
-        mean, known = p[0], np.maximum(y, 0.0)
-        tail = np.where(y < 0, 0.0, self._tail(known, p))
-        here = np.where(y < 0, 0.0, np.exp(self._log_pmf(known, p)))
+    def _crps(self, y: Array, mean: Array) -> Array:
+        known = np.maximum(y, 0.0)
+        tail = np.where(y < 0, 0.0, self._tail(known, mean))
+        here = np.where(y < 0, 0.0, np.exp(self._log_pmf(known, mean)))
         apart = ive(0, 2.0 * mean) + ive(1, 2.0 * mean)
         return np.asarray((y - mean) * (2.0 * tail - 1.0) + mean * (2.0 * here - apart))
+
+
+POISSON = object.__new__(Poisson)
 
 
 @family
@@ -260,44 +250,39 @@ class NegativeBinomial(CountFamily):
     mean: Any
     dispersion: Any
 
-    def _log_pmf(self, y: FloatArray, p: Values) -> FloatArray:
-        mean, size = p[0], 1.0 / p[1]
+    def _log_pmf(self, y: Array, mean: Array, dispersion: Array) -> Array:
+        size = 1.0 / dispersion
         # −size·log(1 + μ/size): log1p, because a small dispersion makes this the Poisson's −μ.
         tail = -size * np.log1p(mean / size)
         whole = -np.log(size + y) - betaln(size, y + 1.0)  # differences of gammaln would lose digits
         return np.asarray(whole + xlogy(y, mean / (mean + size)) + tail)
 
-    def _tail(self, y: FloatArray, p: Values) -> FloatArray:
-        mean, size = p[0], 1.0 / p[1]
+    def _tail(self, y: Array, mean: Array, dispersion: Array) -> Array:
+        size = 1.0 / dispersion
         return np.asarray(betainc(size, y + 1.0, size / (mean + size)))
 
-    def _draw(self, rng: np.random.Generator, p: Values) -> AnyArray:
-        return _poisson(rng, rng.gamma(1.0 / p[1], p[0] * p[1]))
+    def _draw(self, rng: np.random.Generator, mean: Array, dispersion: Array) -> AnyArray:
+        return POISSON._draw(rng, rng.gamma(1.0 / dispersion, mean * dispersion))
 
-    def _moments(self, p: Values) -> tuple[FloatArray, FloatArray]:
-        return p[0], p[0] + p[1] * p[0] ** 2
+    def _moments(self, mean: Array, dispersion: Array) -> tuple[Array, Array]:
+        return mean, mean + dispersion * mean**2
 
-    def _crps(self, y: FloatArray, p: Values) -> FloatArray:
-        mean, size = p[0], 1.0 / p[1]
-        share = size / (mean + size)
-        sign_mean = 2.0 * np.where(y < 0, 0.0, self._tail(np.maximum(y, 0.0), p)) - 1.0
+    def _crps(self, y: Array, mean: Array, dispersion: Array) -> Array:
+        size = 1.0 / dispersion
+        share, tail = size / (mean + size), self._tail(np.maximum(y, 0.0), mean, dispersion)
+        sign_mean = 2.0 * np.where(y < 0, 0.0, tail) - 1.0
         # F of one more success at y − 1, by whose sum Σ k p(k) is known.
         below = np.where(y < 1, 0.0, betainc(size + 1.0, np.maximum(y, 1.0), share))
-        return np.asarray(y * sign_mean - mean * (2.0 * below - 1.0) - _half_difference(mean, size))
+        # ½ E|Y − Y'|: for whole numbers E|D| = 1/π ∫_0^∞ (1 − φ)/u² du with the characteristic function
+        # φ of D at t = 2 atan(u); a double-exponential rule of 75 nodes has 1e-13 of it.
+        v, odds = np.arange(-37, 38) / 10.0, mean / size
+        u = np.exp(0.5 * np.pi * np.sinh(v)) / np.sqrt(mean + mean**2 / size)
+        log_phi = -size * np.log1p(4.0 * odds * (1.0 + odds) * u * u / (1.0 + u * u))
+        apart = ((-np.expm1(log_phi) / u) @ (0.1 * 0.25 * np.cosh(v)))[:, None]
+        return np.asarray(y * sign_mean - mean * (2.0 * below - 1.0) - apart)
 
 
-def _half_difference(mean: FloatArray, size: FloatArray) -> FloatArray:
-    """Return ½ E|Y − Y'| of negative binomial counts, (n, 1), for any dispersion.
-
-    For whole numbers E|D| = 1/π ∫_0^∞ (1 − φ)/u² du with the characteristic function φ of D at
-    t = 2 atan(u): a double-exponential rule of 75 nodes has 1e-13 of it.
-    """
-    v = np.arange(-37, 38) / 10.0
-    spread, odds = np.sqrt(mean + mean**2 / size), mean / size
-    u = np.exp(0.5 * np.pi * np.sinh(v)) / spread
-    log_phi = -size * np.log1p(4.0 * odds * (1.0 + odds) * u * u / (1.0 + u * u))
-    weights = 0.1 * 0.25 * np.cosh(v)
-    return np.asarray(((-np.expm1(log_phi) / u) @ weights)[:, None])
+NEGATIVE_BINOMIAL = object.__new__(NegativeBinomial)
 
 
 @family
@@ -320,75 +305,76 @@ class Binomial(CountFamily):
 
     def _at(self, n: int, d_y: int) -> Values:
         trials, p = super()._at(n, d_y)
-        bad = np.flatnonzero(~((trials >= 0) & (trials == np.floor(trials))))
-        if len(bad):
-            got = f"{trials[bad[0], 0]} in row {bad[0]}"
-            raise InputError(f"trials must be whole numbers from 0 on, got {got} (counted from 0).")
+        bad = ~((trials >= 0) & (trials == np.floor(trials)))
+        refuse_rows(bad, "trials must be whole numbers from 0 on, and are not", "Check them there.")
         return trials, p
 
-    def _most(self, p: Values) -> AnyArray:
-        return p[0]
+    def _most(self, trials: Array, p: Array) -> AnyArray:  # type: ignore[override]
+        return trials
 
     def _bounds(self) -> tuple[AnyArray, AnyArray]:
         trials, p = (part[:, 0] for part in self._at(self._size(), 1))
         # A probability of 0 or 1 leaves one count that can be.
         return np.where(p == 1, trials, 0.0), np.where(p == 0, 0.0, trials)
 
-    def _log_pmf(self, y: FloatArray, p: Values) -> FloatArray:
-        trials, share = p
+    def _log_pmf(self, y: Array, trials: Array, p: Array) -> Array:
         chosen = gammaln(trials + 1.0) - gammaln(y + 1.0) - gammaln(trials - y + 1.0)
-        return np.asarray(chosen + xlogy(y, share) + xlog1py(trials - y, -share))
+        return np.asarray(chosen + xlogy(y, p) + xlog1py(trials - y, -p))
 
-    def _tail(self, y: FloatArray, p: Values) -> FloatArray:
-        trials, share = p
-        return np.asarray(betaincc(y + 1.0, np.maximum(trials - y, 1e-300), share))
+    def _tail(self, y: Array, trials: Array, p: Array) -> Array:
+        return np.asarray(betaincc(y + 1.0, np.maximum(trials - y, 1e-300), p))
 
-    def _draw(self, rng: np.random.Generator, p: Values) -> AnyArray:
-        return rng.binomial(p[0].astype(np.int64), p[1])
+    def _draw(self, rng: np.random.Generator, trials: Array, p: Array) -> AnyArray:
+        return rng.binomial(trials.astype(np.int64), p)
 
-    def _moments(self, p: Values) -> tuple[FloatArray, FloatArray]:
-        return p[0] * p[1], p[0] * p[1] * (1.0 - p[1])
+    def _moments(self, trials: Array, p: Array) -> tuple[Array, Array]:
+        return trials * p, trials * p * (1.0 - p)
 
 
 class _OtherZeros(CountFamily):
-    """Counts of a family with a probability of zero of their own, which is the last parameter."""
+    """A family with other zeros, of the last parameter: a mixture of 0, 1 − share, and the family."""
 
     #: The family, whose functions depend on parameters alone.
-    FORM: ClassVar[CountFamily]
+    FORM: ClassVar[Any]
 
-    _extra: Callable[[Values], FloatArray]
+    _share: Callable[..., Array]
 
-    def _crps(self, y: FloatArray, p: Values) -> FloatArray:
-        """The law is w·(zero) + (1 − w)·family, w = `_extra`; E|Y − Y'| is bilinear in it."""
-        w, family_p = self._extra(p), p[:-1]
-        mean, at_zero = self.FORM._moments(family_p)[0], self.FORM._crps(np.zeros_like(y), family_p)
-        apart = mean - at_zero  # half of E|Y − Y'| of the family
-        away = w * np.abs(y) + (1.0 - w) * (self.FORM._crps(y, family_p) + apart)
+    def _moments(self, *p: Array) -> tuple[Array, Array]:
+        share, (family_mean, variance) = self._share(*p), self.FORM._moments(*p[:-1])
+        mean = share * family_mean
+        return mean, share * (variance + family_mean**2) - mean**2
+
+    def _crps(self, y: Array, *p: Array) -> Array:
+        """E|Y − Y'| is bilinear in the mixture."""
+        w, (mean, _) = self._extra(*p), self.FORM._moments(*p[:-1])
+        apart = mean - self.FORM._crps(np.zeros_like(y), *p[:-1])  # half of E|Y − Y'| of the family
+        away = w * np.abs(y) + (1.0 - w) * (self.FORM._crps(y, *p[:-1]) + apart)
         return np.asarray(away - w * (1.0 - w) * mean - (1.0 - w) ** 2 * apart)
+
+    def _extra(self, *p: Array) -> Array:
+        return 1.0 - self._share(*p)
 
 
 class _ZeroInflated(_OtherZeros):
     """Zero with probability w, else of the family."""
 
-    def _extra(self, p: Values) -> FloatArray:
+    def _extra(self, *p: Array) -> Array:
         return p[-1]
 
-    def _log_pmf(self, y: FloatArray, p: Values) -> FloatArray:
+    def _share(self, *p: Array) -> Array:
+        return 1.0 - p[-1]
+
+    def _log_pmf(self, y: Array, *p: Array) -> Array:
         with np.errstate(divide="ignore"):
-            other = np.log1p(-p[-1]) + self.FORM._log_pmf(y, p[:-1])
+            other: Array = np.log1p(-p[-1]) + self.FORM._log_pmf(y, *p[:-1])
             return np.where(y == 0, np.logaddexp(np.log(p[-1]), other), other)
 
-    def _tail(self, y: FloatArray, p: Values) -> FloatArray:
-        return p[-1] + (1.0 - p[-1]) * self.FORM._tail(y, p[:-1])
+    def _tail(self, y: Array, *p: Array) -> Array:
+        return np.asarray(p[-1] + (1.0 - p[-1]) * self.FORM._tail(y, *p[:-1]))
 
-    def _draw(self, rng: np.random.Generator, p: Values) -> FloatArray:
-        drawn = self.FORM._draw(rng, p[:-1])
+    def _draw(self, rng: np.random.Generator, *p: Array) -> Array:
+        drawn = self.FORM._draw(rng, *p[:-1])
         return np.where(rng.random(drawn.shape) < p[-1], 0.0, drawn)
-
-    def _moments(self, p: Values) -> tuple[FloatArray, FloatArray]:
-        family_mean, variance = self.FORM._moments(p[:-1])
-        mean = (1.0 - p[-1]) * family_mean
-        return mean, (1.0 - p[-1]) * (variance + family_mean**2) - mean**2
 
 
 class _Hurdle(_OtherZeros):
@@ -398,39 +384,34 @@ class _Hurdle(_OtherZeros):
         zero = self._at(self._size(), 1)[-1][:, 0]
         return np.where(zero > 0, 0.0, 1.0), np.array(np.inf)
 
-    def _extra(self, p: Values) -> FloatArray:
-        return 1.0 - (1.0 - p[-1]) / (1.0 - self._zero(p))
-
-    def _zero(self, p: Values) -> FloatArray:
+    def _zero(self, *p: Array) -> Array:
         """Return the family's own probability of zero."""
-        return np.exp(self.FORM._log_pmf(np.zeros_like(p[-1]), p[:-1]))
+        return np.asarray(np.exp(self.FORM._log_pmf(np.zeros_like(p[-1]), *p[:-1])))
 
-    def _log_pmf(self, y: FloatArray, p: Values) -> FloatArray:
+    def _share(self, *p: Array) -> Array:
+        return (1.0 - p[-1]) / (1.0 - self._zero(*p))
+
+    def _log_pmf(self, y: Array, *p: Array) -> Array:
         with np.errstate(divide="ignore"):
-            other = np.log1p(-p[-1]) + self.FORM._log_pmf(y, p[:-1]) - np.log1p(-self._zero(p))
+            other = np.log1p(-p[-1]) + self.FORM._log_pmf(y, *p[:-1]) - np.log1p(-self._zero(*p))
             return np.where(y == 0, np.log(p[-1]), other)
 
-    def _tail(self, y: FloatArray, p: Values) -> FloatArray:
-        zero = self._zero(p)
-        return p[-1] + (1.0 - p[-1]) * (self.FORM._tail(y, p[:-1]) - zero) / (1.0 - zero)
+    def _tail(self, y: Array, *p: Array) -> Array:
+        zero = self._zero(*p)
+        return np.asarray(p[-1] + (1.0 - p[-1]) * (self.FORM._tail(y, *p[:-1]) - zero) / (1.0 - zero))
 
-    def _draw(self, rng: np.random.Generator, p: Values) -> FloatArray:
-        crossed, zero = rng.random(p[-1].shape) >= p[-1], self._zero(p)
+    def _draw(self, rng: np.random.Generator, *p: Array) -> Array:
+        crossed, zero = rng.random(p[-1].shape) >= p[-1], self._zero(*p)
         # A quantile of 1 has no end.
         wanted = np.minimum(zero + (1.0 - zero) * (1.0 - rng.random(zero.shape)), 1.0 - 1e-15)
-        mean, variance = self.FORM._moments(p[:-1])
+        mean, variance = self.FORM._moments(*p[:-1])
 
         def tail(y: FloatArray) -> FloatArray:
-            return np.where(y < 0, 0.0, self.FORM._tail(np.maximum(y, 0.0), p[:-1]))
+            return np.where(y < 0, 0.0, self.FORM._tail(np.maximum(y, 0.0), *p[:-1]))
 
         step = np.maximum(np.ceil(np.sqrt(variance)), 1.0)
         drawn = smallest_count(tail, wanted, np.floor(mean), step)
         return np.where(crossed, np.maximum(drawn, 1.0), 0.0)
-
-    def _moments(self, p: Values) -> tuple[FloatArray, FloatArray]:
-        family_mean, variance = self.FORM._moments(p[:-1])
-        share = (1.0 - p[-1]) / (1.0 - self._zero(p))
-        return share * family_mean, share * (variance + family_mean**2) - (share * family_mean) ** 2
 
 
 @family
@@ -451,7 +432,7 @@ class ZeroInflatedPoisson(_ZeroInflated):
     mean: Any
     inflation: Any
 
-    FORM = object.__new__(Poisson)
+    FORM = POISSON
 
 
 @family
@@ -474,7 +455,7 @@ class ZeroInflatedNegativeBinomial(_ZeroInflated):
     dispersion: Any
     inflation: Any
 
-    FORM = object.__new__(NegativeBinomial)
+    FORM = NEGATIVE_BINOMIAL
 
 
 @family
@@ -495,7 +476,7 @@ class HurdlePoisson(_Hurdle):
     mean: Any
     zero: Any
 
-    FORM = object.__new__(Poisson)
+    FORM = POISSON
 
 
 @family
@@ -518,14 +499,4 @@ class HurdleNegativeBinomial(_Hurdle):
     dispersion: Any
     zero: Any
 
-    FORM = object.__new__(NegativeBinomial)
-
-
-def _poisson(rng: np.random.Generator, rates: FloatArray) -> AnyArray:
-    """Draw Poisson counts of some rates."""
-    if np.max(rates, initial=0.0) > 9.2e18:
-        raise NumericalError(
-            f"Counts of a mean of {np.max(rates):.3g} cannot be drawn: an integer has room for 9e18. "
-            "Check the model's means."
-        )
-    return rng.poisson(rates)
+    FORM = NEGATIVE_BINOMIAL

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -11,17 +11,10 @@ import numpy as np
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import CondgofError, InputError, InputTypeError, MissingPackageError, ShapeError
 from condgof.kernels import Cells
+from condgof.laws import _discrete as discrete
 from condgof.laws import fits
 from condgof.laws._as_model import Columns, as_model
-from condgof.laws._discrete import (
-    FULL,
-    CellOutcomes,
-    Classes,
-    Discrete,
-    Probabilities,
-    Residuals,
-    SomeRows,
-)
+from condgof.laws._discrete import FULL, Classes, Discrete, Probabilities, Residuals
 from condgof.laws._draws import RowDraws
 from condgof.laws._functions import signature_of
 from condgof.laws._known import Histograms, Intervals, Quantiles
@@ -31,6 +24,8 @@ from condgof.sample import RngLike, Seed, Use, check_rows, read_groups, take_row
 
 #: Laws whose arrays of two dimensions or more have one row an observation.
 ROWWISE = (RowDraws, Quantiles, Intervals, Histograms)
+#: What laws of one form may differ in, beside their parameters and arrays.
+UNLIKE = ("_rows", "notes", "index")
 #: The rows that a fit is made on, and those that are held out.
 Fold = tuple[IntArray, IntArray]
 #: Laws of some rows each, with the numbers of these rows: each row once.
@@ -50,7 +45,6 @@ class Fitter:
     fit: Callable[..., Any]
     #: How it spells x and y, in whatever order; () where they are passed by position.
     names: tuple[str, ...]
-    #: Whether it takes an rng.
     seeded: bool
 
     @classmethod
@@ -70,7 +64,7 @@ class Fitter:
         names = (by_name["x"], by_name["y"]) if {"x", "y"} <= set(by_name) else ()
         fitter = cls(fit, names, "rng" in signature.parameters)
         try:
-            fitter._call(signature.bind, None, None, None)
+            fitter(None, None, None, signature.bind)
         except TypeError as error:
             name = getattr(fit, "__name__", type(fit).__name__)
             raise InputTypeError(
@@ -80,14 +74,11 @@ class Fitter:
             ) from error
         return fitter
 
-    def __call__(self, x: Any, y: Any, rng: np.random.Generator) -> Any:
-        return self._call(self.fit, x, y, rng)
-
-    def _call(self, function: Callable[..., Any], x: Any, y: Any, rng: Any) -> Any:
+    def __call__(self, x: Any, y: Any, rng: Any, function: Callable[..., Any] | None = None) -> Any:
+        """Fit, or call another function as the fit is called."""
         options = {"rng": rng} if self.seeded else {}
-        if self.names:
-            return function(**dict(zip(self.names, (x, y), strict=True)), **options)
-        return function(x, y, **options)
+        options |= dict(zip(self.names, (x, y), strict=True)) if self.names else {}
+        return (function or self.fit)(*(() if self.names else (x, y)), **options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,12 +133,12 @@ class DiscreteFolds(Folds, Discrete):
         parts = [law.residuals(y[rows], by) for rows, law in self.laws]
         u = _placed(self.laws, [r.u for r in parts])
         values = _placed(self.laws, [r.values for r in parts])
-        cells = [r.outcomes for r in parts if isinstance(r.outcomes, CellOutcomes)]
+        cells = [r.outcomes for r in parts if isinstance(r.outcomes, discrete.CellOutcomes)]
         if len(cells) < len(parts):  # y cannot be drawn anew from what is known
             return Residuals(u, values)
         p = _placed(self.laws, [c.probabilities for c in cells])
         observed = _placed(self.laws, [c.observed for c in cells])
-        return Residuals(u, values, replace(cells[0], rows=SomeRows(p), observed=observed))
+        return Residuals(u, values, replace(cells[0], rows=discrete.SomeRows(p), observed=observed))
 
     def remarks(self, y: AnyArray) -> tuple[str, ...]:
         y = np.asarray(y)
@@ -160,12 +151,10 @@ def join(laws: Parts) -> Law:
     first = laws[0][1]
     whole: Law | None = None
     if all(type(law) is type(first) for _, law in laws):
-        if isinstance(first, Parametric):
-            whole = _one_family(laws)
-        elif isinstance(first, Probabilities):
+        if isinstance(first, Probabilities):
             whole = _one_table(laws)
-        elif isinstance(first, ROWWISE):
-            whole = _one_array(laws)
+        elif isinstance(first, (Parametric, *ROWWISE)):
+            whole = _one_law(laws)
     if whole is None:
         kinds = [_kind(law) for _, law in laws]
         odd = next((k for k, kind in enumerate(kinds) if kind != kinds[0]), None)
@@ -187,57 +176,36 @@ def _kind(law: Law) -> str:
     return f"a discrete y ({cells.words}: {cells.width})"
 
 
-def _one_family(laws: Parts) -> Law | None:
-    """Join closed forms, parameter by parameter; None where their shapes differ."""
-    first, parameters = laws[0][1], {}
-    assert isinstance(first, Parametric)
-    if not all(_same_form(first, law) for _, law in laws):
-        return None
-    for name, parameter in first._parameters().items():
-        values = [law._parameters()[name].value for _, law in laws]  # type: ignore[attr-defined]
-        if all(value.ndim <= parameter.plain and np.array_equal(value, values[0]) for value in values):
-            continue  # one value for all rows
-        if parameter.plain and not all(value.ndim for value in values):
-            return None  # a number that serves all components
-        joined = _by_row(laws, values, parameter.plain)
-        if joined is None:
-            return None
-        parameters[name] = Parameter(name, joined, parameter.plain)
-    return first._with(parameters, sum(len(rows) for rows, _ in laws))
-
-
-def _same_form(one: Law, other: Law) -> bool:
-    """Whether two closed forms differ in their parameters only: not std in one and cov in the other."""
-    a, b = ({k: v for k, v in vars(law).items() if k not in ("_rows", "notes")} for law in (one, other))
-    return a.keys() == b.keys() and all(
-        isinstance(b[k], Parameter) if isinstance(v, Parameter) else bool(v is b[k] or v == b[k])
-        for k, v in a.items()
-    )
-
-
-def _one_array(laws: Parts) -> Law | None:
-    """Join laws that are arrays; None where their shapes or levels differ."""
+def _one_law(laws: Parts) -> Law | None:
+    """Join laws of one class, parameter by parameter or array by array; None where they do not fit."""
     first: Any = laws[0][1]
     joined: dict[str, Any] = {}
-    for name in (field.name for field in fields(first)):
-        values = [np.asarray(getattr(law, name)) for _, law in laws]
-        if name == "ids":
-            joined[name] = np.arange(sum(len(rows) for rows, _ in laws))
-        elif values[0].ndim > 1:
-            joined[name] = _by_row(laws, values, 1)
-            if joined[name] is None:
-                return None
-        elif not all(np.array_equal(value, values[0]) for value in values):
-            return None
-    return replace(first, **joined)  # type: ignore[no-any-return]
-
-
-def _by_row(laws: Parts, values: Sequence[AnyArray], plain: int) -> AnyArray | None:
-    """Join arrays; those of more than `plain` dimensions have rows. None where their shapes differ."""
-    parts = [value if value.ndim > plain else value[None] for value in values]
-    if len({part.shape[1:] for part in parts}) > 1:
+    n = sum(len(rows) for rows, _ in laws)
+    held = [{k: v for k, v in vars(law).items() if k not in UNLIKE} for _, law in laws]
+    if any(each.keys() != held[0].keys() for each in held):
         return None
-    return _placed(laws, parts)
+    for name, one in held[0].items():
+        parameter, given = isinstance(one, Parameter), [each[name] for each in held]
+        if parameter and not all(isinstance(value, Parameter) for value in given):
+            return None  # not std in one and cov in the other
+        # Arrays of more dimensions than this have a row for each observation.
+        plain = one.plain if parameter else 1
+        values = [np.asarray(value.value if parameter else value) for value in given]
+        if name == "ids":
+            joined[name] = np.arange(n)
+        elif not all(value.ndim <= plain and np.array_equal(value, values[0]) for value in values):
+            one_for_all = [value.ndim == 0 for value in values] if parameter else [values[0].ndim < 2]
+            if plain and any(one_for_all):  # levels differ, or a number serves all components
+                return None
+            parts = [value if value.ndim > plain else value[None] for value in values]
+            if len({part.shape[1:] for part in parts}) > 1:
+                return None
+            whole = _placed(laws, parts)
+            joined[name] = Parameter(name, whole, plain) if parameter else whole
+    if isinstance(first, Parametric):
+        joined["index"] = None  # not that of the first fold
+        return first._with(joined, n)
+    return replace(first, **joined)  # type: ignore[no-any-return]
 
 
 def _placed(laws: Parts, parts: Iterable[Any]) -> AnyArray:
@@ -252,16 +220,14 @@ def _placed(laws: Parts, parts: Iterable[Any]) -> AnyArray:
 def _one_table(laws: Parts) -> Law:
     """Join class probabilities over all classes; those that a fold did not know have probability 0."""
     tables = [law for _, law in laws if isinstance(law, Probabilities)]
-    labels = [law.classes.labels for law in tables]
-    first = tables[0]
-    if all(np.array_equal(names, labels[0]) for names in labels):
-        classes = first.classes
-    elif len({law.classes.numeric for law in tables}) > 1:
-        raise InputError("Some folds call the classes by numbers, and some by names.")
-    else:
+    first, labels = tables[0], [law.classes.labels for law in tables]
+    classes = first.classes
+    if not all(np.array_equal(names, labels[0]) for names in labels):
+        if len({law.classes.numeric for law in tables}) > 1:
+            raise InputError("Some folds call the classes by numbers, and some by names.")
         union = np.unique(np.concatenate(labels))
         complete = next((names for names in labels if len(names) == len(union)), None)
-        if first.ordered and complete is None and not first.classes.numeric:
+        if first.ordered and complete is None and not classes.numeric:
             raise InputError("No fold has all of the ordered classes, so that their order is not known.")
         classes = Classes(union if complete is None else complete)
     values = np.zeros((sum(len(rows) for rows, _ in laws), len(classes.labels)))
@@ -281,38 +247,31 @@ def crossfit(
 ) -> Law:
     """Out-of-fold law of every row, for people who cannot set rows aside for a test.
 
-    The rows are divided into K folds. Each fold is predicted by a model that was fitted on the other
-    ones, so that no row is held against a fit that has seen it, and all rows serve in the test:
-    ``cg.check(cg.crossfit(fit, x, y), x, y)``. The law has all n rows, in the order of x, and is of the
-    family of the fits where that is one for all.
+    Each of K folds is predicted by a model that was fitted on the other ones, so that no row is held
+    against a fit that has seen it, and all rows serve in the test: ``cg.check(cg.crossfit(fit, x, y), x,
+    y)``. The law has all n rows, in the order of x, and is of the family of the fits where that is one
+    for all. What is tested is this *way of fitting*, with (K − 1)/K of the rows, its estimation error
+    included; whether the *family* holds the truth is what `composite` asks.
 
-    What is tested is this *way of fitting*, with (K − 1)/K of the rows, and not one model: a model
-    fitted on all rows is a little better than each of the K. Estimation error is part of what is tested,
-    as in any test on rows set aside; whether the *family* holds the truth, estimation error apart, is
-    what `composite` asks.
-
-    The evidence of different folds is weakly dependent (a row's own y is in the fits of all other
-    folds), and the tests take it as independent. What a fit can follow cancels over the folds (where
-    noise lifts the y of one, it lifts the predictions of the others), so that a test is conservative.
-    Measured, `adaptive` on lines fitted to lines, 5 folds, 1,000 samples each of 60 to 200 rows and 1 to
-    10 columns: rejected in at most 0.006 of them at α = 0.05. Even so it sees more than half of the rows
-    held against a fit of the other half: 0.59 against 0.55 for a missing square, 0.72 against 0.61 for a
-    spread that grows (n = 200, 200 samples).
+    The evidence of different folds is weakly dependent, since a row's own y is in the fits of the other
+    folds; what a fit can follow cancels over the folds, so that a test is conservative. Measured,
+    `adaptive` on lines fitted to lines, 5 folds, 1,000 samples each of 60 to 200 rows and 1 to 10
+    columns: rejected in at most 0.006 of them at α = 0.05. Even so it sees more than half of the rows
+    held against a fit of the other half: 0.59 against 0.55 for a missing square (n = 200, 200 samples).
 
     Parameters
     ----------
     fit : callable or scikit-learn estimator
         (x, y) → model, or (x, y, rng) → model: those of `condgof.fits`, or any function whose result
-        `as_model` takes. It gets rows of x and y in the containers that were passed. An estimator, which
-        is never changed, is cloned and fitted as `condgof.fits.sklearn` does.
+        `as_model` takes. An estimator is cloned and fitted as `condgof.fits.sklearn` does.
     x, y : array_like or frame of shape (n,) or (n, d)
         Covariates and responses.
     folds : int or iterable of (train, test)
         How many folds, drawn with `rng`; or the row numbers of each, as scikit-learn's splitters yield
         them: every row must be held out exactly once.
     groups : array_like of shape (n,) or str, optional
-        The group of each row, or the name of a column of x: rows of a group are in the same fold. Pass
-        it where rows of a group are alike (patients, stations): else a fit has seen a row's likes.
+        The group of each row (patient, station), or the name of a column of x: rows of a group, which
+        are alike, are in the same fold.
     rng : int, numpy.random.Generator or None
         For the folds, and for fits that take an rng.
 

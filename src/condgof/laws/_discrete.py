@@ -1,7 +1,7 @@
 """A discrete y: labels, ordered categories, counts, and cells of any y that have known probabilities.
 
-There is no score ∇_y log p. Its place take residuals r(y, x) over a fixed set of cells, which under the
-model have mean 0 given any x, exactly; kernels (`condgof.kernels`) make features of them.
+In place of a score ∇_y log p there are residuals r(y, x) over a fixed set of cells, which have mean 0
+given any x under the model, exactly; kernels (`condgof.kernels`) make features of them.
 """
 
 from __future__ import annotations
@@ -32,14 +32,9 @@ PLAIN, FULL = "plain", "full"
 HELD = 2**23
 #: How far from 1 the probabilities of a row may sum up, and how far below 0 rounding may leave one.
 TOLERANCE, ROUNDED = 1e-3, 1e-6
-#: The residuals of rows with such probabilities (b, K) and observed cells (b,).
-Make = Callable[[FloatArray, IntArray], FloatArray]
-#: Rows that are looked at together: what is made of them stays small beside the probabilities.
-ROWS = 4096
-#: How many of the largest probabilities are looked at by rank.
-RANKS = 16
-#: A probability below this counts as this where its logarithm is taken.
-LEAST = 1e-3
+#: Rows that are looked at together; how many of the largest probabilities are looked at by rank; the
+#: least that a probability counts as where its logarithm is taken.
+ROWS, RANKS, LEAST = 4096, 16, 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,26 +58,15 @@ class Outcomes(Protocol):
     """What a model says of the cells of each row: enough to draw them anew, with their residuals."""
 
     @property
-    def probabilities(self) -> AnyArray:
-        """Probabilities of the cells, (n, K)."""
-
+    def probabilities(self) -> AnyArray: ...  # (n, K)
     @property
-    def observed(self) -> IntArray:
-        """The cells that were observed, (n,)."""
-
+    def observed(self) -> IntArray: ...  # the cells, (n,)
     @property
-    def linear(self) -> bool:
-        """Whether residuals are e_y − p and nothing else."""
-
+    def linear(self) -> bool: ...  # whether residuals are e_y − p and nothing else
     @property
-    def plain(self) -> int:
-        """How many of the first columns of residuals are those of e_y − p."""
-
-    def take(self, rows: IntArray) -> Outcomes:
-        """Return those of some rows."""
-
-    def of(self, codes: IntArray) -> FloatArray:
-        """Return the residuals of cells (n,), (n, width)."""
+    def plain(self) -> int: ...  # how many of the first columns of residuals are e_y − p
+    def take(self, rows: IntArray) -> Outcomes: ...
+    def of(self, codes: IntArray) -> FloatArray: ...  # the residuals of cells (n,), (n, width)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +74,8 @@ class CellOutcomes:
     """Outcomes with known probabilities; as an array, the residuals of the cells that were observed."""
 
     rows: SomeRows
-    #: Makes residuals of some rows, with `width` columns.
-    make: Make
+    #: The residuals, of `width` columns, of rows with probabilities (b, K) and observed cells (b,).
+    make: Callable[[FloatArray, IntArray], FloatArray]
     width: int
     observed: IntArray
 
@@ -119,7 +103,6 @@ class CellOutcomes:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Shape of the array of residuals."""
         return len(self.observed), self.width
 
     def __len__(self) -> int:
@@ -174,13 +157,15 @@ class Residuals:
     #: From which y can be drawn anew, for the null distribution.
     outcomes: Outcomes | None = None
 
+    @classmethod
+    def of_cells(cls, p: AnyArray, codes: IntArray, u: FloatArray | None = None) -> Residuals:
+        """Return e_y − p of observed cells (n,) with the probabilities p (n, K)."""
+        outcomes = CellOutcomes(SomeRows(p), one_hot_less, p.shape[1], codes)
+        return cls(codes[:, None].astype(np.float64) if u is None else u, outcomes.of(codes), outcomes)
+
 
 class Discrete(Law):
-    """A law of a discrete y in one column.
-
-    A subclass writes `numbers`, `cells` and `residuals`, and what else it has (`log_prob`, `cdf`,
-    `sample`, `mean_std`).
-    """
+    """A law of a discrete y in one column; a subclass writes `numbers`, `cells` and `residuals`."""
 
     discrete = True
     #: What y calls the classes, in the order of their probabilities; None for counts.
@@ -213,14 +198,10 @@ class Discrete(Law):
 def flat(y: AnyArray) -> AnyArray:
     """Return a y of one column as (n,)."""
     y = np.asarray(y)
-    if y.ndim == 2 and y.shape[1] == 1:
-        return y[:, 0]
-    if y.ndim != 1:
-        raise ShapeError(
-            f"A model of a discrete y is for one column of y, got shape {y.shape}. Pass one label or "
-            "count for each row."
-        )
-    return y
+    if y.ndim != 1 and y.shape[1:] != (1,):
+        what = f"A model of a discrete y is for one column of y, got shape {y.shape}"
+        raise ShapeError(f"{what}. Pass one label or count for each row.")
+    return y.reshape(-1)
 
 
 def whole_numbers(y: AnyArray, low: AnyArray, high: AnyArray, model: str) -> FloatArray:
@@ -228,11 +209,8 @@ def whole_numbers(y: AnyArray, low: AnyArray, high: AnyArray, model: str) -> Flo
     if np.asarray(y).dtype.kind in "OUS":
         raise InputTypeError(f"{model} is a model of counts, and y holds text. Pass numbers.")
     values = flat(as_numbers(y, "y")).astype(np.float64)
-    refuse_rows(
-        values != np.floor(values),
-        f"{model} is a model of counts, and y is not a whole number",
-        "A continuous y needs another model.",
-    )
+    what = f"{model} is a model of counts, and y is not a whole number"
+    refuse_rows(values != np.floor(values), what, "A continuous y needs another model.")
     refuse_outside((values < low) | (values > high), model)
     return values
 
@@ -261,10 +239,8 @@ class Classes:
             raise ShapeError("classes must be a list of labels, one for each column of P.")
         missing = [v is None or (isinstance(v, float) and v != v) for v in classes]
         if any(missing):
-            raise InputError(
-                f"classes has a missing value (None or NaN) at position {missing.index(True)} (counted "
-                "from 0). Name every class as y does."
-            )
+            where = f"at position {missing.index(True)} (counted from 0). Name every class as y does."
+            raise InputError(f"classes has a missing value (None or NaN) {where}")
         labels = np.asarray(classes)
         if labels.dtype.kind == "b":
             labels = labels.astype(np.int64)
@@ -304,11 +280,10 @@ class Classes:
                 f"y holds {held}, and the classes are {are} {shown}. Name them as y does, "
                 "condgof.probabilities(P, classes=[...]), or pass y as they are called."
             )
+        known = self.values if self.numeric else self.labels
+        given = y.astype(np.float64) if self.numeric else np.array([str(label) for label in y])
         if self.numeric:
-            known, given = self.values, y.astype(np.float64)
             check_finite(given, "y", "Drop or fill those rows first.")
-        else:
-            known, given = self.labels, np.array([str(label) for label in y])
         order = np.argsort(known, kind="stable")
         place = np.minimum(np.searchsorted(known, given, sorter=order), len(known) - 1)
         positions = order[place]
@@ -375,13 +350,12 @@ class Probabilities(ByRow, Discrete):
 
     def remarks(self, y: AnyArray) -> tuple[str, ...]:
         impossible = int((self.values[np.arange(self.n), self._codes(y)] <= 0).sum())
-        if not impossible:
-            return ()
         rows = "row" if impossible == 1 else "rows"
-        return (
+        remark = (
             f"the model gives the observed class probability 0 in {impossible} {rows}, which refutes it "
-            "without any test unless that is rounding",
+            "without any test unless that is rounding"
         )
+        return (remark,) if impossible else ()
 
     def _each(self, ask: Callable[[FloatArray, slice], AnyArray]) -> AnyArray:
         """Ask something of the normalised probabilities, some rows at a time, and join the answers."""
@@ -453,11 +427,9 @@ class Probabilities(ByRow, Discrete):
 
 
 def full(probabilities: FloatArray, codes: IntArray) -> FloatArray:
-    """Return residuals of labels, of ranks and of the log-probability, side by side.
+    """Return residuals of labels, of ranks and of the log-probability, side by side, less their means.
 
-    Ranks: 1{y is among the t most probable classes} less what the model says of it, t = 1, 2, ….
-    Log-probability: log p(y|x) less its mean under the model. All of them are functions of y whose form
-    depends on x alone, less their mean given x.
+    Ranks are 1{y is among the t most probable classes}, t = 1, 2, …; all are of mean 0 given x.
     """
     n, count = probabilities.shape
     ranks = min(count - 1, RANKS)
@@ -487,8 +459,7 @@ def _most_probable(probabilities: FloatArray, ranks: int) -> IntArray:
 def probabilities(P: Any, classes: Any = None, *, ordered: bool = False) -> Probabilities:
     """Law of a discrete y from predicted class probabilities.
 
-    Every test compares them with labels: `adaptive`, `kcsd`, `fscd`, `witness`, `power_criterion`, and
-    `calibration`. A fitted classifier needs none of this: it goes straight to the tests.
+    A fitted classifier needs none of this: it goes straight to the tests.
 
     Parameters
     ----------
@@ -496,8 +467,7 @@ def probabilities(P: Any, classes: Any = None, *, ordered: bool = False) -> Prob
         The probabilities of the classes in each row, or of the second of two classes. The array is used
         as it is and not copied: leave it alone while the law is in use.
     classes : list of K numbers or strings, optional
-        What y calls the classes, in the order of the columns; 0, 1, …, K − 1 unless given. Labels of y
-        are looked up among them.
+        What y calls the classes, in the order of the columns; 0, 1, …, K − 1 unless given.
     ordered : bool
         Whether the order of the classes means something (grades, stages): y is then compared by how far
         apart classes lie, too.
@@ -507,11 +477,8 @@ def probabilities(P: Any, classes: Any = None, *, ordered: bool = False) -> Prob
     >>> import condgof as cg
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=500)
-    >>> p = 1 / (1 + np.exp(-x))                  # the truth
-    >>> y = np.where(rng.random(500) < p, "yes", "no")
+    >>> y = np.where(rng.random(500) < 1 / (1 + np.exp(-x)), "yes", "no")
     >>> steep = 1 / (1 + np.exp(-3 * x))          # over-confident
-    >>> cg.adaptive(cg.probabilities(p, ["no", "yes"]), x, y, rng=1).reject()
-    False
     >>> cg.adaptive(cg.probabilities(steep, ["no", "yes"]), x, y, rng=1).reject()
     True
     """

@@ -1,8 +1,4 @@
-"""Distribution objects of torch and NumPyro, which name families alike: closed forms, and the rest.
-
-A closed form gives scores in double precision from a model in single precision, normal scores for many
-columns of y, and draws from a NumPy generator. What has none is asked for whatever else it offers.
-"""
+"""Distribution objects of torch and NumPyro, which name families alike: closed forms, and the rest."""
 
 from __future__ import annotations
 
@@ -18,18 +14,9 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import DerivativeError, InputError, InputTypeError, ShapeError, UnsupportedModelError
+from condgof.laws import _families as families
 from condgof.laws._counts import Binomial, NegativeBinomial, Poisson
 from condgof.laws._discrete import Discrete, Probabilities, bernoulli, probabilities
-from condgof.laws._families import (
-    Beta,
-    Exponential,
-    Gamma,
-    Laplace,
-    Normal,
-    NormalMixture,
-    StudentT,
-    Uniform,
-)
 from condgof.laws._law import Batched, Law, Model, as_rows, same_as, tail_scores
 from condgof.laws._library import named_method
 from condgof.laws._parameters import Parameter
@@ -41,13 +28,13 @@ LIBRARIES = ("torch.distributions", "numpyro.distributions")
 WRAPPERS = ("Independent", "ExpandedDistribution")
 #: Families with independent columns: ours, and their names for its parameters.
 COLUMNWISE: dict[str, tuple[Callable[..., Law], dict[str, str]]] = {
-    "Normal": (Normal, {"mean": "loc", "std": "scale"}),
-    "StudentT": (StudentT, {"df": "df", "loc": "loc", "scale": "scale"}),
-    "Laplace": (Laplace, {"loc": "loc", "scale": "scale"}),
-    "Gamma": (Gamma, {"shape": "concentration", "rate": "rate"}),
-    "Exponential": (Exponential, {"rate": "rate"}),
-    "Beta": (Beta, {"a": "concentration1", "b": "concentration0"}),
-    "Uniform": (Uniform, {"low": "low", "high": "high"}),
+    "Normal": (families.Normal, {"mean": "loc", "std": "scale"}),
+    "StudentT": (families.StudentT, {"df": "df", "loc": "loc", "scale": "scale"}),
+    "Laplace": (families.Laplace, {"loc": "loc", "scale": "scale"}),
+    "Gamma": (families.Gamma, {"shape": "concentration", "rate": "rate"}),
+    "Exponential": (families.Exponential, {"rate": "rate"}),
+    "Beta": (families.Beta, {"a": "concentration1", "b": "concentration0"}),
+    "Uniform": (families.Uniform, {"low": "low", "high": "high"}),
 }
 #: Discrete families: how to make ours with a function that reads a parameter by its name, as (n,).
 COUNTS: dict[str, Callable[[Callable[[str], FloatArray]], Discrete]] = {
@@ -80,13 +67,12 @@ class Network:
     LIBRARY: ClassVar[str]
     TAKES: ClassVar[str]
     ADVICE: ClassVar[str] = Batched.advice
-    #: What a library writes: an array → a tensor; (x, n) → the law of the n rows of a batch.
+    #: What a library writes: an array → a tensor; (x, n) → the law of a batch; (`TensorLaw`, y) → the
+    #: log-density (n,) and its gradient; (`TensorLaw`, rng, the shape ``sample`` gets) → draws.
     native: ClassVar[Callable[..., Any]]
     law: ClassVar[Callable[..., Law]]
-    #: (`TensorLaw`, y) → the log-density, (n,), and its gradient, in the shape of y.
     log_prob: ClassVar[Callable[..., FloatArray]]
     score: ClassVar[Callable[..., AnyArray]]
-    #: (`TensorLaw`, rng, what the distribution's ``sample`` gets as its shape) → a tensor of draws.
     draw: ClassVar[Callable[..., Any]]
     #: Rows of a batch; what a network keeps of them is a few megabytes.
     size: int = 8192
@@ -95,12 +81,11 @@ class Network:
     density: Callable[[Any, Any], Any] | None = None
 
     def __post_init__(self) -> None:
-        size = self.size
-        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
-            raise InputError(f"batch_size must be a positive integer, got {size!r}.")
+        whole = isinstance(self.size, (int, np.integer)) and not isinstance(self.size, bool)
+        if not whole or self.size < 1:
+            raise InputError(f"batch_size must be a positive integer, got {self.size!r}.")
 
     def session(self) -> AbstractContextManager[Any]:
-        """Open a context that leaves everything as it was found, whatever happens inside."""
         return nullcontext()
 
     def at(self, x: Any) -> Network:
@@ -108,7 +93,6 @@ class Network:
         return self
 
     def __call__(self, x: Any, n: int) -> Law:
-        """Return the law at the n rows of x: what a `Model` asks for."""
         if x is not None and not isinstance(x, np.ndarray):
             advice = "A network takes numbers: encode text columns first, or pass numeric columns."
             x = as_numbers(x, "x", advice=advice)
@@ -116,7 +100,6 @@ class Network:
         return law.joined() if law.first.discrete else law
 
     def over(self, x: Any, n: int) -> NetworkLaw:
-        """Return the law that is evaluated batch by batch."""
         return NetworkLaw(self.law, x, n, int(self.size), self.session, self.ADVICE)
 
     def law_of(self, dist: Any, x: Any, n: int) -> Law:
@@ -127,7 +110,6 @@ class Network:
         return law if closed is None else closed(None, n)
 
     def model(self, **changes: Any) -> Model:
-        """Return the model of this network, with some fields changed."""
         name = f"The {self.LIBRARY} model"
         return Model(replace(self, **changes), name, conditional=False, batched=True)
 
@@ -156,18 +138,16 @@ class NetworkLaw(Batched):
 
     def joined(self) -> Law:
         """Return the law of a discrete y at all rows as one that needs no network."""
+        first: Any = self.first
+        classes = isinstance(first, Probabilities)
 
         def table(law: Any, rows: Any) -> Any:
-            if isinstance(law, Probabilities):
-                return law.values
-            return np.column_stack([parameter.value for parameter in law._parameters().values()])
+            parameters = () if classes else law._parameters().values()
+            return law.values if classes else np.column_stack([p.value for p in parameters])
 
-        first: Any = self.first
-        whole = self._gather(table)
-        self._check_alone(table, whole)
-        if isinstance(first, Probabilities):
-            return replace(first, values=whole)
-        law: Law = type(first)(**dict(zip(first._parameters(), whole.T, strict=True)))
+        whole = self._about_rows(table)
+        named = {} if classes else dict(zip(first._parameters(), whole.T, strict=True))
+        law: Law = replace(first, values=whole) if classes else type(first)(**named)
         return law(None, self.count)
 
 
@@ -193,9 +173,8 @@ class TensorLaw(Law):
     @cached_property
     def layout(self) -> Layout | None:
         """How its dimensions stand for rows and columns; None for an object that does not tell."""
-        if hasattr(self.dist, "batch_shape") and hasattr(self.dist, "event_shape"):
-            return Layout.of(self.dist, self.count)
-        return None
+        tells = hasattr(self.dist, "batch_shape") and hasattr(self.dist, "event_shape")
+        return Layout.of(self.dist, self.count) if tells else None
 
     @property
     def normalised(self) -> bool:  # type: ignore[override]
@@ -211,9 +190,10 @@ class TensorLaw(Law):
             return {"normal_scores"} if hasattr(self.dist, "normal_scores") else set()
         able, y = set(), np.zeros((self.count, self.layout.d_y))
         with self.network.session():
-            with suppress(Exception):  # no sampler, or one that is called otherwise
-                y = self._drawn(self.layout, np.random.default_rng(0))
-                able.add("sample")
+            with suppress(Exception):  # a sampler that is called otherwise
+                if hasattr(self.dist, "sample"):
+                    y = self.sample(np.random.default_rng(0))
+                    able.add("sample")
             with suppress(ValueError):  # a value that the library refuses
                 if self._normal_scores(y) is not None:
                     able.add("normal_scores")
@@ -245,7 +225,6 @@ class TensorLaw(Law):
         return values.reshape(self.count, -1).sum(1)
 
     def _tensor(self, y: AnyArray) -> Any:
-        """Return y in the shape in which the distribution takes it."""
         y = as_rows(y)
         return self.network.native(y).reshape(Layout.of(self.dist, self.count, y.shape[1]).shape)
 
@@ -299,12 +278,9 @@ class TensorLaw(Law):
         if hasattr(self.dist, "normal_scores"):
             z = self.dist.normal_scores(self.network.native(as_rows(y)))
             return None if z is None else doubles(z)
-        pulled = self._pulled_back(y)
-        if pulled is not None:
+        pulled, lower = self._pulled_back(y), None
+        if pulled is not None or (lower := self._cdf(y)) is None:
             return pulled
-        lower = self._cdf(y)
-        if lower is None:
-            return None
         # A CDF that rounds to 1 is no farther out than its precision can tell.
         least = 2.0**-25 if (lower.astype(np.float32) == lower).all() else 2.0**-54
         return tail_scores(lower, np.maximum(1.0 - lower, least))
@@ -315,10 +291,10 @@ class TensorLaw(Law):
         if self.layout is None:
             return None
         if family(flow) == "TransformedDistribution":
+            if not all(getattr(transform, "bijective", True) for transform in flow.transforms):
+                return None
             base, value = flow.base_dist, self._tensor(y)
             for transform in reversed(flow.transforms):
-                if not getattr(transform, "bijective", True):
-                    return None
                 value = transform.inv(value)
         elif hasattr(flow, "transform") and hasattr(flow, "base"):  # as zuko has them
             base, value = flow.base, flow.transform(self._tensor(y))
@@ -356,32 +332,23 @@ class TensorLaw(Law):
     def sample(self, rng: np.random.Generator) -> FloatArray:
         if self.layout is None or not hasattr(self.dist, "sample"):
             self.lacks("sample")
-        return self._drawn(self.layout, rng)
-
-    def _drawn(self, layout: Layout, rng: np.random.Generator) -> FloatArray:
         # One that is the same for every row must be told how many there are.
-        drawn = self.network.draw(self, rng, () if layout.batch else ((self.count,),))
-        return doubles(drawn).reshape(self.count, layout.d_y)
+        drawn = self.network.draw(self, rng, () if self.layout.batch else ((self.count,),))
+        return doubles(drawn).reshape(self.count, self.layout.d_y)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How the dimensions of a distribution stand for rows and columns of y."""
+    """How the shapes of a distribution stand for rows and columns of y; a batch of () is for all."""
 
-    #: Its shapes; a batch shape of () is the same distribution for every row.
     batch: tuple[int, ...]
     event: tuple[int, ...]
-    #: The shape of y.
     rows: int
     d_y: int
 
     @classmethod
     def of(cls, dist: Any, rows: int, d_y: int | None = None) -> Layout:
-        """Check that a distribution has one part for each row, so that nothing is broadcast.
-
-        Batch and event shape together must be (rows, d_y), (rows,) for d_y = 1, or such with further
-        dimensions of size 1; or a single event for all rows. Without d_y it is what the shapes say.
-        """
+        """Check that a distribution has one part for each row, or one for all; nothing is broadcast."""
         batch, event = tuple(dist.batch_shape), tuple(dist.event_shape)
         columns = (batch + event)[1:] if batch else event
         width, hint = int(np.prod(columns)), ""
@@ -402,7 +369,6 @@ class Layout:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape in which the distribution takes y."""
         return self.batch + self.event if self.batch else (self.rows, *self.event)
 
     def spread(self, array: AnyArray, event: tuple[int, ...], tail: tuple[int, ...]) -> FloatArray:
@@ -419,7 +385,6 @@ def doubles(tensor: Any) -> FloatArray:
 
 
 def told(dist: Any) -> str:
-    """Return what messages say of a distribution."""
     batch, event = tuple(dist.batch_shape), tuple(dist.event_shape)
     return f"{type(dist).__name__} with batch shape {batch} and event shape {event}"
 
@@ -453,13 +418,12 @@ def closed_form(dist: Any, layout: Layout | None) -> Law | None:
     if name in COLUMNWISE:
         ours, keys = COLUMNWISE[name]
         return ours(**{key: _parameter(dist, part, theirs, layout) for key, theirs in keys.items()})
-    if name == "MultivariateNormal":
-        factor = layout.spread(doubles(part.scale_tril), (d_y, d_y), (d_y, d_y))
-        return Normal(_parameter(dist, part, "loc", layout), cov=factor @ factor.transpose(0, 2, 1))
-    if name == "LowRankMultivariateNormal":
-        cov = layout.spread(doubles(part.covariance_matrix), (d_y, d_y), (d_y, d_y))
-        cov = 0.5 * (cov + cov.transpose(0, 2, 1))
-        return Normal(_parameter(dist, part, "loc", layout), cov=cov)
+    if name in ("MultivariateNormal", "LowRankMultivariateNormal"):
+        square = doubles(part.scale_tril if name == "MultivariateNormal" else part.covariance_matrix)
+        square = layout.spread(square, (d_y, d_y), (d_y, d_y))
+        turned = square.transpose(0, 2, 1)
+        cov = square @ turned if name == "MultivariateNormal" else 0.5 * (square + turned)
+        return families.Normal(_parameter(dist, part, "loc", layout), cov=cov)
     inner = unwrapped(part.component_distribution) if name == "MixtureSameFamily" else None
     if family(inner) != "Normal" or int(np.prod(layout.batch[1:])) > 1:
         return None  # the latter has independent columns, each a mixture of its own
@@ -469,7 +433,7 @@ def closed_form(dist: Any, layout: Layout | None) -> Law | None:
     # Weights in single precision sum to 1 up to 1e-7 only.
     weights = weights / weights.sum(axis=1, keepdims=True)
     means, stds = (_parameter(part, inner, key, layout, count) for key in ("loc", "scale"))
-    return NormalMixture(weights, means, stds)
+    return families.NormalMixture(weights, means, stds)
 
 
 def _parameter(dist: Any, part: Any, key: str, layout: Layout, *more: int) -> Parameter:
@@ -521,7 +485,6 @@ def _constraint(dist: Any) -> Any:
 
 
 def is_discrete(dist: Any) -> bool:
-    """Whether a distribution is of a discrete y."""
     return bool(_told_by(_constraint(dist), "is_discrete"))
 
 
@@ -552,7 +515,6 @@ def _lenient(dist: Any) -> Any:
 
 
 def check_distribution(dist: Any) -> None:
-    """Refuse what has no log-density."""
     if not callable(getattr(dist, "log_prob", None)):
         shape = f" of shape {tuple(dist.shape)}" if hasattr(dist, "shape") else ""
         raise UnsupportedModelError(

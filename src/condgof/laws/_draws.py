@@ -1,19 +1,18 @@
 """Draws as a law: posterior predictive samples, simulators, bootstraps, ensembles.
 
-Given x, y and its m draws are exchangeable if the model is true. So the rank of y among them is uniform
-on 0 … m, exactly, for any m: with W uniform on (0, 1) and ties at random,
+Given x, y and its m draws are exchangeable if the model is true, so that with W uniform on (0, 1)
 
     z = Φ⁻¹((#{draws < y} + W·(1 + #{draws = y})) / (m + 1))
 
-is standard normal and independent of x. For several columns of y the ranks of columns are dependent in a
-way that draws alone do not tell, and no sequence of conditional ranks is exact. There the evidence is
-functions of the ranks of each column and of fixed projections, less their mean over the m + 1 candidates
-of the row; its null distribution is that of y and one of its draws changing places, which is exact
-again. A kernel residual would need a bandwidth, and be as blind as that is wrong; ranks need none.
+is exactly standard normal and independent of x, for any m. For several columns of y, whose ranks are
+dependent in a way that draws do not tell, the evidence is functions of the ranks of each column and of
+fixed projections, less their mean over the m + 1 candidates of the row; its null distribution, y and one
+of its draws changing places, is exact again. A kernel would need a bandwidth; ranks need none.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -62,8 +61,7 @@ def one_column(law: Law, y: AnyArray, advice: str = "") -> FloatArray:
 def alike(values: AnyArray, y: AnyArray) -> tuple[FloatArray, FloatArray]:
     """Return predictions (n, m) and y (n, 1) in the coarser precision that either has, row by row.
 
-    0.1 in single precision is not 0.1 in double, so that ties between a network's draws and a table
-    would all fall to one side. Rounding both alike keeps ranks exact: it treats y as it does the draws.
+    0.1 in single precision is not 0.1 in double: ties of draws with a table would fall to one side.
     """
     values, y = np.asarray(values, dtype=np.float64), np.asarray(y, dtype=np.float64)
     with np.errstate(over="ignore"):
@@ -100,20 +98,21 @@ class Draws(RowDraws):
     def _counts(self, y: AnyArray) -> tuple[FloatArray, FloatArray]:
         """Return how many draws are below y, and how many equal it, (n,)."""
         y = one_column(self, y, " Pass draws of shape (n, m, d_y) for several columns.")
-        below, equal = np.empty(self.n), np.empty(self.n)
-        for start in range(0, self.n, BLOCK):
-            rows = slice(start, start + BLOCK)
+        below, equal = np.empty((2, self.n))
+        for rows in self._blocks():
             values, at_y = alike(self.values[rows], y[rows])
             below[rows], equal[rows] = (values < at_y).sum(axis=1), (values == at_y).sum(axis=1)
         return below, equal
 
+    def _blocks(self) -> Iterator[slice]:
+        return (slice(start, start + BLOCK) for start in range(0, self.n, BLOCK))
+
     def cdf(self, y: AnyArray) -> FloatArray:
-        below, equal = self._counts(y)
-        return np.asarray((below + equal) / self.values.shape[1])
+        return np.asarray(sum(self._counts(y)) / self.values.shape[1])
 
     def sf(self, y: AnyArray) -> FloatArray:
-        (below, equal), m = self._counts(y), self.values.shape[1]
-        return np.asarray((m - below - equal) / m)
+        m = self.values.shape[1]
+        return np.asarray((m - sum(self._counts(y))) / m)
 
     def pit(self, y: AnyArray) -> FloatArray:
         """Return u = (r + V)/(m + 1), uniform and independent of x under the law, (n,)."""
@@ -125,8 +124,7 @@ class Draws(RowDraws):
         """Return the fair CRPS: that of the law which the draws are from has the same mean, (n,)."""
         y, m, out = one_column(self, y), self.values.shape[1], np.empty(self.n)
         weights = (2.0 * np.arange(m) - (m - 1.0)) / (m * max(m - 1.0, 1.0))
-        for start in range(0, self.n, BLOCK):
-            rows = slice(start, start + BLOCK)
+        for rows in self._blocks():
             values = np.sort(np.asarray(self.values[rows], dtype=np.float64), axis=1)
             out[rows] = np.abs(values - y[rows]).mean(axis=1) - values @ weights
         return out
@@ -154,11 +152,10 @@ class Draws(RowDraws):
 class RankOutcomes:
     """What could have been observed in each row: y, or any of its draws in its place."""
 
-    #: Ranks of all candidates in P directions, between 0 and 1, (n, m + 1, P); y is the first candidate.
+    #: Ranks of all candidates, y first, in P directions, between 0 and 1, (n, m + 1, P).
     ranks: AnyArray
-    #: How many of the directions are columns of y.
+    #: How many of the directions are columns of y; the mean of the features over the candidates, (n, q).
     columns: int
-    #: The mean of the features over the candidates, (n, q).
     centre: FloatArray
     linear, plain = False, 0  # residuals are not e_y − p
 
@@ -173,9 +170,8 @@ class RankOutcomes:
         pairs = [(i, j) for i in range(d_y) for j in range(i)]
         ways = [unit[:, :, i] for i in range(d_y)]
         ways += [unit[:, :, i] + sign * unit[:, :, j] for i, j in pairs for sign in (1.0, -1.0)]
-        shares = [np.float32((rankdata(way, axis=1) - 0.5) / count) for way in ways]
-        ranks = np.stack(shares, axis=2)
-        outcomes = cls(ranks, d_y, np.zeros((n, 1)))
+        ranks = [np.float32((rankdata(way, axis=1) - 0.5) / count) for way in ways]
+        outcomes = cls(np.stack(ranks, axis=2), d_y, np.zeros((n, 1)))
         centre = sum((outcomes._features(np.full(n, k)) for k in range(count)), np.zeros(1))
         return replace(outcomes, centre=centre / count)
 
@@ -195,12 +191,9 @@ class RankOutcomes:
         """Return cosines of the ranks of one candidate a row, and products of them, (n, q)."""
         t = np.asarray(self.ranks[np.arange(len(codes)), codes], dtype=np.float64)
         waves = np.stack([np.cos(np.pi * k * t) / k for k in range(1, WAVES + 1)], axis=1)
-        parts = [waves.reshape(len(t), -1)]
-        for i in range(self.columns):
-            for j in range(i):
-                crossed = waves[:, :CROSSED, None, i] * waves[:, None, :CROSSED, j]
-                parts.append(crossed.reshape(len(t), -1))
-        return np.concatenate(parts, axis=1)
+        pairs = [(i, j) for i in range(self.columns) for j in range(i)]
+        parts = [waves, *(waves[:, :CROSSED, None, i] * waves[:, None, :CROSSED, j] for i, j in pairs)]
+        return np.concatenate([part.reshape(len(t), -1) for part in parts], axis=1)
 
     def of(self, codes: IntArray) -> FloatArray:
         return self._features(codes) - self.centre
@@ -233,9 +226,8 @@ class VectorDraws(RowDraws, Discrete):
 
     def scores_by_column(self, y: AnyArray) -> FloatArray:
         """Return the normal scores of each column's own ranks, (n, d_y); they may be dependent."""
-        y = self.numbers(y)
-        columns = range(self.values.shape[2])
-        return np.concatenate([self.column(k).normal_scores(y[:, k]) for k in columns], axis=1)
+        columns = enumerate(self.numbers(y).T)
+        return np.hstack([self.column(k).normal_scores(column) for k, column in columns])
 
     def cells(self, by: str) -> Cells:
         d_y = self.values.shape[2]
@@ -256,16 +248,15 @@ class VectorDraws(RowDraws, Discrete):
 
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
         parts = [self.column(k).mean_std() for k in range(self.values.shape[2])]
-        mean, std = (np.concatenate(each, axis=1) for each in zip(*parts, strict=True))
-        return mean, std
+        return np.hstack([mean for mean, _ in parts]), np.hstack([std for _, std in parts])
 
 
 def from_draws(draws: Any, *, rng: RngLike = 0) -> Draws | VectorDraws:
     """Law from draws of y: posterior predictive samples, a simulator, a bootstrap, an ensemble.
 
     The rank of y among its m draws is uniform given x if the model is true, exactly and for any m; no
-    density is estimated and nothing is interpolated. More draws see more: m = 19 tells little of tails.
-    A hundred lose hardly any power against the distribution that they are drawn from.
+    density is estimated and nothing is interpolated. m = 19 tells little of tails; a hundred lose hardly
+    any power against the distribution that they are drawn from.
 
     Parameters
     ----------
@@ -274,13 +265,7 @@ def from_draws(draws: Any, *, rng: RngLike = 0) -> Draws | VectorDraws:
         The array is not copied. An ArviZ ``InferenceData`` or ``DataTree`` with a group
         ``posterior_predictive`` that has one variable is read as it is.
     rng : int, numpy.random.Generator or None
-        Of the random numbers that place y among draws that equal it, and between its neighbours; the
-        same rng gives the same ranks.
-
-    Returns
-    -------
-    Draws or VectorDraws
-        With a CDF (a step), quantiles, mean and standard deviation, and a sampler.
+        Of the random numbers that place y among draws that equal it, and between its neighbours.
 
     Examples
     --------
@@ -294,8 +279,6 @@ def from_draws(draws: Any, *, rng: RngLike = 0) -> Draws | VectorDraws:
     >>> cg.adaptive(cg.from_draws(0.5 * right), x, y, rng=1).reject()
     True
     """
-    from condgof.laws._draws import predictive
-
     from_arviz = predictive(draws)
     given = draws if from_arviz is None else from_arviz
     array = as_numbers(given, "draws", advice="Pass an array (n, m) of draws.")
@@ -317,8 +300,6 @@ def from_draws(draws: Any, *, rng: RngLike = 0) -> Draws | VectorDraws:
 
 def adapt(obj: Any) -> Law | None:
     """Make a law of posterior predictive draws, or return None for another object."""
-    from condgof.laws._draws import from_draws
-
     draws = predictive(obj)
     return None if draws is None else from_draws(draws)
 
@@ -349,7 +330,6 @@ def predictive(obj: Any) -> AnyArray | None:
 
 
 def _over(array: Any) -> list[str]:
-    """Return the names of the dimensions of an array that are draws."""
     over = [dim for dim in DRAWS if dim in array.dims]
     stacked = "sample" in array.dims and all(dim in array.coords for dim in DRAWS)  # by az.extract
     return ["sample"] if stacked and not over else over

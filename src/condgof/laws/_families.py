@@ -6,46 +6,29 @@ from dataclasses import field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import (
-    betainc,
-    betaln,
-    gammainc,
-    gammaincc,
-    gammaln,
-    log_ndtr,
-    logsumexp,
-    ndtr,
-    ndtri,
-    stdtr,
-    xlogy,
-)
+from scipy import special
 
 from condgof._typing import AnyArray, FloatArray
 from condgof.errors import InputError, InputTypeError, ShapeError, UnsupportedModelError
-from condgof.laws._law import Law, as_rows, check_levels, log_tail_scores
-from condgof.laws._parameters import (
-    Array,
-    ContinuousFamily,
-    Independent,
-    Values,
-    check_positive,
-    family,
-    log_of,
-)
+from condgof.laws._law import TINY, Law, as_rows, check_levels, log_tail_scores
+from condgof.laws._parameters import Array, ContinuousFamily, Independent, Values, check_positive, family
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 
 
 def mean_distance(z: FloatArray) -> FloatArray:
     """Return E|z + Z| for a standard normal Z."""
-    return np.asarray(z * (2.0 * ndtr(z) - 1.0) + np.sqrt(2.0 / np.pi) * np.exp(-0.5 * z * z))
+    return np.asarray(z * (2.0 * special.ndtr(z) - 1.0) + np.sqrt(2.0 / np.pi) * np.exp(-0.5 * z * z))
+
+
+def log_of(tail: AnyArray) -> FloatArray:
+    """Return the log of a probability; one that rounds to 0 is taken as the smallest number."""
+    return np.asarray(np.log(np.maximum(tail, TINY)))
 
 
 @family
 class Normal(ContinuousFamily):
     """Gaussian model y | x ~ N(mean(x), std(x)²), or N(mean(x), cov(x)).
-
-    Linear, quadratic and heteroscedastic regression are special cases.
 
     Parameters
     ----------
@@ -71,10 +54,11 @@ class Normal(ContinuousFamily):
     EITHER = ("std", "cov")
     PLAIN: ClassVar = {"cov": 2}
 
-    def _scale(self, n: int, d_y: int) -> FloatArray:
-        """Return std (n, d_y), or the Cholesky factors of cov (n, d_y, d_y), checked."""
+    def _placed(self, n: int, d_y: int) -> tuple[FloatArray, FloatArray]:
+        """Return the mean and std (n, d_y), or the Cholesky factors of cov (n, d_y, d_y), checked."""
+        mean = np.array(self.mean.values(n, (d_y,)))
         if self.cov is None:
-            return check_positive(self.std.values(n, (d_y,)), "std")
+            return mean, np.array(check_positive(self.std.values(n, (d_y,)), "std"))
         if self.cov.value.ndim == 0:
             raise ShapeError("cov must be a matrix, got a number. Pass std= for equal variances.")
         cov = self.cov.values(n, (d_y, d_y))
@@ -83,16 +67,15 @@ class Normal(ContinuousFamily):
         if len(bad):
             raise InputError(f"cov is not symmetric, first in row {bad[0]}.")
         try:
-            return np.asarray(np.linalg.cholesky(cov), dtype=np.float64)
+            return mean, np.asarray(np.linalg.cholesky(cov), dtype=np.float64)
         except np.linalg.LinAlgError as error:
             raise InputError("cov is not positive definite in some row.") from error
 
     def _residual(self, y: AnyArray) -> tuple[FloatArray, FloatArray]:
         """Return standardised residuals z and the scale: std (n, d) or a Cholesky factor."""
         y = as_rows(y)
-        n, d_y = self._size(y), y.shape[1]
-        centred, scale = y - self.mean.values(n, (d_y,)), self._scale(n, d_y)
-        return centred / scale if self.cov is None else _solve(scale, centred), scale
+        mean, scale = self._placed(self._size(y), y.shape[1])
+        return (y - mean) / scale if self.cov is None else _solve(scale, y - mean), scale
 
     def score(self, y: AnyArray) -> FloatArray:
         """Return −Σ⁻¹(y − mean), (n, d_y)."""
@@ -105,13 +88,12 @@ class Normal(ContinuousFamily):
         return np.asarray(-0.5 * (z * z + LOG_2PI).sum(axis=1) - np.log(diagonal).sum(axis=1))
 
     def _tail(self, y: AnyArray, *, upper: bool) -> FloatArray:
-        z, _ = self._residual(y)
-        self._one_column(z.shape[1], "sf" if upper else "cdf")
-        return np.asarray(ndtr(-z[:, 0] if upper else z[:, 0]))
+        mean, std = self._moments(self._size(y), 1)
+        z = (y - mean) / std
+        return np.asarray(special.ndtr(-z if upper else z))
 
     def crps(self, y: AnyArray) -> FloatArray:
-        z, _ = self._residual(y)
-        self._one_column(z.shape[1], "CRPS")
+        z = self.normal_scores(self._column(y, "CRPS"))
         std = self._moments(len(z), 1)[1]
         return np.asarray(std * (mean_distance(z) - 1.0 / np.sqrt(np.pi)))[:, 0]
 
@@ -125,36 +107,28 @@ class Normal(ContinuousFamily):
         return u, 1.0 / std, -u / std
 
     def location_scale(self) -> tuple[FloatArray, FloatArray]:
-        n, d_y = self._size(), self._d_y
-        return np.array(self.mean.values(n, (d_y,))), np.array(self._scale(n, d_y))
-
-    def cdf_grid(self, values: AnyArray) -> FloatArray:
-        n = self._size()
-        z: FloatArray = np.ravel(values) - self.mean.values(n, (1,))
-        z /= self._scale(n, 1).reshape(n, 1)
-        return np.asarray(ndtr(z, out=z))
+        return self._placed(self._size(), self._d_y)
 
     def sample(self, rng: np.random.Generator) -> FloatArray:
-        n, d_y = self._size(), self._d_y
-        z, mean, scale = rng.standard_normal((n, d_y)), self.mean.values(n, (d_y,)), self._scale(n, d_y)
+        mean, scale = self.location_scale()
+        z = rng.standard_normal(mean.shape)
         return np.asarray(mean + (scale * z if self.cov is None else (scale @ z[:, :, None])[:, :, 0]))
 
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
         return self._moments(self._size(), self._d_y)
 
     def _moments(self, n: int, d_y: int) -> tuple[FloatArray, FloatArray]:
-        mean, scale = np.array(self.mean.values(n, (d_y,))), np.array(self._scale(n, d_y))
+        mean, scale = self._placed(n, d_y)
         if self.cov is None:
             return mean, scale
         return mean, np.sqrt(np.diagonal(self.cov.values(n, (d_y, d_y)), axis1=1, axis2=2))
 
     def quantile(self, levels: Any) -> FloatArray:
         mean, std = self._moments(self._size(), 1)
-        return mean + std * np.asarray(ndtri(check_levels(levels)))
+        return mean + std * np.asarray(special.ndtri(check_levels(levels)))
 
 
 def _solve(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
-    """Solve one linear system a row: (n, d, d) and (n, d) → (n, d)."""
     return np.asarray(np.linalg.solve(matrices, vectors[:, :, None])[:, :, 0], dtype=np.float64)
 
 
@@ -167,10 +141,6 @@ def normal(mean: Any, std: Any = None, *, cov: Any = None) -> Normal:
         Predicted means and standard deviations.
     cov : array_like of shape (n, d_y, d_y), optional
         Predicted covariance matrices, in place of `std`.
-
-    Returns
-    -------
-    Normal
 
     Examples
     --------
@@ -259,30 +229,18 @@ class NormalMixture(ContinuousFamily):
         return np.asarray(np.einsum("nc,ncd->nd", share, -z / parts.stds))
 
     def log_prob(self, y: AnyArray) -> FloatArray:
-        log_joint, _, _ = self._log_joint(y)
+        log_joint = self._log_joint(y)[0]
         top = log_joint.max(axis=1)
         return np.asarray(top + np.log(np.exp(log_joint - top[:, None]).sum(axis=1)))
 
     def _tail(self, y: AnyArray, *, upper: bool) -> FloatArray:
-        z, parts = self._placed(y)
-        self._one_column(z.shape[2], "sf" if upper else "cdf")
-        return np.asarray((parts.weights * ndtr(-z[:, :, 0] if upper else z[:, :, 0])).sum(axis=1))
-
-    def cdf_grid(self, values: AnyArray) -> FloatArray:
-        self._one_column(self._d_y, "cdf")
-        weights, means, stds = self.parts()
-        out = np.zeros((len(weights), len(values)))
-        for c in range(weights.shape[1]):  # one component at a time, not (n, C, m) at once
-            out += weights[:, [c]] * ndtr((np.ravel(values) - means[:, c]) / stds[:, c])
-        return out
+        weights, means, stds = self.parts(self._size(y), 1)
+        z = (y[:, None, :] - means) / stds
+        return np.asarray((weights[:, :, None] * special.ndtr(-z if upper else z)).sum(axis=1))
 
     def crps(self, y: AnyArray) -> FloatArray:
-        """Return Σ_c w_c A(y − m_c, s_c) − ½ Σ_cd w_c w_d A(m_c − m_d, √(s_c² + s_d²)).
-
-        A(m, s) is E|m + sZ|, Z standard normal.
-        """
-        z, (weights, means, stds) = self._placed(y)
-        self._one_column(z.shape[2], "CRPS")
+        """Return Σ_c w_c A(y − m_c, s_c) − ½ Σ_cd w_c w_d A(m_c − m_d, √(s_c² + s_d²)), A: E|m + sZ|."""
+        z, (weights, means, stds) = self._placed(self._column(y, "CRPS"))
         m, s = means[:, :, 0], stds[:, :, 0]
         out = (weights * s * mean_distance(z[:, :, 0])).sum(axis=1)
         for c in range(weights.shape[1]):
@@ -299,7 +257,7 @@ class NormalMixture(ContinuousFamily):
         for k in range(z.shape[2]):
             u[:, k] = _scores(log_weights, z[:, :, k])
             log_weights = log_weights - 0.5 * z[:, :, k] ** 2 - np.log(parts.stds[:, :, k])
-            log_weights -= logsumexp(log_weights, axis=1, keepdims=True)
+            log_weights -= special.logsumexp(log_weights, axis=1, keepdims=True)
         return u
 
     def marginals(self, y: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -307,7 +265,7 @@ class NormalMixture(ContinuousFamily):
         log_weights = safe_log(parts.weights)[:, :, None]
         u = _scores(log_weights, z)
         log_joint = log_weights - 0.5 * (z * z + LOG_2PI) - np.log(parts.stds)
-        log_density = logsumexp(log_joint, axis=1)
+        log_density = special.logsumexp(log_joint, axis=1)
         share = np.exp(log_joint - log_density[:, None, :])
         slope = np.exp(log_density + 0.5 * (u * u + LOG_2PI))
         return u, slope, (share * (-z / parts.stds)).sum(axis=1)
@@ -319,7 +277,6 @@ class NormalMixture(ContinuousFamily):
         return mean, np.sqrt(np.einsum("nc,ncd->nd", weights, spread))
 
     def mean_cov(self) -> tuple[FloatArray, FloatArray]:
-        """Return mean (n, d_y) and covariance (n, d_y, d_y)."""
         weights, means, stds = self.parts()
         mean = np.einsum("nc,ncd->nd", weights, means)
         apart, diagonal = means - mean[:, None, :], np.arange(mean.shape[1])
@@ -334,8 +291,7 @@ class NormalMixture(ContinuousFamily):
         return mean, np.asarray(np.linalg.cholesky(cov), dtype=np.float64)
 
     def sample(self, rng: np.random.Generator) -> FloatArray:
-        n, d_y = self._size(), self._d_y
-        return self.turned(rng.random((n, 1)), rng.standard_normal((n, d_y)))
+        return self.turned(rng.random((self._size(), 1)), rng.standard_normal((self._size(), self._d_y)))
 
     def turned(self, uniform: FloatArray, normal: FloatArray) -> FloatArray:
         """Turn uniform (n, 1) and standard normal (n, d_y) numbers into one draw a row, (n, d_y)."""
@@ -352,7 +308,7 @@ def safe_log(weights: FloatArray) -> FloatArray:
 
 def _scores(log_weights: FloatArray, z: FloatArray) -> FloatArray:
     """Return normal scores of mixtures, whose components are along the second axis."""
-    tails = (logsumexp(log_weights + log_ndtr(part), axis=1) for part in (z, -z))
+    tails = (special.logsumexp(log_weights + special.log_ndtr(part), axis=1) for part in (z, -z))
     return log_tail_scores(*tails)
 
 
@@ -413,11 +369,8 @@ class Exponential(_Scaled):
 
     DRAW = "exponential"
 
-    def _log_density(self, y: Array, scale: Array, loc: Array) -> Array:
-        return -(y - loc) / scale - np.log(scale)
-
-    def _slope(self, y: Array, scale: Array, loc: Array) -> Array:
-        return np.broadcast_to(-1.0 / scale, y.shape)
+    def _density(self, y: Array, scale: Array, loc: Array) -> tuple[Array, Array]:
+        return -(y - loc) / scale - np.log(scale), np.broadcast_to(-1.0 / scale, y.shape)
 
     def _log_tails(self, y: Array, scale: Array, loc: Array) -> tuple[Array, Array]:
         z = (y - loc) / scale
@@ -454,24 +407,24 @@ class Gamma(_Scaled):
 
     DRAW = "gamma"
 
-    def _log_density(self, y: Array, shape: Array, scale: Array, loc: Array) -> Array:
+    def _density(self, y: Array, shape: Array, scale: Array, loc: Array) -> tuple[Array, Array]:
         z = (y - loc) / scale
-        return np.asarray(xlogy(shape - 1.0, z) - z - gammaln(shape) - np.log(scale))
-
-    def _slope(self, y: Array, shape: Array, scale: Array, loc: Array) -> Array:
-        return (shape - 1.0) / (y - loc) - 1.0 / scale
+        log_density = special.xlogy(shape - 1.0, z) - z - special.gammaln(shape) - np.log(scale)
+        return log_density, (shape - 1.0) / (y - loc) - 1.0 / scale
 
     def _log_tails(self, y: Array, shape: Array, scale: Array, loc: Array) -> tuple[Array, Array]:
         z = (y - loc) / scale
-        return log_of(gammainc(shape, z)), log_of(gammaincc(shape, z))
+        return log_of(special.gammainc(shape, z)), log_of(special.gammaincc(shape, z))
 
     def _moments(self, shape: Array, scale: Array, loc: Array) -> tuple[Array, Array]:
         return loc + shape * scale, np.sqrt(shape) * scale
 
     def _crps(self, y: Array, shape: Array, scale: Array, loc: Array) -> Array:
         z = (y - loc) / scale
-        this, next_one = (2.0 * gammainc(shape + k, np.maximum(z, 0.0)) - 1.0 for k in (0.0, 1.0))
-        return np.asarray(scale * (z * this - shape * next_one - np.exp(-betaln(0.5, shape))))
+        this, next_one = (
+            2.0 * special.gammainc(shape + k, np.maximum(z, 0.0)) - 1.0 for k in (0.0, 1.0)
+        )
+        return np.asarray(scale * (z * this - shape * next_one - np.exp(-special.betaln(0.5, shape))))
 
 
 @family
@@ -495,25 +448,21 @@ class Weibull(_Scaled):
     rate: Any = None
     loc: Any = 0.0
 
-    def _draw(  # type: ignore[override]
-        self, rng: np.random.Generator, shape: Array, scale: Array, loc: Array
-    ) -> Array:
+    def _draw(self, rng: np.random.Generator, *p: Array) -> Array:
+        shape, scale, loc = p
         return np.asarray(loc + scale * rng.weibull(shape))
 
-    def _log_density(self, y: Array, shape: Array, scale: Array, loc: Array) -> Array:
-        log = np.log((y - loc) / scale)
-        return np.asarray(np.log(shape / scale) + (shape - 1.0) * log - np.exp(shape * log))
-
-    def _slope(self, y: Array, shape: Array, scale: Array, loc: Array) -> Array:
+    def _density(self, y: Array, shape: Array, scale: Array, loc: Array) -> tuple[Array, Array]:
         z = (y - loc) / scale
-        return np.asarray((shape - 1.0 - shape * z**shape) / (y - loc))
+        log_density = np.log(shape / scale) + (shape - 1.0) * np.log(z) - np.exp(shape * np.log(z))
+        return log_density, (shape - 1.0 - shape * z**shape) / (y - loc)
 
     def _log_tails(self, y: Array, shape: Array, scale: Array, loc: Array) -> tuple[Array, Array]:
         hazard = ((y - loc) / scale) ** shape
         return log_of(-np.expm1(-hazard)), -hazard
 
     def _moments(self, shape: Array, scale: Array, loc: Array) -> tuple[Array, Array]:
-        first, second = gammaln(1.0 + 1.0 / shape), gammaln(1.0 + 2.0 / shape)
+        first, second = special.gammaln(1.0 + 1.0 / shape), special.gammaln(1.0 + 2.0 / shape)
         with np.errstate(over="ignore"):
             return loc + scale * np.exp(first), scale * np.sqrt(np.exp(second) - np.exp(2.0 * first))
 
@@ -539,17 +488,15 @@ class LogNormal(_Positive):
 
     DRAW = "lognormal"
 
-    def _log_density(self, y: Array, mu: Array, sigma: Array, loc: Array) -> Array:
+    def _density(self, y: Array, mu: Array, sigma: Array, loc: Array) -> tuple[Array, Array]:
         log = np.log(y - loc)
         z = (log - mu) / sigma
-        return -0.5 * (z * z + LOG_2PI) - np.log(sigma) - log
-
-    def _slope(self, y: Array, mu: Array, sigma: Array, loc: Array) -> Array:
-        return -(1.0 + (np.log(y - loc) - mu) / sigma**2) / (y - loc)
+        log_density = -0.5 * (z * z + LOG_2PI) - np.log(sigma) - log
+        return log_density, -(1.0 + (log - mu) / sigma**2) / (y - loc)
 
     def _log_tails(self, y: Array, mu: Array, sigma: Array, loc: Array) -> tuple[Array, Array]:
         z = (np.log(y - loc) - mu) / sigma
-        return np.asarray(log_ndtr(z)), np.asarray(log_ndtr(-z))
+        return np.asarray(special.log_ndtr(z)), np.asarray(special.log_ndtr(-z))
 
     def _moments(self, mu: Array, sigma: Array, loc: Array) -> tuple[Array, Array]:
         mean = np.exp(mu + 0.5 * sigma**2)
@@ -558,8 +505,10 @@ class LogNormal(_Positive):
     def _crps(self, y: Array, mu: Array, sigma: Array, loc: Array) -> Array:
         with np.errstate(divide="ignore"):
             z = (np.log(np.maximum(y - loc, 0.0)) - mu) / sigma
-        inner = ndtr(z - sigma) - ndtr(-sigma / np.sqrt(2.0))
-        return np.asarray((y - loc) * (2.0 * ndtr(z) - 1.0) - 2.0 * np.exp(mu + 0.5 * sigma**2) * inner)
+        inner = special.ndtr(z - sigma) - special.ndtr(-sigma / np.sqrt(2.0))
+        return np.asarray(
+            (y - loc) * (2.0 * special.ndtr(z) - 1.0) - 2.0 * np.exp(mu + 0.5 * sigma**2) * inner
+        )
 
     def location_scale(self) -> tuple[Array, Array]:
         mu, sigma, loc = self._at(self._size(), self._d_y)
@@ -588,24 +537,21 @@ class InverseGaussian(_Positive):
 
     DRAW = "wald"
 
-    def _log_density(self, y: Array, mean: Array, shape: Array, loc: Array) -> Array:
+    def _density(self, y: Array, mean: Array, shape: Array, loc: Array) -> tuple[Array, Array]:
         t = y - loc
         squared = shape * (t - mean) ** 2 / (mean**2 * t)
-        return np.asarray(0.5 * (np.log(shape) - LOG_2PI - 3.0 * np.log(t) - squared))
-
-    def _slope(self, y: Array, mean: Array, shape: Array, loc: Array) -> Array:
-        t = y - loc
-        return -1.5 / t - 0.5 * shape / mean**2 + 0.5 * shape / t**2
+        log_density = 0.5 * (np.log(shape) - LOG_2PI - 3.0 * np.log(t) - squared)
+        return log_density, -1.5 / t - 0.5 * shape / mean**2 + 0.5 * shape / t**2
 
     def _log_tails(self, y: Array, mean: Array, shape: Array, loc: Array) -> tuple[Array, Array]:
         """F = Φ(a) + exp(2 shape/mean) Φ(b) with a, b = √(shape/t) (±t/mean − 1), t = y − loc."""
         t = y - loc
         root = np.sqrt(shape / t)
         a, b = root * (t / mean - 1.0), -root * (t / mean + 1.0)
-        first, second = log_ndtr(-a), 2.0 * shape / mean + log_ndtr(b)
+        first, second = special.log_ndtr(-a), 2.0 * shape / mean + special.log_ndtr(b)
         # The upper tail is a difference: e^second is below e^first, and both may be tiny.
         gap = np.minimum(second - first, -np.finfo(np.float64).eps)
-        return np.minimum(np.logaddexp(log_ndtr(a), second), 0.0), first + np.log(-np.expm1(gap))
+        return np.minimum(np.logaddexp(special.log_ndtr(a), second), 0.0), first + np.log(-np.expm1(gap))
 
     def _moments(self, mean: Array, shape: Array, loc: Array) -> tuple[Array, Array]:
         return loc + mean, np.sqrt(mean**3 / shape)
@@ -631,17 +577,17 @@ class Beta(_Between):
     low: Any = 0.0
     high: Any = 1.0
 
-    def _log_density(self, y: Array, a: Array, b: Array, low: Array, high: Array) -> Array:
+    def _density(self, y: Array, a: Array, b: Array, low: Array, high: Array) -> tuple[Array, Array]:
         width = high - low
-        powers = xlogy(a - 1.0, (y - low) / width) + xlogy(b - 1.0, (high - y) / width)
-        return np.asarray(powers - betaln(a, b) - np.log(width))
-
-    def _slope(self, y: Array, a: Array, b: Array, low: Array, high: Array) -> Array:
-        return (a - 1.0) / (y - low) - (b - 1.0) / (high - y)
+        powers = special.xlogy(a - 1.0, (y - low) / width) + special.xlogy(b - 1.0, (high - y) / width)
+        log_density = powers - special.betaln(a, b) - np.log(width)
+        return log_density, (a - 1.0) / (y - low) - (b - 1.0) / (high - y)
 
     def _log_tails(self, y: Array, a: Array, b: Array, low: Array, high: Array) -> tuple[Array, Array]:
         width = high - low
-        return log_of(betainc(a, b, (y - low) / width)), log_of(betainc(b, a, (high - y) / width))
+        return log_of(special.betainc(a, b, (y - low) / width)), log_of(
+            special.betainc(b, a, (high - y) / width)
+        )
 
     def _draw(self, rng: np.random.Generator, a: Array, b: Array, low: Array, high: Array) -> Array:
         return low + (high - low) * rng.beta(a, b)
@@ -652,8 +598,10 @@ class Beta(_Between):
 
     def _crps(self, y: Array, a: Array, b: Array, low: Array, high: Array) -> Array:
         v = (y - low) / (high - low)
-        this, next_one = (2.0 * betainc(a + k, b, np.clip(v, 0.0, 1.0)) - 1.0 for k in (0.0, 1.0))
-        apart = 2.0 * np.exp(betaln(2.0 * a, 2.0 * b) - 2.0 * betaln(a, b)) / a
+        this, next_one = (
+            2.0 * special.betainc(a + k, b, np.clip(v, 0.0, 1.0)) - 1.0 for k in (0.0, 1.0)
+        )
+        apart = 2.0 * np.exp(special.betaln(2.0 * a, 2.0 * b) - 2.0 * special.betaln(a, b)) / a
         return np.asarray((high - low) * (v * this - a / (a + b) * (next_one + apart)))
 
 
@@ -677,11 +625,8 @@ class Uniform(_Between):
     low: Any = 0.0
     high: Any = 1.0
 
-    def _log_density(self, y: Array, low: Array, high: Array) -> Array:
-        return np.broadcast_to(-np.log(high - low), y.shape)
-
-    def _slope(self, y: Array, low: Array, high: Array) -> Array:
-        return np.zeros(y.shape)
+    def _density(self, y: Array, low: Array, high: Array) -> tuple[Array, Array]:
+        return np.broadcast_to(-np.log(high - low), y.shape), np.zeros(y.shape)
 
     def _log_tails(self, y: Array, low: Array, high: Array) -> tuple[Array, Array]:
         return np.log((y - low) / (high - low)), np.log((high - y) / (high - low))
@@ -717,18 +662,15 @@ class StudentT(Independent):
     loc: Any = 0.0
     scale: Any = 1.0
 
-    def _log_density(self, y: Array, df: Array, loc: Array, scale: Array) -> Array:
+    def _density(self, y: Array, df: Array, loc: Array, scale: Array) -> tuple[Array, Array]:
         z = (y - loc) / scale
-        constant = gammaln(0.5 * (df + 1)) - gammaln(0.5 * df) - 0.5 * np.log(df * np.pi)
-        return np.asarray(constant - np.log(scale) - 0.5 * (df + 1) * np.log1p(z * z / df))
-
-    def _slope(self, y: Array, df: Array, loc: Array, scale: Array) -> Array:
-        z = (y - loc) / scale
-        return -(df + 1.0) * z / ((df + z * z) * scale)
+        constant = special.gammaln(0.5 * (df + 1)) - special.gammaln(0.5 * df) - 0.5 * np.log(df * np.pi)
+        log_density = constant - np.log(scale) - 0.5 * (df + 1) * np.log1p(z * z / df)
+        return log_density, -(df + 1.0) * z / ((df + z * z) * scale)
 
     def _log_tails(self, y: Array, df: Array, loc: Array, scale: Array) -> tuple[Array, Array]:
         z = (y - loc) / scale
-        return log_of(stdtr(df, z)), log_of(stdtr(df, -z))
+        return log_of(special.stdtr(df, z)), log_of(special.stdtr(df, -z))
 
     def _draw(self, rng: np.random.Generator, df: Array, loc: Array, scale: Array) -> Array:
         return loc + scale * rng.standard_t(df)
@@ -750,9 +692,9 @@ class StudentT(Independent):
     def _crps(self, y: Array, df: Array, loc: Array, scale: Array) -> Array:
         z = (y - loc) / scale
         density = np.exp(self._log_density(z, df, np.zeros(1), np.ones(1)))
-        apart = np.sqrt(df) * np.exp(betaln(0.5, df - 0.5) - 2.0 * betaln(0.5, 0.5 * df))
+        apart = np.sqrt(df) * np.exp(special.betaln(0.5, df - 0.5) - 2.0 * special.betaln(0.5, 0.5 * df))
         tails = 2.0 * (density * (df + z * z) - apart) / (df - 1.0)
-        return np.asarray(scale * (z * (2.0 * stdtr(df, z) - 1.0) + tails))
+        return np.asarray(scale * (z * (2.0 * special.stdtr(df, z) - 1.0) + tails))
 
 
 @family
@@ -774,11 +716,8 @@ class Laplace(Independent):
     loc: Any = 0.0
     scale: Any = 1.0
 
-    def _log_density(self, y: Array, loc: Array, scale: Array) -> Array:
-        return -np.abs(y - loc) / scale - np.log(2.0 * scale)
-
-    def _slope(self, y: Array, loc: Array, scale: Array) -> Array:
-        return -np.sign(y - loc) / scale
+    def _density(self, y: Array, loc: Array, scale: Array) -> tuple[Array, Array]:
+        return -np.abs(y - loc) / scale - np.log(2.0 * scale), -np.sign(y - loc) / scale
 
     def _log_tails(self, y: Array, loc: Array, scale: Array) -> tuple[Array, Array]:
         z = (y - loc) / scale

@@ -26,7 +26,7 @@ from condgof.laws._law import AtRows, ByRow, Declared, Law, Model, ModelLike, as
 from condgof.laws._line import Bounds, Line, with_support
 from condgof.sample import as_numbers, fresh, is_lazy
 
-#: How often the step of a numerical derivative is halved.
+#: How often the step of a numerical derivative shrinks, and by what.
 LEVELS, SHRINK = 14, 2.0
 
 
@@ -87,7 +87,7 @@ class NumericalScore(Law):
             return self.log_prob((at if line is None else line.backward(at)).reshape(y.shape))
 
         scores, errors = differentiate(moved_log_prob, rows if line is None else line.forward(rows))
-        if not scores.any() and not self._uniform(y, line):
+        if not scores.any() and not self._is_uniform(y, line):
             raise DerivativeError(
                 "The log-density is flat at every row, so its score says nothing: a piecewise constant "
                 "density (a histogram) cannot be tested through its score. Use a test that works on the "
@@ -109,13 +109,12 @@ class NumericalScore(Law):
         slope = 1.0 if line is None else line.slope(rows)
         return scores / slope, errors / slope
 
-    def _uniform(self, y: AnyArray, line: Line | None) -> bool:
+    def _is_uniform(self, y: AnyArray, line: Line | None) -> bool:
         """Whether a density that is flat at all observations is so everywhere on its support."""
-        if line is None or not (np.isfinite(line.low) & np.isfinite(line.high)).all():
+        if line is None or not np.isfinite(line.high - line.low).all():
             return False
-        here = self.log_prob(y)
         places = (line.backward(np.full(line.low.shape, t)) for t in (-5.0, -1.0, 0.0, 1.0, 5.0))
-        return all(np.allclose(self.log_prob(at.reshape(y.shape)), here) for at in places)
+        return all(np.allclose(self.log_prob(at.reshape(y.shape)), self.log_prob(y)) for at in places)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,12 +134,12 @@ class LogDensity(FunctionOfRows, NumericalScore):
 
 
 def from_scores(scores: Any, *, support: Any = None) -> Scores:
-    """Law from an array of scores ∇_y log p(y|x), one row for each observation.
+    """Law from an array of scores ∇_y log p(y|x) at the observed y.
 
     Parameters
     ----------
     scores : array_like of shape (n, d_y), or (n,) when d_y = 1
-        The gradients of the log-density at the observed y.
+        The gradients of the log-density, one row for each observation.
     support : pair, optional
         The open interval (low, high) that y lives in, as in `from_score`.
 
@@ -170,22 +169,17 @@ def from_score(function: Callable[..., Any], *, support: Any = None) -> Model:
     ----------
     function : callable
         f(y, x) → ∇_y log p(y|x) of shape (n, d_y), or (n,) when d_y = 1. Parameters named x and y are
-        passed by name, in whatever order they are written. For the unconditional tests it may be a
-        function of y alone.
+        passed by name. For the unconditional tests it may be a function of y alone.
     support : pair, optional
-        The open interval (low, high) that y lives in, for a model that does not live on the whole
-        line: numbers or functions of x, None or infinite for no bound. The tests then compare y on a
-        scale where it is unbounded; `function` stays that of y itself.
+        The open interval (low, high) that y lives in, such as (0, inf): numbers or functions of x, None
+        for no bound. The tests then compare y on a scale where it is unbounded; `function` stays that
+        of y itself.
 
     Examples
     --------
     >>> model = from_score(lambda y, x: -(y - x))
     >>> model(np.array([0.0, 2.0])).score(np.array([1.0, 2.0]))
     array([-1., -0.])
-
-    An exponential density:
-
-    >>> model = from_score(lambda y, x: -x, support=(0, np.inf))
     """
     bounds = None if support is None else Bounds.of(support)
     checked = check_callable(function, "from_score")
@@ -218,24 +212,18 @@ def from_log_prob(
         probability, perhaps unnormalised, −inf beyond the largest count if there is one; see
         `from_ratio` for how it is tested.
 
-    Returns
-    -------
-    Model
-        With "numpy", ``score_and_error(y)`` of its law also tells the estimated errors.
-
     Notes
     -----
     For a single y, the tests that standardise it integrate the density to a CDF, row by row, and compare
-    normal scores, whose distribution under the model is known whatever the density is. That takes 200 to
-    400 calls of `function` where it is smooth, each with one y for every row (1,000 rows: some 0.05 s
-    beside what `function` needs), at y that may lie far from the data but never outside the support.
-    Where a density cannot be integrated in every row, to about 1e-4 of z, they use its scores, and the
-    result says so.
+    normal scores, whose distribution under the model is known. That takes 200 to 400 calls of `function`
+    where it is smooth, each with one y for every row, which may lie far from the data but never outside
+    the support. Where a density cannot be integrated in every row, to about 1e-4 of z, they use its
+    scores, and the result says so.
 
     Examples
     --------
     >>> law = from_log_prob(lambda y, x: -0.5 * (y - x) ** 2)(np.array([0.0, 2.5]))
-    >>> scores, errors = law.score_and_error(np.array([1.0, 2.0]))
+    >>> scores, errors = law.score_and_error(np.array([1.0, 2.0]))    # and their estimated errors
     >>> np.allclose(scores[:, 0], [-1.0, 0.5]), bool(errors.max() < 1e-8)
     (True, True)
     """
@@ -258,7 +246,6 @@ def from_log_prob(
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
-    """Return the signature of a function; some built-in callables have none."""
     try:
         return inspect.signature(function)
     except (TypeError, ValueError):
@@ -266,7 +253,6 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
 
 
 def _single(signature: inspect.Signature) -> list[inspect.Parameter]:
-    """Return the parameters that are neither *args nor **kwargs."""
     variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return [p for p in signature.parameters.values() if p.kind not in variable]
 
@@ -290,10 +276,8 @@ def check_callable(function: Any, maker: str) -> Callable[..., Any]:
 def call_density(function: Callable[..., Any], y: Any, x: Any) -> Any:
     """Call a user's function of y and x so that they cannot be swapped silently.
 
-    A parameter named x or y (or X, Y) gets what its name says, in whatever order they are written;
-    other parameters get what is left, y first. A function of a single parameter gets y. For an
-    unconditional model x is None, and is passed only where it is asked for.
-
+    A parameter named x or y (or X, Y) gets what its name says, others get what is left, y first. A
+    function of a single parameter gets y; an x that is None is passed only where it is asked for.
     """
     signature, given = signature_of(function), {"y": y, "x": x}
     if signature is None:
@@ -324,42 +308,31 @@ def differentiate(
 ) -> tuple[FloatArray, FloatArray]:
     """Gradient (n, d) at y of a row-wise function (n, d) → (n,), and its estimated absolute error.
 
-    For each row the steps shrink by halves from a tenth of the spread of y; differences are
-    extrapolated to step 0 (Richardson), and of the whole table each row keeps the entry that differs
-    least from its neighbours (Ridders). That difference is the error estimate, infinite where nothing
-    was finite.
+    Differences are extrapolated to step 0 (Richardson), and each row keeps the entry that differs least
+    from its neighbours (Ridders): that difference is the error, infinite where nothing was finite.
     """
-    parts = [_one_column(function, y, c) for c in range(y.shape[1])]
-    return np.stack([slope for slope, _ in parts], 1), np.stack([error for _, error in parts], 1)
-
-
-def _one_column(
-    function: Callable[[FloatArray], FloatArray], y: FloatArray, c: int
-) -> tuple[FloatArray, FloatArray]:
-    n = len(y)
-    best, best_error = np.zeros(n), np.full(n, np.inf)
-    previous: list[FloatArray] = []
-    # The spread by quartiles: a single outlier must not blow up the steps of all other rows.
-    low, high = np.quantile(y[:, c], [0.25, 0.75])
-    step = 0.1 * (float(high - low) / 1.35 or float(y[:, c].std()) or 1.0)
-    with np.errstate(invalid="ignore", over="ignore"):  # a step may leave the support
+    best, best_error = np.zeros(y.shape), np.full(y.shape, np.inf)
+    for c in range(y.shape[1]):
+        # The spread by quartiles: a single outlier must not blow up the steps of all other rows.
+        low, high = np.quantile(y[:, c], [0.25, 0.75])
+        step = 0.1 * (float(high - low) / 1.35 or float(y[:, c].std()) or 1.0)
+        previous: list[FloatArray] = []
         for _ in range(LEVELS):
             up, down = y.copy(), y.copy()
             up[:, c] += step
             down[:, c] -= step
             # What was really added, after rounding, is what the difference is divided by.
             apart = up[:, c] - down[:, c]
-            upper, lower = function(up), function(down)
-            rounding = np.finfo(np.float64).eps * (np.abs(upper) + np.abs(lower)) / apart
-            row = [(upper - lower) / apart]
-            for k, coarser in enumerate(previous):
-                factor = SHRINK ** (2 * (k + 1))
-                row.append((factor * row[k] - coarser) / (factor - 1.0))
-                error = np.fmax(np.abs(row[k + 1] - row[k]), np.abs(row[k + 1] - coarser))
-                error += rounding  # entries may agree by chance to more digits than they have
-                better = error < best_error
-                best = np.where(better, row[k + 1], best)
-                best_error = np.where(better, error, best_error)
-            previous = row
-            step /= SHRINK
+            with np.errstate(invalid="ignore", over="ignore"):  # a step may leave the support
+                upper, lower = function(up), function(down)
+                rounding = np.finfo(np.float64).eps * (np.abs(upper) + np.abs(lower)) / apart
+                row = [(upper - lower) / apart]
+                for k, coarser in enumerate(previous):
+                    factor = SHRINK ** (2 * (k + 1))
+                    row.append((factor * row[k] - coarser) / (factor - 1.0))
+                    error = np.fmax(np.abs(row[k + 1] - row[k]), np.abs(row[k + 1] - coarser))
+                    error += rounding  # entries may agree by chance to more digits than they have
+                    better = error < best_error[:, c]
+                    best[better, c], best_error[better, c] = row[k + 1][better], error[better]
+            previous, step = row, step / SHRINK
     return best, best_error

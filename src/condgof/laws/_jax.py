@@ -18,16 +18,13 @@ from condgof.laws._law import Law, Model
 from condgof.laws._library import comes_from
 
 SUPPORTED = "condgof.from_jax(f) for f(x) → NumPyro distribution; a FlowJAX distribution"
-#: The smallest number of rows that is compiled.
-LEAST = 16
-#: Rows on which a function is tried as one of rows and as one of batches.
-TRIED = 3
-#: Imports JAX, or says how to install it.
+#: The smallest number of rows that is compiled; on how many it is tried if a function is one of rows.
+LEAST, TRIED = 16, 3
 jax_module = partial(require, "jax", "jax", "A JAX model")
 
 
 class Kept(dict[Any, Any]):
-    """What is made once for a model and its copies, such as compiled functions; it is never pickled."""
+    """What is made once for a model and its copies, such as compiled functions; never pickled."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Kept, ()
@@ -122,10 +119,6 @@ class JaxNetwork(Network):
         assert self.make is not None
         return TensorLaw(self, self.make(x), x, len(y)).log_density(y)
 
-    def _total(self, y: Any, x: Any, per_row: bool) -> tuple[Any, Any]:
-        values = self._values(y, x, per_row)
-        return values.sum(), values
-
     def _single(self, y: Any, x: Any) -> Any:
         """Return the log-density of one row, (); columns may be the batch of a distribution."""
         if self.density is not None:
@@ -143,14 +136,18 @@ class JaxNetwork(Network):
 
     def _both(self, law: TensorLaw, y: AnyArray) -> list[FloatArray]:
         """Return scores and log-densities."""
-        n, per_row = len(y), self.takes_rows(y, law.x)
+        n, jax = len(y), jax_module()
+
+        def total(y: Any, x: Any, per_row: bool) -> tuple[Any, Any]:
+            values = self._values(y, x, per_row)
+            return values.sum(), values
+
         if "compiled" not in self.kept:
-            jax = jax_module()
-            self.kept["compiled"] = jax.jit(jax.grad(self._total, has_aux=True), static_argnums=2)
+            self.kept["compiled"] = jax.jit(jax.grad(total, has_aux=True), static_argnums=2)
         # To a power of two, by repeating the last row: every new shape would be compiled anew.
         padded = np.minimum(np.arange(max(LEAST, 1 << (n - 1).bit_length())), n - 1)
         given = None if law.x is None else self.native(law.x[padded])
-        both = self.kept["compiled"](self.native(y[padded]), given, per_row)
+        both = self.kept["compiled"](self.native(y[padded]), given, self.takes_rows(y, law.x))
         return [doubles(part)[:n] for part in both]
 
     def score(self, law: TensorLaw, y: AnyArray) -> AnyArray:
@@ -189,10 +186,9 @@ def from_jax(
 ) -> Model:
     """Model from JAX: a function that returns a distribution, or an object with a log-density.
 
-    Scores come from closed forms where the family has one here (normals and mixtures of them, Student
-    t, Laplace, Gamma, Beta…), and from ``jax.grad`` otherwise, compiled, batch by batch, in the
-    precision that JAX is set to. As with ``jax.jit``, values that a function reads from outside are
-    those of its first call: make a new model after training on.
+    Scores come from closed forms where the family has one here, and from ``jax.grad`` otherwise,
+    compiled, batch by batch, in the precision that JAX is set to. As with ``jax.jit``, values that a
+    function reads from outside are those of its first call: make a new model after training on.
 
     Parameters
     ----------
@@ -204,8 +200,7 @@ def from_jax(
         The name of a method of `model` that returns log p(y|x), such as "log_prob", and what it calls
         y and x; needed unless it calls them so.
     per_row : bool, optional
-        Whether `model` takes one row (and is mapped over rows) or all of them. By default both are
-        tried on three rows; where both work and disagree, this is needed.
+        Whether `model` takes one row or all of them; by default both are tried on three rows.
     batch_size : int
         Rows evaluated at a time: memory grows with it, results do not change.
 
@@ -246,14 +241,13 @@ def adapt(obj: Any) -> Model | None:
 
 def _library(obj: Any) -> str | None:
     """Return whose distribution an object is."""
-    for name, mark in (("flowjax", "cond_shape"), ("numpyro", "batch_shape")):
-        if comes_from(obj, name) and hasattr(obj, mark):
-            return name
-    return None
+    marks = {"flowjax": "cond_shape", "numpyro": "batch_shape"}
+    return next(
+        (lib for lib, mark in marks.items() if comes_from(obj, lib) and hasattr(obj, mark)), None
+    )
 
 
 def _always(dist: Any, x: Any) -> Any:
-    """Return the same distribution whatever x is."""
     return dist
 
 
@@ -261,15 +255,13 @@ class Flow:
     """A FlowJAX distribution given rows of x, or the same for every row."""
 
     def __init__(self, flow: Any, x: Any) -> None:
+        shape = flow.cond_shape
+        if shape is not None and (x is None or x.size != len(x) * int(np.prod(shape))):
+            got = "none" if x is None else f"{tuple(x.shape)}"
+            raise ShapeError(f"The flow is conditional on {shape}, and x is {got}.")
         self.flow, self.event_shape = flow, tuple(flow.shape)
-        self.batch_shape: tuple[int, ...] = ()
-        self.condition = None
-        if flow.cond_shape is not None:
-            if x is None or x.size != len(x) * int(np.prod(flow.cond_shape)):
-                got = "none" if x is None else f"{tuple(x.shape)}"
-                raise ShapeError(f"The flow is conditional on {flow.cond_shape}, and x is {got}.")
-            self.batch_shape = (len(x),)
-            self.condition = x.reshape(len(x), *flow.cond_shape)
+        self.batch_shape = () if shape is None else (len(x),)
+        self.condition = None if shape is None else x.reshape(len(x), *shape)
 
     def log_prob(self, y: Any) -> Any:
         return self.flow.log_prob(y, self.condition)

@@ -1,8 +1,4 @@
-"""Laws of which predictions tell the CDF at some places: quantiles, intervals, histograms, PITs.
-
-Of quantiles and intervals nothing is interpolated and no tail is invented: the cell of y is an ordered
-class of known probability.
-"""
+"""Laws of which predictions tell the CDF at some places: quantiles, intervals, histograms, PITs."""
 
 from __future__ import annotations
 
@@ -16,15 +12,7 @@ from scipy.special import ndtri
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import InputError, NonFiniteError, ShapeError, check_finite, refuse_rows
 from condgof.kernels import Block, Cells
-from condgof.laws._discrete import (
-    CellOutcomes,
-    Discrete,
-    Residuals,
-    SomeRows,
-    check_probabilities,
-    normalised,
-    one_hot_less,
-)
+from condgof.laws._discrete import Discrete, Residuals, check_probabilities, normalised
 from condgof.laws._draws import alike, one_column, row_uniforms
 from condgof.laws._law import ByRow, as_rows, check_levels, indexed, tail_scores
 from condgof.sample import RngLike, Seed, as_numbers
@@ -32,14 +20,11 @@ from condgof.sample import RngLike, Seed, as_numbers
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happens or not in each row, of a probability that the law knows."""
+    """Something that happens or not in a row, with probability `expected`: in a range of cells."""
 
-    #: "quantile" or "coverage", with the level of the quantile, or the coverage of the interval.
     kind: str
     level: float
-    #: Its probability.
     expected: float
-    #: The cells in which it happens: from the first to before the last.
     cells: tuple[int, int]
 
     def happened(self, codes: IntArray) -> AnyArray:
@@ -73,14 +58,11 @@ class CellsOfY(ByRow, Discrete):
         return one_column(self, as_numbers(y, "y"))[:, 0]
 
     def residuals(self, y: AnyArray, by: str) -> Residuals:
-        codes = self.codes(y)
         p = np.broadcast_to(self.shares, (self.n, len(self.shares)))
-        outcomes = CellOutcomes(SomeRows(p), one_hot_less, len(self.shares), codes)
-        return Residuals(codes[:, None].astype(np.float64), outcomes.of(codes), outcomes)
+        return Residuals.of_cells(p, self.codes(y))
 
     def cells(self, by: str) -> Cells:
-        name, words = self.SEEN
-        count = len(self.shares)
+        (name, words), count = self.SEEN, len(self.shares)
         return Cells((Block(name, 0, count, np.arange(float(count))),), words)
 
 
@@ -99,22 +81,17 @@ class Quantiles(CellsOfY):
         return f"The law of {len(self.levels)} quantiles a row"
 
     def codes(self, y: AnyArray) -> IntArray:
-        """Return how many quantiles are below y, (n,).
-
-        Where several quantiles equal y (a law with atoms), it is one of the cells that end there, at
-        random in proportion to their probabilities.
-        """
         values, y = alike(self.values, self.numbers(y)[:, None])
         below, upto = (values < y).sum(axis=1), (values <= y).sum(axis=1)
         tied = np.flatnonzero(upto - below > 1)
-        codes = below.copy()
-        if len(tied):
-            sums = np.concatenate([[0.0], np.cumsum(self.shares)])
-            low, high = sums[below[tied]], sums[upto[tied]]
-            at = low + (high - low) * row_uniforms(self.seed, self.ids[tied])
-            inside = np.searchsorted(sums, at, side="right") - 1
-            codes[tied] = np.clip(inside, below[tied], upto[tied] - 1)
-        return np.asarray(codes, dtype=np.int64)
+        if not len(tied):
+            return np.asarray(below, dtype=np.int64)
+        # Several quantiles equal y (a law with atoms): one of the cells that end there, at random in
+        # proportion to their probabilities.
+        sums, first, last = np.cumsum([0.0, *self.shares]), below[tied], upto[tied] - 1
+        at = sums[first] + (sums[last + 1] - sums[first]) * row_uniforms(self.seed, self.ids[tied])
+        below[tied] = np.clip(np.searchsorted(sums, at, side="right") - 1, first, last)
+        return np.asarray(below, dtype=np.int64)
 
     def pinball(self, y: AnyArray) -> FloatArray:
         """Return the mean over the levels τ of (1{y < q} − τ)·(q − y), (n,)."""
@@ -129,11 +106,8 @@ class Quantiles(CellsOfY):
 
     @property
     def events(self) -> tuple[Event, ...]:
-        last = len(self.shares)
-        return tuple(
-            Event("quantile", float(level), 1.0 - float(level), (k + 1, last))
-            for k, level in enumerate(self.levels)
-        )
+        levels, last = enumerate(self.levels.tolist()), len(self.shares)
+        return tuple(Event("quantile", level, 1.0 - level, (k + 1, last)) for k, level in levels)
 
     def location_scale(self) -> tuple[FloatArray, FloatArray]:
         """Return the middle quantile and the distance of the outer ones in normal units, (n, 1) each."""
@@ -181,9 +155,8 @@ class Intervals(CellsOfY):
 
     @property
     def events(self) -> tuple[Event, ...]:
-        return tuple(
-            Event("coverage", float(c), float(c), (0, k + 1)) for k, c in enumerate(self.coverage)
-        )
+        shares = enumerate(self.coverage.tolist())
+        return tuple(Event("coverage", share, share, (0, k + 1)) for k, share in shares)
 
     def location_scale(self) -> tuple[FloatArray, FloatArray]:
         """Return middle and half-width of the outermost finite interval, (n, 1) each."""
@@ -217,12 +190,8 @@ def from_quantiles(quantiles: Any, levels: Any, *, rng: RngLike = 0) -> Quantile
     >>> rng = np.random.default_rng(0)
     >>> x = rng.uniform(1, 3, 400)
     >>> y = x * rng.normal(size=400)
-    >>> levels = [0.1, 0.5, 0.9]
-    >>> right = x[:, None] * [-1.2816, 0.0, 1.2816]
-    >>> cg.adaptive(cg.from_quantiles(right, levels), x, y, rng=1).reject()
-    False
     >>> constant = np.tile([-2.6, 0.0, 2.6], (400, 1))
-    >>> cg.adaptive(cg.from_quantiles(constant, levels), x, y, rng=1).reject()
+    >>> cg.adaptive(cg.from_quantiles(constant, [0.1, 0.5, 0.9]), x, y, rng=1).reject()
     True
     """
     at = check_levels(levels)
@@ -240,11 +209,8 @@ def from_quantiles(quantiles: Any, levels: Any, *, rng: RngLike = 0) -> Quantile
     shares, ids = np.diff(at, prepend=0.0, append=1.0), np.arange(len(array))
     law = indexed(Quantiles(shares, Seed.of(rng).value, ids, np.sort(array, axis=1), at), quantiles)
     crossed = int(falls.any(axis=1).sum())
-    if not crossed:
-        return law
-    return law.noted(
-        f"predicted quantiles cross in {crossed} of {len(array)} rows; they were sorted there"
-    )
+    note = f"predicted quantiles cross in {crossed} of {len(array)} rows; they were sorted there"
+    return law.noted(note) if crossed else law
 
 
 def from_intervals(low: Any, high: Any, coverage: Any = 0.9) -> Intervals:
@@ -265,8 +231,6 @@ def from_intervals(low: Any, high: Any, coverage: Any = 0.9) -> Intervals:
     >>> rng = np.random.default_rng(0)
     >>> x = rng.uniform(1, 3, 400)
     >>> y = x * rng.normal(size=400)
-    >>> cg.adaptive(cg.from_intervals(-1.645 * x, 1.645 * x, 0.9), x, y, rng=1).reject()
-    False
     >>> width = np.full(400, np.quantile(np.abs(y), 0.9))       # right on average
     >>> cg.adaptive(cg.from_intervals(-width, width, 0.9), x, y, rng=1).reject()
     True
@@ -276,16 +240,14 @@ def from_intervals(low: Any, high: Any, coverage: Any = 0.9) -> Intervals:
         raise InputError(f"coverage must increase, the smallest interval first, got {coverage!r}.")
     low, high = (
         _table(end, name, len(share), "coverages", finite=False)
-        for end, name in ((low, "low"), (high, "high"))
+        for end, name in zip(given, ("low", "high"), strict=True)
     )
     if low.shape != high.shape:
         raise ShapeError(f"low has shape {low.shape} and high {high.shape}: they must agree.")
     refuse_rows(low > high, "low is above high", "Exchange them there.")
-    refuse_rows(
-        (np.diff(low, axis=1) > 0) | (np.diff(high, axis=1) < 0),
-        "an interval of larger coverage does not hold the smaller one",
-        "Nested intervals go from the smallest to the largest.",
-    )
+    advice = "Nested intervals go from the smallest to the largest."
+    crossed = (np.diff(low, axis=1) > 0) | (np.diff(high, axis=1) < 0)
+    refuse_rows(crossed, "an interval of larger coverage does not hold the smaller one", advice)
     shares = np.diff(share, prepend=0.0, append=1.0)
     return indexed(Intervals(shares, 0, np.arange(len(low)), low, high, share), *given)
 
@@ -327,11 +289,8 @@ def from_pit(u: Any) -> Pit:
     if array.ndim not in (1, 2) or not array.size:
         raise ShapeError(f"PITs must have shape (n,) or (n, d_y), got {array.shape}.")
     check_finite(array, "u", "Check the model there.")
-    refuse_rows(
-        (array < 0) | (array > 1),
-        "A PIT lies between 0 and 1, and u does not",
-        "Normal scores become PITs by scipy.special.ndtr.",
-    )
+    advice = "Normal scores become PITs by scipy.special.ndtr."
+    refuse_rows((array < 0) | (array > 1), "A PIT lies between 0 and 1, and u does not", advice)
     return indexed(Pit(as_rows(array)), u)
 
 
@@ -339,21 +298,16 @@ def from_pit(u: Any) -> Pit:
 class Histograms(ByRow):
     """A histogram in each row: a density that is constant between edges; see `from_bins`."""
 
-    EACH = ("probabilities",)
+    EACH = ("edges", "probabilities")
     WHY_NOT = "its density is piecewise constant, so that the score would be 0 almost everywhere"
 
-    #: Increasing, (1, K + 1) or (n, K + 1).
+    #: Increasing, (n, K + 1), and the probability of each bin, (n, K).
     edges: FloatArray
-    #: The probability of each bin, (n, K).
     probabilities: FloatArray
 
     @property
     def name(self) -> str:
         return f"The law of {self.probabilities.shape[1]} bins a row"
-
-    def take(self, rows: IntArray) -> Histograms:
-        edges = self.edges[rows] if len(self.edges) > 1 else self.edges
-        return Histograms(edges, self.probabilities[rows])
 
     @property
     def support(self) -> tuple[AnyArray, AnyArray]:
@@ -362,8 +316,7 @@ class Histograms(ByRow):
         return self._edge(first)[:, None], self._edge(last)[:, None]
 
     def _edge(self, number: IntArray) -> FloatArray:
-        """Return the edge of a number in each row, (n,)."""
-        return np.asarray(self.edges[np.arange(self.n) if len(self.edges) > 1 else 0, number])
+        return np.asarray(self.edges[np.arange(self.n), number])
 
     def _place(self, y: AnyArray) -> tuple[IntArray, FloatArray, FloatArray]:
         """Return the bin of y (clipped), its share of that bin's width, and the width, (n,)."""
@@ -378,8 +331,7 @@ class Histograms(ByRow):
 
     def sf(self, y: AnyArray) -> FloatArray:
         code, part, _ = self._place(y)
-        last = self.probabilities.shape[1] - 1
-        return self._sum(last - code, 1.0 - part, self.probabilities[:, ::-1])
+        return self._sum(self.probabilities.shape[1] - 1 - code, 1.0 - part, self.probabilities[:, ::-1])
 
     @staticmethod
     def _sum(code: IntArray, part: FloatArray, p: FloatArray) -> FloatArray:
@@ -387,17 +339,15 @@ class Histograms(ByRow):
         return np.asarray(np.clip(below + part * p[np.arange(len(code)), code], 0.0, 1.0))
 
     def log_prob(self, y: AnyArray) -> FloatArray:
-        code, _, width = self._place(y)
-        y = as_rows(y)[:, 0]
+        (code, _, width), y = self._place(y), as_rows(y)[:, 0]
         outside = (y < self.edges[:, 0]) | (y > self.edges[:, -1])
         with np.errstate(divide="ignore"):
             values = np.log(self.probabilities[np.arange(self.n), code] / width)
         return np.where(outside, -np.inf, values)
 
     def crps(self, y: AnyArray) -> FloatArray:
-        y, n = one_column(self, y), self.n
-        edges = np.broadcast_to(self.edges, (n, self.edges.shape[1]))
-        sums = np.hstack([np.zeros((n, 1)), np.cumsum(self.probabilities, axis=1)])
+        y, edges = one_column(self, y), self.edges
+        sums = np.hstack([np.zeros((self.n, 1)), np.cumsum(self.probabilities, axis=1)])
         here = self.cdf(y)[:, None]
         # F is linear between edges: the integral of its square is a sum, on either side of y.
         below = np.minimum(edges, y), np.where(edges < y, sums, here)
@@ -425,17 +375,14 @@ class Histograms(ByRow):
 def from_bins(edges: Any, probabilities: Any) -> Histograms:
     """Law from histograms: probabilities of bins, with a density that is constant inside each.
 
+    Its CDF is linear between edges. It has no score: the tests see its normal scores.
+
     Parameters
     ----------
     edges : array_like of shape (K + 1,) or (n, K + 1)
         The edges of the bins, increasing and finite; the same for all rows, or one row an observation.
     probabilities : array_like of shape (n, K)
         The probability of each bin, which sum to 1 in each row.
-
-    Returns
-    -------
-    Histograms
-        With a CDF that is linear between edges. It has no score: the tests see its normal scores.
 
     Examples
     --------
@@ -450,14 +397,14 @@ def from_bins(edges: Any, probabilities: Any) -> Histograms:
         raise ShapeError(f"probabilities must have shape (n, K), one row an observation, got {p.shape}.")
     n, count = len(p), p.shape[1] + 1
     if at.shape not in ((1, count), (n, count)):
-        raise ShapeError(
-            f"edges must have shape ({count},) or ({n}, {count}), one more than bins, got "
-            f"{np.shape(edges)}."
-        )
+        shapes = f"({count},) or ({n}, {count})"
+        raise ShapeError(f"edges must have shape {shapes}, one more than bins, got {np.shape(edges)}.")
     check_finite(at, "edges", "Check the model there.")
     refuse_rows(np.diff(at, axis=1) <= 0, "edges must increase, and do not", "Sort them.")
     advice = "A density becomes probabilities when it is multiplied by the widths of the bins."
-    return Histograms(at, normalised(check_probabilities(p, "The histogram", advice)))
+    return Histograms(
+        np.broadcast_to(at, (n, count)), normalised(check_probabilities(p, "The histogram", advice))
+    )
 
 
 def _table(values: Any, what: str, count: int, counted: str, *, finite: bool = True) -> FloatArray:

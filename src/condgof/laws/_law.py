@@ -1,6 +1,5 @@
-"""The law of y at some rows, and the model: a function from x to such a law.
+"""The law of y at some rows, which takes no x, and the model: a function from x to such a law.
 
-A law answers for rows that it has: no method takes x. A model is called with x and returns a law.
 Every law is also the model that says the same whatever x is, as long as there are as many rows.
 """
 
@@ -37,12 +36,10 @@ NEEDS = {
     "mmd": ("sample",),
     "zheng": ("cdf",),
 }
-#: The smallest tail that a double can hold, and what an sf that is 1 − cdf resolves: it is 0 or a
-#: multiple of 2⁻⁵³.
+#: The smallest tail that a double can hold, and what an sf that is 1 − cdf resolves.
 TINY, RESOLVED = float(np.finfo(np.float64).tiny), 2.0**-54
 #: How far beyond [0, 1] rounding may put a CDF; single precision is welcome.
 CDF_ROUNDING = 1e-6
-
 
 L = TypeVar("L", bound="Law")
 
@@ -68,8 +65,6 @@ class Law:
 
     Examples
     --------
-    A law of one's own, with a CDF and nothing else:
-
     >>> import condgof as cg
     >>> class Logistic(cg.Law):
     ...     def __init__(self, centre):
@@ -89,17 +84,16 @@ class Law:
 
     #: What a message adds when the law lacks what a test needs.
     WHY_NOT: ClassVar[str] = ""
-    #: Whether y is held against cells of probability (classes, counts, cells between quantiles), by
-    #: `residuals`, in place of a `score`.
+    #: Whether y is held against cells of probability, by `residuals`, in place of a `score`.
     discrete: bool = False
     #: Whether what it predicts is a function of x alone. Draws are not, nor are fits to other rows of
     #: the same sample: where they happen to be high, y ranks low among them, which is no misfit.
     of_x: bool = True
     #: What a reader of a result should know, a sentence each.
     notes: tuple[str, ...] = ()
-    #: Whether densities and probabilities are known to sum to 1, so that laws can be compared by them.
+    #: Whether densities and probabilities are known to sum to 1.
     normalised: bool = True
-    #: The index that predictions came with, where they were pandas objects.
+    #: The index of the pandas objects that it was made of.
     index: Any = None
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -122,9 +116,8 @@ class Law:
 
     def take(self, rows: IntArray) -> Law:
         """Return the law of some rows."""
-        raise UnsupportedModelError(
-            f"{self.name} has no take(rows), the law of some of its rows. Write it."
-        )
+        why = "has no take(rows), the law of some of its rows. Write it."
+        raise UnsupportedModelError(f"{self.name} {why}")
 
     def __call__(self, x: Any = None, n: int | None = None) -> Law:
         """Return the law itself, once x has as many rows."""
@@ -135,19 +128,16 @@ class Law:
     def facing(self, y: AnyArray) -> Law:
         """Return the law, told which y it will be asked about.
 
-        One that has a density of a single y and no CDF can then find out whether the density can be
-        integrated to one, and offers normal scores if it can (`condgof.laws._quadrature`). Any other is
-        returned as it is.
+        One with a density of a single y and no CDF then offers normal scores if the density can be
+        integrated to one (`condgof.laws._quadrature`). Any other is returned as it is.
         """
-        y = np.asarray(y)
-        one = y.ndim == 1 or (y.ndim == 2 and y.shape[1] == 1)
-        if not one or self.discrete or not self.can("log_prob"):
-            return self
-        if self.can("normal_scores") or self.can("cdf"):
-            return self
         from condgof.laws._quadrature import Integrated
 
-        return Integrated(self, y)
+        y = np.asarray(y)
+        density = y.shape[1:] in ((), (1,)) and not self.discrete and self.can("log_prob")
+        return (
+            self if not density or self.can("normal_scores") or self.can("cdf") else Integrated(self, y)
+        )
 
     def noted(self, *notes: str) -> Self:
         """Return the same law with more notes for the reader of a result."""
@@ -176,10 +166,7 @@ class Law:
         return np.asarray(1.0 - self.cdf(y))
 
     def crps(self, y: AnyArray) -> FloatArray:
-        """Return the continuous ranked probability score ∫ (F(t|x) − 1{y ≤ t})² dt for d_y = 1, (n,).
-
-        Here it is integrated, to about 1e-8 of the law's scale; closed forms override it.
-        """
+        """Return the CRPS ∫ (F(t|x) − 1{y ≤ t})² dt for d_y = 1, (n,), to 1e-8 of the law's scale."""
         from condgof.laws._scores import integrated
 
         if not self.can("cdf"):
@@ -189,9 +176,8 @@ class Law:
     def normal_scores(self, y: AnyArray) -> FloatArray:
         """Return u = Φ⁻¹(F(y|x)), (n, d_y): standard normal and independent of x under the law.
 
-        With d_y > 1 this is Rosenblatt's sequence: F is the CDF of a coordinate given x *and the
-        coordinates before it*. Here it comes from `cdf` and `sf`, for d_y = 1, or from a density that is
-        integrated (see `facing`).
+        With d_y > 1 F is the CDF of a coordinate given x *and the coordinates before it* (Rosenblatt's
+        sequence). Here it comes from `cdf` and `sf`, or from a density that is integrated (`facing`).
         """
         y = np.asarray(y)
         if y.ndim == 2 and y.shape[1] != 1:
@@ -209,16 +195,16 @@ class Law:
 
     def cdf_grid(self, values: AnyArray) -> FloatArray:
         """Return P(Y ≤ v | x) at m values, (n, m); `cdf` gets them as they are, (m,) or (m, 1)."""
-        rows = np.repeat(np.arange(self.n), len(values))
+        law = self.take(np.repeat(np.arange(self.n), len(values)))
         tiled = np.tile(values, (self.n, *(1 for _ in values.shape[1:])))
-        return _one_each(self.take(rows).cdf(tiled), len(rows), "cdf").reshape(self.n, len(values))
+        return _one_each(law.cdf(tiled), len(tiled), "cdf").reshape(self.n, len(values))
 
     def quantile(self, levels: Any) -> FloatArray:
         """Return the quantiles of y at m levels for d_y = 1, (n, m), here by halving an interval."""
-        levels = check_levels(levels)
+        wanted = np.tile(check_levels(levels), (self.n, 1))
         if not self.can("cdf"):
             self.lacks("cdf")
-        return inverted(self, lambda law, y: law.cdf(y), np.tile(levels, (self.n, 1)))
+        return inverted(self, lambda law, y: law.cdf(y), wanted)
 
     @property
     def support(self) -> tuple[AnyArray, AnyArray]:
@@ -294,7 +280,6 @@ class Declared(Law):
         return low, high
 
     def within(self, low: AnyArray, high: AnyArray) -> Self:
-        """Return the same law with a declared support."""
         return replace(self, ends=(low, high))  # type: ignore[type-var]
 
 
@@ -342,8 +327,8 @@ class Model:
     Parameters
     ----------
     make : callable
-        x → law with one row for each row of x. It gets x as the user passed it (a copy); without
-        `conditional` also the number of rows, since x may be None.
+        x → law with one row for each row of x, a copy of what the user passed; without `conditional`
+        it also gets the number of rows, since x may be None.
     name : str
         What messages call it.
     beside : mapping of str to ndarray
@@ -398,13 +383,10 @@ class Model:
         return law(x, n) if law.rows is None else law
 
 
-def _asked_of_y(name: str) -> Any:
-    """Return the method of a joined law that asks all its parts about their y."""
-    return lambda self, y: self._at(name, y)
-
-
-def _asked(name: str) -> Any:
-    """Return the method of a joined law that asks all its parts."""
+def _asked(name: str, of_y: bool = False) -> Any:
+    """Return the method of a joined law that asks all its parts, perhaps about their y."""
+    if of_y:
+        return lambda self, y: self._at(name, y)
     return lambda self, *given: self._gather(lambda law, rows: getattr(law, name)(*given))
 
 
@@ -438,9 +420,13 @@ class Joined(Law):
         assert out is not None
         return out[0] if single else tuple(out)
 
+    def _about_rows(self, ask: Callable[[Law, Any], Any]) -> Any:
+        """Ask all parts what depends on their rows alone, and is not random."""
+        return self._gather(ask)
+
     def _at(self, name: str, y: AnyArray) -> Any:
         y = self._checked(y)
-        return self._gather(lambda law, rows: getattr(law, name)(y[rows]))
+        return self._about_rows(lambda law, rows: getattr(law, name)(y[rows]))
 
     def score(self, y: AnyArray) -> AnyArray:
         return self.score_and_error(y)[0]
@@ -453,14 +439,12 @@ class Joined(Law):
             shape = as_rows(y[rows]).shape
             return np.reshape(score, shape), None if error is None else np.reshape(error, shape)
 
-        score, error = self._gather(ask)
-        return score, error
+        return self._about_rows(ask)  # type: ignore[no-any-return]
 
-    log_prob, cdf, sf = _asked_of_y("log_prob"), _asked_of_y("cdf"), _asked_of_y("sf")
-    crps = _asked_of_y("crps")
-    normal_scores, marginals = _asked_of_y("normal_scores"), _asked_of_y("marginals")
-    sample, mean_std, location_scale = _asked("sample"), _asked("mean_std"), _asked("location_scale")
-    quantile = _asked("quantile")
+    log_prob, cdf, sf, crps = (_asked(name, True) for name in ("log_prob", "cdf", "sf", "crps"))
+    normal_scores, marginals = _asked("normal_scores", True), _asked("marginals", True)
+    sample, quantile = _asked("sample"), _asked("quantile")
+    mean_std, location_scale = _asked("mean_std"), _asked("location_scale")
 
     def cdf_grid(self, values: AnyArray) -> FloatArray:
         return np.asarray(self._gather(lambda law, rows: grid_of(law, values)))
@@ -473,8 +457,7 @@ class Joined(Law):
         def ask(law: Law, rows: Any) -> tuple[AnyArray, ...]:
             return tuple(np.broadcast_to(e, (law.n, *(np.shape(e)[1:] or (1,)))) for e in law.support)
 
-        low, high = self._gather(ask)
-        return low, high
+        return self._gather(ask)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, eq=False)
@@ -486,9 +469,8 @@ class Batched(AtRows, Joined):
     x: Any
     count: int
     size: int
-    #: Opens a context in which batches are made and asked, and which leaves everything as it was.
+    #: A context in which batches are made and asked, and which leaves everything as it was.
     session: Callable[[], AbstractContextManager[Any]] = nullcontext
-    #: What to do where a row's density depends on the rows beside it.
     advice: str = "Each row's density must be a function of that row alone."
     ends: tuple[AnyArray, AnyArray] | None = None
 
@@ -510,23 +492,13 @@ class Batched(AtRows, Joined):
         with self.session():
             return super()._gather(ask)
 
-    def _at(self, name: str, y: AnyArray) -> Any:
-        values = super()._at(name, y)
-        if name != "marginals":
-            self._check_alone(lambda law, rows: getattr(law, name)(np.asarray(y)[rows]), values)
-        return values
-
-    def score_and_error(self, y: AnyArray) -> tuple[AnyArray, AnyArray | None]:
-        scores, errors = super().score_and_error(y)
-        y = np.asarray(y)
-        self._check_alone(lambda law, rows: np.reshape(law.score(y[rows]), (law.n, -1)), scores)
-        return scores, errors
-
-    def _check_alone(self, ask: Callable[[Law, Any], Any], together: AnyArray) -> None:
+    def _about_rows(self, ask: Callable[[Law, Any], Any]) -> Any:
         """Refuse a model whose rows depend on the rows beside them, or that is random."""
+        values = self._gather(ask)
         few = slice(0, min(4, max(1, self.count - 1)))
         with self.session():
             alone = ask(self._made(few), few)
+        alone, together = (v[0] if isinstance(v, tuple) else v for v in (alone, values))
         together = together[few]
         with np.errstate(invalid="ignore"):
             apart = np.abs(alone - together) / (1.0 + np.abs(together))
@@ -537,30 +509,22 @@ class Batched(AtRows, Joined):
                 "What the model says of a row changes with the rows beside it, or from call to call "
                 f"(here from {together[worst]:.6g} to {alone[worst]:.6g}). {self.advice}"
             )
+        return values
 
 
 def grid_of(law: Law, values: AnyArray) -> FloatArray:
-    """Return P(Y ≤ v | x) of each row at each of m values, (n, m), as the law's own `cdf` has it.
-
-    A subclass that overrides `cdf` alone has inherited a fast `cdf_grid` that knows nothing of it.
-    """
-
-    def depth(name: str) -> int:
-        return next(i for i, cls in enumerate(type(law).__mro__) if name in vars(cls))
-
-    return Law.cdf_grid(law, values) if depth("cdf") < depth("cdf_grid") else law.cdf_grid(values)
+    """Return `cdf_grid`, unless a subclass overrides `cdf` alone and inherits a grid of another one."""
+    first = next(cls for cls in type(law).__mro__ if {"cdf", "cdf_grid"} & vars(cls).keys())
+    return law.cdf_grid(values) if "cdf_grid" in vars(first) else Law.cdf_grid(law, values)
 
 
 def inverted(law: Law, ask: Callable[[Law, FloatArray], AnyArray], wanted: FloatArray) -> FloatArray:
-    """Return the smallest y at which something increasing, asked of the law, is `wanted`, (n, m).
-
-    A bracket grows from where the law lies, not beyond its support, and is halved.
-    """
+    """Return the smallest y at which something increasing, asked of the law, is `wanted`, (n, m)."""
     (n, m), goal = wanted.shape, wanted.ravel()
     each, start, step = law.take(np.repeat(np.arange(n), m)), np.zeros(n * m), np.ones(n * m)
     if law.can("location_scale") or law.can("mean_std"):
         start, step = (np.repeat(part[:, 0], m) for part in law.location_scale())
-    ends = []
+    ends = []  # a bracket grows from where the law lies, not beyond its support, and is halved
     for sign, bound in zip((-1.0, 1.0), law.support, strict=True):
         at, end = start, np.repeat(np.broadcast_to(bound, (n, 1))[:, 0], m)
         for k in range(60):
@@ -586,13 +550,7 @@ def inverted(law: Law, ask: Callable[[Law, FloatArray], AnyArray], wanted: Float
 def tail_scores(lower: FloatArray, upper: FloatArray, least: float = RESOLVED) -> FloatArray:
     """Return Φ⁻¹(F) from the lower tail F and the upper tail 1 − F, each accurate where it is small.
 
-    A tail of 0 is an observation that the model holds to be impossible, or a CDF that rounds to 1. A
-    lower tail is then taken as the smallest number there is, and an upper tail as `least`.
-
-    Examples
-    --------
-    >>> tail_scores(np.array([0.1, 1.0]), np.array([0.9, 1e-20])).round(3)
-    array([-1.282,  9.262])
+    Tails of 0 (y is impossible, or a CDF rounds to 1) count as the smallest number, and as `least`.
     """
     low = ndtri(np.clip(lower, TINY, 0.5))
     high = -ndtri(np.clip(upper, np.where(upper > 0, TINY, least), 0.5))
@@ -659,16 +617,12 @@ def row_count(x: Any, n: int | None) -> int:
 
 
 def check_bound(rows: int | None, n: int, what: str) -> None:
-    """Refuse a number of rows other than that which predictions were given for."""
     if rows not in (None, n):
-        raise ShapeError(
-            f"The model is bound to {rows} rows and the sample has {n}. Pass one row of {what} for each "
-            "row of y."
-        )
+        advice = f"Pass one row of {what} for each row of y."
+        raise ShapeError(f"The model is bound to {rows} rows and the sample has {n}. {advice}")
 
 
 def as_rows(y: AnyArray) -> FloatArray:
-    """Return y as (n, d_y) of doubles."""
     y = np.asarray(y, dtype=np.float64)
     return y[:, None] if y.ndim == 1 else y
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
 from condgof.errors import CondgofError, InputError, ShapeError
-from condgof.laws._discrete import Probabilities, probabilities
+from condgof.laws._discrete import probabilities
 from condgof.laws._functions import signature_of
-from condgof.laws._law import Model
+from condgof.laws._law import Law, Model
 from condgof.sample import is_frame
 
 
@@ -64,24 +64,28 @@ def prediction(values: Any, n: int, what: str) -> FloatArray:
     return array
 
 
+def predicted_law(
+    library: str, predict: Callable[[Any], Any], read: Callable[[Any, Any], Law], x: Any
+) -> Law:
+    """Predict at the table of x, and read the law of its rows from that: (predicted, x) → law."""
+    table = as_table(x)
+    with predicting(library, len(table)):
+        predicted = predict(table)
+    return read(predicted, x)
+
+
 def classifier(predict: Callable[[Any], Any], classes: Any, library: str) -> Model:
     """Make a model of a function x → class probabilities (n, K), and what y calls the classes."""
     labels = None if classes is None else np.asarray(classes)
-    return Model(partial(_predicted, predict, labels, library), library)
+    return Model(partial(predicted_law, library, predict, partial(_class_law, labels, library)), library)
 
 
-def _predicted(
-    predict: Callable[[Any], Any], classes: AnyArray | None, library: str, x: Any
-) -> Probabilities:
-    x = as_table(x)
-    n = len(x)
-    with predicting(library, n):
-        predicted = predict(x)
+def _class_law(classes: AnyArray | None, library: str, predicted: Any, x: Any) -> Law:
     if isinstance(predicted, list):
         raise ShapeError(f"{library} predicts {len(predicted)} outputs. Pass a classifier of one y.")
     values = np.asarray(predicted)
-    if values.ndim != 2 or len(values) != n:
-        raise ShapeError(f"{library} predicted a shape of {values.shape}, and x has {n} rows.")
+    if values.ndim != 2 or len(values) != len(x):
+        raise ShapeError(f"{library} predicted a shape of {values.shape}, and x has {len(x)} rows.")
     if values.shape[1] < 2:
         raise InputError(f"{library} was fitted on a single class, so that there is nothing to test.")
     return probabilities(values, classes)
@@ -89,8 +93,7 @@ def _predicted(
 
 def _by_name(owner: Any, method: str, y_name: str, x_name: str, y: Any, x: Any) -> Any:
     """Call a method with y and x by name; without x for an unconditional model."""
-    given = {y_name: y} if x is None else {y_name: y, x_name: x}
-    return getattr(owner, method)(**given)
+    return getattr(owner, method)(**({y_name: y} if x is None else {y_name: y, x_name: x}))
 
 
 def named_method(owner: Any, method: str, y: str | None, x: str | None, maker: str) -> Any:
@@ -100,42 +103,34 @@ def named_method(owner: Any, method: str, y: str | None, x: str | None, maker: s
     word; all else is refused: flows call y "x" or "inputs", and x "context", "condition" or "y".
     """
     function = getattr(owner, method, None) if isinstance(method, str) else None
+    kind = type(owner).__name__
     if not callable(function):
         names = [n for n in dir(owner) if "prob" in n or "density" in n]
         raise InputError(
-            f"{type(owner).__name__} has no method {method!r}. "
+            f"{kind} has no method {method!r}. "
             + (f"Those that may be meant: {', '.join(names)}." if names else "Name one that it has.")
         )
-    required, every = _parameters(function)
-    if y is not None and x is not None:
-        unknown = [name for name in (y, x) if every is not None and name not in every]
-        if unknown:
-            raise InputError(
-                f"{method}({', '.join(every or [])}) of {type(owner).__name__} has no parameter "
-                f"{unknown[0]!r}."
-            )
-        return partial(_by_name, owner, method, y, x)
-    if y is None and x is None:
-        if every and {"x", "y"} <= set(every):
-            return partial(_by_name, owner, method, "y", "x")
-        if len(required) == 2 and "y" in required:
-            other = next(name for name in required if name != "y")
-            return partial(_by_name, owner, method, "y", other)
-    example = every if every and len(every) > 1 else ["inputs", "context"]
-    raise InputError(
-        f"{type(owner).__name__}.{method}({', '.join(every or ['...'])}) does not say which parameter "
-        f"is y and which is x. Name both, for example condgof.{maker}(model, method={method!r}, "
-        f"y={example[0]!r}, x={example[1]!r})."
-    )
-
-
-def _parameters(function: Callable[..., Any]) -> tuple[list[str], list[str] | None]:
-    """Return the names of the required parameters, and of all; None where any name may be passed."""
     signature = signature_of(function)
-    if signature is None:
-        return [], None
-    parameters = signature.parameters.values()
+    parameters = list(signature.parameters.values()) if signature else []
     single = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     required = [p.name for p in single if p.default is p.empty]
-    anything = any(p.kind is p.VAR_KEYWORD for p in parameters)
-    return required, None if anything else [p.name for p in single]
+    # Unknown where any name may be passed.
+    known = signature is not None and not any(p.kind is p.VAR_KEYWORD for p in parameters)
+    every = [p.name for p in single] if known else []
+    if y is not None and x is not None:
+        unknown = [name for name in (y, x) if known and name not in every]
+        if unknown:
+            raise InputError(f"{method}({', '.join(every)}) of {kind} has no parameter {unknown[0]!r}.")
+        return partial(_by_name, owner, method, y, x)
+    if y is None and x is None:
+        if {"x", "y"} <= set(every):
+            return partial(_by_name, owner, method, "y", "x")
+        if len(required) == 2 and "y" in required:
+            required.remove("y")
+            return partial(_by_name, owner, method, "y", required[0])
+    first, second = every[:2] if len(every) > 1 else ("inputs", "context")
+    raise InputError(
+        f"{kind}.{method}({', '.join(every) or '...'}) does not say which parameter is y and "
+        f"which is x. Name both, for example condgof.{maker}(model, method={method!r}, y={first!r}, "
+        f"x={second!r})."
+    )

@@ -1,13 +1,8 @@
 """Bounded support: intervals that y lives in, and the way from there to the whole line.
 
-On an interval the Stein identity fails, or holds with scores too heavy-tailed to use. So each coordinate
-with a bound is turned into
-
-    u = log(y − low),   u = −log(high − y)   or   u = log(y − low) − log(high − y),
-
-which is increasing, chosen without looking at y, and so changes neither the hypothesis nor the level.
-Scores carry over by the chain rule, s_u = s_y · dy/du + d log(dy/du)/du. Everything is row by row, so
-that chunks of a stream agree with the whole.
+On an interval the Stein identity fails, or holds with scores too heavy-tailed to use. So a coordinate
+with a bound is turned into u = log(y − low), −log(high − y) or log(y − low) − log(high − y), chosen
+without y, so that the hypothesis stays; its scores are s_u = s_y · dy/du + d log(dy/du)/du.
 """
 
 from __future__ import annotations
@@ -20,7 +15,7 @@ import numpy as np
 from scipy.special import expit
 
 from condgof._typing import AnyArray, FloatArray
-from condgof.errors import InputError, InputTypeError, UnsupportedModelError
+from condgof.errors import InputError, InputTypeError, UnsupportedModelError, refuse_rows
 from condgof.laws._law import Declared, Law, Model, ModelLike, refuse_outside
 from condgof.laws._parameters import Parameter
 
@@ -34,9 +29,8 @@ WORDS = {
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """The map from the support (low, high) of each row and coordinate, (n, d_y), to the whole line."""
+    """The map from the support (low, high), ∓∞ without bounds, (n, d_y) each, to the whole line."""
 
-    #: ∓∞ where there is no bound.
     low: FloatArray
     high: FloatArray
 
@@ -51,20 +45,14 @@ class Line:
         except ValueError as error:
             got = f"{low.shape} and {high.shape}"
             raise InputError(f"The model's support must broadcast to {(n, d_y)}, got {got}.") from error
-        bad = np.flatnonzero(~(line.low < line.high).all(axis=1))
-        if len(bad):
-            raise InputError(
-                f"The support of the model is empty in {len(bad)} of {n} rows, the first in row "
-                f"{bad[0]} (counted from 0): low must be below high there."
-            )
+        empty = ~(line.low < line.high)
+        refuse_rows(empty, "The support of the model is empty", "There low must be below high.")
         return line
 
     def check(self, y: FloatArray, model: str) -> None:
-        """Refuse observations outside the support, or on its boundary."""
         refuse_outside(~((y > self.low) & (y < self.high)), model)
 
     def forward(self, y: FloatArray) -> FloatArray:
-        """Return u, (n, d_y)."""
         a, b = self._rooms(y)
         return np.where(self._has_low | self._has_high, np.log(a) - np.log(b), y)
 
@@ -109,17 +97,11 @@ class Line:
             return columns[0]
         return ", ".join(f"column {c}: {words}" for c, words in enumerate(columns))
 
-    @property
-    def _has_low(self) -> AnyArray:
-        return np.isfinite(self.low)
-
-    @property
-    def _has_high(self) -> AnyArray:
-        return np.isfinite(self.high)
+    _has_low = property(lambda self: np.isfinite(self.low))
+    _has_high = property(lambda self: np.isfinite(self.high))
 
     @property
     def _width(self) -> FloatArray:
-        """The length of the interval, 1 where that is infinite."""
         width = self.high - self.low
         return np.where(np.isfinite(width), width, 1.0)
 
@@ -142,16 +124,15 @@ class Bounds:
         """Read a pair (low, high); None is no bound."""
         if not isinstance(support, (tuple, list)) or len(support) != 2:
             raise InputTypeError(f"support must be a pair (low, high) like (0, inf), got {support!r}.")
-        low, high = support
-        low, high = -np.inf if low is None else low, np.inf if high is None else high
+        low, high = (
+            inf if end is None else end for end, inf in zip(support, (-np.inf, np.inf), strict=True)
+        )
         return cls(Parameter.of("low", low), Parameter.of("high", high))
 
     def at(self, x: Any, n: int) -> tuple[FloatArray, FloatArray]:
         """Return the ends at the rows of x, which broadcast to (n, d_y)."""
-        low, high = (
-            end.values(n, (end.width or 1,), finite=False) if end.rowwise else end.value
-            for end in (self.low.at(x, n), self.high.at(x, n))
-        )
+        ends = (self.low.at(x, n), self.high.at(x, n))
+        low, high = (e.values(n, (e.width or 1,), finite=False) if e.rowwise else e.value for e in ends)
         return low, high
 
 
@@ -171,10 +152,6 @@ def with_support(model: Any, low: Any = None, high: Any = None) -> ModelLike:
         The model. Its scores stay those of y itself.
     low, high : number, array (n,) or (n, d_y), or function of x, optional
         The ends of the open interval that y lives in. None or infinite where there is no bound.
-
-    Returns
-    -------
-    Law or Model
 
     Examples
     --------

@@ -28,6 +28,7 @@ Array: TypeAlias = FloatArray
 Values: TypeAlias = tuple[Array, ...]
 #: The smallest tail that is told from 0.
 LOG_TINY = float(np.log(TINY))
+CHECK = "Check the model at those rows."
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +37,7 @@ class Parameter:
 
     name: str
     value: Any
-    #: How many dimensions one row has at most, so that an array of more has one row for each
-    #: observation: 0 for a mean or a scale, 1 for weights of components, 2 for a covariance.
+    #: The dimensions of one row, at most: a mean 0, weights 1, a covariance 2. With more it is by row.
     plain: int = 0
 
     def __repr__(self) -> str:
@@ -56,7 +56,6 @@ class Parameter:
         return not callable(self.value) and self.value.ndim > self.plain
 
     def at(self, x: Any, n: int) -> Parameter:
-        """Return the parameter at the n rows of x."""
         if not callable(self.value):
             return self
         with users_code(f"{self.name}(x)"):
@@ -68,7 +67,6 @@ class Parameter:
         return evaluated
 
     def take(self, rows: IntArray, n: int) -> Parameter:
-        """Return the parameter of some of n rows."""
         if not self.rowwise or (len(self.value) == 1 and n != 1):
             return self
         return replace(self, value=self.value[rows])
@@ -83,7 +81,7 @@ class Parameter:
         """Return the values at n rows, (n, *shape); a last dimension of 1 may be left out."""
         array: FloatArray = self.value
         if finite:
-            check_finite(np.atleast_1d(array), self.name, "Check the model at those rows.")
+            check_finite(np.atleast_1d(array), self.name, CHECK)
         if array.ndim == 0:
             return np.broadcast_to(array, (n, *shape))
         whole = array if self.rowwise else array[None]
@@ -104,6 +102,10 @@ class Parametric(Law):
     EITHER: ClassVar[tuple[str, ...]] = ()
     #: The dimensions of one row of a parameter, where that is not a number; see `Parameter`.
     PLAIN: ClassVar[Mapping[str, int]] = {}
+    #: The CRPS at any y (n, 1), possible or not; None where it is integrated or summed up.
+    _crps: Callable[..., Array] | None = None
+    #: A y that must be of one column as (n, 1); what for is the second argument.
+    _column: Callable[..., FloatArray]
     _rows: int | None = None
 
     def __post_init__(self) -> None:
@@ -129,8 +131,7 @@ class Parametric(Law):
                 f"{', '.join(lengths)} of {self.name} hold one row for each observation, and others are "
                 "functions of x. Pass arrays or functions, not some of each: evaluate the function at x."
             )
-        if lengths:
-            object.__setattr__(self, "_rows", next(iter(lengths.values())))
+        object.__setattr__(self, "_rows", next(iter(lengths.values()), None))
         indexed(self, *values.values())
 
     def _parameters(self) -> dict[str, Parameter]:
@@ -158,11 +159,9 @@ class Parametric(Law):
     def take(self, rows: IntArray) -> Self:
         if self._rows is None:
             return self
-        rows = np.arange(self._rows)[rows]
-        taken = self._with(
-            {k: p.take(rows, self._rows) for k, p in self._parameters().items()}, len(rows)
-        )
-        return taken if self.index is None else indexed(taken, self.index.to_series().iloc[rows])
+        rows, parameters = np.arange(self._rows)[rows], self._parameters()
+        law = self._with({k: p.take(rows, self._rows) for k, p in parameters.items()}, len(rows))
+        return law if self.index is None else indexed(law, self.index.to_series().iloc[rows])
 
     def _size(self, y: Any = None) -> int:
         """Return the number of rows: that of the law, which y must have, or of y where there is none."""
@@ -177,35 +176,45 @@ class Parametric(Law):
             values.append(value := parameter.values(n, (d_y,)))
             if name in self.POSITIVE:
                 check_positive(value, name)
-            inside = (value >= 0) & (value <= 1)
-            if name in self.SHARES and not inside.all():
-                row = np.flatnonzero(~inside.all(axis=1))[0]
-                raise InputError(f"{name} must lie between 0 and 1, got {value[row, 0]} in row {row}.")
+            if name in self.SHARES:
+                outside = ~((value >= 0) & (value <= 1))
+                refuse_rows(outside, f"{name} must lie between 0 and 1, and does not", CHECK)
         return tuple(values)
+
+    def crps(self, y: AnyArray) -> FloatArray:
+        y = self._column(y, "CRPS")
+        if self._crps is None:
+            return super().crps(y)
+        return np.asarray(self._crps(y, *self._at(self._size(y), 1)))[:, 0]
 
     @property
     def _d_y(self) -> int:
-        """The number of columns of y that the parameters speak of."""
         widths = (parameter.width for parameter in self._parameters().values())
         return max((width for width in widths if width is not None), default=1)
 
 
 class ContinuousFamily(Parametric):
-    """A family of a continuous y; a subclass writes `_tail`, P(Y ≤ y | x) or P(Y > y | x), (n,)."""
+    """A family of a continuous y."""
 
-    def _tail(self, y: AnyArray, *, upper: bool) -> FloatArray:
-        raise NotImplementedError
+    #: P(Y ≤ t | x), or P(Y > t | x) with `upper`, of a single y at places t, (n, m).
+    _tail: Callable[..., FloatArray]
 
     def cdf(self, y: AnyArray) -> FloatArray:
-        return self._tail(y, upper=False)
+        return self._tail(self._column(y, "cdf"), upper=False)[:, 0]
 
     def sf(self, y: AnyArray) -> FloatArray:
-        return self._tail(y, upper=True)
+        return self._tail(self._column(y, "sf"), upper=True)[:, 0]
 
-    def _one_column(self, d_y: int, what: str) -> None:
-        if d_y != 1:
+    def cdf_grid(self, values: AnyArray) -> FloatArray:
+        places = np.broadcast_to(np.ravel(values), (self._size(), len(values)))
+        return self._tail(places, upper=False)
+
+    def _column(self, y: AnyArray, what: str) -> FloatArray:
+        y = as_rows(y)
+        if y.shape[1] != 1:
             name = type(self).__name__
             raise UnsupportedModelError(f"The {what} of a {name} model is defined for d_y = 1 only.")
+        return y
 
 
 def _numbers(name: str, value: Any) -> FloatArray:
@@ -213,53 +222,41 @@ def _numbers(name: str, value: Any) -> FloatArray:
 
 
 def check_positive(values: FloatArray, name: str) -> FloatArray:
-    """Raise when any value is not positive."""
-    refuse_rows(~(values > 0), f"{name} must be positive, and is not", "Check the model at those rows.")
+    refuse_rows(~(values > 0), f"{name} must be positive, and is not", CHECK)
     return values
 
 
 class Independent(ContinuousFamily):
-    """A family whose coordinates are independent given x.
-
-    A subclass writes these functions of y and the parameters, (n, d_y) each, and `_ends` if it does not
-    live on the whole line. They see values of y inside the support only.
-    """
+    """A family of independent coordinates: functions of y inside `_ends` and of parameters, (n, d_y)."""
 
     POSITIVE = ("mean", "shape", "df", "scale", "rate", "sigma", "a", "b")
 
-    _log_density: Callable[..., Array]
-    #: The derivative of that in y.
-    _slope: Callable[..., Array]
+    #: The log-density, and its derivative in y.
+    _density: Callable[..., tuple[Array, Array]]
     #: log F and log(1 − F), each accurate where it is small.
     _log_tails: Callable[..., tuple[Array, Array]]
     #: It gets a generator in place of y, and `_moments` nothing.
     _draw: Callable[..., Array]
     _moments: Callable[..., tuple[Array, Array]]
-    #: The CRPS at any y, inside the support or not; None where it is integrated.
-    _crps: Callable[..., Array] | None = None
 
     def _ends(self, p: Values) -> tuple[AnyArray, AnyArray]:
         return np.array(-np.inf), np.array(np.inf)
 
     def score(self, y: AnyArray) -> FloatArray:
         p, y, below, above = self._placed(y)
-        return np.where(below | above, np.nan, self._slope(y, *p))
+        with np.errstate(all="ignore"):
+            return np.where(below | above, np.nan, self._density(y, *p)[1])
+
+    def _log_form(self, y: Array, *p: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return self._density(y, *p)[0]
+
+    #: What `log_prob` sums up; a library's distribution has its own.
+    _log_density: Callable[..., Array] = _log_form
 
     def log_prob(self, y: AnyArray) -> FloatArray:
         p, y, below, above = self._placed(y)
         return np.asarray(np.where(below | above, -np.inf, self._log_density(y, *p)).sum(axis=1))
-
-    def cdf_grid(self, values: AnyArray) -> FloatArray:
-        p = self._at(self._size(), 1)
-        y, below, above = self._moved_in(np.ravel(values), p)
-        return np.where(below, 0.0, np.where(above, 1.0, np.exp(self._log_tails(y, *p)[0])))
-
-    def crps(self, y: AnyArray) -> FloatArray:
-        y = as_rows(y)
-        self._one_column(y.shape[1], "CRPS")
-        if self._crps is None:
-            return super().crps(y)
-        return np.asarray(self._crps(y, *self._at(self._size(y), 1)))[:, 0]
 
     def normal_scores(self, y: AnyArray) -> FloatArray:
         p, y, below, above = self._placed(y)
@@ -287,38 +284,24 @@ class Independent(ContinuousFamily):
         return np.array(mean), np.array(std)
 
     def _tail(self, y: AnyArray, *, upper: bool) -> FloatArray:
-        p, y, below, above = self._placed(y)
-        self._one_column(y.shape[1], "sf" if upper else "cdf")
+        p, y, below, above = self._placed(y, 1)
         values = np.exp(self._log_tails(y, *p)[upper])
         zero, one = (above, below) if upper else (below, above)
-        return np.where(zero, 0.0, np.where(one, 1.0, values))[:, 0]
+        return np.where(zero, 0.0, np.where(one, 1.0, values))
 
-    def _placed(self, y: AnyArray) -> tuple[Values, FloatArray, AnyArray, AnyArray]:
-        """Return the parameters, and what `_moved_in` does."""
+    def _placed(self, y: AnyArray, d_y: int = 0) -> tuple[Values, FloatArray, AnyArray, AnyArray]:
+        """Return the parameters, y with what is outside put inside, and what was below and above."""
         y = as_rows(y)
-        p = self._at(self._size(y), y.shape[1])
-        return p, *self._moved_in(y, p)
-
-    def _moved_in(self, y: FloatArray, p: Values) -> tuple[FloatArray, AnyArray, AnyArray]:
-        """Return y with what is outside put inside, and what was below and above."""
+        p = self._at(self._size(y), d_y or y.shape[1])
         low, high = self._ends(p)
         below, above = y <= low, y >= high
         if below.any() or above.any():
-            y = np.where(below | above, _inside(low, high), y)
-        return y, below, above
-
-
-def _inside(low: AnyArray, high: AnyArray) -> FloatArray:
-    """Return some point of each interval."""
-    has_low, has_high = np.isfinite(low), np.isfinite(high)
-    least, most = np.where(has_low, low, 0.0), np.where(has_high, high, 0.0)
-    one = np.where(has_low, least + 1.0 + np.abs(least), most - 1.0 - np.abs(most))
-    return np.where(has_low & has_high, 0.5 * (least + most), one)
-
-
-def log_of(tail: AnyArray) -> FloatArray:
-    """Return the log of a probability; one that rounds to 0 is taken as the smallest number."""
-    return np.asarray(np.log(np.maximum(tail, TINY)))
+            has_low, has_high = np.isfinite(low), np.isfinite(high)
+            least, most = np.where(has_low, low, 0.0), np.where(has_high, high, 0.0)
+            one = np.where(has_low, least + 1.0 + np.abs(least), most - 1.0 - np.abs(most))
+            inside = np.where(has_low & has_high, 0.5 * (least + most), one)
+            y = np.where(below | above, inside, y)
+        return p, y, below, above
 
 
 T = TypeVar("T", bound=type)

@@ -1,29 +1,21 @@
 """From a density of one y to its CDF, row by row, and so to normal scores whose null law is known.
 
-For each row the density is brought to the whole line (v = log(y − low), or a logit), and from there to
-
-    t = asinh((v − m) / s),   m the main mode, s its width,
-
-in which a tail that falls like a power falls like an exponential. The range of t is cut into panels, and
-in each the log-density is a polynomial through its values at Gauss–Legendre nodes: an error of 1e-6
-there is an error of 1e-6 *of every tail*, however small the tail. Panels whose last coefficients are
-not small are halved. The rest is arithmetic: exp of the polynomials is integrated on both sides of y.
-
-All rows are done at once, one call of the log-density for each node, and each row by itself (but where
-the y of other rows lie in a mode that was overlooked): parts of a sample get what the whole gets.
-
-A mode that is much narrower than it is far away can be overlooked, and nothing tells: of mixtures
-of two to four components none in 1,350 at distances up to 5 mean widths, 1 in 180 at 10, 24 at 100.
+For each row the density is brought to the whole line (v = log(y − low), or a logit) and to
+t = asinh((v − m) / s), m the main mode and s its width, in which a power falls like an exponential. In
+panels of t, halved where need be, the log-density is a polynomial: an error of 1e-6 there is one of 1e-6
+*of every tail*. A mode far narrower than it is far away can be overlooked: of mixtures of two to four
+components none in 1,350 at distances up to 5 mean widths, 1 in 180 at 10, 24 at 100.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.polynomial.legendre import legder, leggauss, legval, legvander
 from scipy.special import log_expit
 
 from condgof._typing import AnyArray, FloatArray, IntArray
@@ -31,8 +23,8 @@ from condgof.errors import NumericalError, refuse_rows
 from condgof.laws._law import TINY, Around, Law, as_rows, same_as, tail_scores
 from condgof.laws._line import Line
 
-#: Nodes of a panel.
-NODES = 10
+#: Nodes of a panel, and rows at a time: of each some hundreds of numbers are kept meanwhile.
+NODES, BLOCK = 10, 8192
 #: Steps from y at which the density is looked at first, to both sides: 16^−11 … 16^11 of a unit; then
 #: from the main mode, where others are looked for: 2 … 2^17 of its width.
 STEPS, FARTHER = 16.0 ** np.arange(-11, 12), 2.0 ** np.arange(1, 18)
@@ -43,35 +35,28 @@ DEPTH, MATTERS = 34.0, 20.0
 #: Errors that are aimed at and accepted, of a tail in units of its square root. An error of z is as
 #: large in the middle, and ten times as large at |z| = 3; the estimates are pessimistic, by far.
 AIM, ACCEPTED = 3e-6, 3e-4
-#: Shares of the mass that do not count.
-NEGLIGIBLE = 1e-14
-#: How many times panels are halved, how many of a row at a time, and in all.
-ROUNDS, AT_ONCE, HALVED = 14, 6, 48
+#: Shares of the mass that do not count; how often panels are halved, how many a row at a time, in all.
+NEGLIGIBLE, ROUNDS, AT_ONCE, HALVED = 1e-14, 14, 6, 48
 #: How many y of other rows are tried, in case one lies in a mode that was overlooked; how many places of
 #: its own each row is tried at afterwards; and how far log g may be from the polynomial there.
 HINTS, PROBES, MISSED = 9, 6, 1e-2
-#: Rows at a time: of each some hundreds of numbers are kept meanwhile.
-BLOCK = 8192
 
-X, W = np.polynomial.legendre.leggauss(NODES)
-DEGREES = np.arange(NODES)
+X, W = leggauss(NODES)
 #: From values at the nodes to Legendre coefficients.
-COEFFICIENTS = np.polynomial.legendre.legvander(X, NODES - 1) * W[:, None] * (DEGREES + 0.5)
+COEFFICIENTS = legvander(X, NODES - 1) * W[:, None] * (np.arange(NODES) + 0.5)
 #: A finer rule in [−1, 1], four times twelve nodes, which integrates exp of a polynomial.
-_x, _w = np.polynomial.legendre.leggauss(12)
+_x, _w = leggauss(12)
 FINE_X = (np.array([-0.75, -0.25, 0.25, 0.75])[:, None] + _x / 4).ravel()
 FINE_W = np.tile(_w / 4, 4)
-FINE_VALUES = np.polynomial.legendre.legvander(FINE_X, NODES - 1).T
+FINE_VALUES = legvander(FINE_X, NODES - 1).T
 
 Function = Callable[[FloatArray], FloatArray]
 
 
-@dataclass(frozen=True, eq=False)
-class Tails:
-    """P(Y ≤ y | x) and P(Y > y | x), (n,) each, and estimates of their errors, in units of `AIM`.
+class Tails(NamedTuple):
+    """P(Y ≤ y | x), P(Y > y | x), their error and the logarithm of the density's integral, (n,) each.
 
-    An error is infinite where the density could not be integrated. `log_mass` is the logarithm of the
-    integral, 0 for a density that is normalised.
+    An error, in units of `AIM`, is infinite where the density could not be integrated.
     """
 
     lower: FloatArray
@@ -79,51 +64,31 @@ class Tails:
     error: FloatArray
     log_mass: FloatArray
 
-    @classmethod
-    def joined(cls, parts: list[Tails]) -> Tails:
-        """Put those of some rows after those of others."""
-        whole = (np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(cls))
-        return cls(*whole)
-
-    def take(self, rows: IntArray) -> Tails:
-        """Return those of some rows."""
-        return Tails(*(getattr(self, each.name)[rows] for each in fields(self)))
-
     @property
     def failed(self) -> AnyArray:
-        """Rows whose density was not resolved, (n,)."""
         return ~(self.error <= ACCEPTED)
 
     def normal_scores(self) -> FloatArray:
-        """Return Φ⁻¹ of the CDF, (n,)."""
         return tail_scores(self.lower, self.upper, TINY)
 
 
 @dataclass(frozen=True, eq=False)
 class Integrated(Around):
-    """A law of one y that has a density and no CDF, told which y it will be asked about.
+    """A law of one y that has a density and no CDF, told which y (n,) or (n, 1) it will be asked about.
 
-    It is that law, and offers normal scores as well if its density can be integrated in every row: only
-    y can tell, because the search for the mass begins there. Nothing is computed before somebody asks
-    whether it ``can("normal_scores")``, or for them. A smooth density takes 200 to 400 calls of
-    `log_prob`, each with one y for every row, and none takes more than 1,500.
+    It offers normal scores as well if its density can be integrated in every row, which is tried when
+    somebody asks for them: 200 to 400 calls of a smooth `log_prob`, and never more than 1,500.
     """
 
-    #: With `log_prob`, which need not be normalised.
     law: Law
-    #: The y, (n,) or (n, 1).
     seen: AnyArray
-    #: The tails there, if they have been computed.
-    known: Tails | None = None
 
     score, score_and_error = same_as("law.score"), same_as("law.score_and_error")
     sample, marginals = same_as("law.sample"), same_as("law.marginals")
 
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Those of the law, and that it was not integrated, if so."""
-        tails: Tails | None = vars(self).get("tails", self.known)
-        bad = np.flatnonzero([] if tails is None else tails.failed)
+        bad = np.flatnonzero(self.tails.failed if "tails" in vars(self) else [])
         if not len(bad):
             return self.law.notes
         return (
@@ -133,11 +98,17 @@ class Integrated(Around):
         )
 
     def noted(self, *notes: str) -> Self:
-        return replace(self, law=self.law.noted(*notes), known=vars(self).get("tails", self.known))
+        return self._with(self.law.noted(*notes), slice(None))
 
     def take(self, rows: IntArray) -> Law:
-        tails: Tails | None = vars(self).get("tails", self.known)
-        return Integrated(self.law.take(rows), self.seen[rows], tails and tails.take(rows))
+        return self._with(self.law.take(rows), rows)
+
+    def _with(self, law: Law, rows: Any) -> Self:
+        """Return the same of another law, at some of the rows, with the tails if they are known."""
+        made = type(self)(law, self.seen[rows])
+        if "tails" in vars(self):
+            vars(made)["tails"] = Tails(*(part[rows] for part in self.tails))
+        return made
 
     def can(self, ability: str) -> bool:
         return not self.tails.failed.any() if ability == "normal_scores" else self.law.can(ability)
@@ -147,14 +118,12 @@ class Integrated(Around):
 
     @cached_property
     def tails(self) -> Tails:
-        """Both tails at the y that it was told of."""
-        if self.known is not None:
-            return self.known
         rows = np.arange(len(self.seen))
         if len(rows) <= BLOCK:  # a function may be bound to its rows
             return _tails(self.law, self.seen)
-        blocks = [rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK)]
-        return Tails.joined([_tails(self.law.take(block), self.seen[block]) for block in blocks])
+        blocks = (rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK))
+        parts = [_tails(self.law.take(block), self.seen[block]) for block in blocks]
+        return Tails(*map(np.concatenate, zip(*parts, strict=True)))
 
     def normal_scores(self, y: AnyArray) -> FloatArray:
         y = self._checked(y)
@@ -171,7 +140,6 @@ class Integrated(Around):
 
     @property
     def normalised(self) -> bool:  # type: ignore[override]
-        """Whether it is, or its integral is known."""
         return self.law.normalised or self.can("normal_scores")
 
     def log_prob(self, y: AnyArray) -> FloatArray:
@@ -191,6 +159,36 @@ def _tails(law: Law, y: AnyArray) -> Tails:
     except Exception:  # whatever a user's function raises at a y that was not observed
         nothing = np.full(len(y), np.nan)
         return Tails(nothing, nothing, np.full(len(y), np.inf), nothing)
+
+
+class Places(NamedTuple):
+    """Places v from left to right, and log g there, (n, places) each."""
+
+    v: FloatArray
+    height: FloatArray
+
+    def and_places(self, more: Places) -> Places:
+        v, height = np.hstack([self.v, more.v]), np.hstack([self.height, more.height])
+        return Places(*_along(np.argsort(v, axis=1, kind="stable"), v, height))
+
+
+class Modes(NamedTuple):
+    """Modes, (n, modes), that with the most mass first, and how far on both sides log g falls by 1."""
+
+    v: FloatArray
+    height: FloatArray
+    width: FloatArray
+    left: FloatArray
+    right: FloatArray
+
+    @property
+    def log_mass(self) -> FloatArray:
+        return self.height + np.log(self.width)
+
+
+def _along(order: IntArray, *parts: AnyArray) -> list[AnyArray]:
+    """Return columns of arrays, (n, m), those that `order` tells in each row."""
+    return [np.take_along_axis(part, order, 1) for part in parts]
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,12 +225,10 @@ class Density:
         return cls(log_prob, line, lowest, highest, has_low, has_high)
 
     def of_y(self, y: FloatArray) -> FloatArray:
-        """Return v, (n,)."""
         return y if self.line is None else self.line.forward(y[:, None])[:, 0]
 
     def height(self, v: FloatArray) -> FloatArray:
-        """Return log g(v), (n,)."""
-        v, line = self.clip(v), self.line
+        v, line = np.clip(v, self.low, self.high), self.line
         values = self.log_prob(v if line is None else line.backward(v[:, None])[:, 0])
         if line is not None:  # log dy/dv
             one = np.where(self.ends_low, v, np.where(self.ends_high, -v, 0.0))
@@ -241,19 +237,14 @@ class Density:
             values = values + np.where(np.isfinite(width), both, one)
         return np.where(np.isfinite(values), values, -np.inf)
 
-    def clip(self, v: FloatArray) -> FloatArray:
-        """Keep v, (n,) or (n, m), where it can be told from the bounds."""
-        low, high = (self.low, self.high) if v.ndim == 1 else (self.low[:, None], self.high[:, None])
-        return np.clip(v, low, high)
-
     def look(self, v: FloatArray) -> Places:
         """Look at places (n, m), one call for each column."""
-        v = self.clip(v)
+        v = np.clip(v, self.low[:, None], self.high[:, None])
         return Places(v, np.stack([self.height(column) for column in v.T], axis=1))
 
     def first_look(self, v: FloatArray) -> tuple[Places, FloatArray]:
         """Look at v and at growing distances to both sides; also return the unit of distance, (n,)."""
-        start = self.clip(v)[:, None]
+        start = np.clip(v, self.low, self.high)[:, None]
         size = np.abs(start[:, 0])
         # A y that is 0 by chance, or but for rounding, is no unit to measure with.
         size = np.maximum(size, 2.0**-10 * np.median(size))
@@ -267,27 +258,18 @@ class Density:
         some = np.sort(y)[np.linspace(0, len(y) - 1, HINTS).round().astype(int)]
         v = np.stack([self.of_y(np.full(len(y), value)) for value in np.unique(some)], axis=1)
         known = ~np.isnan(v)  # NaN is what lies outside a row's support
-        places = self.look(np.where(known, v, self.clip(np.zeros(len(y)))[:, None]))
-        return replace(places, height=np.where(known, places.height, -np.inf))
+        places = self.look(np.where(known, v, 0.0))
+        return Places(places.v, np.where(known, places.height, -np.inf))
 
 
 def integrate(log_prob: Function, y: FloatArray, support: tuple[Any, Any]) -> Tails:
     """Return both tails of a density at y.
 
-    Notes
-    -----
     What is not smooth costs calls: a kink or a jump away from modes and bounds is closed in by halving,
-    to about 1e-4 of z. A density of which more than `HALVED` panels of a row must be halved is not
-    integrated. A mode that is a hundred times narrower than the rest and somewhere else in each row may
-    be overlooked where y is not in it; `PROBES` places of each row look out for that, so that it is
-    noticed in some of many rows, and a law that failed in some rows offers no normal scores.
-
-    Examples
-    --------
-    >>> mean = np.array([0.0, 5.0, -1.0])
-    >>> tails = integrate(lambda y: -0.5 * (y - mean) ** 2, np.ones(3), (-np.inf, np.inf))
-    >>> tails.normal_scores().round(5)
-    array([ 1., -4.,  2.])
+    to about 1e-4 of z, unless more than `HALVED` panels of a row must be halved. A mode that is far
+    narrower than the rest and somewhere else in each row may be overlooked where y is not in it;
+    `PROBES` places of each row look out for that, so that it is noticed in some of many rows, and a law
+    that failed in some rows offers no normal scores.
     """
     g = Density.of(log_prob, support, len(y))
     with np.errstate(all="ignore"):
@@ -309,35 +291,8 @@ def integrate(log_prob: Function, y: FloatArray, support: tuple[Any, Any]) -> Ta
         panels = Panels.of(span, modes).refined(hints)
         tails = panels.tails(hints, v)
         missed = panels.misses(v / unit)
-    return replace(tails, error=np.where(missed | span.lost(hints).any(axis=1), np.inf, tails.error))
-
-
-@dataclass(frozen=True, eq=False)
-class Places:
-    """Places v from left to right, and log g there, (n, places) each."""
-
-    v: FloatArray
-    height: FloatArray
-
-    def and_places(self, more: Places) -> Places:
-        v, height = np.hstack([self.v, more.v]), np.hstack([self.height, more.height])
-        order = np.argsort(v, axis=1, kind="stable")
-        return Places(np.take_along_axis(v, order, 1), np.take_along_axis(height, order, 1))
-
-
-@dataclass(frozen=True, eq=False)
-class Modes(Places):
-    """Modes of each row, the one with the most mass first; g is 0 where a row has fewer of them."""
-
-    #: Their widths, (n, modes); and the distances to both sides at which log g falls by 1.
-    width: FloatArray
-    left: FloatArray
-    right: FloatArray
-
-    @property
-    def log_mass(self) -> FloatArray:
-        """The logarithm of about the mass that each has, (n, modes)."""
-        return self.height + np.log(self.width)
+    failed = missed | span.lost(hints).any(axis=1)
+    return tails._replace(error=np.where(failed, np.inf, tails.error))
 
 
 def find_modes(g: Density, seen: Places, unit: FloatArray, most: int) -> Modes:
@@ -351,29 +306,24 @@ def find_modes(g: Density, seen: Places, unit: FloatArray, most: int) -> Modes:
         peak = np.argmax(np.where(free, seen.height, -np.inf), axis=1)
         free &= ~_around(seen.height, peak)
         near = np.stack([np.maximum(peak - 1, 0), peak, np.minimum(peak + 1, last)], axis=1)
-        bracket = Places(*(np.take_along_axis(part, near, 1) for part in (seen.v, seen.height)))
-        top, value = _climb(g, bracket, np.logical_not(rows))
+        top, value = _climb(g, Places(*_along(near, *seen)), np.logical_not(rows))
         left, right = (_fall(g, unit, top, value, sign) for sign in (-1.0, 1.0))
         short, long = np.minimum(left, right), np.maximum(left, right)
         # Next to nothing on one side: there the density begins with a jump.
         width = np.where(short < 1e-3 * long, long, np.maximum(short, long / 30.0))
         modes.append((top, np.where(rows, value, -np.inf), width, left, right))
-    parts = [np.stack(part, axis=1) for part in zip(*modes, strict=True)]
-    order = np.argsort(-Modes(*parts).log_mass, axis=1, kind="stable")
-    return Modes(*(np.take_along_axis(part, order, 1) for part in parts))
+    found = Modes(*(np.stack(part, axis=1) for part in zip(*modes, strict=True)))
+    return Modes(*_along(np.argsort(-found.log_mass, axis=1, kind="stable"), *found))
 
 
 def _around(height: FloatArray, peak: IntArray) -> AnyArray:
     """Mark the places around a peak, up to where log g rises again by `STANDS_OUT`, (n, places)."""
-    n, places = height.shape
-    marked = np.zeros((n, places), dtype=bool)
-    for columns in (range(places), range(places - 1, -1, -1)):
-        lowest, under, over = np.full(n, np.inf), np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
-        for c in columns:
-            under |= c == peak
-            lowest = np.where(under, np.minimum(lowest, height[:, c]), lowest)
-            over |= under & (height[:, c] > lowest + STANDS_OUT)
-            marked[:, c] |= under & ~over
+    marked = np.zeros(height.shape, dtype=bool)
+    for way in (1, -1):  # to the right, and to the left
+        side = way * (np.arange(height.shape[1]) - peak[:, None]) >= 0
+        lowest = np.minimum.accumulate(np.where(side, height, np.inf)[:, ::way], axis=1)[:, ::way]
+        rises = side & (height > lowest + STANDS_OUT)
+        marked |= side & ~np.logical_or.accumulate(rises[:, ::way], axis=1)[:, ::way]
     return marked
 
 
@@ -433,9 +383,8 @@ class Span:
     @classmethod
     def of(cls, g: Density, seen: Places, modes: Modes) -> Span:
         """Go outwards from the modes until there is no mass to speak of."""
-        m, s, top = modes.v[:, 0], modes.width[:, 0], modes.height[:, 0]
-        left, stops_left = _reach(g, seen, modes, -1.0)
-        right, stops_right = _reach(g, seen, modes, 1.0)
+        m, top, s = (part[:, 0] for part in modes[:3])
+        (left, stops_left), (right, stops_right) = (_reach(g, seen, modes, sign) for sign in (-1.0, 1.0))
         return cls(g, m, s, top, -np.arcsinh(left / s), np.arcsinh(right / s), stops_left, stops_right)
 
     def t(self, v: FloatArray) -> FloatArray:
@@ -444,11 +393,9 @@ class Span:
         return np.asarray(np.arcsinh((v - m) / s))
 
     def v(self, t: FloatArray) -> FloatArray:
-        """Return v, (n,)."""
         return np.asarray(self.m + self.s * np.sinh(t))
 
     def height(self, t: FloatArray) -> FloatArray:
-        """Return log g, (n,)."""
         return self.g.height(self.v(t))
 
     def lost(self, places: Places) -> AnyArray:
@@ -468,11 +415,14 @@ class Span:
                 values[:, k, i] = np.where(height > -np.inf, height, self.top - 200.0)
         return values
 
-    def integral(self, logs: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Integrate g from low to high in t, (n,), from log g at the nodes of the finer rule."""
-        half, middle = 0.5 * (high - low)[:, None], 0.5 * (high + low)[:, None]
-        slope = np.cosh(middle + half * FINE_X)
-        return np.asarray(half[:, 0] * ((np.exp(logs - self.top[:, None]) * slope) @ FINE_W))
+    def integral(
+        self, logs: FloatArray, low: FloatArray, high: FloatArray, x: FloatArray, weights: FloatArray
+    ) -> FloatArray:
+        """Integrate g from low to high in t, from log g at the nodes x of a rule, (…, nodes)."""
+        half, middle = 0.5 * (high - low), 0.5 * (high + low)
+        slope = np.cosh(middle[..., None] + half[..., None] * x)
+        top = self.top.reshape(-1, *(1 for _ in logs.shape[1:]))
+        return np.asarray(half * ((np.exp(logs - top) * slope) @ weights))
 
 
 def _reach(g: Density, seen: Places, modes: Modes, sign: float) -> tuple[FloatArray, AnyArray]:
@@ -504,10 +454,9 @@ def _reach(g: Density, seen: Places, modes: Modes, sign: float) -> tuple[FloatAr
 
 @dataclass(frozen=True, eq=False)
 class Panels:
-    """log g in pieces: [start, stop] in t, (n, panels), and values at the nodes (n, panels, nodes).
+    """log g at the nodes (n, panels, nodes) of pieces [start, stop] of t, (n, panels), perhaps empty.
 
-    Where a row has fewer panels, start and stop are the same. `past` has the errors of what a panel is a
-    half and a quarter of, (n, panels, 2).
+    `past` has the errors of what a panel is a half and a quarter of, (n, panels, 2).
     """
 
     span: Span
@@ -530,24 +479,19 @@ class Panels:
         # Panels without width last, and as few of them as can be.
         order = np.argsort(start == stop, axis=1, kind="stable")
         most = max(1, int((start < stop).sum(axis=1).max()))
-        start, stop = (np.take_along_axis(part, order, 1)[:, :most] for part in (start, stop))
+        start, stop = _along(order[:, :most], start, stop)
         return cls(span, start, stop, span.values(start, stop), np.full((*start.shape, 2), np.inf))
 
     @property
     def exists(self) -> AnyArray:
-        """Panels that have a width, (n, panels)."""
         return self.start < self.stop
 
     @cached_property
     def coefficients(self) -> FloatArray:
-        """Legendre coefficients, (n, panels, nodes)."""
         return np.asarray(self.values @ COEFFICIENTS)
 
     def masses(self) -> FloatArray:
-        """Return about the mass of each, (n, panels)."""
-        half, middle = 0.5 * (self.stop - self.start), 0.5 * (self.stop + self.start)
-        slope = np.cosh(middle[:, :, None] + half[:, :, None] * X)
-        return np.asarray(half * ((np.exp(self.values - self.span.top[:, None, None]) * slope) @ W))
+        return self.span.integral(self.values, self.start, self.stop, X, W)
 
     def at(self, t: FloatArray) -> tuple[IntArray, FloatArray]:
         """Return the panel that t, (n,), is in, or the nearest, and the polynomial there."""
@@ -598,7 +542,7 @@ class Panels:
     def _halved(self, which: IntArray, wanted: AnyArray, error: FloatArray) -> Panels:
         """Halve some panels of each row, (n, k): the left half takes the place of the whole."""
         each = which[:, :, None]
-        start, stop = (np.take_along_axis(part, which, 1) for part in (self.start, self.stop))
+        start, stop = _along(which, self.start, self.stop)
         middle = np.where(wanted, 0.5 * (start + stop), stop)
         left = self.span.values(start, np.where(wanted, middle, start))
         left = np.where(wanted[:, :, None], left, np.take_along_axis(self.values, each, 1))
@@ -636,7 +580,7 @@ class Panels:
         mass = np.empty_like(most)
         for k in range(mass.shape[1]):
             logs = np.minimum(self.coefficients[:, k] @ FINE_VALUES, most[:, k, None])
-            mass[:, k] = span.integral(logs, self.start[:, k], self.stop[:, k])
+            mass[:, k] = span.integral(logs, self.start[:, k], self.stop[:, k], FINE_X, FINE_W)
         inside = self.at(np.clip(t, span.left, span.right))[0]
         series, top = self.coefficients[rows, inside], most[rows, inside, None]
         start, stop = self.start[rows, inside], self.stop[rows, inside]
@@ -645,8 +589,13 @@ class Panels:
         x = ((2.0 * at - start - stop) / (stop - start))[:, None]
         left = np.minimum(_series(series, 0.5 * (x - 1.0) + 0.5 * (x + 1.0) * FINE_X), top)
         right = np.minimum(_series(series, 0.5 * (x + 1.0) + 0.5 * (1.0 - x) * FINE_X), top)
-        lower = span.integral(left, start, at) + mass.sum(axis=1, where=self.stop <= start[:, None])
-        upper = span.integral(right, at, stop) + mass.sum(axis=1, where=self.start >= stop[:, None])
+        lower, upper = (
+            span.integral(logs, low, high, FINE_X, FINE_W) + mass.sum(axis=1, where=others)
+            for logs, low, high, others in (
+                (left, start, at, self.stop <= start[:, None]),
+                (right, at, stop, self.start >= stop[:, None]),
+            )
+        )
         error, harm = self.errors(hints)[1].sum(axis=1), np.zeros(len(v))
         for sign in (-1.0, 1.0):
             beyond, whole, wrong = self._end(sign, v, t)
@@ -660,8 +609,8 @@ class Panels:
     def _end(self, sign: float, v: FloatArray, t: FloatArray) -> tuple[FloatArray, ...]:
         """Return the mass beyond v, that beyond the range, and how much may be wrong, on one side, (n,).
 
-        Beyond the range g is continued with the slope that it ends with. It falls like an exponential of
-        v where the support is bounded (there y itself has a power), else of t (there v has a power).
+        There g goes on with the slope that it ends with: like an exponential of v where the support is
+        bounded (y itself has a power), else of t (v has a power).
         """
         span, rows = self.span, np.arange(len(v))
         stops, end = (span.stops_left, span.left) if sign < 0 else (span.stops_right, span.right)
@@ -671,7 +620,7 @@ class Panels:
         half, middle = 0.5 * (stop - start), 0.5 * (start + stop)
 
         def rate(x: float) -> FloatArray:
-            at, falls = middle + half * x, -sign * (series @ _slopes(x)) / half
+            at, falls = middle + half * x, -sign * (series @ legval(x, legder(np.eye(NODES)))) / half
             return np.where(in_v, falls / (span.s * np.cosh(at)), falls - sign * np.tanh(at))
 
         falls, before = rate(sign), rate(0.5 * sign)
@@ -694,9 +643,3 @@ def _series(coefficients: FloatArray, x: FloatArray) -> FloatArray:
         before, this = this, ((2 * k - 1) * x * this - (k - 1) * before) / k
         total += coefficients[:, k : k + 1] * this
     return total
-
-
-def _slopes(x: float) -> FloatArray:
-    """Return the slopes of all Legendre polynomials at x, (nodes,)."""
-    legendre = np.polynomial.legendre
-    return np.array([legendre.legval(x, legendre.legder(one)) for one in np.eye(NODES)])

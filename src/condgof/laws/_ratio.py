@@ -1,14 +1,8 @@
 """Counts known through ratios of probabilities alone: the difference Stein operator.
 
-With ρ(y) = p(y+1|x)/p(y|x), which needs no normalising constant, and any function f of the counts,
-
-    (A f)(y) = a(y) f(y+1) − b(y) f(y),   a(y) = ρ(y)/(1 + ρ(y)),   b(y) = 1/(1 + ρ(y−1)),   b(low) = 0,
-
-has mean 0: p(y) a(y) = p(y+1) b(y+1) = p(y) p(y+1)/(p(y) + p(y+1)), so that the sum telescopes, and at
-both ends of the support nothing is left over (at the upper one ρ = 0). It is the forward difference
-operator of Yang, Liu, Rao and Neville (2018) with a weight 1/(1 + ρ) on the step from y to y+1. Their
-own, ρ(y) f(y+1) − f(y), has unbounded scores where the model finds an observation too small, and its
-mirror image where it finds it too large; a and b lie between 0 and 1 everywhere.
+With ρ(y) = p(y+1|x)/p(y|x) and any function f of the counts, (A f)(y) = a(y) f(y+1) − b(y) f(y) with
+a(y) = ρ(y)/(1 + ρ(y)), b(y) = 1/(1 + ρ(y−1)), b(low) = 0, has mean 0: p(y) a(y) = p(y+1) b(y+1). It is
+the operator of Yang, Liu, Rao and Neville (2018) with a weight 1/(1 + ρ), so that a and b are bounded.
 """
 
 from __future__ import annotations
@@ -22,23 +16,15 @@ import numpy as np
 from scipy.special import expit
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import (
-    InputTypeError,
-    NonFiniteError,
-    NumericalError,
-    ShapeError,
-    refuse_rows,
-)
-from condgof.kernels import Cells
-from condgof.laws._counts import COUNT, COUNTS, FINENESS, REACH, standardised
-from condgof.laws._discrete import Discrete, Residuals, whole_numbers
+from condgof.errors import InputTypeError, NonFiniteError, NumericalError, ShapeError, refuse_rows
+from condgof.laws._counts import COUNT, FINENESS, REACH, Whole, standardised
+from condgof.laws._discrete import Residuals
 from condgof.laws._functions import FunctionOfRows, check_callable
 from condgof.laws._law import Law, Model, ModelLike, refuse_outside, same_as
 
-#: Widths to either side of the mode over which ratios are normalised, and what may be left out there.
-WINGS, NEGLIGIBLE = 14.0, 1e-9
-#: Up to so many counts in a row, and in all rows together.
-MOST_COUNTS, MOST_NUMBERS = 2048, 2**22
+#: Widths to either side of the mode over which ratios are normalised, what may be left out there, and
+#: up to how many counts in a row, and in all rows together.
+WINGS, NEGLIGIBLE, MOST_COUNTS, MOST_NUMBERS = 14.0, 1e-9, 2048, 2**22
 #: How often a search for the mode, or for the width, doubles its step.
 DOUBLINGS = 48
 
@@ -97,7 +83,7 @@ def first_step(holds: Callable[[FloatArray], AnyArray], n: int) -> FloatArray:
     return above
 
 
-class Ratios(Discrete):
+class Ratios(Whole):
     """Counts from `low` on, known through ratios; see `from_ratio`."""
 
     name = "The model of counts"
@@ -108,26 +94,16 @@ class Ratios(Discrete):
         """Return log p(y+1|x)/p(y|x), (n,), for y ≥ low."""
         raise NotImplementedError
 
-    def numbers(self, y: AnyArray) -> FloatArray:
-        return whole_numbers(y, np.array(float(self.low)), np.array(np.inf), self.name)
-
-    def cells(self, by: str) -> Cells:
-        return COUNTS
-
-    @property
-    def support(self) -> tuple[AnyArray, AnyArray]:
-        return np.array(self.low - 1.0), np.array(np.inf)
+    def _bounds(self) -> tuple[AnyArray, AnyArray]:
+        return np.array(float(self.low)), np.array(np.inf)
 
     def residuals(self, y: AnyArray, by: str) -> Residuals:
         """Return y in units of the model's width, and A applied to each cell."""
         y = self.numbers(y)
         forward, backward = self.log_ratio(y), self.log_ratio(np.maximum(y - 1.0, self.low))
-        refuse_rows(
-            np.isnan(forward),
-            "The ratio p(y+1|x)/p(y|x) is not a number",
-            f"There y = {y[np.isnan(forward).argmax()]:g}. Where the model ends, it should be 0.",
-            NonFiniteError,
-        )
+        lost, what = np.isnan(forward), "The ratio p(y+1|x)/p(y|x) is not a number"
+        advice = f"There y = {y[lost.argmax()]:g}. Where the model ends, it should be 0."
+        refuse_rows(lost, what, advice, NonFiniteError)
         refuse_outside(np.isnan(backward) | ((backward == -np.inf) & (y > self.low)), self.name)
         location, scale = (part[:, 0] for part in self.location_scale())
         ahead, behind = expit(forward), np.where(y > self.low, expit(-backward), 0.0)
@@ -160,11 +136,10 @@ class Ratios(Discrete):
         return RatioOutcomes(p, expit(steps), behind, start, observed, location, scale)
 
     def location_scale(self) -> tuple[FloatArray, FloatArray]:
-        """Return the mode and the half-width of the model at x, (n, 1) each, found from ratios.
+        """Return the mode, where ρ falls below 1, and the half-width of the model at x, (n, 1) each.
 
-        The mode is where ρ falls below 1, the width δ where δ·log ρ(mode + δ) reaches −1, which for a
-        normal shape is its standard deviation. A model with several modes gets one of them: whatever
-        depends on x alone will do, and only chooses the units that y is compared in.
+        The width δ is where δ·log ρ(mode + δ) reaches −1: of a normal shape its standard deviation. It
+        only chooses the units that y is compared in, and so does one of several modes.
         """
         mode = self.low + first_step(lambda step: ~(self.log_ratio(self.low + step) > 0), self.n)
         if not np.isfinite(mode).all():
@@ -220,8 +195,7 @@ def from_ratio(function: Callable[..., Any], *, low: int = 0) -> Model:
 
     The tests use a difference Stein operator: with ρ the ratio and any function f,
     ρ(y)/(1 + ρ(y))·f(y+1) − f(y)/(1 + ρ(y−1)), without the last term at the smallest count, has mean 0
-    under the model, exactly. Where a model has a CDF, its closed form or library is the better choice:
-    it also tells apart what a Stein operator hardly sees (weights of separated modes).
+    under the model, exactly. It hardly sees weights of separated modes: prefer a CDF if there is one.
 
     Parameters
     ----------
@@ -233,14 +207,10 @@ def from_ratio(function: Callable[..., Any], *, low: int = 0) -> Model:
 
     Examples
     --------
-    A Poisson model with mean exp(x), of which only λ/(y + 1) is used:
-
     >>> import condgof as cg
-    >>> model = cg.from_ratio(lambda y, x: np.exp(x) / (y + 1))
+    >>> model = cg.from_ratio(lambda y, x: np.exp(x) / (y + 1))    # Poisson with mean exp(x)
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=120)
-    >>> cg.adaptive(model, x, rng.poisson(np.exp(x)), rng=1).reject()
-    False
     >>> cg.adaptive(model, x, rng.poisson(2 * np.exp(x)), rng=1).reject()
     True
     """
@@ -251,5 +221,4 @@ def from_ratio(function: Callable[..., Any], *, low: int = 0) -> Model:
 
 
 def from_log_pmf(model: ModelLike, x: Any, n: int) -> Law:
-    """Return the law of counts from that of a model with a log-probability, up to a constant."""
     return FromLogPmf(model(x, n))

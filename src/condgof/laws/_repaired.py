@@ -5,9 +5,8 @@ With z = Φ⁻¹(F(y|x)) of the law as it is, the repaired law says that
     w = sinh(δ·asinh((z − m)/s) − ε)/δ
 
 is standard normal: m shifts, s spreads, ε skews and δ makes tails lighter or heavier (the sinh-arcsinh
-map of Jones and Pewsey), numbers of each row; m = ε = 0 and s = δ = 1 leave the law as it is. After that
-a density of Φ(w) that is the same in all rows, linear between knots, takes up what else is wrong with
-its shape. All is monotone and in closed form, and so is what the law made of it says, given the law.
+map of Jones and Pewsey), numbers of each row. After that a density of Φ(w) that is the same in all rows,
+linear between knots, takes up what else is wrong with its shape. All is monotone and in closed form.
 """
 
 from __future__ import annotations
@@ -208,9 +207,7 @@ class Repaired(Law):
         return self._at(self.warp.inverse(rng.standard_normal((self.n, 1))))
 
     def location_scale(self) -> tuple[FloatArray, FloatArray]:
-        """Return the median, and half the width of the central 68% interval, (n, 1) each."""
-        low, middle, high = self.quantile(ndtr([-1.0, 0.0, 1.0])).T
-        return middle[:, None], np.maximum(high - low, TINY)[:, None] / 2.0
+        return _median_width(self, TINY)
 
     def _at(self, z: FloatArray) -> FloatArray:
         """Return the y at which the law as it is has these normal scores, (n, k)."""
@@ -220,6 +217,12 @@ class Repaired(Law):
             mean, std = self.base.mean_std()
             return np.asarray(mean + std * z)
         return inverted(self.base, lambda law, y: np.asarray(law.normal_scores(y))[:, 0], z)
+
+
+def _median_width(law: Law, least: float) -> tuple[FloatArray, FloatArray]:
+    """Return the median, and half the width of the central 68% interval, (n, 1) each."""
+    low, middle, high = law.quantile(ndtr([-1.0, 0.0, 1.0])).T[:, :, None]
+    return middle, np.maximum(high - low, least) / 2.0
 
 
 def count_scores(base: Counts, y: FloatArray) -> FloatArray:
@@ -288,9 +291,7 @@ class RepairedCounts(Counts):
         return np.where(possible, np.log(np.maximum(share, TINY)), -np.inf)
 
     def location_scale(self) -> tuple[FloatArray, FloatArray]:
-        """Return the median, and half the width of the central 68% interval, (n, 1) each."""
-        low, middle, high = self.quantile(ndtr([-1.0, 0.0, 1.0])).T
-        return middle[:, None], np.maximum(high - low, 1.0)[:, None] / 2.0
+        return _median_width(self, 1.0)
 
     def sample(self, rng: np.random.Generator) -> FloatArray:
         return self._smallest(np.clip(rng.random((self.n, 1)), TINY, 1.0 - 1e-15))
@@ -320,9 +321,8 @@ def placed(values: FloatArray, at: FloatArray, y: FloatArray) -> FloatArray:
     low, high = values[each, right - 1], values[each, right]
     share = np.where(high > low, (y - low) / np.where(high > low, high - low, 1.0), 0.5)
     inner = at[right - 1] + np.clip(share, 0.0, 1.0) * (at[right] - at[right - 1])
-    steep = _steepness(values, at)
     beyond = np.minimum(y - values[:, 0], 0.0) + np.maximum(y - values[:, -1], 0.0)
-    return np.asarray(inner + beyond / steep)
+    return np.asarray(inner + beyond / _steepness(values, at))
 
 
 def values_at(values: FloatArray, at: FloatArray, z: FloatArray) -> FloatArray:

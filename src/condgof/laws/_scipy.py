@@ -1,7 +1,6 @@
 """Frozen distributions of scipy.stats, and libraries that hold them: NGBoost, ensembles of qp.
 
-Families with a closed form here become ours; any other density is differentiated numerically. Arrays of
-parameters, (n,) or (n, 1), make the law of n rows; numbers serve for any number of rows.
+Arrays of parameters, (n,) or (n, 1), make the law of n rows; numbers serve for any number of rows.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from condgof.laws._families import Normal, NormalMixture
 from condgof.laws._functions import NumericalScore
 from condgof.laws._known import from_bins
 from condgof.laws._law import Law, Model, as_rows, check_levels, same_as
-from condgof.laws._library import as_table, comes_from, predicting
+from condgof.laws._library import comes_from, predicted_law
 from condgof.laws._parameters import LOG_TINY, Independent, Parameter, Parametric, Values
 
 SUPPORTED = """\
@@ -81,9 +80,9 @@ class Frozen(Parametric):
         called = getattr(self.freeze, "name", None) or getattr(self.freeze, "__name__", "distribution")
         return f"{called} of SciPy"
 
-    def _quartiles(self, d_y: int = 1) -> tuple[FloatArray, FloatArray]:
+    def location_scale(self) -> tuple[FloatArray, FloatArray]:
         """Return the median and the distance of the quartiles over 1.35, (n, d_y) each."""
-        law, shape = self._law(self._size(), d_y), (self._size(), d_y)
+        law, shape = self._law(self._size(), self._d_y), (self._size(), self._d_y)
         low, middle, high = (_ask(law, "ppf", np.full(shape, q)) for q in (0.25, 0.5, 0.75))
         return middle, (high - low) / 1.35
 
@@ -120,8 +119,7 @@ class _Continuous(Frozen, Independent):
     def _draw(self, rng: np.random.Generator, law: Any, zeros: FloatArray) -> FloatArray:
         if hasattr(law, "rvs"):
             return np.asarray(law.rvs(size=zeros.shape, random_state=rng), dtype=np.float64)
-        shape = () if self._parameters() else zeros.shape
-        return np.asarray(law.sample(shape, rng=rng), dtype=np.float64)
+        return np.asarray(law.sample(() if self._parameters() else zeros.shape, rng=rng), np.float64)
 
     def _moments(self, law: Any, zeros: FloatArray) -> tuple[FloatArray, FloatArray]:
         return finite_moments(self.name, _ask(law, "mean"), _ask(law, "std"), zeros.shape)
@@ -129,9 +127,6 @@ class _Continuous(Frozen, Independent):
     def quantile(self, levels: Any) -> FloatArray:
         n = self._size()
         return _ask(self._law(n), "ppf", np.tile(check_levels(levels), (n, 1)))
-
-    def location_scale(self) -> tuple[FloatArray, FloatArray]:
-        return self._quartiles(self._d_y)
 
 
 class ScipyLaw(NumericalScore, _Continuous):
@@ -200,7 +195,7 @@ class ScipyCounts(Frozen, counts.Counts):
         try:
             return self.mean_std()
         except UnsupportedModelError:  # they are not finite
-            middle, scale = self._quartiles()
+            middle, scale = super().location_scale()
             return middle, np.maximum(1.0, scale)
 
 
@@ -209,13 +204,6 @@ def finite_moments(name: str, mean: Any, std: Any, shape: Any) -> tuple[FloatArr
     if not (np.isfinite(mean).all() and np.isfinite(std).all()):
         raise UnsupportedModelError(f"{name} has no finite mean and variance.")
     return np.broadcast_to(mean, shape), np.broadcast_to(std, shape)
-
-
-def adapt(obj: Any) -> Law | Model | None:
-    """Make a law or a model of an object of SciPy, NGBoost or qp, or return None for any other."""
-    if comes_from(obj, "ngboost"):
-        return _of_ngboost(obj)
-    return _of_qp(obj) if comes_from(obj, "qp") else from_frozen(obj)
 
 
 def from_frozen(obj: Any) -> Law | None:
@@ -281,7 +269,7 @@ def _old_style(obj: Any, stats: Any) -> Law:
     dist: Any = obj.dist
     shapes, *rest = dist._parse_args(*obj.args, **obj.kwds)
     shapes, (loc, scale) = tuple(map(_number_or_rows, shapes)), map(_number_or_rows, rest)
-    names = [name.strip() for name in dist.shapes.split(",")] if dist.shapes else []
+    names = dist.shapes.replace(",", " ").split() if dist.shapes else []
     values = dict(zip((*names, "loc"), (*shapes, loc), strict=True))
     discrete = isinstance(dist, stats.rv_discrete)
     known = type(getattr(stats, dist.name, None)) is type(dist)  # a subclass may change the density
@@ -321,12 +309,11 @@ def _number_or_rows(value: Any) -> FloatArray:
     return array.reshape(()) if array.size == 1 else array
 
 
-def _of_ngboost(obj: Any) -> Law | Model:
+def of_ngboost(obj: Any) -> Law | Model:
     """Make a model of a regressor, or a law of what it predicted."""
-    name = type(obj).__name__
-    bases = {base.__name__ for base in type(obj).__mro__}
+    name, bases = type(obj).__name__, {base.__name__ for base in type(obj).__mro__}
     if "Distn" in bases:  # before any hasattr, which is true of whatever one asks these
-        return _predicted_law(obj)
+        return _read_ngboost(obj)
     if "NGBoost" not in bases:
         raise UnsupportedModelError(f"{name} of NGBoost is no regressor. Pass a fitted NGBRegressor.")
     if "NGBSurvival" in bases:
@@ -335,17 +322,10 @@ def _of_ngboost(obj: Any) -> Law | Model:
         )
     if getattr(obj, "init_params", None) is None:
         raise InputError(f"{name} is not fitted yet. Call its fit method first.")
-    return Model(partial(_predicted, obj), name)
+    return Model(partial(predicted_law, "NGBoost", obj.pred_dist, _read_ngboost), name)
 
 
-def _predicted(regressor: Any, x: Any) -> Law:
-    x = as_table(x)
-    with predicting("NGBoost", len(x)):
-        predicted = regressor.pred_dist(x)
-    return _predicted_law(predicted)
-
-
-def _predicted_law(predicted: Any) -> Law:
+def _read_ngboost(predicted: Any, x: Any = None) -> Law:
     """Read a predicted distribution: its `params` leave out the degrees of freedom of a t."""
     if type(predicted).__name__ == "MVN":
         return Normal(mean=predicted.loc, cov=predicted.cov)
@@ -360,7 +340,7 @@ def _predicted_law(predicted: Any) -> Law:
     return law
 
 
-def _of_qp(ensemble: Any) -> Law | None:
+def of_qp(ensemble: Any) -> Law | None:
     """Make a law of an ensemble: a closed form, or what qp computes."""
     if not (hasattr(ensemble, "npdf") and hasattr(ensemble, "gen_class")):
         return None

@@ -1,8 +1,4 @@
-"""Proper scores: which of them a law offers, and what it scores in each row.
-
-A score is proper if the true law has the best mean. All are in the orientation of the field: a log score
-is better the higher it is, the others are losses.
-"""
+"""Proper scores, of which the true law has the best mean: which a law offers, and their values."""
 
 from __future__ import annotations
 
@@ -15,58 +11,43 @@ from condgof.errors import InputError, UnsupportedModelError, refuse_rows
 from condgof.laws._discrete import Probabilities
 from condgof.laws._law import Law, check_shape
 
-#: Distances from the location, in scales, at which the line is cut.
+#: Distances from the location, in scales, at which the line is cut; the error of a panel that is
+#: accepted, in scales; how often a panel is halved at most; rows at a time.
 CUTS = 2.0 ** np.arange(-2, 60)
-#: A panel is accepted if its error is below this, in scales; how often it is halved at most.
-ACCURACY, HALVINGS = 1e-10, 40
-#: Rows at a time.
-BLOCK = 2048
+ACCURACY, HALVINGS, BLOCK = 1e-10, 40, 2048
 X, W = np.polynomial.legendre.leggauss(8)
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A proper score: its key, what it is called, and which of two values is better."""
+    """A proper score: its key, what it is called, and 1 where higher values are better, else −1."""
 
     key: str
     name: str
-    #: 1 where higher values are better, −1 where lower values are.
-    sign: float
+    sign: float = -1.0
 
     @property
     def better(self) -> str:
-        """The better direction in a word."""
         return "higher" if self.sign > 0 else "lower"
 
 
 #: The measures, the first that two laws offer before the others.
 MEASURES = {
-    measure.key: measure
-    for measure in (
-        Measure("log", "log score", 1.0),
-        Measure("crps", "CRPS", -1.0),
-        Measure("energy", "energy score", -1.0),
-        Measure("brier", "Brier score", -1.0),
-        Measure("pinball", "pinball loss", -1.0),
-        Measure("winkler", "Winkler score", -1.0),
-    )
+    "log": Measure("log", "log score", 1.0),
+    "crps": Measure("crps", "CRPS"),
+    "energy": Measure("energy", "energy score"),
+    "brier": Measure("brier", "Brier score"),
+    "pinball": Measure("pinball", "pinball loss"),
+    "winkler": Measure("winkler", "Winkler score"),
 }
 
 
 def offered(law: Law, d_y: int = 1) -> tuple[str, ...]:
     """Return the keys of the measures that a law offers, in the order of `MEASURES`.
 
-    Densities and probabilities have a log score if they are normalised: one that was given as a function
-    is, for one column of y, if the law has been told y (`Law.facing`) and could integrate it. A CDF or
-    draws have the CRPS, draws of several columns the energy score, classes the Brier score (and the CRPS
-    if there are more than two and they are ordered), quantiles the pinball loss, intervals the Winkler
-    score.
-
-    Examples
-    --------
-    >>> from condgof import normal, probabilities
-    >>> offered(normal([0.0, 1.0], 1.0)), offered(probabilities([0.2, 0.7]))
-    (('log', 'crps'), ('log', 'brier'))
+    Densities and probabilities have a log score if they are normalised, as one that was given as a
+    function is if the law has been told y (`Law.facing`) and could integrate it; a CDF has the CRPS, of
+    classes only if there are more than two and they are ordered.
     """
     classes = isinstance(law, Probabilities)
     ranked = not isinstance(law, Probabilities) or (law.ordered and law.values.shape[1] > 2)
@@ -79,16 +60,7 @@ def offered(law: Law, d_y: int = 1) -> tuple[str, ...]:
 
 
 def score(law: Law, y: AnyArray, measure: str) -> FloatArray:
-    """Return the score of each row, (n,), by a key of `MEASURES` that the law offers; NaN is refused.
-
-    A log score is −∞ where y is impossible, and a Winkler score ∞ where an interval is infinite.
-
-    Examples
-    --------
-    >>> from condgof import normal
-    >>> score(normal([0.0, 0.0], 1.0), np.array([0.0, 2.0]), "crps").round(3)
-    array([0.234, 1.453])
-    """
+    """Return the score of each row, (n,), by a key of `MEASURES` that the law offers; NaN is refused."""
     if measure not in MEASURES:
         raise InputError(f"measure must be one of {', '.join(MEASURES)}, got {measure!r}.")
     y = np.asarray(y)
@@ -103,10 +75,9 @@ def score(law: Law, y: AnyArray, measure: str) -> FloatArray:
 
 def integrated(law: Law, y: FloatArray) -> FloatArray:
     """Return the CRPS of any law with a CDF at y (n, 1), (n,), to about 1e-9 of the law's scale."""
-    rows = np.arange(len(y))
-    blocks = [rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK)]
-    if len(blocks) == 1:
+    if len(y) <= BLOCK:
         return _block(law, y[:, 0])
+    blocks = np.split(np.arange(len(y)), range(BLOCK, len(y), BLOCK))
     return np.concatenate([_block(law.take(block), y[block, 0]) for block in blocks])
 
 
@@ -120,12 +91,9 @@ def _block(law: Law, y: FloatArray) -> FloatArray:
         tail = np.minimum(tail, 1.0 - tail)
         # Beyond the first cut at which nothing is left, on either side, F is 0 or 1.
         left = tail**2 * np.abs(edges - place[:, None]) > ACCURACY * scale[:, None]
-    middle = count // 2
-    first = np.where(left.any(axis=1), np.maximum(left.argmax(axis=1) - 1, 0), middle - 1)
-    last = np.where(
-        left.any(axis=1), np.minimum(count - left[:, ::-1].argmax(axis=1), count - 1), middle + 1
-    )
-    rows = np.arange(n)
+    rows, middle, some = np.arange(n), count // 2, left.any(axis=1)
+    first = np.where(some, np.maximum(left.argmax(axis=1) - 1, 0), middle)
+    last = np.where(some, np.minimum(count - left[:, ::-1].argmax(axis=1), count - 1), middle)
     low = np.minimum(edges[rows, np.minimum(first, middle - 1)], y)
     high = np.maximum(edges[rows, np.maximum(last, middle + 1)], y)
     cuts = np.sort(np.clip(np.column_stack([edges, y]), low[:, None], high[:, None]), axis=1)

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from condgof._typing import FloatArray, IntArray
+from condgof._typing import FloatArray
 from condgof.errors import InputError, InputTypeError, UnsupportedModelError, require
 from condgof.laws._families import Normal
 from condgof.laws._law import Model
-from condgof.laws._library import as_pandas, as_table, classifier, comes_from, predicting, prediction
+from condgof.laws._library import as_pandas, as_table, classifier, comes_from, predicted_law, prediction
 from condgof.laws._parameters import Parameter
 from condgof.sample import RngLike, Seed, Use, as_numbers, take_rows
 
@@ -30,16 +30,15 @@ LATENT = (
 )
 
 
-def adapt(obj: Any) -> Model | None:
-    """Make a model of a fitted regressor or classifier, or return None for another library's object."""
-    if not comes_from(obj, "sklearn"):
-        return None
+def adapt(obj: Any) -> Model:
+    """Make a model of a fitted regressor or classifier."""
     from sklearn.base import is_classifier
 
     _check_fitted(obj)
     if not is_classifier(obj):
         _check_std(obj)
-        return Model(partial(_gaussian, obj), type(obj).__name__)
+        make = partial(predicted_law, "scikit-learn", partial(_mean_std, obj), _gaussian)
+        return Model(make, type(obj).__name__)
     if not hasattr(obj, "predict_proba"):
         raise UnsupportedModelError(
             f"{type(obj).__name__} predicts no probabilities (predict_proba). Wrap it in scikit-learn's "
@@ -50,14 +49,12 @@ def adapt(obj: Any) -> Model | None:
     return classifier(obj.predict_proba, labels, "scikit-learn")
 
 
-def _gaussian(regressor: Any, x: Any) -> Normal:
-    x = as_table(x)
-    n = len(x)
-    with predicting("scikit-learn", n):
-        mean, std, last = _mean_std(regressor, x)
-    mean, std = prediction(mean, n, "The predicted mean"), prediction(std, n, "The predicted std")
-    law = Normal(mean=mean, std=std.reshape(mean.shape))
+def _gaussian(predicted: tuple[FloatArray, FloatArray, Any], x: Any) -> Normal:
+    mean, std, last = predicted
+    mean = prediction(mean, len(x), "The predicted mean")
+    std = prediction(std, len(x), "The predicted std").reshape(mean.shape)
     kernel = getattr(last, "kernel_", None)
+    law = Normal(mean=mean, std=std)
     return law if kernel is None or _has_noise(kernel) else law.noted(LATENT)
 
 
@@ -79,8 +76,12 @@ def _check_fitted(obj: Any) -> None:
 
 def _check_std(obj: Any) -> None:
     """Refuse a regressor without standard deviations, or whose y is transformed out of the Gaussian."""
-    transformer, name = getattr(obj, "transformer_", None), type(obj).__name__
-    if transformer is not None and not _is_affine(transformer):
+    transformer: Any = getattr(obj, "transformer_", None)
+    name, kind = type(obj).__name__, type(transformer).__name__
+    affine = kind in AFFINE and not getattr(transformer, "clip", False)
+    if kind == "FunctionTransformer":
+        affine = transformer.func is None and transformer.inverse_func is None
+    if transformer is not None and not affine:
         raise UnsupportedModelError(
             f"{name} models a transformed y, which is not Gaussian in y itself. Test the same "
             "hypothesis on that scale: pass its regressor_ as the model and the transformed y as y."
@@ -96,13 +97,6 @@ def _check_std(obj: Any) -> None:
             "condgof.models.with_residual_scale(regressor, std=...), or "
             "condgof.models.residual_scale_by_cv(regressor, X, y) from its training data."
         )
-
-
-def _is_affine(transformer: Any) -> bool:
-    name = type(transformer).__name__
-    if name == "FunctionTransformer":
-        return transformer.func is None and transformer.inverse_func is None
-    return name in AFFINE and not getattr(transformer, "clip", False)
 
 
 def _mean_std(obj: Any, x: Any) -> tuple[FloatArray, FloatArray, Any]:
@@ -124,10 +118,10 @@ def _mean_std(obj: Any, x: Any) -> tuple[FloatArray, FloatArray, Any]:
 
 def _has_noise(kernel: Any) -> bool:
     """Whether a kernel of a Gaussian process has a term for the noise of an observation."""
-    if type(kernel).__name__ == "WhiteKernel":
-        return True
     inner = [getattr(kernel, name, None) for name in ("k1", "k2", "kernel")]
-    return any(_has_noise(k) for k in [*inner, *getattr(kernel, "kernels", ())] if k is not None)
+    return type(kernel).__name__ == "WhiteKernel" or any(
+        _has_noise(k) for k in [*inner, *getattr(kernel, "kernels", ())] if k is not None
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,12 +135,10 @@ class ResidualScale(Model):
         return f"ResidualScale({self.regressor!r}, std={self.std!r})"
 
 
-def _around(regressor: Any, std: Parameter, x: Any) -> Normal:
-    table = as_table(x)
-    n = len(table)
-    with predicting(type(regressor).__name__, n):
-        mean = prediction(regressor.predict(table), n, "The prediction")
-    return Normal(mean=mean.reshape(n, -1), std=std.at(x, n))
+def _around(std: Parameter, predicted: Any, x: Any) -> Normal:
+    n = len(x)
+    mean = prediction(predicted, n, "The prediction").reshape(n, -1)
+    return Normal(mean=mean, std=std.at(x, n))
 
 
 def with_residual_scale(regressor: Any, std: Any) -> ResidualScale:
@@ -155,7 +147,7 @@ def with_residual_scale(regressor: Any, std: Any) -> ResidualScale:
     Parameters
     ----------
     regressor : object
-        A fitted object with a ``predict(X)`` method, of whichever library. It is never changed.
+        A fitted object with a ``predict(X)`` method, of whichever library.
     std : float, (d_y,) array or callable
         Standard deviation of the residuals, or a function x → (n,) or (n, d_y). Take it from data that
         the regressor was not fitted on, or see `residual_scale_by_cv`.
@@ -185,8 +177,9 @@ def with_residual_scale(regressor: Any, std: Any) -> ResidualScale:
         if std.ndim > 1 or not (std > 0).all():
             raise InputError(f"std must be positive, one number or one a column of y, got {std!r}.")
         scale = np.atleast_2d(std) if std.ndim else std  # one row, for all rows
-    around = partial(_around, regressor, Parameter.of("std", scale))
-    return ResidualScale(around, name, regressor=regressor, std=std)
+    around = partial(_around, Parameter.of("std", scale))
+    make = partial(predicted_law, name, regressor.predict, around)
+    return ResidualScale(make, name, regressor=regressor, std=std)
 
 
 def residual_scale_by_cv(
@@ -200,14 +193,11 @@ def residual_scale_by_cv(
     Parameters
     ----------
     regressor : estimator
-        Used for predictions as it is when it is fitted; a clone is fitted on all rows when it is not.
-        Folds are fitted on clones, and the estimator itself is never changed.
+        It is never changed: folds, and all rows when it is not fitted, are fitted on clones.
     X, y : array or frame of shape (n,) or (n, d_x), array_like of shape (n,) or (n, d_y)
         The training data: *not* the data that the model will be tested on.
-    cv : int or iterable of (train, test)
-        Number of folds, drawn with `rng`, or row numbers for each fold.
-    rng : int, numpy.random.Generator or None
-        For the folds, and for every ``random_state`` that was left None.
+    cv, rng : int or iterable of (train, test); int, numpy.random.Generator or None
+        Number of folds, or row numbers of each; for drawing them, and for ``random_state`` of None.
 
     Examples
     --------
@@ -219,24 +209,25 @@ def residual_scale_by_cv(
     >>> model.std.round(1)
     array([0.5])
     """
-    base = require("sklearn.base", "sklearn", "residual_scale_by_cv")
-    if isinstance(regressor, type) or not (hasattr(regressor, "fit") and hasattr(regressor, "predict")):
-        raise InputTypeError(
-            f"residual_scale_by_cv takes an estimator with fit and predict, got {regressor!r}."
-        )
-    if base.is_classifier(regressor):
+    if checked_base(regressor, "residual_scale_by_cv").is_classifier(regressor):
         raise InputTypeError(f"{type(regressor).__name__} is a classifier. Pass a regressor.")
     X = as_table(X)
     targets = as_numbers(y, "y").astype(np.float64)
-    if len(X) != len(targets):
-        raise InputError(f"X has {len(X)} rows and y has {len(targets)}. Pass one row of X for each.")
-    generator = Seed.of(rng).stream(Use.SPLIT)
-    residuals = []
-    for train, test in _folds(len(targets), cv, generator):
+    n, generator = len(targets), Seed.of(rng).stream(Use.SPLIT)
+    if len(X) != n:
+        raise InputError(f"X has {len(X)} rows and y has {n}. Pass one row of X for each.")
+    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
+        if not 2 <= cv <= n:
+            raise InputError(f"cv must be between 2 and the number of rows, {n}, got {cv}.")
+        order = generator.permutation(n)
+        cv = [(np.setdiff1d(order, part), np.sort(part)) for part in np.array_split(order, int(cv))]
+    elif not isinstance(cv, Iterable):
+        raise InputError(f"cv must be a number of folds or pairs (train, test), got {cv!r}.")
+    squares = []
+    for train, test in ((np.asarray(train), np.asarray(test)) for train, test in cv):
         fitted = seeded_clone(regressor, generator).fit(take_rows(X, train), targets[train])
-        predicted = prediction(fitted.predict(take_rows(X, test)), len(test), "The prediction")
-        residuals.append((targets[test] - predicted.reshape(targets[test].shape)).reshape(len(test), -1))
-    std: FloatArray = np.sqrt((np.concatenate(residuals) ** 2).mean(axis=0))
+        squares.append(squared_residuals(fitted, take_rows(X, test), targets[test]))
+    std: FloatArray = np.sqrt(np.concatenate(squares).mean(axis=0))
     if not (std > 0).all():
         raise InputError("The out-of-fold residuals are all 0: y has no noise to make a density of.")
     try:
@@ -246,15 +237,19 @@ def residual_scale_by_cv(
     return with_residual_scale(regressor, std)
 
 
-def _folds(n: int, cv: Any, generator: np.random.Generator) -> Iterable[tuple[IntArray, IntArray]]:
-    if not isinstance(cv, (int, np.integer)) or isinstance(cv, bool):
-        if not isinstance(cv, Iterable):
-            raise InputError(f"cv must be a number of folds or pairs (train, test), got {cv!r}.")
-        return [(np.asarray(train), np.asarray(test)) for train, test in cv]
-    if not 2 <= cv <= n:
-        raise InputError(f"cv must be between 2 and the number of rows, {n}, got {cv}.")
-    order = generator.permutation(n)
-    return [(np.setdiff1d(order, part), np.sort(part)) for part in np.array_split(order, int(cv))]
+def checked_base(estimator: Any, maker: str) -> Any:
+    """Return sklearn.base, once the estimator is one that it can work with."""
+    base = require("sklearn.base", "sklearn", maker)
+    if isinstance(estimator, type) or not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
+        name = maker.rpartition(".")[2]
+        raise InputTypeError(f"{name} takes an estimator with fit and predict, got {estimator!r}.")
+    return base
+
+
+def squared_residuals(fitted: Any, x: Any, y: FloatArray) -> FloatArray:
+    """Return the squares of what a regressor leaves of y, (n, d_y)."""
+    predicted = prediction(fitted.predict(x), len(y), "The prediction")
+    return np.square(y - predicted.reshape(y.shape)).reshape(len(y), -1)
 
 
 def seeded_clone(estimator: Any, generator: np.random.Generator) -> Any:

@@ -19,7 +19,7 @@ from condgof.laws._discrete import normalised
 from condgof.laws._families import Normal, NormalMixture, safe_log
 from condgof.laws._functions import NumericalScore
 from condgof.laws._law import Law, Model, as_rows, refuse_outside
-from condgof.laws._library import as_table, comes_from, predicting
+from condgof.laws._library import predicted_law
 
 SUPPORTED = "fitted probabilistic regressors of skpro, and its distributions (one row an observation)"
 #: The closed form of a distribution, from its parameters by name, (n, d_y) each.
@@ -34,7 +34,6 @@ CLOSED: dict[str, Callable[..., Law]] = {
     "InverseGaussian": lambda mu, scale: families.InverseGaussian(mean=mu * scale, shape=scale),
     "Beta": lambda alpha, beta: families.Beta(alpha, beta),
     "Uniform": lambda lower, upper: families.Uniform(lower, upper),
-    # Counts, of one column.
     "Poisson": lambda mu: counts.Poisson(mu),
     "NegativeBinomial": lambda mu, alpha: counts.NegativeBinomial(mu, 1.0 / alpha),
     "Binomial": lambda n, p: counts.Binomial(n, p),
@@ -43,20 +42,15 @@ CLOSED: dict[str, Callable[..., Law]] = {
 ATOMS = ("Empirical", "QPD_Empirical", "Delta")
 #: Densities that are constant between jumps.
 FLAT = ("Histogram", "QPD_Histogram")
-#: Distributions made of another, under these names.
-INNER = {
-    "MeanScale": "d",
-    "TransformedDistribution": "distribution",
-    "TruncatedDistribution": "distribution",
-}
+#: Where distributions that are made of another have it.
+INNER = dict.fromkeys(("TransformedDistribution", "TruncatedDistribution"), "distribution")
+INNER["MeanScale"] = "d"
 #: For predictions that draw from NumPy's global state, one at a time.
 LOCK = threading.Lock()
 
 
-def adapt(obj: Any) -> Law | Model | None:
-    """Make a model of a regressor or a distribution, or return None for another library's object."""
-    if not comes_from(obj, "skpro"):
-        return None
+def adapt(obj: Any) -> Law | Model:
+    """Make a model of a regressor, or a law of a distribution."""
     name = type(obj).__name__
     if hasattr(obj, "log_pdf"):
         if len(obj.shape) != 2:
@@ -66,51 +60,54 @@ def adapt(obj: Any) -> Law | Model | None:
         raise UnsupportedModelError(f"{name} of skpro predicts no distribution. Pass a regressor.")
     if not obj.is_fitted:
         raise InputError(f"{name} is not fitted yet. Call its fit method first.")
-    return Model(partial(_predicted, obj), name)
+    return Model(partial(predicted_law, "skpro", partial(_steadily, obj), _predicted), name)
 
 
-def _predicted(regressor: Any, x: Any) -> Law:
-    table = as_table(x)
-    n = len(table)
-    if hasattr(table, "iloc"):  # skpro matches rows by index, which may repeat
-        table = table.set_axis(range(n), axis=0)
-    with predicting("skpro", n):
-        predicted = _steadily(partial(regressor.predict_proba, table))
-    if predicted.shape[:1] != (n,):
-        raise ShapeError(f"skpro predicted a shape of {predicted.shape}, and x has {n} rows.")
-    return _law(predicted)(n=n)
+def _predicted(predicted: Any, x: Any) -> Law:
+    if predicted.shape[:1] != (len(x),):
+        raise ShapeError(f"skpro predicted a shape of {predicted.shape}, and x has {len(x)} rows.")
+    return _law(predicted)(n=len(x))
 
 
-def _steadily(predict: Callable[[], Any]) -> Any:
+def _steadily(regressor: Any, table: Any) -> Any:
     """Predict the same each time, and leave NumPy's global random state as it was.
 
-    Few predictions draw from that state, and it is seeded for those alone: they have no other way to be
-    told what to draw. They are found by the state that they leave behind, and made again.
+    Predictions that draw from it are found by the state that they leave, and made again, seeded.
     """
+    if hasattr(table, "iloc"):  # skpro matches rows by index, which may repeat
+        table = table.set_axis(range(len(table)), axis=0)
+
+    def moved() -> bool:
+        return pickle.dumps(np.random.get_state(legacy=False)) != before
+
     with LOCK:
         state = np.random.get_state(legacy=False)
         before = pickle.dumps(state)
         try:
-            predicted = predict()
-            if pickle.dumps(np.random.get_state(legacy=False)) == before:
-                return predicted
-            np.random.seed(0)
-            return predict()
+            predicted = regressor.predict_proba(table)
+            if moved():
+                np.random.seed(0)
+                predicted = regressor.predict_proba(table)
+            return predicted
         finally:
-            if pickle.dumps(np.random.get_state(legacy=False)) != before:
+            if moved():
                 np.random.set_state(state)
 
 
 def _law(distribution: Any) -> Law:
     """Return the law of a distribution's rows: a closed form, or what skpro computes."""
-    name, d_y = type(distribution).__name__, distribution.shape[1]
-    discrete = _kind(distribution) == "discrete" and name not in ATOMS
+    name, (_, d_y) = type(distribution).__name__, distribution.shape
+    discrete = _tag(distribution, "distr:measuretype") == "discrete" and name not in ATOMS
     if not discrete:
         _refuse_atoms(distribution)
         if name == "NormalMixture":
             return _normal_mixture(distribution)
     if name in CLOSED and (d_y == 1 or not discrete):
-        return CLOSED[name](**_parameters(distribution))
+        given, shape = distribution.get_params(deep=False), distribution.shape
+        names = [key for key in given if key not in ("index", "columns")]  # rows match by position
+        return CLOSED[name](
+            **{k: np.broadcast_to(np.asarray(given[k], np.float64), shape) for k in names}
+        )
     if d_y != 1:
         raise UnsupportedModelError(
             f"{name} of skpro is known here for a single column of y only, and this one has {d_y}."
@@ -118,19 +115,11 @@ def _law(distribution: Any) -> Law:
     if name == "Mixture" and not discrete:
         parts = tuple(_law(part)(n=len(part)) for _, part in distribution._distributions)
         return Mixture(parts, np.asarray(distribution._weights, dtype=np.float64))
-    kind = SkproCounts if discrete else FlatRows if name in FLAT else SkproRows
-    return kind(distribution)
+    return (SkproCounts if discrete else FlatRows if name in FLAT else SkproRows)(distribution)
 
 
-def _kind(distribution: Any) -> Any:
-    return distribution.get_tag("distr:measuretype", None, raise_error=False)
-
-
-def _parameters(distribution: Any) -> dict[str, FloatArray]:
-    """Return the parameters, broadcast to all rows by position: the index plays no part."""
-    given, shape = distribution.get_params(deep=False), distribution.shape
-    names = [name for name in given if name not in ("index", "columns")]
-    return {name: np.broadcast_to(np.asarray(given[name], dtype=np.float64), shape) for name in names}
+def _tag(distribution: Any, name: str) -> Any:
+    return distribution.get_tag(name, None, raise_error=False)
 
 
 def _normal_mixture(distribution: Any) -> NormalMixture:
@@ -143,16 +132,16 @@ def _normal_mixture(distribution: Any) -> NormalMixture:
 
 
 def _refuse_atoms(distribution: Any) -> None:
-    """Refuse distributions with atoms: single values of positive probability."""
+    """Refuse single values of positive probability."""
     name = type(distribution).__name__
     if name == "Mixture":
         for _, part in distribution._distributions:
             _refuse_atoms(part)
     elif name in INNER:
         _refuse_atoms(getattr(distribution, INNER[name]))
-    elif _kind(distribution) != "continuous":
+    elif (kind := _tag(distribution, "distr:measuretype")) != "continuous":
         raise UnsupportedModelError(
-            f"{name} of skpro is a {_kind(distribution)} distribution: it gives single values of y a "
+            f"{name} of skpro is a {kind} distribution: it gives single values of y a "
             "positive probability, and those values are no counts. Pass a regressor whose distribution "
             "is continuous, or one of counts; draws to condgof.from_draws."
         )
@@ -198,20 +187,12 @@ class _Rows(Law):
 
     def _exact(self) -> set[str]:
         """Return what skpro computes without approximation by draws or differences."""
-        return set(self.distribution.get_tag("capabilities:exact", None, raise_error=False) or ())
+        return set(_tag(self.distribution, "capabilities:exact") or ())
 
     def _ask(self, method: str, values: FloatArray) -> FloatArray:
         if method in ("cdf", "ppf") and method not in self._exact():
             raise UnsupportedModelError(f"skpro only approximates the {method} of {self.name}.")
         return np.array(getattr(self.distribution, method)(values), dtype=np.float64)[:, 0]
-
-    def log_prob(self, y: AnyArray) -> FloatArray:
-        with np.errstate(divide="ignore"):
-            return np.log(self._ask("pdf", as_rows(y)))
-
-
-class SkproRows(_Rows, NumericalScore):
-    """A continuous distribution: its log-density is differentiated numerically."""
 
     def log_prob(self, y: AnyArray) -> FloatArray:
         exact = self._exact()
@@ -220,7 +201,14 @@ class SkproRows(_Rows, NumericalScore):
                 f"skpro has no exact density of {self.name}. condgof.adaptive, which compares normal "
                 "scores of its CDF, can take it if that is exact."
             )
-        return self._ask("log_pdf", as_rows(y)) if "log_pdf" in exact else super().log_prob(y)
+        if "log_pdf" in exact:
+            return self._ask("log_pdf", as_rows(y))
+        with np.errstate(divide="ignore"):
+            return np.log(self._ask("pdf", as_rows(y)))
+
+
+class SkproRows(_Rows, NumericalScore):
+    """A continuous distribution: its log-density is differentiated numerically."""
 
 
 class FlatRows(_Rows):
@@ -229,15 +217,11 @@ class FlatRows(_Rows):
     WHY_NOT = "its density is piecewise constant, so that the score is 0 almost everywhere"
 
 
-class SkproCounts(_Rows, counts.Counts):
+class SkproCounts(counts.Counts, _Rows):
     """A distribution of counts without a closed form here; only its probabilities tell its support."""
 
     def _bounds(self) -> tuple[AnyArray, AnyArray]:
         return np.array(-np.inf), np.array(np.inf)
-
-    @property
-    def support(self) -> tuple[AnyArray, AnyArray]:
-        return self._bounds()
 
     def numbers(self, y: AnyArray) -> FloatArray:
         values = super().numbers(y)

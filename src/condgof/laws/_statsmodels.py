@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -25,11 +26,18 @@ SUPPORTED = (
     "Probit, MNLogit, OrderedModel, by arrays or formula; condgof.from_statsmodels for those with "
     "weights, an offset, an exposure, trials or exog_infl"
 )
-#: The closed form of a family of a GLM, from its mean μ and dispersion φ, (n,) each.
-FAMILIES: dict[str, Callable[[FloatArray, FloatArray], Law]] = {
-    "Gaussian": lambda mu, phi: Normal(mu, np.sqrt(phi)),
-    "Gamma": lambda mu, phi: Gamma(shape=1.0 / phi, scale=check_positive(mu, "The mean") * phi),
-    "InverseGaussian": lambda mu, phi: InverseGaussian(mean=mu, shape=1.0 / phi),
+#: The closed form of a family of a GLM, from μ, φ and trials, (n,) each, and the GLM.
+FAMILIES: dict[str, Callable[..., Law]] = {
+    "Gaussian": lambda mu, phi, *_: Normal(mu, np.sqrt(phi)),
+    "Gamma": lambda mu, phi, *_: Gamma(shape=1.0 / phi, scale=check_positive(mu, "The mean") * phi),
+    "InverseGaussian": lambda mu, phi, *_: InverseGaussian(mean=mu, shape=1.0 / phi),
+    "Poisson": lambda mu, *_: counts.Poisson(mu),
+    "NegativeBinomial": lambda mu, phi, trials, glm: counts.NegativeBinomial(
+        mu, float(glm.family.alpha)
+    ),
+    "Binomial": lambda mu, phi, trials, glm: (
+        bernoulli(mu) if trials is None else counts.Binomial(trials, np.clip(mu, 0.0, 1.0))
+    ),
 }
 #: Those whose y is discrete.
 DISCRETE = ("Poisson", "NegativeBinomial", "Binomial")
@@ -38,11 +46,6 @@ BINARY, CLASSES = ("Logit", "Probit"), ("MNLogit", "OrderedModel")
 #: Counts with more or fewer zeros, which are closed forms here.
 INFLATED = ("ZeroInflatedPoisson", "ZeroInflatedNegativeBinomialP")
 CUT = ("HurdleCountModel", "TruncatedLFPoisson", "TruncatedLFNegativeBinomialP")
-
-
-def adapt(obj: Any) -> Model | None:
-    """Make a model of results, or return None for an object of another library."""
-    return from_statsmodels(obj) if comes_from(obj, "statsmodels") else None
 
 
 def from_statsmodels(
@@ -56,25 +59,23 @@ def from_statsmodels(
 ) -> Model:
     """Model from results of statsmodels.
 
-    The density is that of the family at the estimated parameters (the uncertainty of the estimates is
-    not in it). `as_model` does the same for results that need nothing besides x.
+    The density is that of the family at the estimated parameters, as if they were known. `as_model` does
+    the same for results that need nothing besides x.
 
     Parameters
     ----------
     results : Results
-        What ``fit()`` of an OLS, a WLS, a GLM (Gaussian, Gamma, InverseGaussian, Poisson,
-        NegativeBinomial or Binomial) or a discrete model (Poisson, NegativeBinomial, GeneralizedPoisson,
-        zero-inflated, truncated and hurdle ones, Logit, Probit, MNLogit, OrderedModel) returned. For a
-        formula x must be a frame with its columns; otherwise x has the columns of the fitted exog, the
-        constant included.
+        Of an OLS, a WLS, a GLM (Gaussian, Gamma, InverseGaussian, Poisson, NegativeBinomial or Binomial)
+        or a discrete model (Poisson, NegativeBinomial, GeneralizedPoisson, zero-inflated, truncated and
+        hurdle ones, Logit, Probit, MNLogit, OrderedModel). For a formula x must be a frame with its
+        columns; otherwise x has the columns of the fitted exog, the constant included.
     weights, offset, exposure, trials : number, array of shape (n,), callable or str
         Those of the rows that are tested: the weights of a WLS (variance = scale/weight) or the variance
         weights of a GLM; the offset or exposure of a GLM or a count model; the trials of a binomial GLM,
-        whose y is then the number of successes. An array binds the model to rows; a callable is a
-        function of x; a str is a column of x.
+        whose y is then the number of successes. A callable is a function of x; a str is a column of x.
     exog_infl : array of shape (n,) or (n, k), callable, str or list of str
-        What decides about the extra zeros of a zero-inflated model, for the rows that are tested: the
-        columns of the fitted exog_infl, the constant included. Names are columns of x.
+        What decides about the extra zeros of a zero-inflated model: the columns of the fitted exog_infl,
+        the constant included.
 
     Examples
     --------
@@ -136,14 +137,17 @@ def _law(results: Any, fixed: dict[str, Any], x: Any, **beside: AnyArray) -> Law
         return prediction(results.predict(table, **given, **which), n, "The prediction")
 
     with predicting("statsmodels", n):
-        if not _discrete(results):
-            by = 1.0 if weights is None else check_positive(weights, "weights")
-            dispersion = np.full(n, float(results.scale)) / by
-            law = FAMILIES[_glm_family(model) or "Gaussian"](predict(), dispersion)
-        elif type(model).__name__ == "GLM":
-            law = _discrete_glm(results, predict(), trials)
-        else:
+        if type(model).__name__ not in ("GLM", "OLS", "WLS"):
             law = _counts_or_classes(results, predict, lambda: results.get_distribution(table, **given))
+        else:
+            family, scale = _glm_family(model) or "Gaussian", float(results.scale)
+            if family in DISCRETE and abs(scale - 1.0) > 1e-9:
+                raise UnsupportedModelError(
+                    f"This {family} GLM was fitted with scale {scale:.4g} (quasi-likelihood): that is "
+                    "no distribution of y. Fit it with scale=1, or a negative binomial model."
+                )
+            by = 1.0 if weights is None else check_positive(weights, "weights")
+            law = FAMILIES[family](predict(), np.full(n, scale) / by, trials, model)
     response = model.endog_names
     if formula is not None and isinstance(response, str) and not response.isidentifier():
         return law.noted(f"statsmodels fitted the response {response!r} of the formula: y must be that")
@@ -157,8 +161,13 @@ def _counts_or_classes(
     model, name = results.model, type(results.model).__name__
     if name in BINARY:
         return bernoulli(predict())
-    if name in CLASSES:
-        return probabilities(predict(), _labels(model, name), ordered=name == "OrderedModel")
+    if name == "OrderedModel":
+        return probabilities(predict(), list(model.labels), ordered=True)
+    if name == "MNLogit":
+        labels: list[Any] = [str(label) for _, label in sorted(model._ynames_map.items())]
+        with suppress(ValueError):  # statsmodels keeps numbers as text
+            labels = [float(label) for label in labels]
+        return probabilities(predict(), labels)
     if name not in (*INFLATED, *CUT):
         law = from_frozen(distribution())
         if law is None or not law.discrete:
@@ -180,31 +189,6 @@ def _counts_or_classes(
         return forms[0](mean, *zeros)
     # The variance of NB-P is μ + α μ^p.
     return forms[1](mean, np.asarray(results.params)[-1] * mean ** (power - 2.0), *zeros)
-
-
-def _labels(model: Any, name: str) -> Any:
-    """Return what y calls the classes; statsmodels keeps some as text."""
-    if name == "OrderedModel":
-        return list(model.labels)
-    names = [str(label) for _, label in sorted(model._ynames_map.items())]
-    try:
-        return [float(label) for label in names]
-    except ValueError:
-        return names
-
-
-def _discrete_glm(results: Any, mean: FloatArray, trials: FloatArray | None) -> Law:
-    family = _glm_family(results.model)
-    if abs(float(results.scale) - 1.0) > 1e-9:
-        raise UnsupportedModelError(
-            f"This {family} GLM was fitted with scale {float(results.scale):.4g} (quasi-likelihood): "
-            "that is no distribution of y. Fit it with scale=1, or a negative binomial model."
-        )
-    if family == "Poisson":
-        return counts.Poisson(mean)
-    if family == "NegativeBinomial":
-        return counts.NegativeBinomial(mean, float(results.model.family.alpha))
-    return bernoulli(mean) if trials is None else counts.Binomial(trials, np.clip(mean, 0.0, 1.0))
 
 
 def _glm_family(model: Any) -> str | None:

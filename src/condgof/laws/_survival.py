@@ -11,22 +11,11 @@ from scipy.special import log_ndtr
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import InputError, ShapeError, UnsupportedModelError, refuse_rows
+from condgof.laws import _law as laws
 from condgof.laws._as_model import as_model
-from condgof.laws._law import (
-    TINY,
-    Around,
-    Law,
-    Model,
-    ModelLike,
-    as_rows,
-    check_bound,
-    checked_cdf,
-    row_count,
-    same_as,
-    tail_scores,
-)
-from condgof.laws._library import as_pandas, as_table, comes_from, predicting
-from condgof.sample import as_numbers, take_rows
+from condgof.laws._law import Around, AtRows, Law, Model, ModelLike, same_as
+from condgof.laws._library import as_pandas, predicting
+from condgof.sample import as_numbers
 
 SUPPORTED = (
     "fitted regressions of lifelines (CoxPHFitter, WeibullAFTFitter, …) and estimators of "
@@ -40,25 +29,18 @@ STEPS = (
 
 @dataclass(frozen=True, eq=False)
 class Censored(Around):
-    """A model of times, bound to rows that say of each y whether the event came then, or later.
-
-    Censoring is independent of the time given x. A row that was watched only from `entry` on is in the
-    data because its y is above that.
-    """
+    """A model of times, bound to rows that say of each y whether the event came then; see `censored`."""
 
     #: The law of y, or a model that is still to be called with x.
     of: ModelLike
-    #: Whether y is the time of the event (1) or the time until which there was none (0), (n,).
     event: FloatArray
-    #: The time from which on each row was watched, (n,); None where all were from the beginning.
     entry: FloatArray | None = None
 
     name, quantile = same_as("of.name"), same_as("law.quantile")
 
     @property
     def law(self) -> Law:  # type: ignore[override]
-        """The law of y, once x is given."""
-        assert isinstance(self.of, Law)
+        assert isinstance(self.of, Law)  # once x is given
         return self.of
 
     @property
@@ -69,20 +51,20 @@ class Censored(Around):
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]
         return tuple(getattr(self.of, "notes", ()))
 
-    def noted(self, *notes: str) -> Censored:
-        return replace(self, of=self.law.noted(*notes)) if notes else self
-
     @property
     def index(self) -> Any:
         return getattr(self.of, "index", None)
+
+    def noted(self, *notes: str) -> Censored:
+        return replace(self, of=self.law.noted(*notes)) if notes else self
 
     def take(self, rows: IntArray) -> Censored:
         of = self.of if self.of.rows is None else self.of.take(rows)
         return Censored(of, self.event[rows], None if self.entry is None else self.entry[rows])
 
     def __call__(self, x: Any = None, n: int | None = None) -> Censored:
-        n = row_count(x, n if n is not None or x is not None else self.rows)
-        check_bound(self.rows, n, "event")
+        n = laws.row_count(x, n if n is not None or x is not None else self.rows)
+        laws.check_bound(self.rows, n, "event")
         return replace(self, of=self.of(x, n))
 
     def facing(self, y: AnyArray) -> Censored:
@@ -106,8 +88,8 @@ class Censored(Around):
         """Return Φ⁻¹(F(y|x)), (n, 1), of times of events and of censoring alike."""
         if self.law.can("normal_scores") or self.law.can("cdf"):
             return self.law.normal_scores(y)
-        upper = checked_cdf(self.law.sf(y), len(y), "sf")
-        return tail_scores(1.0 - upper, upper, TINY)[:, None]
+        upper = laws.checked_cdf(self.law.sf(y), len(y), "sf")
+        return laws.tail_scores(1.0 - upper, upper, laws.TINY)[:, None]
 
     def watched(self, z: FloatArray) -> FloatArray:
         """Return the residual d − Λ(y) + Λ(entry), the event d, and Φ⁻¹(F) at the entry, (n, 3)."""
@@ -156,11 +138,7 @@ def censored(model: Any, event: Any, entry: Any = None, x: Any = None) -> ModelL
         if entry is not None:
             raise InputError("entry= goes with event=: pass event, 1 for all rows if none is censored.")
         return made
-    for name, given in (("event", event), ("entry", entry)):
-        both = hasattr(given, "iloc") and hasattr(x, "iloc")
-        if both and len(given) == len(x) and not given.index.equals(x.index):
-            raise InputError(f"{name} and x have different indices. Align them, or pass arrays.")
-    values = _column(event, "event")
+    values, start = _column(event, "event", x), None if entry is None else _column(entry, "entry", x)
     wrong = (values != 0) & (values != 1)
     if wrong.any():
         got = ", ".join(f"{v:g}" for v in np.unique(values[wrong])[:3])
@@ -171,49 +149,35 @@ def censored(model: Any, event: Any, entry: Any = None, x: Any = None) -> ModelL
         )
     if not values.any():
         raise InputError("event is 0 in all rows: without a single event there is nothing to compare.")
-    start = None if entry is None else _column(entry, "entry")
     if start is not None and len(start) != len(values):
         raise ShapeError(f"entry has {len(start)} rows, and event {len(values)}.")
     return Censored(made, values, start)
 
 
-def _column(given: Any, name: str) -> FloatArray:
-    values = as_numbers(given, name)
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
-    if values.ndim != 1:
+def _column(given: Any, name: str, x: Any) -> FloatArray:
+    both = hasattr(given, "iloc") and hasattr(x, "iloc")
+    if both and len(given) == len(x) and not given.index.equals(x.index):
+        raise InputError(f"{name} and x have different indices. Align them, or pass arrays.")
+    values = as_numbers(given, name).astype(np.float64)
+    if values.shape[1:] not in ((), (1,)) or not values.ndim:
         raise ShapeError(f"{name} must have shape (n,), one number for each row, got {values.shape}.")
-    values = values.astype(np.float64)
+    values = values.ravel()
     refuse_rows(np.isnan(values), f"{name} is missing", "Say of each row what it is, or drop the row.")
     return values
 
 
 @dataclass(frozen=True, eq=False)
-class SurvivalCurves(Law):
-    """What a fitted survival model says of times at n rows of x: P(Y > t | x).
-
-    Location and scale are mean and standard deviation of min(Y, τ), with τ the last time that the model
-    knows: most of these laws say nothing of what is later.
-    """
+class SurvivalCurves(AtRows):
+    """What a fitted survival model says of times at rows of x; most say nothing after the `last`."""
 
     #: (x of some rows, times (m,)) → P(Y > t | x), (rows, m).
     curves: Any
     x: Any
     count: int
-    #: The last time that the model knows.
     last: float
     name: str = "the survival model"
     notes: tuple[str, ...] = ()
-
-    rows = same_as("count")
-
-    @property
-    def support(self) -> tuple[AnyArray, AnyArray]:
-        return np.array(0.0), np.array(np.inf)
-
-    def take(self, rows: IntArray) -> SurvivalCurves:
-        rows = np.arange(self.count)[rows]
-        return replace(self, x=take_rows(self.x, rows), count=len(rows))
+    ends: tuple[AnyArray, AnyArray] = (np.array(0.0), np.array(np.inf))
 
     def _at(self, times: FloatArray) -> FloatArray:
         """Return P(Y > t | x) at m times, (n, m)."""
@@ -224,10 +188,9 @@ class SurvivalCurves(Law):
         return np.clip(shares, 0.0, 1.0)
 
     def sf(self, y: AnyArray) -> FloatArray:
-        y = as_rows(y)[:, 0]
         shares = np.empty(self.count)
         step = max(1, 2**21 // max(self.count, 1))
-        times, place = np.unique(y, return_inverse=True)
+        times, place = np.unique(laws.as_rows(y)[:, 0], return_inverse=True)
         for start in range(0, len(times), step):
             mine = np.flatnonzero((place >= start) & (place < start + step))
             part = self.take(mine)._at(times[start : start + step])
@@ -238,6 +201,7 @@ class SurvivalCurves(Law):
         return np.asarray(1.0 - self.sf(y))
 
     def location_scale(self) -> tuple[FloatArray, FloatArray]:
+        """Return mean and standard deviation of min(Y, last), (n, 1) each."""
         times = np.linspace(0.0, self.last, 128)
         share, step = self._at(times), times[1]
         middle = 0.5 * (share[:, 1:] + share[:, :-1]) * step
@@ -246,16 +210,8 @@ class SurvivalCurves(Law):
         return mean, np.sqrt(np.maximum(square - mean**2, 1e-12 * self.last**2))
 
 
-def adapt(obj: Any) -> Model | None:
-    """Make a model of a fitted survival model, or return None for another object."""
-    if comes_from(obj, "lifelines"):
-        return _of_lifelines(obj)
-    if comes_from(obj, "sksurv"):
-        return _of_sksurv(obj)
-    return None
-
-
-def _of_lifelines(obj: Any) -> Model:
+def of_lifelines(obj: Any) -> Model:
+    """Make a model of a fitted regression of lifelines."""
     name = type(obj).__name__
     if getattr(obj, "durations", None) is None:
         raise InputError(f"{name} is not fitted yet. Call its fit method first.")
@@ -267,11 +223,8 @@ def _of_lifelines(obj: Any) -> Model:
     return Model(partial(_law, _lifelines, obj, float(np.max(obj.durations)), stepped), name)
 
 
-def _lifelines(obj: Any, x: Any, times: FloatArray) -> FloatArray:
-    return np.asarray(obj.predict_survival_function(x, times=times)).T
-
-
-def _of_sksurv(obj: Any) -> Model:
+def of_sksurv(obj: Any) -> Model:
+    """Make a model of a fitted estimator of scikit-survival."""
     name = type(obj).__name__
     last = obj[-1] if hasattr(obj, "steps") else obj
     if not hasattr(last, "predict_survival_function"):
@@ -289,15 +242,18 @@ def _of_sksurv(obj: Any) -> Model:
     return Model(partial(_law, _sksurv, obj, float(times[-1]), True), name)
 
 
+def _law(ask: Any, obj: Any, last: float, stepped: bool, x: Any) -> SurvivalCurves:
+    x, notes = as_pandas(x), (STEPS,) if stepped else ()
+    return SurvivalCurves(partial(ask, obj), x, len(x), last, type(obj).__name__, notes)
+
+
+def _lifelines(obj: Any, x: Any, times: FloatArray) -> FloatArray:
+    return np.asarray(obj.predict_survival_function(x, times=times)).T
+
+
 def _sksurv(obj: Any, x: Any, times: FloatArray) -> FloatArray:
     curves = []
     for curve in obj.predict_survival_function(x):
         first, end = curve.domain
         curves.append(np.where(times < first, 1.0, curve(np.clip(times, first, end))))
     return np.array(curves).reshape(len(x), len(times))
-
-
-def _law(ask: Any, obj: Any, last: float, stepped: bool, x: Any) -> SurvivalCurves:
-    x = as_pandas(x) if ask is _lifelines else as_table(x)
-    notes = (STEPS,) if stepped else ()
-    return SurvivalCurves(partial(ask, obj), x, len(x), last, type(obj).__name__, notes)

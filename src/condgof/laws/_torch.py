@@ -17,7 +17,6 @@ from condgof.errors import InputTypeError, UnsupportedModelError, require
 from condgof.laws._distribution import Network, TensorLaw, check_rowwise, doubles, family, refuse_flat
 from condgof.laws._functions import call_density
 from condgof.laws._law import Law, Model
-from condgof.laws._library import comes_from
 
 SUPPORTED = "condgof.from_torch(f) for f(x) → torch distribution or a module; a torch distribution"
 #: Modes and random states belong to the process: two threads must not change them at once.
@@ -26,7 +25,6 @@ LOCK = threading.RLock()
 MOST = 2000
 #: Which of several equivalent parameters of a distribution to take.
 PREFERRED = ("scale_tril", "logits", "covariance_matrix", "precision_matrix", "probs")
-#: Imports torch, or says how to install it.
 torch_module = partial(require, "torch", "torch", "A torch model")
 
 
@@ -40,9 +38,7 @@ class TorchNetwork(Network):
         "Dropout and batch normalisation in training mode do that: name the networks, "
         "condgof.from_torch(f, modules=[net]), where condgof cannot find them by itself."
     )
-    #: Networks that are put into evaluation mode.
     modules: tuple[Any, ...]
-    #: Of the tensors that the model gets.
     dtype: Any
     device: Any
     #: Whether `make` gets the numbers of the rows in place of x.
@@ -50,8 +46,8 @@ class TorchNetwork(Network):
 
     @contextmanager
     def session(self) -> Iterator[None]:
-        # Inside, submodules are in evaluation mode, gradients can be taken (whatever the caller's mode
-        # is), and there is no autocasting; afterwards modes and the global random state are as before.
+        # Submodules are in evaluation mode, gradients can be taken whatever the caller's mode is, and
+        # nothing is cast; afterwards all is as before.
         torch, kind = torch_module(), self.device.type
         elsewhere, random = ([], "cuda") if kind == "cpu" else ([self.device], str(kind))
         parts = list({id(p): p for module in self.modules for p in module.modules()}.values())
@@ -137,9 +133,8 @@ def from_torch(
 ) -> Law | Model:
     """Model from torch: a function or module that returns a distribution, or one with a log-density.
 
-    Scores come from closed forms where the family has one here (normals and mixtures of them, Student
-    t, Laplace, Gamma, Beta…), and from automatic differentiation otherwise, batch by batch. Afterwards
-    everything is as it was: modes of all submodules, gradients, the caller's arrays, the global seed.
+    Scores come from closed forms where the family has one here, and from automatic differentiation
+    otherwise, batch by batch. Afterwards all is as it was: modes of submodules, gradients, arrays, seed.
 
     Parameters
     ----------
@@ -150,13 +145,13 @@ def from_torch(
         summed. A distribution itself is the law of its n rows.
     method, y, x : str, optional
         The name of a method of `model` that returns log p(y|x) of shape (n,), such as "log_prob", and
-        what it calls y and x; needed unless it calls them so.
+        what it calls y and x; needed unless it calls them so: for a flow of nflows
+        ``cg.from_torch(flow, method="log_prob", y="inputs", x="context")``.
     modules : list of nn.Module, optional
         The networks that `model` works with, to be put into evaluation mode meanwhile. By default
         those that are found in its closure, its globals and its attributes.
     dtype, device : optional
-        What x and y are turned into; by default as the parameters of the networks have it. Scores
-        come back in double precision.
+        What x and y are turned into; by default as the parameters of the networks have it.
     batch_size : int
         Rows evaluated at a time: memory grows with it, results do not change.
 
@@ -167,10 +162,6 @@ def from_torch(
     >>> model = cg.from_torch(lambda x: torch.distributions.Normal(net(x), 1.0))
     >>> cg.scores(model, np.zeros((4, 1)), np.ones(4)).shape
     (4, 1)
-
-    A flow with its own log-density, as nflows has it::
-
-        cg.from_torch(flow, method="log_prob", y="inputs", x="context")
     """
     network = _network(model, batch_size, modules, dtype, device)
     if not isinstance(model, torch_module().distributions.Distribution):
@@ -191,8 +182,6 @@ def from_density(function: Callable[..., Any]) -> Model:
 
 def adapt(obj: Any) -> Law | Model | None:
     """Take a torch distribution as the law of its rows; ask what a module computes."""
-    if not comes_from(obj, "torch"):
-        return None
     torch = torch_module()
     if isinstance(obj, torch.distributions.Distribution):
         return from_torch(obj)
@@ -246,15 +235,14 @@ def take(dist: Any, rows: Any) -> Any:
 
 def _transform_of(transform: Any, rows: Any, n: int) -> Any:
     """Return what a transform of n rows is for some of them."""
-    name, ends = type(transform).__name__, []
-    affine = torch_module().distributions.AffineTransform
+    name, affine = type(transform).__name__, torch_module().distributions.AffineTransform
     if isinstance(transform, affine):
-        for part in (transform.loc, transform.scale):
-            shape = tuple(getattr(part, "shape", ()))
+        parts = (transform.loc, transform.scale)
+        for shape in (tuple(getattr(part, "shape", ())) for part in parts):
             if shape and shape[0] != n:
                 _cannot_take(f"{name} with a parameter of shape {shape} for {n} rows")
-            ends.append(part.detach()[rows] if shape else part)
-        return affine(*ends, event_dim=transform.event_dim)
+        loc, scale = (part.detach()[rows] if getattr(part, "shape", ()) else part for part in parts)
+        return affine(loc, scale, event_dim=transform.event_dim)
     if any(getattr(value, "ndim", 0) for value in vars(transform).values()):
         _cannot_take(f"a distribution with {name}")
     return transform
@@ -288,21 +276,17 @@ def _inside(item: Any) -> list[Any]:
         return [item.func, *item.args, *item.keywords.values()]
     if isinstance(item, types.MethodType):
         return [item.__self__, item.__func__]
-    if isinstance(item, types.FunctionType):
-        return _of_function(item)
-    whole = isinstance(item, (type, types.ModuleType))  # too much to look through
-    return [] if whole else [*getattr(item, "__dict__", {}).values()]
-
-
-def _of_function(function: types.FunctionType) -> list[Any]:
-    """Return its defaults, what it has in its closure, and the globals that its code names."""
-    held: list[Any] = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-    for cell in function.__closure__ or ():
+    if not isinstance(item, types.FunctionType):
+        whole = isinstance(item, (type, types.ModuleType))  # too much to look through
+        return [] if whole else [*getattr(item, "__dict__", {}).values()]
+    # Of a function its defaults, what it has in its closure, and the globals that its code names.
+    held: list[Any] = [*(item.__defaults__ or ()), *(item.__kwdefaults__ or {}).values()]
+    for cell in item.__closure__ or ():
         with suppress(ValueError):  # a variable that is not set yet
             held.append(cell.cell_contents)
-    codes = [function.__code__]
+    codes = [item.__code__]
     while codes:
         code = codes.pop()
         codes += [part for part in code.co_consts if isinstance(part, types.CodeType)]
-        held += [function.__globals__[name] for name in code.co_names if name in function.__globals__]
-    return [*held, getattr(function, "__wrapped__", None)]
+        held += [item.__globals__[name] for name in code.co_names if name in item.__globals__]
+    return [*held, getattr(item, "__wrapped__", None)]

@@ -5,30 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from condgof._typing import FloatArray
-from condgof.errors import (
-    InputError,
-    InputTypeError,
-    NumericalError,
-    UnsupportedModelError,
-    check_finite,
-    require,
-)
+from condgof.errors import InputError, NumericalError, UnsupportedModelError, check_finite, require
+from condgof.laws import _sklearn
 from condgof.laws._as_model import as_model
 from condgof.laws._families import Normal
 from condgof.laws._law import Law, Model, ModelLike, as_rows
-from condgof.laws._library import as_table, prediction
+from condgof.laws._library import as_table
 from condgof.sample import Column, as_numbers, encode_levels, read
 
 __all__ = ["glm", "heteroscedastic", "ols", "sklearn"]
+__dir__ = __all__.copy
 
 #: The likelihood is at its maximum when a step changes its logarithm by less than this a row.
-CONVERGED = 1e-11
-MOST_STEPS = 200
+CONVERGED, MOST_STEPS = 1e-11, 200
 #: −E log χ²₁, by which the logarithm of a squared residual lies below that of the variance.
 LOG_CHI2 = 1.2703628454614782
 NO_NOISE = "The residuals of least squares are 0: y has no noise to model."
@@ -40,15 +34,13 @@ FAMILIES = {
     "poisson": ("Poisson", "Log"),
     "binomial": ("Binomial", "Logit"),
 }
+#: Families whose y cannot be any number.
+BOUNDED = ("Gamma", "InverseGaussian", "Binomial", "Poisson", "NegativeBinomial")
 
 
 @dataclass(frozen=True)
 class DesignMatrix:
-    """How rows of x become rows of a design matrix.
-
-    Numeric columns are taken as they are; a text or category column becomes one column of 0 and 1 for
-    each of its levels but the first. With `intercept` a column of ones comes before them.
-    """
+    """How rows of x become rows of a design matrix: perhaps 1, numbers, and 0 and 1 for levels."""
 
     columns: tuple[Column, ...]
     intercept: bool
@@ -86,27 +78,28 @@ class DesignMatrix:
 
     def _matrix(self, values: FloatArray) -> FloatArray:
         parts = [np.ones((len(values), 1))] if self.intercept else []
-        for i, column in enumerate(self.columns):
-            if column.levels is None:
-                parts.append(values[:, i : i + 1])
-            else:
-                parts.append((values[:, i : i + 1] == np.arange(1, len(column.levels))) * 1.0)
+        for part, column in zip(values.T[:, :, None], self.columns, strict=True):
+            levels = column.levels
+            parts.append(part if levels is None else (part == np.arange(1, len(levels))) * 1.0)
         return np.concatenate(parts, axis=1)
+
+    def named(self, values: FloatArray) -> str:
+        """Write coefficients (p, d_y) with the names of the columns."""
+        shown = [", ".join(f"{v:.4g}" for v in row) for row in values]
+        one = values.shape[1] == 1
+        return ", ".join(f"{n}={v if one else f'({v})'}" for n, v in zip(self.names, shown, strict=True))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fitted(Model):
     """A fitted model that is itself the function x → law: subclasses write `law`."""
 
+    law: ClassVar[Callable[..., Law]]
     make: Callable[..., Law] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "make", self.law)
         object.__setattr__(self, "name", type(self).__name__)
-
-    def law(self, x: Any) -> Law:
-        """Return the law at the rows of x."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -114,12 +107,11 @@ class LinearNormal(Fitted):
     """Gaussian model whose mean is linear in x, and whose variance is constant or log-linear."""
 
     design: DesignMatrix
-    #: Of the mean, (p, d_y).
+    #: Of the mean, (p, d_y), and of the logarithm of the variance where that is not constant.
     coefficients: FloatArray
+    log_variance: FloatArray | None = None
     #: Of the residuals, (d_y, d_y), where it is constant.
     covariance: FloatArray | None = None
-    #: Coefficients of the logarithm of the variance, (p, d_y), where it is not.
-    log_variance: FloatArray | None = None
 
     def law(self, x: Any) -> Normal:
         X = self.design.at(x)
@@ -132,27 +124,19 @@ class LinearNormal(Fitted):
         return Normal(mean, cov=self.covariance)
 
     def __repr__(self) -> str:
-        parts = [f"mean: {named(self.design.names, self.coefficients)}"]
+        parts = [f"mean: {self.design.named(self.coefficients)}"]
         if self.log_variance is not None:
-            parts.append(f"log variance: {named(self.design.names, self.log_variance)}")
+            parts.append(f"log variance: {self.design.named(self.log_variance)}")
         if self.covariance is not None:
             parts.append("std: " + ", ".join(f"{s:.4g}" for s in np.sqrt(np.diag(self.covariance))))
         return f"LinearNormal({'; '.join(parts)})"
 
 
-def named(names: tuple[str, ...], values: FloatArray) -> str:
-    """Write coefficients (p, d_y) with their names."""
-    shown = [", ".join(f"{v:.4g}" for v in row) for row in values]
-    one = values.shape[1] == 1
-    return ", ".join(f"{n}={v if one else f'({v})'}" for n, v in zip(names, shown, strict=True))
-
-
 def ols(*, intercept: bool = True) -> Callable[..., LinearNormal]:
-    """Return the fit of y | x ~ N(xβ, σ²) by least squares, σ² = RSS/(n − rank), for `composite`.
+    """Return the fit (x, y) → model of y | x ~ N(xβ, σ²) by least squares, σ² = RSS/(n − rank).
 
-    It is called as (x, y) → model. `intercept` adds a constant. Text and category columns of a frame
-    enter as one indicator for each level but the first. Several columns of y have a full residual
-    covariance.
+    `intercept` adds a constant. Text and category columns of a frame enter as indicators of all levels
+    but the first. Several columns of y have a full covariance.
 
     Examples
     --------
@@ -177,10 +161,9 @@ def _fit_ols(x: Any, y: Any, *, intercept: bool) -> LinearNormal:
 
 
 def heteroscedastic() -> Callable[..., LinearNormal]:
-    """Return the fit of y | x ~ N(xβ, exp(xγ)) by maximum likelihood, for `composite`.
+    """Return the fit (x, y) → model of y | x ~ N(xβ, exp(xγ)) by maximum likelihood.
 
-    Both have an intercept; several columns of y are independent given x. Text and category columns enter
-    as in `ols`, and it is called in the same way.
+    Both have an intercept; several columns of y are independent given x. Levels enter as in `ols`.
 
     Examples
     --------
@@ -272,7 +255,7 @@ class LinearGlm(Fitted):
         return as_model(self.results)(self.design.at(x))
 
     def __repr__(self) -> str:
-        shown = named(self.design.names, np.asarray(self.results.params)[:, None])
+        shown = self.design.named(np.asarray(self.results.params)[:, None])
         family = type(self.results.model.family).__name__
         return f"LinearGlm({family}: {shown}; dispersion: {float(self.results.scale):.4g})"
 
@@ -283,44 +266,38 @@ def _fit_glm(x: Any, y: Any, *, family: Any, intercept: bool) -> LinearGlm:
         name, link = FAMILIES[family]
         family = getattr(sm.families, name)(link=getattr(sm.families.links, link)())
     design, X = DesignMatrix.of(x, intercept=intercept)
-    targets = read_targets(y, len(X))
+    targets, kind = read_targets(y, len(X)), type(family).__name__
     if targets.shape[1] != 1:
         raise InputError(f"A GLM is for one column of y, got shape {targets.shape}.")
-    _check_targets(targets[:, 0], type(family).__name__)
+    targets = targets[:, 0]
+    check_finite(targets, "y", "Drop or fill those rows first.")
+    must, bad = "not be negative", targets < 0
+    if kind in ("Gamma", "InverseGaussian"):
+        must, bad = "be positive", targets <= 0
+    elif kind == "Binomial":
+        must, bad = "lie between 0 and 1", bad | (targets > 1)
+    if kind in BOUNDED and bad.any():  # before statsmodels divides by it
+        row = np.flatnonzero(bad)[0]
+        raise InputError(
+            f"y of a {kind} GLM must {must}; it is wrong in {bad.sum()} of {len(bad)} rows, the first "
+            f"{targets[row]:.6g} in row {row} (counted from 0). Choose another family, or correct y."
+        )
     try:
-        results = sm.GLM(targets[:, 0], X, family=family).fit()
+        results = sm.GLM(targets, X, family=family).fit()
     except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
         raise NumericalError(
             f"statsmodels could not fit the GLM ({type(error).__name__}: {error}). Check that y can "
-            f"come from the family {type(family).__name__}, and x for columns that are too large."
+            f"come from the family {kind}, and x for columns that are too large."
         ) from error
     if not results.converged:
         raise NumericalError("The GLM has not converged.")
     return LinearGlm(design=design, results=results)
 
 
-def _check_targets(y: FloatArray, family: str) -> None:
-    """Refuse a y that the family cannot have, before statsmodels divides by it."""
-    check_finite(y, "y", "Drop or fill those rows first.")
-    wrong, must = np.zeros(len(y), bool), ""
-    if family in ("Gamma", "InverseGaussian"):
-        wrong, must = y <= 0, "be positive"
-    elif family == "Binomial":
-        wrong, must = (y < 0) | (y > 1), "lie between 0 and 1"
-    elif family in ("Poisson", "NegativeBinomial"):
-        wrong, must = y < 0, "not be negative"
-    bad = np.flatnonzero(wrong)
-    if len(bad):
-        raise InputError(
-            f"y of a {family} GLM must {must}; it is wrong in {len(bad)} of {len(y)} rows, the first "
-            f"{y[bad[0]]:.6g} in row {bad[0]} (counted from 0). Choose another family, or correct y."
-        )
-
-
 def glm(family: Any, *, intercept: bool = True) -> Callable[..., LinearGlm]:
-    """Return the fit of a generalised linear model by statsmodels, for `composite`.
+    """Return the fit (x, y) → model of a generalised linear model by statsmodels.
 
-    It is called as (x, y) → model. Text and category columns of x enter as in `ols`.
+    Text and category columns of x enter as in `ols`.
 
     Parameters
     ----------
@@ -352,31 +329,28 @@ def glm(family: Any, *, intercept: bool = True) -> Callable[..., LinearGlm]:
 def _fit_sklearn(
     x: Any, y: Any, rng: np.random.Generator | None = None, *, estimator: Any, scale: str, cv: int
 ) -> ModelLike:
-    from condgof.laws._sklearn import residual_scale_by_cv, seeded_clone, with_residual_scale
+    from sklearn.base import is_classifier
 
-    rng = np.random.default_rng() if rng is None else rng
-    X = as_table(x)
-    if require("sklearn.base", "sklearn", "condgof.fits.sklearn").is_classifier(estimator):
-        return as_model(seeded_clone(estimator, rng).fit(X, np.ravel(np.asarray(y))))
+    rng, X = np.random.default_rng() if rng is None else rng, as_table(x)
+    if is_classifier(estimator):
+        return as_model(_sklearn.seeded_clone(estimator, rng).fit(X, np.ravel(np.asarray(y))))
     targets = read_targets(y, len(X))
     targets = targets[:, 0] if targets.shape[1] == 1 else targets  # several warn of a single column
-    fitted = seeded_clone(estimator, rng).fit(X, targets)
+    fitted = _sklearn.seeded_clone(estimator, rng).fit(X, targets)
     try:
         return as_model(fitted)
     except UnsupportedModelError:
         pass  # no standard deviations of its own
     if scale == "cv":
-        return residual_scale_by_cv(fitted, X, targets, cv=cv, rng=rng)
-    predicted = prediction(fitted.predict(X), len(targets), "The prediction")
-    residuals = (targets - predicted.reshape(targets.shape)).reshape(len(targets), -1)
-    std = np.sqrt(np.square(residuals).mean(axis=0))
+        return _sklearn.residual_scale_by_cv(fitted, X, targets, cv=cv, rng=rng)
+    std = np.sqrt(_sklearn.squared_residuals(fitted, X, targets).mean(axis=0))
     if not (std > 0).all():
         raise NumericalError("The residuals are all 0: the regressor repeats y. Use scale='cv'.")
-    return with_residual_scale(fitted, std)
+    return _sklearn.with_residual_scale(fitted, std)
 
 
 def sklearn(estimator: Any, *, scale: str = "cv", cv: int = 5) -> Callable[..., ModelLike]:
-    """Return the fit of a clone of a scikit-learn estimator, (x, y, rng) → model, for `composite`.
+    """Return the fit (x, y, rng) → model of a clone of a scikit-learn estimator.
 
     A classifier, and a regressor with ``predict(X, return_std=True)``, alone, in a pipeline or a search,
     is the model; any other regressor gets a constant residual scale: y | x ~ N(predict(x), s²).
@@ -384,13 +358,10 @@ def sklearn(estimator: Any, *, scale: str = "cv", cv: int = 5) -> Callable[..., 
     Parameters
     ----------
     estimator : estimator
-        A regressor or classifier, fitted or not; it is never changed. Each random_state that was left
-        None gets a seed from the rng of `composite`.
-    scale : {"cv", "residuals"}
-        Where the residual scale comes from: folds that a regressor was not fitted on (which takes `cv`
-        more fits), or the rows that it was fitted on, where it is too small for a flexible one.
-    cv : int
-        Number of folds.
+        It is never changed. Each random_state that was left None gets a seed from the rng.
+    scale, cv : {"cv", "residuals"}, int
+        Where the residual scale comes from: `cv` folds that a regressor was not fitted on, or the rows
+        that it was fitted on, where it is too small for a flexible one.
 
     Examples
     --------
@@ -402,14 +373,7 @@ def sklearn(estimator: Any, *, scale: str = "cv", cv: int = 5) -> Callable[..., 
     >>> model(x).mean_std()[0].shape
     (100, 1)
     """
-    base = require("sklearn.base", "sklearn", "condgof.fits.sklearn")
-    if isinstance(estimator, type) or not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
-        raise InputTypeError(f"sklearn takes an estimator with fit and predict, got {estimator!r}.")
+    base = _sklearn.checked_base(estimator, "condgof.fits.sklearn")
     if scale not in ("cv", "residuals"):
         raise InputError(f"scale must be 'cv' or 'residuals', got {scale!r}.")
     return partial(_fit_sklearn, estimator=base.clone(estimator), scale=scale, cv=cv)
-
-
-def __dir__() -> list[str]:
-    """Name what is public."""
-    return __all__

@@ -1,9 +1,7 @@
-"""The fitted network: its arrays, what they compute, the law that they give, and its file.
+"""Mixture density networks: trained with torch, and from then on plain NumPy.
 
-The names of the arrays are those of torch's state dict, ``network.layer.array``. A file is in the
-safetensors format: eight bytes with the length of a JSON header, the header, then the numbers, and so
-nothing that could be run. NumPy alone reads and writes it, so that a file does not depend on what is
-installed; other programs can open it with the safetensors library.
+Arrays have the names of torch's state dict. A file is in the safetensors format: the length of a JSON
+header in eight bytes, the header, then the numbers; so nothing in it could be run.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 
@@ -24,50 +22,35 @@ from condgof._typing import AnyArray, FloatArray
 from condgof.engine import with_progress
 from condgof.errors import InputError, NumericalError, ShapeError, require
 from condgof.laws._families import NormalMixture, Parts
-from condgof.laws._law import Batched, Law
+from condgof.laws._law import Batched, Law, same_as
 from condgof.laws.fits import Fitted
 from condgof.sample import RngLike, Sample, Seed, Use, as_numbers, is_frame
 
 __all__ = ["MDN", "fit_mdn", "to_torch"]
+__dir__ = __all__.copy
 
-#: Widths of the hidden layers, in all three networks (paper, appendix C).
+#: Widths of the hidden layers, which a batch normalisation follows (paper, appendix C).
 HIDDEN = (128, 64)
 #: The networks, and which layers a ReLU follows: in the paper's tables, not the second of the last two.
 NETWORKS = {
     "weights": (True, True, False),
-    "means": (True, False, False),
-    "variances": (True, False, False),
+    **dict.fromkeys(("means", "variances"), (True, False, False)),
 }
 #: log σ² is kept within these, in units of the standardised y: σ between 1e-4 and 1e4.
 LOG_VARIANCE = (-18.4, 18.4)
-#: Added to the variance in a batch normalisation.
-EPSILON = 1e-5
-#: Its arrays, as torch calls them.
-NORM = ("weight", "bias", "running_mean", "running_var")
+#: What a batch normalisation adds to the variance, and its arrays, as torch calls them.
+EPSILON, NORM = 1e-5, ("weight", "bias", "running_mean", "running_var")
 #: What a file says that it is, as those of 0.1 do.
 FORMAT = "condgof.models.mdn/1"
 LONGEST_HEADER = 1 << 20
 #: What reading a file that is something else may raise.
-BROKEN = (ValueError, KeyError, TypeError, RecursionError)
+BROKEN = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 #: Arrays of a model beside those of its networks.
 SHIFTS = ("x_shift", "x_scale", "y_shift", "y_scale")
-State: TypeAlias = Mapping[str, FloatArray]
 #: Layers of a network: matrix (inputs, outputs), bias, and whether a ReLU follows.
 Layers: TypeAlias = list[tuple[FloatArray, FloatArray, bool]]
 FEWEST_ROWS = 10
-#: Imports torch, or says how to install it.
 import_torch = partial(require, "torch", "torch", "Training a mixture density network")
-
-
-class Layer(NamedTuple):
-    """A linear layer and what follows it, by their names; "" where nothing does."""
-
-    network: str
-    linear: str
-    norm: str
-    relu: str
-    inputs: int
-    outputs: int
 
 
 @dataclass(frozen=True)
@@ -78,51 +61,20 @@ class Sizes:
     d_y: int
     components: int
 
-    def layers(self) -> Iterator[Layer]:
-        """Yield the layers of all networks."""
+    def layers(self) -> Iterator[tuple[str, int, int, int, bool, bool]]:
+        """Yield network, number, inputs and outputs of each layer, and if a norm and a ReLU follow."""
         for network, rectified in NETWORKS.items():
-            last = self.components * (1 if network == "weights" else self.d_y)
-            widths = (self.d_x, *HIDDEN, last)
-            for i, relu in enumerate(rectified, 1):
-                norm = f"norm{i}" if i <= len(HIDDEN) else ""
-                yield Layer(network, f"linear{i}", norm, f"relu{i}" * relu, widths[i - 1], widths[i])
+            widths = (self.d_x, *HIDDEN, self.components * (1 if network == "weights" else self.d_y))
+            for i, relu in enumerate(rectified):
+                yield network, i + 1, widths[i], widths[i + 1], i < len(HIDDEN), relu
 
     def shapes(self) -> Iterator[tuple[str, tuple[int, ...]]]:
         """Yield the name and shape of every array of the networks."""
-        for layer in self.layers():
-            yield f"{layer.network}.{layer.linear}.weight", (layer.outputs, layer.inputs)
-            yield f"{layer.network}.{layer.linear}.bias", (layer.outputs,)
-            for array in NORM if layer.norm else ():
-                yield f"{layer.network}.{layer.norm}.{array}", (layer.outputs,)
-
-
-def check_state(state: State, sizes: Sizes) -> dict[str, FloatArray]:
-    """Return read-only copies of the arrays that the sizes ask for, checked one by one."""
-    arrays = {}
-    for name, shape in sizes.shapes():
-        if name not in state:
-            raise InputError(f"The network lacks the array {name!r}. Is it of another model?")
-        array = np.array(state[name], dtype=np.float64)
-        if array.shape != shape:
-            raise InputError(f"The network's array {name!r} must have shape {shape}, got {array.shape}.")
-        if not np.isfinite(array).all() or (name.endswith("running_var") and (array < 0).any()):
-            raise InputError(f"The network's array {name!r} has impossible values. Fit it again.")
-        array.flags.writeable = False
-        arrays[name] = array
-    return arrays
-
-
-def fold(state: State, sizes: Sizes) -> dict[str, Layers]:
-    """Return each network's layers as (matrix, bias, rectified), batch normalisation folded in."""
-    networks: dict[str, Layers] = {network: [] for network in NETWORKS}
-    for layer in sizes.layers():
-        weight, bias = (state[f"{layer.network}.{layer.linear}.{a}"] for a in ("weight", "bias"))
-        if layer.norm:
-            gain, shift, mean, var = (state[f"{layer.network}.{layer.norm}.{a}"] for a in NORM)
-            gain = gain / np.sqrt(var + EPSILON)
-            weight, bias = weight * gain[:, None], (bias - mean) * gain + shift
-        networks[layer.network].append((np.ascontiguousarray(weight.T), bias, bool(layer.relu)))
-    return networks
+        for network, number, inputs, outputs, norm, _ in self.layers():
+            yield f"{network}.linear{number}.weight", (outputs, inputs)
+            yield f"{network}.linear{number}.bias", (outputs,)
+            for array in NORM if norm else ():
+                yield f"{network}.norm{number}.{array}", (outputs,)
 
 
 def apply(layers: Layers, x: FloatArray) -> FloatArray:
@@ -137,12 +89,10 @@ def apply(layers: Layers, x: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class TrainingHistory:
-    """How training went: mean negative log-likelihoods of each epoch, in the units of y."""
+    """Mean negative log-likelihoods of each epoch, and the epoch (from 1) that the weights are of."""
 
     train: tuple[float, ...] = ()
-    #: Empty when no rows were set aside.
     validation: tuple[float, ...] = ()
-    #: The epoch, counted from 1, whose weights the model has.
     best_epoch: int = 0
 
 
@@ -150,8 +100,7 @@ class TrainingHistory:
 class MDN(Fitted):
     """Mixture density network, p(y|x) = Σ_c π_c(x) N(y; μ_c(x), diag σ_c(x)²).
 
-    Three networks give π, μ and log σ² (paper, appendix C). `fit_mdn` makes one, with torch; what it
-    makes is plain NumPy, evaluates in double precision and in batches, and needs torch no more.
+    `fit_mdn` makes one, with torch; it is plain NumPy, in double precision, and needs torch no more.
 
     Parameters
     ----------
@@ -159,12 +108,9 @@ class MDN(Fitted):
         Numbers of columns and components, and the arrays, named as in torch's state dict.
     x_shift, x_scale, y_shift, y_scale : ndarrays of shape (d_x,) and (d_y,)
         The networks see (x − x_shift)/x_scale; what they give is of (y − y_shift)/y_scale.
-    x_names : tuple of str, optional
-        The columns of the frame it was fitted on; a frame to score must have them, in any order.
-    batch_size : int
-        Rows that are evaluated at a time.
-    history : TrainingHistory
-        How training went.
+    x_names, batch_size, history : tuple of str or None, int, TrainingHistory
+        The columns of the frame it was fitted on (a frame to score must have them, in any order); rows
+        that are evaluated at a time; how training went.
 
     Examples
     --------
@@ -178,7 +124,7 @@ class MDN(Fitted):
     """
 
     sizes: Sizes
-    state: State
+    state: Mapping[str, FloatArray]
     x_shift: FloatArray
     x_scale: FloatArray
     y_shift: FloatArray
@@ -190,20 +136,42 @@ class MDN(Fitted):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "batched", True)
-        object.__setattr__(self, "state", check_state(self.state, self.sizes))
-        for name in SHIFTS:
+        state = {}
+        for name, shape in self.sizes.shapes():
+            what = f"The network's array {name!r}"
+            if name not in self.state:
+                raise InputError(f"The network lacks the array {name!r}. Is it of another model?")
+            state[name] = array = np.array(self.state[name], dtype=np.float64)
+            if array.shape != shape:
+                raise InputError(f"{what} must have shape {shape}, got {array.shape}.")
+            if not np.isfinite(array).all() or (name.endswith("running_var") and (array < 0).any()):
+                raise InputError(f"{what} has impossible values. Fit it again.")
+        shifts = {name: np.array(getattr(self, name), dtype=np.float64) for name in SHIFTS}
+        for name, array in shifts.items():
             d = self.sizes.d_x if name.startswith("x") else self.sizes.d_y
-            array = np.array(getattr(self, name), dtype=np.float64)
             if array.shape != (d,) or not np.isfinite(array).all():
                 raise InputError(f"{name} must be {d} finite numbers, got {array}.")
             if name.endswith("scale") and not (array > 0).all():
                 raise InputError(f"{name} must be positive, got {array}.")
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
         if not isinstance(self.batch_size, int) or self.batch_size < 1:
             raise InputError(f"batch_size must be a positive integer, got {self.batch_size!r}.")
-        object.__setattr__(self, "_layers", fold(self.state, self.sizes))
+        for array in (*state.values(), *shifts.values()):
+            array.flags.writeable = False
+        held = {"batched": True, "state": state, **shifts, "_layers": self._folded(state)}
+        for name, value in held.items():
+            object.__setattr__(self, name, value)
+
+    def _folded(self, state: Mapping[str, FloatArray]) -> dict[str, Layers]:
+        """Return the layers of each network, with batch normalisation folded in."""
+        networks: dict[str, Layers] = {network: [] for network in NETWORKS}
+        for network, number, _, _, norm, relu in self.sizes.layers():
+            weight, bias = (state[f"{network}.linear{number}.{array}"] for array in NORM[:2])
+            if norm:
+                gain, shift, mean, var = (state[f"{network}.norm{number}.{array}"] for array in NORM)
+                gain = gain / np.sqrt(var + EPSILON)
+                weight, bias = weight * gain[:, None], (bias - mean) * gain + shift
+            networks[network].append((np.ascontiguousarray(weight.T), bias, relu))
+        return networks
 
     def __repr__(self) -> str:
         return f"MDN(d_x={self.sizes.d_x}, d_y={self.sizes.d_y}, components={self.sizes.components})"
@@ -213,10 +181,7 @@ class MDN(Fitted):
         return replace(self, batch_size=batch_size)
 
     def save(self, path: str | Path) -> None:
-        """Write the model to one file, in the safetensors format (no pickle); see `load`.
-
-        A file that is there is replaced once the new one is complete.
-        """
+        """Write the model to one file, in the safetensors format (no pickle); see `load`."""
         path = Path(path)
         arrays = {**self.state, **{name: getattr(self, name) for name in SHIFTS}}
         about = {
@@ -233,6 +198,7 @@ class MDN(Fitted):
             start = end
         text = json.dumps(header).encode()
         text += b" " * (-len(text) % 8)  # the numbers begin at a multiple of 8
+        # A file that is there is replaced once the new one is complete.
         temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:
             with temporary.open("wb") as file:
@@ -246,43 +212,28 @@ class MDN(Fitted):
 
     @staticmethod
     def load(path: str | Path) -> MDN:
-        """Read a model that `save` wrote, or say what is wrong with the file.
-
-        Nothing in it is ever run, and no more is ever read than it holds.
-        """
-
-        def refusal(why: str) -> InputError:
-            told = f"{path} is not a mixture density network that condgof saved: {why}."
-            return InputError(f"{told} Save the model again.")
-
+        """Read a model that `save` wrote; nothing in it is run, and no more is read than it holds."""
+        written = None
         with Path(path).open("rb") as file:
             try:
-                header, held = _header(file)
+                held = os.fstat(file.fileno()).st_size - 8
+                length = int.from_bytes(file.read(8), "little")
+                header = json.loads(file.read(length) if length <= min(LONGEST_HEADER, held) else "")
                 metadata = header.pop("__metadata__")
                 written = metadata["format"]
+                if written != FORMAT:
+                    raise ValueError(written)
+                return _read(json.loads(metadata["model"]), _arrays(file, header, held - length))
             except BROKEN as error:
-                raise refusal("it is not in the safetensors format") from error
-            if written != FORMAT:
-                raise refusal(f"its format is {written!r} and not {FORMAT!r}")
-            try:
-                about = json.loads(metadata["model"])
-                arrays = _arrays(file, header, held)
-                shifts: dict[str, Any] = {name: arrays.pop(name) for name in SHIFTS}
-                sizes = [about["sizes"][name] for name in ("d_x", "d_y", "components")]
-                if not all(isinstance(size, int) and size >= 1 for size in sizes):
-                    raise ValueError(f"sizes {sizes}")
-                names, history = about["x_names"], about["history"]
-                train, validation = (tuple(history[name]) for name in ("train", "validation"))
-                return MDN(
-                    sizes=Sizes(*sizes),
-                    state=arrays,
-                    **shifts,
-                    x_names=None if names is None else tuple(map(str, names)),
-                    batch_size=about["batch_size"],
-                    history=TrainingHistory(train, validation, history["best_epoch"]),
-                )
-            except BROKEN as error:
-                raise refusal(f"it is damaged ({error})") from error
+                why = "it is not in the safetensors format"
+                if written is not None:
+                    why = f"its format is {written!r} and not {FORMAT!r}"
+                if written == FORMAT:
+                    why = f"it is damaged ({error})"
+                raise InputError(
+                    f"{path} is not a mixture density network that condgof saved: {why}. Save the model "
+                    "again."
+                ) from error
 
     def law(self, x: Any) -> Law:
         x = x if hasattr(x, "shape") else np.asarray(x)
@@ -326,34 +277,18 @@ class MDN(Fitted):
 class MixturesByBatch(Batched):
     """The law of a network, a mixture in each row."""
 
-    @property
-    def _d_y(self) -> int:
-        return self.first._d_y  # type: ignore[attr-defined, no-any-return]
+    d_y = same_as("first._d_y")
 
     def _checked(self, y: AnyArray) -> AnyArray:
-        y, d_y = as_numbers(super()._checked(y), "y"), self._d_y
+        y, d_y = as_numbers(super()._checked(y), "y"), self.d_y
         if y.shape != (self.n, d_y) and not (d_y == 1 and y.shape == (self.n,)):
             raise ShapeError(f"y must have {d_y} columns, as in the fit, got shape {y.shape}.")
         return y
 
     def sample(self, rng: np.random.Generator) -> FloatArray:
         # All numbers at once, so that draws are the same for any batch size.
-        uniform, normal = rng.random((self.n, 1)), rng.standard_normal((self.n, self._d_y))
-
-        def turned(law: Any, rows: Any) -> Any:
-            return law.turned(uniform[rows], normal[rows])
-
-        return np.asarray(self._gather(turned))
-
-
-def _header(file: BinaryIO) -> tuple[dict[str, Any], int]:
-    """Return the header, and how many bytes of numbers the file has after it."""
-    held = os.fstat(file.fileno()).st_size - 8
-    length = int.from_bytes(file.read(8), "little")
-    header = json.loads(file.read(length)) if length <= min(LONGEST_HEADER, held) else None
-    if not isinstance(header, dict):
-        raise ValueError("no header")
-    return header, held - length
+        uniform, normal = rng.random((self.n, 1)), rng.standard_normal((self.n, self.d_y))
+        return self._gather(lambda law, rows: law.turned(uniform[rows], normal[rows]))  # type: ignore[attr-defined, no-any-return]
 
 
 def _arrays(file: BinaryIO, header: dict[str, Any], held: int) -> dict[str, FloatArray]:
@@ -379,6 +314,24 @@ def _arrays(file: BinaryIO, header: dict[str, Any], held: int) -> dict[str, Floa
     }
 
 
+def _read(about: Any, arrays: dict[str, FloatArray]) -> MDN:
+    shifts: dict[str, Any] = {name: arrays.pop(name) for name in SHIFTS}
+    sizes = [about["sizes"][name] for name in ("d_x", "d_y", "components")]
+    if not all(isinstance(size, int) and size >= 1 for size in sizes):
+        raise ValueError(f"sizes {sizes}")
+    names, history = about["x_names"], about["history"]
+    return MDN(
+        sizes=Sizes(*sizes),
+        state=arrays,
+        **shifts,
+        x_names=None if names is None else tuple(map(str, names)),
+        batch_size=about["batch_size"],
+        history=TrainingHistory(
+            tuple(history["train"]), tuple(history["validation"]), history["best_epoch"]
+        ),
+    )
+
+
 def fit_mdn(
     x: Any,
     y: Any,
@@ -398,8 +351,7 @@ def fit_mdn(
     The model is p(y|x) = Σ_c π_c(x) N(y; μ_c(x), diag σ_c(x)²). The networks are those of the paper's
     appendix C: for each of π, μ and σ² linear layers of width 128 and 64 with batch normalisation and
     ReLU (none behind the second layer of μ and σ²), then a softmax for π and an exponential for σ². x
-    and y are standardised inside. Needs torch. The model's ``history`` says how training went. Test it
-    on rows that it was not fitted on.
+    and y are standardised inside. Needs torch. Test the model on rows that it was not fitted on.
 
     Parameters
     ----------
@@ -407,16 +359,12 @@ def fit_mdn(
         Covariates and responses, all numeric.
     components : int
         Number of Gaussians, C.
-    epochs, batch_size : int
-        Passes over the training rows, at most, and rows of a minibatch, about (all minibatches of an
-        epoch are of the same size, up to a row).
-    learning_rate : float
-        Step size of Adam.
-    validation_fraction : float
-        Share of the rows, chosen at random, that is set aside to tell when to stop: the model has the
-        weights of the epoch whose loss was lowest there. 0 trains on all rows for all epochs.
-    patience : int
-        Epochs without a lower validation loss after which training stops.
+    epochs, batch_size, learning_rate : int, int, float
+        Passes over the training rows, at most; rows of a minibatch, about; step size of Adam.
+    validation_fraction, patience : float, int
+        Share of the rows, chosen at random, that is set aside: the model has the weights of the epoch
+        whose loss was lowest there, and training stops after so many epochs without a lower one. 0
+        trains on all rows for all epochs.
     rng : int, numpy.random.Generator or None
         Starting values, the validation rows and minibatches come from it; torch's own generators,
         default type and threads are left alone. The same rng gives the same model on one machine.
@@ -438,46 +386,64 @@ def fit_mdn(
     """
     counts = {"components": components, "epochs": epochs}
     counts |= {"batch_size": batch_size, "patience": patience}
-    _check_options(counts, learning_rate, validation_fraction)
+    for name, count in counts.items():
+        least = 2 if name == "batch_size" else 1
+        try:
+            if operator.index(count) < least:
+                raise InputError(f"{name} must be at least {least}, got {count}.")
+        except TypeError as error:
+            raise InputError(f"{name} must be an integer, got {count!r}.") from error
+    if not 0 < learning_rate < math.inf:
+        raise InputError(f"learning_rate must be positive, got {learning_rate!r}.")
+    if not 0 <= validation_fraction <= 0.9:
+        raise InputError(f"validation_fraction must be 0 to 0.9, got {validation_fraction!r}.")
     sample, seed = Sample.of(x, y, to_test=False), Seed.of(rng)
-    sizes = Sizes(sample.d_x, sample.d_y, operator.index(components))
-    _check_sample(sample)
+    if sample.n < FEWEST_ROWS:
+        raise ShapeError(f"A network needs at least {FEWEST_ROWS} rows, got {sample.n}.")
+    for column in sample.x_columns:
+        if column.categorical:
+            raise InputError(
+                f"x column {column.name!r} holds text. Turn it into numbers (0 and 1) first."
+            )
+    for column in sample.y_columns:
+        if column.constant:
+            raise InputError(f"y is constant (column {column.name!r}), so there is no density to fit.")
     order, size = seed.stream(Use.SPLIT).permutation(sample.n), math.ceil(validation_fraction * sample.n)
     train, held = np.sort(order[size:]), np.sort(order[:size])
-    x_shift, x_scale = _standard(sample.x[train])
-    y_shift, y_scale = _standard(sample.y[train])
-    z_x, z_y = (sample.x - x_shift) / x_scale, (sample.y - y_shift) / y_scale
+    units: dict[str, Any] = {}
+    standardised = []
+    for name, values in (("x", sample.x), ("y", sample.y)):
+        shift, std = values[train].mean(axis=0), values[train].std(axis=0)
+        scale = np.where(std > 0, std, 1.0)  # a constant column is left in its units
+        units |= {f"{name}_shift": shift, f"{name}_scale": scale}
+        standardised.append((values - shift) / scale)
+    sizes = Sizes(sample.d_x, sample.d_y, operator.index(components))
     networks = build_networks(sizes, seed.stream(Use.STARTS))
-    data = (z_x[train], z_y[train], z_x[held], z_y[held])
     losses, held_losses, best = _train(
-        networks, data, seed, epochs=epochs, batch_size=batch_size, learning_rate=learning_rate,
-        patience=patience, device=device, progress=progress,
+        networks, [part[rows] for rows in (train, held) for part in standardised], seed, epochs=epochs,
+        batch_size=batch_size, rate=learning_rate, patience=patience, device=device, progress=progress,
     )  # fmt: skip
-    shift = float(np.log(y_scale).sum())  # from the loss of standardised y to that of y
+    shift = float(np.log(units["y_scale"]).sum())  # from the loss of standardised y to that of y
+    train_losses, validation = (tuple(loss + shift for loss in each) for each in (losses, held_losses))
     return MDN(
         sizes=sizes,
-        state={k: v.cpu().double().numpy() for k, v in networks.state_dict().items()},
-        x_shift=x_shift,
-        x_scale=x_scale,
-        y_shift=y_shift,
-        y_scale=y_scale,
+        state={name: array.cpu().double().numpy() for name, array in networks.state_dict().items()},
+        **units,
         x_names=tuple(map(str, x.columns)) if is_frame(x) else None,
-        history=TrainingHistory(
-            tuple(loss + shift for loss in losses), tuple(loss + shift for loss in held_losses), best
-        ),
+        history=TrainingHistory(train_losses, validation, best),
     )
 
 
 def _train(
     networks: Any, data: Iterable[FloatArray], seed: Seed, *, epochs: int, batch_size: int,
-    learning_rate: float, patience: int, device: Any, progress: bool,
+    rate: float, patience: int, device: Any, progress: bool,
 ) -> tuple[list[float], list[float], int]:  # fmt: skip
     """Train the networks in place; return the losses, and the epoch whose weights they end with."""
     torch = import_torch()
     networks.to(device)
     single = {"device": device, "dtype": torch.float32}
     x, y, x_held, y_held = (torch.from_numpy(array).to(**single) for array in data)
-    optimizer = torch.optim.Adam(networks.parameters(), lr=learning_rate)
+    optimizer = torch.optim.Adam(networks.parameters(), lr=rate)
     losses: list[float] = []
     held_losses: list[float] = []
     best, best_state = 0, None
@@ -488,12 +454,29 @@ def _train(
     numbers: Iterable[int] = range(1, epochs + 1)
     with torch.enable_grad():
         for epoch in with_progress(numbers, epochs, "training", say) if progress else numbers:
-            rows = torch.from_numpy(seed.stream(Use.SPLIT, epoch).permutation(len(x)))
-            losses.append(_one_epoch(networks, optimizer, x, y, rows.to(device), batch_size))
+            rows = torch.from_numpy(seed.stream(Use.SPLIT, epoch).permutation(len(x))).to(device)
+            networks.train()
+            total = 0.0
+            # Equal minibatches: a last one of a single row could not be normalised.
+            for part in rows.tensor_split(max(1, round(len(x) / batch_size))):
+                optimizer.zero_grad(set_to_none=True)
+                loss = mean_nll(networks, x[part], y[part])
+                loss.backward()
+                optimizer.step()
+                total += float(loss.detach()) * len(part)
+            if not math.isfinite(total):
+                raise NumericalError(
+                    "The loss is not finite. Lower learning_rate, or drop outliers of x and y."
+                )
+            losses.append(total / len(x))
             if not len(x_held):
                 best = epoch
                 continue
-            held_losses.append(_loss(networks, x_held, y_held))
+            networks.eval()
+            with torch.no_grad():
+                parts = zip(x_held.split(8192), y_held.split(8192), strict=True)
+                total = sum(float(mean_nll(networks, a, b)) * len(a) for a, b in parts)
+            held_losses.append(total / len(x_held))
             if best_state is None or held_losses[-1] < held_losses[best - 1]:
                 best = epoch
                 best_state = {k: v.detach().clone() for k, v in networks.state_dict().items()}
@@ -504,80 +487,23 @@ def _train(
     return losses, held_losses, best
 
 
-def _one_epoch(networks: Any, optimizer: Any, x: Any, y: Any, order: Any, batch_size: int) -> float:
-    """Take one step for each minibatch, and return the mean loss of the epoch."""
-    networks.train()
-    total = 0.0
-    # Equal minibatches: a last one of a single row could not be normalised.
-    for rows in order.tensor_split(max(1, round(len(order) / batch_size))):
-        optimizer.zero_grad(set_to_none=True)
-        loss = mean_nll(networks, x[rows], y[rows])
-        loss.backward()
-        optimizer.step()
-        total += float(loss.detach()) * len(rows)
-    if not math.isfinite(total):
-        raise NumericalError("The loss is not finite. Lower learning_rate, or drop outliers of x and y.")
-    return total / len(order)
-
-
-def _loss(networks: Any, x: Any, y: Any) -> float:
-    torch = import_torch()
-    networks.eval()
-    with torch.no_grad():
-        parts = zip(x.split(8192), y.split(8192), strict=True)
-        total = sum(float(mean_nll(networks, a, b)) * len(a) for a, b in parts)
-    return total / len(x)
-
-
-def _standard(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return mean and standard deviation of each column; a constant column is left in its units."""
-    mean, std = values.mean(axis=0), values.std(axis=0)
-    return mean, np.where(std > 0, std, 1.0)
-
-
-def _check_options(numbers: Mapping[str, Any], rate: float, share: float) -> None:
-    for name, value in numbers.items():
-        least = 2 if name == "batch_size" else 1
-        try:
-            number = operator.index(value)
-        except TypeError as error:
-            raise InputError(f"{name} must be an integer, got {value!r}.") from error
-        if number < least:
-            raise InputError(f"{name} must be at least {least}, got {number}.")
-    if not 0 < rate < math.inf:
-        raise InputError(f"learning_rate must be positive, got {rate!r}.")
-    if not 0 <= share <= 0.9:
-        raise InputError(f"validation_fraction must be 0 to 0.9, got {share!r}.")
-
-
-def _check_sample(sample: Sample) -> None:
-    if sample.n < FEWEST_ROWS:
-        raise ShapeError(f"A network needs at least {FEWEST_ROWS} rows, got {sample.n}.")
-    text = [column.name for column in sample.x_columns if column.categorical]
-    if text:
-        raise InputError(f"x column {text[0]!r} holds text. Turn it into numbers (0 and 1) first.")
-    constant = [column.name for column in sample.y_columns if column.constant]
-    if constant:
-        raise InputError(f"y is constant (column {constant[0]!r}), so there is no density to fit.")
-
-
 def build_networks(sizes: Sizes, rng: np.random.Generator) -> Any:
     """Return the networks in single precision, started by torch's rule with numbers from `rng`."""
     torch = import_torch()
     nn, options = torch.nn, {"dtype": torch.float32, "device": "cpu"}
     module = nn.ModuleDict({network: nn.Sequential() for network in NETWORKS})
     with torch.random.fork_rng(devices=[]), torch.no_grad():  # the constructors draw starting values
-        for layer in sizes.layers():
-            linear = nn.Linear(layer.inputs, layer.outputs, **options)
-            bound = 1.0 / np.sqrt(layer.inputs)
+        for network, number, inputs, outputs, norm, relu in sizes.layers():
+            linear = nn.Linear(inputs, outputs, **options)
+            bound = 1.0 / np.sqrt(inputs)
             for values in (linear.weight, linear.bias):
                 values.copy_(torch.from_numpy(rng.uniform(-bound, bound, tuple(values.shape))))
-            net = module[layer.network]
-            net.add_module(layer.linear, linear)
-            if layer.norm:
-                net.add_module(layer.norm, nn.BatchNorm1d(layer.outputs, eps=EPSILON, **options))
-            if layer.relu:
-                net.add_module(layer.relu, nn.ReLU())
+            module[network].add_module(f"linear{number}", linear)
+            if norm:
+                after = nn.BatchNorm1d(outputs, eps=EPSILON, **options)
+                module[network].add_module(f"norm{number}", after)
+            if relu:
+                module[network].add_module(f"relu{number}", nn.ReLU())
     return module
 
 
@@ -597,9 +523,8 @@ def mean_nll(networks: Any, x: Any, y: Any) -> Any:
 def to_torch(model: MDN) -> Any:
     """Return the networks of a fitted model as a torch module, in eval mode and double precision.
 
-    It is a ``torch.nn.ModuleDict`` with the entries "weights", "means" and "variances", which take and
-    give *standardised* numbers; the model's ``x_shift``, ``x_scale``, ``y_shift`` and ``y_scale`` say
-    how. Changing the module does not change the model.
+    Its entries "weights", "means" and "variances" take and give *standardised* numbers; the model's
+    ``x_shift``, ``x_scale``, ``y_shift`` and ``y_scale`` say how.
     """
     torch = import_torch()
     networks = build_networks(model.sizes, np.random.default_rng(0)).double()
@@ -608,8 +533,3 @@ def to_torch(model: MDN) -> Any:
     assert not unexpected
     assert all(name.endswith("num_batches_tracked") for name in missing)
     return networks.eval()
-
-
-def __dir__() -> list[str]:
-    """Name what is public."""
-    return __all__

@@ -3,10 +3,9 @@
 from condgof.methods._adaptive import adaptive
 from condgof.methods._baselines import mmd, zheng
 from condgof.methods._calibration import calibration
-from condgof.methods._fscd import fscd
-from condgof.methods._kcsd import kcsd
+from condgof.methods._fscd import fscd, fssd
+from condgof.methods._kcsd import kcsd, ksd
 from condgof.methods._maps import power_criterion, witness
-from condgof.methods._unconditional import fssd, ksd
 
 __all__ = [
     "adaptive",

@@ -24,7 +24,6 @@ from condgof.kernels import (
     cell_scales,
     median_distance,
 )
-from condgof.methods._fscd import row_locations
 from condgof.methods._lowrank import Ran, draw, mildest
 from condgof.methods._options import (
     HowToTest,
@@ -456,7 +455,8 @@ def _places(rows: Scored, kernel_x: CovariateKernel, count: int, seed: Seed) -> 
     """Choose rows of x as single locations, by x alone: such that have other rows near."""
     if not count:
         return rows.x[:0]
-    points = row_locations(rows.x, min(count, rows.n), seed.stream(Use.LOCATIONS))
+    drawn = seed.stream(Use.LOCATIONS).choice(rows.n, min(count, rows.n), replace=False)
+    points = rows.x[drawn]
     near = narrowed(kernel_x, LOCAL_X)(rows.x, points)
     effective = np.square(near.sum(axis=0)) / np.square(near).sum(axis=0)
     return np.asarray(points[effective >= min(LEAST_NEAR, rows.n / 2)])

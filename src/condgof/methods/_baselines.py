@@ -1,7 +1,4 @@
-"""MMD: a two-sample test of the data against samples of the model (paper, Section 5).
-
-Zheng's test of a conditional distribution function (paper, Section 5).
-"""
+"""The paper's baselines (Section 5): MMD against samples of the model, and Zheng's test of its CDF."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -28,7 +25,7 @@ from condgof.kernels import (
 )
 from condgof.laws._as_model import as_model, cdf_rows, drawn
 from condgof.laws._law import Law
-from condgof.methods._dependence import Asked, given_dependence
+from condgof.methods._options import Asked, dependence_of
 from condgof.methods._scored import numbered, read_sample
 from condgof.methods._sources import refuse_source
 from condgof.null._bootstrap import (
@@ -70,8 +67,7 @@ def mmd(
         MMD² = Σ_{i≠j} K(z_i, z_j)/(n₁(n₁−1)) + Σ_{i≠j} K(z'_i, z'_j)/(n₂(n₂−1))
                − 2 Σ_{i,j} K(z_i, z'_j)/(n₁n₂).
 
-    Permutations keep the level exactly, in samples of any size. (With equal halves the biased MMD²
-    gives the same p-value: the two differ by a factor and a constant that no permutation changes.)
+    Permutations keep the level exactly, in samples of any size.
 
     Do not use it where the model has scores or a CDF and power counts: half of the data goes, samples
     of the model add noise, and the paper found it weaker than the other tests. It is here as the
@@ -90,11 +86,9 @@ def mmd(
     kernel_x, kernel_y : Kernel
         Kernels on x and y, with a number or ``"median"`` as the bandwidth: the median distance in the
         two halves together. No derivative is taken, so that Laplace may serve on y too.
-    scale_x : {"none", "std", "ranks"}
-        How numeric columns of x are compared, as in `kcsd`.
     n_boot : int
         Number of permutations.
-    missing, rng, engine, memory
+    scale_x, missing, rng, engine, memory
         As in `kcsd`; the split, the model's samples and the permutations are random.
 
     Returns
@@ -109,8 +103,7 @@ def mmd(
     >>> rng = np.random.default_rng(0)
     >>> x = rng.uniform(-2, 2, 400)
     >>> y = x + x**2 + rng.standard_normal(400)
-    >>> line = cg.models.Normal(mean=lambda x: x, std=1.0)
-    >>> cg.mmd(line, x, y, rng=1).reject(alpha=0.01)
+    >>> cg.mmd(cg.models.Normal(mean=lambda x: x, std=1.0), x, y, rng=1).reject(alpha=0.01)
     True
     """
     refuse_source("mmd", x, y)
@@ -131,50 +124,30 @@ def mmd(
     of_y = OnColumns(ready_y, tuple(range(sample.d_x, sample.d_x + sample.d_y)))
     product = CovariateKernel((*ready_x.factors, of_y))
     gram = Gram.of(product, np.concatenate([pooled_x, pooled_y], axis=1))
-    values, rounding = permuted_mmd2(gram, n1, n_boot, seed, threads, memory)
-    statistic = 0.5 * n * float(values[0])
-    draws = settle_ties(statistic, 0.5 * n * values[1:], 0.5 * n * rounding)
-    notes = (*sample.notes(), *law.notes)
-    details = {"n1": n1, "n2": n - n1, "mmd2": float(values[0])}
-    return GofResult(
-        statistic=statistic,
-        pvalue=pvalue(statistic, draws),
-        method="mmd",
-        n=n,
-        null_distribution=draws,
-        null="permutation",
-        kernel_x=ready_x.shown(sample.d_x),
-        kernel_y=ready_y,
-        seed=seed.value,
-        details={**details, **({"notes": notes} if notes else {})},
-    )
-
-
-def permuted_mmd2(
-    gram: Gram, n1: int, n_boot: int, seed: Seed, engine: Engine, memory: int
-) -> tuple[FloatArray, float]:
-    """Return MMD² of the first n₁ rows against the others, as they are and permuted, and its rounding.
-
-    With S₁, S₂ and C the off-diagonal sums of the matrix within and between the groups, it is
-    A·S₁ + B·S₂ − 2c·C, A = 1/(n₁(n₁−1)), B = 1/(n₂(n₂−1)), c = 1/(n₁n₂). No permutation changes
-    S = S₁ + S₂ + 2C, and for γ = (AB − c²)/(A + B + 2c) what is left, (A−γ)·S₁ + (B−γ)·S₂ − 2(c+γ)·C,
-    is a quadratic form: its weights are (A + c)/√(A + B + 2c) in the first group and
-    −(B + c)/√(A + B + 2c) in the second.
-    """
-    n2 = gram.n - n1
-    a, b, c = 1.0 / (n1 * (n1 - 1)), 1.0 / (n2 * (n2 - 1)), 1.0 / (n1 * n2)
+    # With S₁, S₂ and C the off-diagonal sums within and between the halves, MMD² is A·S₁ + B·S₂ − 2c·C.
+    # No permutation changes S = S₁ + S₂ + 2C, and for γ = (AB − c²)/(A + B + 2c) what is left,
+    # (A−γ)·S₁ + (B−γ)·S₂ − 2(c+γ)·C, is a quadratic form, with two weights.
+    a, b, c = 1.0 / (n1 * (n1 - 1)), 1.0 / ((n - n1) * (n - n1 - 1)), 1.0 / (n1 * (n - n1))
     whole = a + b + 2.0 * c
     high, low = (a + c) / math.sqrt(whole), -(b + c) / math.sqrt(whole)
-    weights = permutation_weights(gram.n, n1, n_boot, seed, high=high, low=low).keeping(memory // 8)
-    total, forms = sweep(gram, weights.block, weights.m, engine=engine, memory=memory)
-    gamma = (a * b - c * c) / whole
-    return forms + gamma * total, 1e-12 * abs(high * low) * total
+    weights = permutation_weights(n, n1, n_boot, seed, high=high, low=low).keeping(memory // 8)
+    total, forms = sweep(gram, weights.block, weights.m, engine=threads, memory=memory)
+    values, rounding = forms + (a * b - c * c) / whole * total, 1e-12 * abs(high * low) * total
+    statistic = 0.5 * n * float(values[0])
+    draws = settle_ties(statistic, 0.5 * n * values[1:], 0.5 * n * rounding)
+    notes, p = (*sample.notes(), *law.notes), pvalue(statistic, draws)
+    details = {"n1": n1, "n2": n - n1, "mmd2": float(values[0]), **({"notes": notes} if notes else {})}
+    kernels: Any = {"kernel_x": ready_x.shown(sample.d_x), "kernel_y": ready_y}
+    said: Any = {"null_distribution": draws, "null": "permutation", "seed": seed.value}
+    return GofResult(statistic, p, "mmd", n, **said, **kernels, details=details)
 
 
 #: Values of the CDF to ask a model for at a time.
 CDF_VALUES = 2**18
 #: Rows of a tile.
 TILE = 256
+#: The number of the first of some rows of D, and these rows.
+Slab: TypeAlias = tuple[int, FloatArray]
 
 
 def zheng(
@@ -206,8 +179,8 @@ def zheng(
 
     Do not use it when x has many columns (rows are then all far from each other, and power is lost),
     or when parameters of the model were fitted on this same sample; rows that depend on each other need
-    ``null="wild"`` with ``dependence=`` or ``groups=``. It is for one column of y. It takes n³
-    operations, and is for n up to about 10,000; beyond, use `kcsd`.
+    ``null="wild"`` with ``dependence=`` or ``groups=``. It takes n³ operations, and is for n up to about
+    10,000; beyond, use `kcsd`.
 
     Parameters
     ----------
@@ -223,14 +196,10 @@ def zheng(
     null : {"normal", "wild"}
         The upper tail of the normal limit (the paper's), or random signs, n_boot draws
         n/√B · Σ ε_i ε_j K_ij G_ij / (n(n−1)).
-    n_boot : int
-        Number of draws for ``null="wild"``.
-    dependence, groups
+    n_boot, dependence, groups
         As in `kcsd`, for ``null="wild"`` only (there is no "auto": a CDF has no scores to look at).
-    missing, rng
-        As in `kcsd`; nothing but the signs is random.
-    engine : None, int or dask.distributed.Client
-        Number of threads; None takes all cores. (The work stays on this machine.)
+    missing, rng, engine
+        As in `kcsd`; nothing but the signs is random, and the work stays on this machine.
     memory : int
         Bytes to work in. D takes 8n²; where that is more than half of `memory` its rows are computed
         again for each part of it that fits. It needs at least about 4,000·n bytes and some MB.
@@ -248,8 +217,7 @@ def zheng(
     >>> rng = np.random.default_rng(0)
     >>> x = rng.uniform(-2, 2, 300)
     >>> y = x + 0.3 * x**2 + rng.standard_normal(300)
-    >>> line = cg.models.Normal(mean=lambda x: x, std=1.0)
-    >>> cg.zheng(line, x, y).reject(alpha=0.01)
+    >>> cg.zheng(cg.models.Normal(mean=lambda x: x, std=1.0), x, y).reject(alpha=0.01)
     True
     """
     refuse_source("zheng", x, y)
@@ -267,10 +235,11 @@ def zheng(
     if not law.can("cdf"):
         law.lacks("cdf")
     n, wild = sample.n, null == "wild"
-    depend = given_dependence(asked, n, x, int(n_boot), sample)
+    depend = dependence_of(asked, n, x, int(n_boot), sample)
     weights = depend.weights(null, n, int(n_boot), seed, memory // 8) if wild else None
     gram, bandwidths = smoother(sample)
-    total, squares, forms = cdf_sums(gram, cdf_residuals(law, sample), weights, threads, memory)
+    residuals = partial(cdf_residuals, law, sample)
+    total, squares, forms = cdf_sums(gram, residuals, weights, threads, memory)
     A, B = total / (n * (n - 1)), 2.0 * squares / (n * (n - 1))
     if not B > 0:
         raise NumericalError(
@@ -283,16 +252,10 @@ def zheng(
     draws = settle_ties(T, forms / ((n - 1) * math.sqrt(B)), 1e-11) if wild else None
     notes = (*sample.notes(), *law.notes, *depend.notes)
     details: dict[str, Any] = {"A": A, "B": B, "bandwidths": bandwidths, **depend.details()}
-    return GofResult(
-        statistic=T,
-        pvalue=normal_pvalue(T) if draws is None else pvalue(T, draws),
-        method="zheng",
-        n=n,
-        null_distribution=draws,
-        null=null if draws is None else depend.named(null),
-        seed=seed.value,
-        details={**details, **({"notes": notes} if notes else {})},
-    )
+    details |= {"notes": notes} if notes else {}
+    p, name = (normal_pvalue(T), null) if draws is None else (pvalue(T, draws), depend.named(null))
+    said: Any = {"null_distribution": draws, "null": name, "seed": seed.value, "details": details}
+    return GofResult(T, p, "zheng", n, **said)
 
 
 def smoother(sample: Sample) -> tuple[Gram, tuple[float | None, ...]]:
@@ -307,20 +270,14 @@ def smoother(sample: Sample) -> tuple[Gram, tuple[float | None, ...]]:
     return Gram.of(CovariateKernel(tuple(factors)), sample.x), bandwidths
 
 
-def cdf_residuals(law: Law, sample: Sample) -> Callable[[int, int], FloatArray]:
-    """Return the function (start, stop) → D_ik = 1{y_i ≤ y_k} − F(y_k|x_i), (stop − start, n)."""
-    y = sample.y[:, 0]
-    step = max(1, CDF_VALUES // sample.n)
-
-    def residuals(start: int, stop: int) -> FloatArray:
-        out = np.empty((stop - start, sample.n))
-        for first in range(start, stop, step):
-            rows = np.arange(first, min(first + step, stop))
-            part = out[first - start : first - start + len(rows)]
-            np.subtract(y[rows, None] <= y, cdf_rows(law, sample, rows), out=part)
-        return out
-
-    return residuals
+def cdf_residuals(law: Law, sample: Sample, start: int, stop: int) -> FloatArray:
+    """Return D_ik = 1{y_i ≤ y_k} − F(y_k|x_i) of rows start to stop, (stop − start, n)."""
+    y, out, step = sample.y[:, 0], np.empty((stop - start, sample.n)), max(1, CDF_VALUES // sample.n)
+    for first in range(start, stop, step):
+        rows = np.arange(first, min(first + step, stop))
+        part = out[first - start : first - start + len(rows)]
+        np.subtract(y[rows, None] <= y, cdf_rows(law, sample, rows), out=part)
+    return out
 
 
 def cdf_sums(
@@ -332,21 +289,45 @@ def cdf_sums(
 ) -> tuple[float, float, FloatArray]:
     """Sum K_ij G_ij, its square, and w_i w_j K_ij G_ij for each column w of the weights, over i ≠ j.
 
-    D is n×n. A slab of its rows is held at a time (all where they fit into the budget), with a tile of
-    the rows below it. What a tile gives depends neither on the slabs nor on the threads, and the sums of
-    tiles are added up without rounding: the statistic is the same for any. The model is asked on this
-    thread alone.
+    D is n×n: a slab of its rows is held at a time, with a tile of those below it. Sums of tiles are
+    added without rounding, so that slabs and threads do not matter. Only this thread asks the model.
     """
     n, m = gram.n, 0 if weights is None else weights.m
     rows = slab_rows(n, memory)
     threads = max(1, memory // (2 * 8 * (4 * TILE * TILE + 4 * TILE * m)))
     totals, squares, forms = [], [], np.zeros(m)
+
+    def strip(upper: Slab, lower: Slab, offset: int) -> tuple[list[float], list[float], FloatArray]:
+        """Sum the tiles right of the diagonal in a strip of rows of one slab, with those of another."""
+        own = upper[1][offset : offset + TILE]
+        across = slice(upper[0] + offset, upper[0] + offset + len(own))
+        totals, squares, products = [], [], np.zeros((len(own), m))
+        for other in range(offset if lower[0] == upper[0] else 0, len(lower[1]), TILE):
+            part = lower[1][other : other + TILE]
+            down = slice(lower[0] + other, lower[0] + other + len(part))
+            block = own @ part.T
+            block *= 1.0 / n
+            block *= gram.block(across, down)
+            mirror = 2.0  # a tile off the diagonal stands for its mirror image too
+            if across == down:
+                np.fill_diagonal(block, 0.0)
+                mirror = 1.0
+            totals.append(mirror * float(block.sum()))
+            squares.append(mirror * float(np.square(block).sum()))
+            if weights is not None:
+                block *= mirror
+                products += block @ weights.block(down.start, down.stop)
+        if weights is None:
+            return totals, squares, np.zeros(0)
+        forms = np.einsum("ij,ij->j", weights.block(across.start, across.stop), products)
+        return totals, squares, forms
+
     for top in range(0, n, rows):
-        upper = residuals(top, min(top + rows, n))
+        upper = top, residuals(top, min(top + rows, n))
         below = ((left, residuals(left, min(left + TILE, n))) for left in range(top + rows, n, TILE))
-        for left, lower in chain([(top, upper)], below):
-            task = partial(_strip, gram, weights, top, upper, left, lower)
-            for part in engine.local.map(task, range(0, len(upper), TILE), most=threads):
+        for lower in chain([upper], below):
+            tasks = range(0, len(upper[1]), TILE)
+            for part in engine.local.map(partial(strip, upper, lower), tasks, most=threads):
                 totals += part[0]
                 squares += part[1]
                 forms += part[2]
@@ -358,37 +339,3 @@ def slab_rows(n: int, memory: int) -> int:
     if 8 * n * n <= memory // 2:
         return -(-n // TILE) * TILE
     return max(1, memory // 2 // (8 * n * TILE) - 1) * TILE
-
-
-def _strip(
-    gram: Gram,
-    weights: RowWeights | None,
-    top: int,
-    upper: FloatArray,
-    left: int,
-    lower: FloatArray,
-    offset: int,
-) -> tuple[list[float], list[float], FloatArray]:
-    """Sum the tiles right of the diagonal in a strip of rows of D from `top`, with those from `left`."""
-    own = upper[offset : offset + TILE]
-    rows = slice(top + offset, top + offset + len(own))
-    totals, squares = [], []
-    products = np.zeros((len(own), 0 if weights is None else weights.m))
-    for other in range(offset if left == top else 0, len(lower), TILE):
-        part = lower[other : other + TILE]
-        columns = slice(left + other, left + other + len(part))
-        block = own @ part.T
-        block *= 1.0 / gram.n
-        block *= gram.block(rows, columns)
-        mirror = 2.0  # a tile off the diagonal stands for its mirror image too
-        if rows == columns:
-            np.fill_diagonal(block, 0.0)
-            mirror = 1.0
-        totals.append(mirror * float(block.sum()))
-        squares.append(mirror * float(np.square(block).sum()))
-        if weights is not None:
-            block *= mirror
-            products += block @ weights.block(columns.start, columns.stop)
-    if weights is None:
-        return totals, squares, np.zeros(0)
-    return totals, squares, np.einsum("ij,ij->j", weights.block(rows.start, rows.stop), products)

@@ -46,14 +46,13 @@ def calibration(
 
         P(y = c | P(x) = p) = p_c   for all classes c and almost all p,
 
-    which is called *strong* or *canonical* calibration (calibration of the largest probability alone,
-    what a reliability diagram shows, is less). For a continuous or a count model the prediction is mean
-    and standard deviation: among all x with the same two, y has the predicted distribution. It is a test
-    of the model with its predictions as covariates: `adaptive`, unless asked otherwise.
+    which is called *strong* or *canonical* calibration (that of the largest probability alone, what a
+    reliability diagram shows, is less). For a continuous or a count model the prediction is mean and
+    standard deviation. It is a test of the model with its predictions as covariates.
 
     A calibrated model may still be wrong: one that ignores x and predicts the shares of the classes is
-    calibrated. `adaptive` on x itself tests for more, and needs more data where x has many columns. Do
-    not use it on the data that the model was fitted (or recalibrated) on.
+    calibrated. `adaptive` on x itself tests for more. Do not use it on the data that the model was
+    fitted (or recalibrated) on.
 
     Parameters
     ----------
@@ -87,11 +86,8 @@ def calibration(
     """
     check_choice(test, "test", TESTS)
     refuse_source("calibration", x, y)
-    sample = (
-        Sample.unconditional(y, to_test=False, missing=missing)
-        if x is None
-        else Sample.of(x, y, to_test=False, missing=missing)
-    )
+    how: Any = {"to_test": False, "missing": missing}
+    sample = Sample.unconditional(y, **how) if x is None else Sample.of(x, y, **how)
     law = law_of(as_model(model), sample)
     seen, names = _predicted(law)
     if (seen == seen[0]).all():
@@ -99,21 +95,11 @@ def calibration(
             f"The model predicts the same in all rows ({', '.join(names)}), so that there is nothing to "
             "compare y along. Use ksd for a model without x, or adaptive on x itself."
         )
-    result = TESTS[test](
-        law,
-        seen,
-        sample.y_given,
-        # Probabilities are comparable as they are.
-        scale_x="none" if isinstance(law, Probabilities) else "ranks",
-        standardize="auto",
-        solver=solver,
-        null=null,
-        n_boot=n_boot,
-        precision=precision,
-        rng=rng,
-        engine=engine,
-        memory=memory,
-    )
+    # Probabilities are comparable as they are.
+    scale_x = "none" if isinstance(law, Probabilities) else "ranks"
+    asked: Any = {"solver": solver, "null": null, "n_boot": n_boot, "precision": precision, "rng": rng}
+    asked |= {"scale_x": scale_x, "standardize": "auto", "engine": engine, "memory": memory}
+    result = TESTS[test](law, seen, sample.y_given, **asked)
     details = {**result.details, "test": test, "conditioned_on": names}
     if sample.left_out:  # else there are remarks on columns of x, which nothing is compared by
         details["notes"] = (*sample.remarks, *details.get("notes", ()))
@@ -123,10 +109,9 @@ def calibration(
         details["strongest_location"] = {**place, "label": label}
     if "strongest_column" in details:
         # `adaptive` adds what the model predicts to its columns, here for the second time.
-        own = names_of("x", len(names))
         place = details["strongest_column"]
-        column = dict(zip(own, names, strict=True)).get(place["column"], place["column"])
-        details["strongest_column"] = {**place, "column": column}
+        own = dict(zip(names_of("x", len(names)), names, strict=True))
+        details["strongest_column"] = {**place, "column": own.get(place["column"], place["column"])}
     return replace(result, method="calibration", details=details)
 
 
@@ -149,6 +134,5 @@ def _predicted(law: Law) -> tuple[AnyArray, tuple[str, ...]]:
             "as x."
         )
     location, scale = law.mean_std() if law.can("mean_std") else law.location_scale()
-    columns = [f"{what}{'' if location.shape[1] == 1 else c + 1}" for what in ("mean", "std")
-               for c in range(location.shape[1])]  # fmt: skip
+    columns = [*names_of("mean", location.shape[1]), *names_of("std", location.shape[1])]
     return side_by_side(location, scale), tuple(columns)

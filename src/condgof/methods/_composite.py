@@ -1,8 +1,6 @@
 """Parametric bootstrap with refitting: statistics of replicates, here or on workers.
 
-What belongs to x alone (kernels and functions of x, locations) is made once. What looks at y (a median
-distance on y, say) is made anew for each sample, so that the observed statistic and those of replicates
-are the same function of the data.
+What belongs to x alone is made once, what looks at y anew for each sample: all are one function of it.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -76,10 +74,8 @@ NOT_FRESH = (
 TESTS = {test.__name__: test for test in (kcsd, adaptive, fscd, mmd, zheng)}
 #: What `composite` decides itself, and what is of no use where the rows of a replicate are independent.
 OWN = ("rng", "engine", "n_boot", "null", "dependence", "groups", "missing")
-#: "auto" is exact up to as many rows as with this many draws (5,000), in tiles of so many rows.
-DRAWS, TILE = 1000, 256
-#: Bytes that each worker may spend on keeping the functions of x: 40,000 rows of 200 functions.
-KEPT = 2**26
+#: Rows of a tile; bytes that each worker may spend on keeping the functions of x.
+TILE, KEPT = 256, 2**26
 NULL = "parametric bootstrap"
 #: Characters of a fitted model that a result keeps.
 SHOWN = 160
@@ -90,8 +86,7 @@ SAMPLERS = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class RefitOutcome:
+class RefitOutcome(NamedTuple):
     """What a replicate gave: statistics (K,) or the message of what failed, and how long it took."""
 
     values: FloatArray | None
@@ -102,11 +97,7 @@ class RefitOutcome:
 
 @dataclass(frozen=True, eq=False)
 class Replicates:
-    """The task that travels to the workers: the number of a replicate → its outcome.
-
-    The law is that of the model fitted on the sample, x and y are in the user's own containers, and
-    replicate b has random streams of its own, whichever worker runs it.
-    """
+    """The task that travels to the workers: the number of a replicate → its outcome."""
 
     fit: Fitter
     x: Any
@@ -147,10 +138,7 @@ def draw_response(law: Law, sample: Sample, seed: Seed, number: int) -> AnyArray
 
 
 def choose_workers(engine: Any, kind: str | None, task: Replicates, seconds: float) -> Workers:
-    """Choose where replicates run, which would take so many seconds one after the other.
-
-    Threads only where they are asked for: a user's fit may share an object between its calls.
-    """
+    """Choose where replicates run, which would take so many seconds one after the other."""
     chosen = as_engine(engine)
     if isinstance(chosen, Cluster):
         return chosen
@@ -165,15 +153,6 @@ def choose_workers(engine: Any, kind: str | None, task: Replicates, seconds: flo
             "several threads at once) or engine=1."
         )
     return Processes(chosen.count)
-
-
-def named(workers: Workers) -> str:
-    """Say where replicates run."""
-    if isinstance(workers, Cluster):
-        return "Dask"
-    if workers.count == 1:
-        return "this process"
-    return f"{workers.count} {'threads' if isinstance(workers, Crew) else 'processes'}"
 
 
 def run(
@@ -192,21 +171,19 @@ def run(
             others = with_progress(completed, n_boot - 1, "refits")
         for number, outcome in chain([(1, first)], others):
             outcomes[number] = outcome
-            check_failures(outcomes, n_boot)
+            failed = [o.error for _, o in sorted(outcomes.items()) if o.error is not None]
+            if len(failed) > max(1, int(MOST_FAILURES * n_boot)):  # the others are no fair sample of all
+                raise RefitError(
+                    f"{len(failed)} of {len(outcomes)} refits failed, more than {MOST_FAILURES:.0%} of "
+                    f"the {n_boot} that were asked for. The first: {failed[0]} The model was refitted "
+                    "on responses drawn from the fitted model itself: check that fit works on such data."
+                )
             if callable(progress):
                 progress(len(outcomes), n_boot)
-    return [outcomes[number] for number in sorted(outcomes)], named(workers)
-
-
-def check_failures(outcomes: dict[int, RefitOutcome], n_boot: int) -> None:
-    """Stop when too many refits failed: those that did not are no fair sample of all."""
-    failed = [o.error for _, o in sorted(outcomes.items()) if o.error is not None]
-    if len(failed) > max(1, int(MOST_FAILURES * n_boot)):
-        raise RefitError(
-            f"{len(failed)} of {len(outcomes)} refits failed, more than {MOST_FAILURES:.0%} of the "
-            f"{n_boot} that were asked for. The first: {failed[0]} The model was refitted on responses "
-            "drawn from the fitted model itself: check that fit works on such data."
-        )
+    where = "Dask" if isinstance(workers, Cluster) else "this process"
+    if not isinstance(workers, Cluster) and workers.count > 1:
+        where = f"{workers.count} {'threads' if isinstance(workers, Crew) else 'processes'}"
+    return [outcomes[number] for number in sorted(outcomes)], where
 
 
 def described(raw: Any) -> str:
@@ -218,36 +195,36 @@ def described(raw: Any) -> str:
 
 def told_of(outcomes: list[RefitOutcome]) -> dict[str, Any]:
     """Return what a result says of the refits."""
-    errors = [o.error for o in outcomes if o.error is not None]
+    errors, n = [o.error for o in outcomes if o.error is not None], len(outcomes)
     word = "refits failed and were" if len(errors) > 1 else "refit failed and was"
     first = [" ".join(error.split()) for error in errors[:1]]
     return {
-        "refits": len(outcomes),
+        "refits": n,
         "failures": len(errors),
         "first_failure": errors[0] if errors else None,
         "seconds_per_refit": float(np.mean([o.fit_seconds for o in outcomes])),
         "seconds_per_replicate": float(np.mean([o.seconds for o in outcomes])),
-        "notes": [f"{len(errors)} of {len(outcomes)} {word} left out ({error})" for error in first],
+        "notes": [f"{len(errors)} of {n} {word} left out ({error})" for error in first],
     }
 
 
 def name_of(statistic: Any, options: Asked) -> str | None:
     """Return the name of a test of the library, or None for a user's own function; check options."""
     name = next((name for name, test in TESTS.items() if statistic in (name, test)), None)
-    if name is None and not callable(statistic):
+    if name is None:
+        if callable(statistic):
+            return None
         raise InputError(
             f"statistic must be one of {', '.join(map(repr, TESTS))}, or a function "
             f"(model, x, y) → number, got {statistic!r}."
         )
-    if name is None:
-        return None
     if "null" in options:
         raise InputTypeError("composite has a null of its own, from refits, and takes no null=.")
-    known = asked_of(name, {})
-    wrong = [option for option in options if option not in known]
-    if wrong:
-        names = ", ".join(sorted(known))
-        raise InputTypeError(f"{name} has no option {wrong[0]!r}. Its options here: {names}.")
+    known = sorted(asked_of(name, {}))
+    for option in options:
+        if option not in known:
+            options_here = ", ".join(known)
+            raise InputTypeError(f"{name} has no option {option!r}. Its options here: {options_here}.")
     return name
 
 
@@ -259,9 +236,8 @@ def asked_of(name: str, options: Asked) -> dict[str, Any]:
 
 
 def _how(asked: Asked) -> Options:
-    """Check how to solve."""
-    given = {key: asked[key] for key in ("solver", "precision", "memory") if key in asked}
-    return Options.of(null="wild", n_boot=DRAWS, **given)
+    """Check how to solve; "auto" is exact up to as many rows as with 1,000 draws (5,000)."""
+    return Options.of(**{key: asked[key] for key in ("solver", "precision", "memory") if key in asked})
 
 
 @dataclass(frozen=True, eq=False)
@@ -414,8 +390,7 @@ class AllOfAdaptive:
     def of(cls, asked: Asked, sample: Sample, model: ModelLike, law: Law, seed: Seed) -> AllOfAdaptive:
         """Choose what is compared: by x, and by responses drawn from the fitted model.
 
-        Landmarks in y, and its unit where it is not standardised, are then the same for the data and all
-        replicates, and none of them has an advantage.
+        Landmarks in y and its unit are then the same for the data and all replicates.
         """
         _how(asked)
         units, count = Units(asked["scale_x"], asked["standardize"]), asked["n_locations"]
@@ -462,6 +437,6 @@ class AllOfAdaptive:
         families = [family for family in self.design.families if family.name not in skipped]
         refits = Drawn(values, draws, np.append(self.sizes, 0.0)[: len(values)])
         ran = Ran(refits, NULL, "exact", self._normal)
-        both, every = (refits, families) if beside is None else beside.joined(refits, families)
-        combination = Combination.of(both, every)
+        joined = (refits, families) if beside is None else beside.joined(refits, families)
+        combination = Combination.of(*joined)
         return combined_result(self.first, self.design, ran, combination, seed, Dependence())

@@ -1,22 +1,22 @@
-"""FSCD: the finite set conditional discrepancy (paper, Section 4).
+"""FSCD: the finite set conditional discrepancy (paper, Section 4); FSSD, its ancestor without x.
 
-Locations are given, random, or optimised for power, as bandwidths are (Section 4.2). The aim is power on
-the held-out part, not the highest criterion on the training part, which small bandwidths and far-off
-locations reach by overfitting: hence bounds on both, the unbiased (U-statistic) criterion, and starts at
-rows of the data where the criterion of a single location is high.
+Optimised locations aim at power on the held-out part, not at the highest criterion on the training part,
+which small bandwidths and far-off locations reach by overfitting: hence bounds on both, the unbiased
+criterion, and starts at rows of the data where the criterion of a single location is high.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 
 from condgof._typing import FloatArray, IntArray
 from condgof.engine import Engine, single_threaded_blas
-from condgof.errors import InputError, check_count, check_number
+from condgof.errors import InputError, UnsupportedModelError, check_count, check_number
 from condgof.kernels import (
     CellKernel,
     CovariateKernel,
@@ -25,23 +25,30 @@ from condgof.kernels import (
     Kernel,
     Radial,
     ResponseKernel,
+    resolve_y,
 )
-from condgof.methods._kcsd import make_result, solve
+from condgof.methods._kcsd import Solution, make_result, solve
+from condgof.methods._lowrank import draw
 from condgof.methods._options import HowToTest, Options, check_reg, prepare, read_options, spelled_out
 from condgof.methods._scored import Scored, Units
-from condgof.methods._sources import Stream
+from condgof.methods._sources import Stream, refuse_source
 from condgof.null._bootstrap import Dependence
 from condgof.result import GofResult
-from condgof.sample import Seed, Use
+from condgof.sample import RngLike, Sample, Seed, Use
 from condgof.stein._criterion import (
     PairwiseTerms,
     criterion_gradient,
     criterion_of_means,
+    finite_set_gradient,
 )
+from condgof.stein._evidence import Functions, SteinEvidence
+from condgof.stein._features import Features, ones
+from condgof.stein._sum import Plan
 
 Kernels: TypeAlias = tuple[CovariateKernel, ResponseKernel]
-#: The training part takes at most this many rows: starts are chosen by all of its pairs.
-MAX_TRAIN = 2000
+#: The training part takes at most this many rows: starts are chosen by all of its pairs. FSSD looks at
+#: no pairs, and climbs from so many starts.
+MAX_TRAIN, MAX_TRAIN_Y, STARTS = 2000, 20_000, 3
 #: Starts take the best rows of which no two are closer than this many bandwidths.
 SPACINGS = (0.0, 0.5, 1.0)
 #: Log-bandwidths stay within 0.4 and 3 times the median heuristic: smaller ones overfit.
@@ -117,31 +124,21 @@ def fscd(
     >>> rng = np.random.default_rng(0)
     >>> x = rng.uniform(-2, 2, 600)
     >>> y = x + (1 + (x > 1)) * rng.standard_normal(600)   # too noisy where x > 1
-    >>> line = cg.models.Normal(mean=lambda x: x, std=1.0)
-    >>> result = cg.fscd(line, x, y, n_locations=1, rng=1)
+    >>> result = cg.fscd(cg.models.Normal(mean=lambda x: x, std=1.0), x, y, n_locations=1, rng=1)
     >>> result.reject(), bool(result.locations[0, 0] > 0.5)
     (True, True)
     """
     options, seed = read_options(how)
-    count, reg, kind = check_count(n_locations, "n_locations"), check_reg(reg), kind_of(locations)
+    count, reg, kind = check_count(n_locations, "n_locations"), check_reg(reg), _kind_of(locations)
     scored = prepare(model, x, y, Units(scale_x, standardize), options, seed)[1]
     options = options.for_rows(scored, x)
     details: dict[str, Any] = {}
     if kind == "optimize":
-        part, scored, options = _split_off(scored, train_fraction, seed, options)
-        ready_x, ready_y = part.kernels(kernel_x, kernel_y, seed)
-        free_y = isinstance(ready_y, Radial) and getattr(kernel_y, "bandwidth", None) == "median"
-        places, ready_y, before, after = optimize_locations(
-            part, (ready_x, ready_y), free_y, count, reg, options.engine
-        )
-        sigmas = [f.kernel.sigma for f in places.kernel.factors if isinstance(f.kernel, Radial)]
-        details = {
-            "criterion_before": before,
-            "criterion_after": after,
-            "n_train": part.n,
-            "bandwidth_x": sigmas[0] if len(sigmas) == 1 else tuple(sigmas),
-            **({"bandwidth_y": ready_y.sigma} if isinstance(ready_y, Radial) else {}),
-        }
+        part, scored, options = _split_off(scored, train_fraction, MAX_TRAIN, seed, options)
+        kernels = part.kernels(kernel_x, kernel_y, seed)
+        free_y = isinstance(kernels[1], Radial) and getattr(kernel_y, "bandwidth", None) == "median"
+        places, ready_y, details = _optimized(part, kernels, free_y, count, reg, options.engine)
+        rows = scored.subsample
     else:
         rows = scored.subsample
         ready_x, ready_y = rows.kernels(kernel_x, kernel_y, seed)
@@ -151,29 +148,20 @@ def fscd(
         else:
             points = rows.from_user(rows.sample.locations(locations, "locations"))
         places = FiniteLocations(ready_x, points)
-    rows = scored.subsample
     shown = rows.to_user(places.locations)
     labels = rows.sample.labels(shown)
+    details |= {"location_labels": labels} if labels else {}
     solution = solve(scored, places, ready_y, options, seed)
-    return make_result(
-        "fscd",
-        scored,
-        solution,
-        seed,
-        places.kernel,
-        ready_y,
-        locations=shown,
-        details={**details, **({"location_labels": labels} if labels else {})},
-        share=1.0 / rows.sample.d_y,
-    )
+    said: Any = {"locations": shown, "details": details, "share": 1.0 / rows.sample.d_y}
+    return make_result("fscd", scored, solution, seed, places.kernel, ready_y, **said)
 
 
 def _split_off(
-    scored: Scored | Stream, train_fraction: float, seed: Seed, options: Options
+    scored: Scored | Stream, train_fraction: float, most: int, seed: Seed, options: Options
 ) -> tuple[Scored, Scored | Stream, Options]:
-    """Split off the training part."""
+    """Split off the training part, of at most so many rows."""
     rng, streamed = seed.stream(Use.SPLIT), isinstance(scored, Stream)
-    train, left_out = split_rows(options.rows, scored.n, train_fraction, MAX_TRAIN, rng, streamed)
+    train, left_out = split_rows(options.rows, scored.n, train_fraction, most, rng, streamed)
     if isinstance(scored, Stream):
         part, _ = scored.with_model(train, options.engine)
         return part, replace(scored, left_out=left_out), options
@@ -192,8 +180,7 @@ def split_rows(
 ) -> tuple[IntArray, IntArray]:
     """Return at most so many of n rows to train on, and those that are then not tested.
 
-    They hardly depend on the others: of a time series these are the first, and a block after them is not
-    used at all; of groups, whole ones at random, as many as fit.
+    Of a time series these are the first, and a block after them; of groups, whole ones, as many as fit.
     """
     wanted = "a number between 0 and 1"
     check_number(train_fraction, "train_fraction", wanted, lambda share: 0 < share < 1)
@@ -209,8 +196,7 @@ def split_rows(
     if rows.codes is None:
         between = min(rows.length or 1, (n - size) // 2)
         return np.arange(size), np.arange(size + between)
-    sizes = np.bincount(rows.codes)
-    chosen, room = [], size
+    sizes, chosen, room = np.bincount(rows.codes), [], size
     for group in rng.permutation(len(sizes)):
         if sizes[group] <= room:
             chosen.append(int(group))
@@ -228,10 +214,10 @@ def split_rows(
 
 
 @np.errstate(over="ignore", invalid="ignore")  # overflow is checked for at the end
-def optimize_locations(
+def _optimized(
     part: Scored, kernels: Kernels, free_y: bool, count: int, reg: float, engine: Engine
-) -> tuple[FiniteLocations, ResponseKernel, float, float]:
-    """Maximise the power criterion on a training part; return the end, its values before and after."""
+) -> tuple[FiniteLocations, ResponseKernel, dict[str, Any]]:
+    """Maximise the power criterion over locations and bandwidths on a training part."""
     n, d_y, (kernel_x, kernel_y) = part.n, part.sample.d_y, kernels
     with single_threaded_blas():
         terms = _terms(part, kernel_y, single=True)
@@ -242,9 +228,7 @@ def optimize_locations(
         chosen = {tuple(spaced_rows(near, ranking, count, spacing)): None for spacing in SPACINGS}
         starts = [part.x[list(rows)] for rows in chosen]
 
-        def ascend(start: FloatArray) -> tuple[FloatArray, CovariateKernel, ResponseKernel, float]:
-            return _ascend(part, terms, start, kernels, free_y, reg)
-
+        ascend = partial(_ascend, part, terms, kernels, free_y, reg)
         # Below some size steps are too small for threads. Never on a cluster: climbs share the pairs.
         ends = list(engine.local.map(ascend, starts, most=1 if n < 1000 else None))
         start, (v, ready_x, ready_y, _) = max(
@@ -253,7 +237,12 @@ def optimize_locations(
         exact = _terms(part, kernel_y, single=False)
         before, *_ = criterion_gradient(part.x, exact, d_y, start, kernel_x, kernel_y, reg)
         after, *_ = criterion_gradient(part.x, exact, d_y, v, ready_x, ready_y, reg)
-        return FiniteLocations(ready_x, v), ready_y, before, after
+    sigmas = [f.kernel.sigma for f in ready_x.factors if isinstance(f.kernel, Radial)]
+    details: dict[str, Any] = {"criterion_before": before, "criterion_after": after, "n_train": n}
+    details["bandwidth_x"] = sigmas[0] if len(sigmas) == 1 else tuple(sigmas)
+    if isinstance(ready_y, Radial):
+        details["bandwidth_y"] = ready_y.sigma
+    return FiniteLocations(ready_x, v), ready_y, details
 
 
 def _terms(part: Scored, kernel: ResponseKernel, single: bool) -> PairwiseTerms:
@@ -281,12 +270,11 @@ def spaced_rows(near: FloatArray, ranking: FloatArray, count: int, spacing: floa
 
 
 def _ascend(
-    part: Scored, terms: PairwiseTerms, start: FloatArray, kernels: Kernels, free_y: bool, reg: float
+    part: Scored, terms: PairwiseTerms, kernels: Kernels, free_y: bool, reg: float, start: FloatArray
 ) -> tuple[FloatArray, CovariateKernel, ResponseKernel, float]:
     """Climb from one set of locations (J, d_x); where x has categories they stay on rows of the data.
 
-    The optimiser sees a flat vector: locations in units of the median bandwidth of their columns, and
-    log-bandwidths relative to the median, so that all entries move on about the same scale.
+    The optimiser sees locations and log-bandwidths in units of the median bandwidths, as one vector.
     """
     kernel_x, units = kernels[0], np.zeros(part.x.shape[1])
     for factor in kernel_x.factors:
@@ -296,13 +284,17 @@ def _ascend(
     units, centre = units[moving], np.median(part.x[:, moving], axis=0)
     size, count, work = len(start) * len(units), int(free.sum()), np.empty_like(terms.products)
 
+    def widened(kernel: Any, log: float) -> Any:
+        factor = float(np.exp(log))
+        return kernel.with_bandwidth(factor * kernel.sigma) if isinstance(kernel, Radial) else kernel
+
     def unpack(flat: FloatArray) -> tuple[FloatArray, CovariateKernel, ResponseKernel]:
         locations, logs = start.copy(), np.zeros(len(free))
         locations[:, moving] = flat[:size].reshape(len(start), -1) * units + centre
         logs[free] = flat[size : size + count]
         pairs = zip(kernel_x.factors, logs, strict=True)
-        factors = tuple(replace(one, kernel=_widened(one.kernel, log)) for one, log in pairs)
-        kernel_y = _widened(kernels[1], flat[-1]) if free_y else kernels[1]
+        factors = tuple(replace(one, kernel=widened(one.kernel, log)) for one, log in pairs)
+        kernel_y = widened(kernels[1], flat[-1]) if free_y else kernels[1]
         return locations, replace(kernel_x, factors=factors), kernel_y
 
     def criterion(flat: FloatArray) -> tuple[float, FloatArray]:
@@ -318,12 +310,6 @@ def _ascend(
     return *unpack(end), after
 
 
-def _widened(kernel: Any, log: float) -> Any:
-    """Multiply the bandwidth of a kernel, where it has one."""
-    factor = float(np.exp(log))
-    return kernel.with_bandwidth(factor * kernel.sigma) if isinstance(kernel, Radial) else kernel
-
-
 def climb(
     function: Callable[[FloatArray], tuple[float, FloatArray]],
     start: FloatArray,
@@ -335,25 +321,19 @@ def climb(
     before, _ = function(start)
     if not len(start):
         return start, before, before
-    from scipy.optimize import minimize
+    from scipy.optimize import minimize  # takes long to import
 
     def negative(v: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = function(v)
         return -value, -gradient
 
-    optimum = minimize(
-        negative,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=bounds,
-        options={"maxiter": MAX_ITERATIONS, "ftol": 1e-6},
-    )
+    how: Any = {"method": "L-BFGS-B", "options": {"maxiter": MAX_ITERATIONS, "ftol": 1e-6}}
+    optimum = minimize(negative, start, jac=True, bounds=bounds, **how)
     after = -float(optimum.fun)
     return (optimum.x, before, after) if after >= before else (start, before, before)
 
 
-def kind_of(locations: Any) -> str:
+def _kind_of(locations: Any) -> str:
     """Return "optimize", "random" or "given"; other words are refused."""
     if not isinstance(locations, str):
         return "given"
@@ -375,3 +355,112 @@ def gaussian_locations(points: FloatArray, count: int, rng: np.random.Generator)
 def row_locations(points: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
     """Draw locations among the points themselves, without replacement where there are enough."""
     return np.array(points[rng.choice(len(points), count, replace=count > len(points))])
+
+
+def fssd(
+    model: Any,
+    y: Any,
+    *,
+    locations: Any = "optimize",
+    n_locations: int = 5,
+    train_fraction: float = 0.3,
+    reg: float = 0.0,
+    kernel_y: Kernel = Gaussian("median"),
+    null: str = "auto",
+    n_boot: int = 1000,
+    dependence: Any = None,
+    groups: Any = None,
+    missing: str = "refuse",
+    rng: RngLike = None,
+    engine: Any = None,
+) -> GofResult:
+    """Test an unconditional density model at a finite set of locations in y, in linear time.
+
+    The statistic is n times the U-statistic (1/(n(n−1))) Σ_{i≠j} τ(y_i)·τ(y_j), where τ(y) holds
+    s(y) l(y, v_j) + ∇_y l(y, v_j) for all locations v_j, over √(d_y J).
+
+    Parameters
+    ----------
+    model : law, model or anything `as_model` takes
+        The model, which gets x = None.
+    y : array_like or frame of shape (n,) or (n, d_y)
+        The sample.
+    locations : "optimize", "random", or array_like of shape (J, d_y)
+        As in `fscd`, but points of y.
+    n_locations, train_fraction, reg, kernel_y, null, n_boot, dependence, groups, missing, rng, engine
+        As in `fscd` and `ksd`; the training part takes at most 20,000 rows.
+
+    Returns
+    -------
+    GofResult
+
+    Examples
+    --------
+    >>> import numpy as np, condgof as cg
+    >>> y = np.random.default_rng(0).standard_t(3, size=1000)
+    >>> cg.fssd(cg.models.Normal(mean=0.0, std=1.0), y, rng=1).reject()
+    True
+    """
+    refuse_source("fssd", None, y)
+    kind = _kind_of(locations)
+    options = Options.of("auto", null, n_boot, None, dependence, groups, engine=engine)
+    count, reg, seed = check_count(n_locations, "n_locations"), check_reg(reg), Seed.of(rng)
+    scored = Scored.of(model, Sample.unconditional(y, missing=missing))
+    if scored.cells is not None or scored.reparametrized is not None or scored.by != "none":
+        # Its scores are those of what y was turned into, and locations are points of y.
+        seen = "cells of a discrete y" if scored.cells is not None else scored.reparametrized
+        raise UnsupportedModelError(
+            "fssd compares y itself with locations, and this model is compared as "
+            f"{seen or 'normal scores, because it has no score'}. Use ksd."
+        )
+    options = options.for_rows(scored, y)
+    tested: Scored | Stream = scored
+    details: dict[str, Any] = {}
+    if kind == "optimize":
+        part, tested, options = _split_off(scored, train_fraction, MAX_TRAIN_Y, seed, options)
+        ready = resolve_y(kernel_y, part.y, seed)
+        free = getattr(kernel_y, "bandwidth", None) == "median"
+        points, ready, details = _optimized_y(part, ready, free, count, reg, seed, options.engine)
+    else:
+        ready = resolve_y(kernel_y, scored.y, seed)
+        if kind == "random":
+            points = gaussian_locations(scored.y, count, seed.stream(Use.LOCATIONS))
+        else:
+            points = Sample.of(scored.y, scored.y, to_test=False).locations(locations, "locations")
+    # τ is evidence as it stands, and the only function of x is the constant.
+    evidence = SteinEvidence(scored.sample.d_y, (Functions(ready, points, np.eye(len(points))),))
+    plan = Plan(Features((ones(),)), evidence)
+    with np.errstate(over="ignore", invalid="ignore"):  # overflow is checked for at the end
+        ran = draw(plan, tested, options, seed)
+    solution = Solution.of(ran, "exact", tested.n, options, {})
+    said: Any = {"locations": points, "details": details, "share": 1.0 / points.size}
+    return make_result("fssd", tested, solution, seed, None, ready, **said)
+
+
+def _optimized_y(
+    part: Scored, kernel: Radial, free: bool, count: int, reg: float, seed: Seed, engine: Engine
+) -> tuple[FloatArray, Radial, dict[str, Any]]:
+    """Maximise the power criterion over locations and bandwidth on the training part."""
+    centre = np.median(part.y, axis=0)
+    y = (part.y - centre) / kernel.sigma  # unit scale for the optimiser
+    scores, unit = part.scores * kernel.sigma, kernel.with_bandwidth(1.0)
+    size = count * y.shape[1]
+
+    def criterion(flat: FloatArray) -> tuple[float, FloatArray]:
+        points = flat[:size].reshape(count, -1)
+        at = unit.with_bandwidth(float(np.exp(flat[size]))) if free else unit
+        value, by_points, by_log = finite_set_gradient(y, scores, at, points, reg * kernel.sigma**2)
+        return value, np.append(by_points, [by_log] * free)
+
+    box = list(zip(y.min(axis=0), y.max(axis=0), strict=True)) * count + [LOG_RANGE] * free
+    rng = seed.stream(Use.STARTS)
+    starts = [np.append(gaussian_locations(y, count, rng), [0.0] * free) for _ in range(STARTS)]
+    # On this machine even where there is a cluster: a few climbs are too little work to send.
+    with single_threaded_blas():
+        ends = list(engine.local.map(lambda start: climb(criterion, start, box), starts))
+    end, before, after = max(ends, key=lambda climbed: climbed[2])
+    points = end[:size].reshape(count, -1) * kernel.sigma + centre
+    if free:
+        kernel = kernel.with_bandwidth(kernel.sigma * float(np.exp(end[size])))
+    details = {"criterion_before": before, "criterion_after": after, "n_train": part.n}
+    return points, kernel, {**details, "bandwidth_y": kernel.sigma}

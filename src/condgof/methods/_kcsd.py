@@ -1,24 +1,19 @@
-"""KCSD: the kernel conditional Stein discrepancy (paper, Section 3).
-
-Here is also what every test of one pair of kernels shares: the sum, its draws, and the result.
-"""
+"""KCSD (paper, Section 3), KSD, its ancestor without x, and what tests of a pair of kernels share."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
-
-import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.kernels import CovariateKernel, FiniteLocations, Gaussian, Kernel, Radial, ResponseKernel
 from condgof.methods._lowrank import Ran, draw, mildest, plan_of, refuse_redraw
 from condgof.methods._options import HowToTest, Options, prepare, read_options, spelled_out
 from condgof.methods._scored import Scored, Units
-from condgof.methods._sources import Stream
+from condgof.methods._sources import Stream, elsewhere, prepare_source
 from condgof.null._bootstrap import Dependence, pvalue, settle_ties
 from condgof.result import GofResult
-from condgof.sample import Seed
+from condgof.sample import Sample, Seed, Source
 from condgof.stein._matrix import sweep
 
 #: A draw nearer to the statistic than this share of it is a tie.
@@ -52,11 +47,10 @@ def kcsd(
     compared on the whole line, as log(y − low) and its like, which changes neither the hypothesis nor
     the level; ``details["reparametrized"]`` says so.
 
-    A discrete y (labels, ordered categories, counts: `probabilities`, classifiers, count models) has no
-    score. In place of h_p then stands l(y, y') less its means under the model, which is a product of
-    residuals: with the kernel of labels, ⟨e_y − p(x), e_y' − p(x')⟩. Counts are compared in standard
-    deviations of the model, and models known by ratios through a difference Stein operator
-    (`from_ratio`).
+    A discrete y (labels, ordered categories, counts) has no score. In place of h_p then stands l(y, y')
+    less its means under the model, which is a product of residuals: with the kernel of labels,
+    ⟨e_y − p(x), e_y' − p(x')⟩. Counts are compared in standard deviations of the model, and models
+    known by ratios through a difference Stein operator (`from_ratio`).
 
     Do not use it when parameters of the model were fitted on this same sample (the level is then
     another: usually lower, so that misfit stays hidden), or with plain scores of a bounded y whose
@@ -91,21 +85,18 @@ def kcsd(
     null : {"auto", "wild", "multinomial", "spectral", "model"}
         Random signs ("wild": it keeps its level in small samples), the paper's multinomial bootstrap,
         which rejects too often when n is small, or the limit Σ λ_j(χ²_j − 1). Above 4,096 rows the
-        low-rank solver gives signs to at most 2,048 blocks of rows. A discrete y is drawn anew from the
-        model ("model"), which is exact in samples of any size. "auto" is "model" where y is discrete,
-        and "wild" otherwise; the result says which ran.
+        low-rank solver gives signs to at most 2,048 blocks of rows. "auto" is "wild", but draws a
+        discrete y anew from the model ("model"), which is exact in samples of any size.
     n_boot : int
         Number of draws of the null distribution.
     precision : float, optional
         Relative residual of the kernels that the low-rank solver is to reach (1e-3, with at most 400
-        functions
-        of x); ``details["precision"]`` is what was reached. The level holds for any, power may be lost.
+        functions of x); ``details["precision"]`` is what was reached. The level holds for any.
     dependence : int or "auto", optional
         For rows that are ordered in time: a block length. Each draw cuts the rows into blocks, of random
         lengths with this mean, and gives one sign to each; the statistic stays as it is. Choose some
         multiple of the time over which errors are correlated (too long is safe, and costs power), or
-        leave it to "auto". A model of the next value given all of the past needs none: its errors are
-        independent.
+        "auto". A model of the next value given all of the past needs none: its errors are independent.
     groups : array_like or Series of shape (n,), or str, optional
         For rows that come in groups (patients, schools) that are independent of each other: the group of
         each row, or the name of a column of x, or of the source. One sign is drawn for each group.
@@ -130,8 +121,7 @@ def kcsd(
     >>> rng = np.random.default_rng(0)
     >>> x = rng.uniform(-2, 2, 300)
     >>> y = x + 0.3 * x**2 + rng.standard_normal(300)
-    >>> line = cg.models.Normal(mean=lambda x: x, std=1.0)
-    >>> cg.kcsd(line, x, y, rng=1).reject(alpha=0.01)
+    >>> cg.kcsd(cg.models.Normal(mean=lambda x: x, std=1.0), x, y, rng=1).reject(alpha=0.01)
     True
     """
     options, seed = read_options(how)
@@ -142,6 +132,55 @@ def kcsd(
     return make_result("kcsd", scored, solution, seed, ready_x, ready_y)
 
 
+@spelled_out
+def ksd(
+    model: Any,
+    y: Any,
+    *,
+    kernel_y: Kernel = Gaussian("median"),
+    **how: Unpack[HowToTest],
+) -> GofResult:
+    """Test an unconditional density model with the kernel Stein discrepancy.
+
+    The statistic is n times (1/(n(n−1))) Σ_{i≠j} h_p(y_i, y_j).
+
+    Parameters
+    ----------
+    model : law, model or anything `as_model` takes
+        The model, which gets x = None; `from_scores` of an array, or `from_score` of a function of y
+        alone, will do.
+    y : array_like or frame of shape (n,) or (n, d_y), or Source
+        The sample; the x columns of a source are not read.
+    kernel_y, solver, null, n_boot, precision, dependence, groups, rng, engine, memory
+        As in `kcsd`; `groups` may name a column of y. For the draws of a Markov chain, pass
+        `dependence`.
+    missing : {"refuse", "drop"}
+        What to do about missing values: refuse them, or leave their rows out. The result says how many.
+
+    Returns
+    -------
+    GofResult
+
+    Examples
+    --------
+    >>> import numpy as np, condgof as cg
+    >>> y = np.random.default_rng(0).standard_t(3, size=300)
+    >>> cg.ksd(cg.models.Normal(mean=0.0, std=1.0), y, rng=1).reject()
+    True
+    """
+    options, seed = read_options(how)
+    if elsewhere(None, y):
+        x, rest = (replace(y, x_columns=()), None) if isinstance(y, Source) else (None, y)
+        scored: Scored | Stream = prepare_source(model, x, rest, Units(), options, seed)[1]
+    else:
+        sample = Sample.unconditional(y, missing=options.missing)
+        scored = Scored.of(model, sample, seed=seed if options.chosen(sample.n) == "lowrank" else None)
+    options = options.for_rows(scored, y)
+    ready = scored.subsample.kernel_on_y(kernel_y, seed)
+    solution = solve(scored, CovariateKernel(()), ready, options, seed)
+    return make_result("ksd", scored, solution, seed, None, ready)
+
+
 @dataclass(frozen=True, eq=False)
 class Solution:
     """The off-diagonal sum of the Stein matrix, draws of the statistic, and how they were made."""
@@ -150,7 +189,6 @@ class Solution:
     draws: FloatArray
     solver: str
     null: str
-    #: How rows depend on each other.
     rows: Dependence
     details: dict[str, Any] = field(default_factory=dict)
 
@@ -160,10 +198,10 @@ class Solution:
         total, draws = float(ran.drawn.statistics[0]), ran.drawn.draws[0] / (n - 1)
         return cls(total, draws, solver, ran.null, options.rows, {**details, **ran.details})
 
-    def above(self, n: int) -> float:
-        """Return which share of the draws is at least as large as the statistic of n rows."""
-        statistic = self.total / (n - 1)
-        return float(np.mean(settle_ties(statistic, self.draws, TIE * abs(statistic)) >= statistic))
+    def settled(self, n: int, share: float = 1.0) -> tuple[float, FloatArray]:
+        """Return a share of the statistic of n rows, and its draws, of which some equal it."""
+        statistic = share * self.total / (n - 1)
+        return statistic, settle_ties(statistic, share * self.draws, TIE * abs(statistic))
 
 
 def solve(
@@ -174,25 +212,35 @@ def solve(
     seed: Seed,
 ) -> Solution:
     """Sum over the Stein matrix of a sample and draw from the null distribution."""
-    n = scored.n
-    exact = isinstance(scored, Scored) and options.chosen(n) == "exact"
-    if exact and isinstance(scored, Scored) and isinstance(kernel_y, Radial):
-        if options.null == "model":
-            refuse_redraw()
-        keep = options.memory // 8  # of the budget, what tiles leave
-        weights = options.rows.weights(options.null, n, options.n_boot, seed, keep)
-        operator = scored.operator(kernel_x, kernel_y)
-        how: Any = {"engine": options.engine, "memory": options.memory}
-        total, forms = sweep(operator, weights.block, options.n_boot, **how)
-        name = options.rows.named(options.null)
-        return Solution(total, weights.factor * forms, "exact", name, options.rows)
+    few = options.chosen(scored.n) == "exact"
+    if not few or isinstance(scored, Stream) or not isinstance(kernel_y, Radial):
+        return _by_features(scored, kernel_x, kernel_y, options, seed)
+    if options.null == "model":
+        refuse_redraw()
+    keep = options.memory // 8  # of the budget, what tiles leave
+    weights = options.rows.weights(options.null, scored.n, options.n_boot, seed, keep)
+    operator = scored.operator(kernel_x, kernel_y)
+    how: Any = {"engine": options.engine, "memory": options.memory}
+    total, forms = sweep(operator, weights.block, options.n_boot, **how)
+    null = options.rows.named(options.null)
+    return Solution(total, weights.factor * forms, "exact", null, options.rows)
+
+
+def _by_features(
+    scored: Scored | Stream,
+    kernel_x: CovariateKernel | FiniteLocations,
+    kernel_y: ResponseKernel,
+    options: Options,
+    seed: Seed,
+) -> Solution:
+    """Sum through features of x and evidence of y: of many rows, and of a discrete y."""
     plan, details = plan_of(scored, kernel_x, kernel_y, options, seed)
-    solver = "exact" if details["precision"] <= NEAR else "lowrank"
+    solver, n = "exact" if details["precision"] <= NEAR else "lowrank", scored.n
 
     def test(how: Options) -> Solution:
         return Solution.of(draw(plan, scored, how, seed), solver, n, how, details)
 
-    return mildest(test, plan, scored, options, lambda solution: solution.above(n))
+    return mildest(test, plan, scored, options, lambda solution: pvalue(*solution.settled(n)))
 
 
 def make_result(
@@ -208,9 +256,7 @@ def make_result(
     share: float = 1.0,
 ) -> GofResult:
     """Put a result together."""
-    n, rows = scored.n, scored.subsample
-    statistic = share * solution.total / (n - 1)
-    draws = settle_ties(statistic, share * solution.draws, TIE * abs(statistic))
+    rows, (statistic, draws) = scored.subsample, solution.settled(scored.n, share)
     details = {**rows.details(), **solution.rows.details(), **(details or {}), **solution.details}
     if rows.score_error is not None:
         details["score_error"] = rows.score_error
@@ -219,7 +265,7 @@ def make_result(
         statistic=statistic,
         pvalue=pvalue(statistic, draws),
         method=method,
-        n=n,
+        n=scored.n,
         null_distribution=draws,
         null=solution.null,
         kernel_x=None if kernel_x is None else kernel_x.shown(rows.sample.d_x),

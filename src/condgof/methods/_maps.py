@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
+from condgof.errors import check_overflow
 from condgof.kernels import CovariateKernel, Gaussian, Kernel, Radial
 from condgof.methods._lowrank import plan_of
 from condgof.methods._options import Options, check_reg, prepare
@@ -21,9 +22,11 @@ from condgof.methods._sources import Stream
 from condgof.sample import RngLike, Seed
 from condgof.stein._criterion import criterion_of_means
 from condgof.stein._evidence import Evidence
-from condgof.stein._matrix import DEFAULT_MEMORY, SteinOperator, check_overflow, matmul
+from condgof.stein._matrix import DEFAULT_MEMORY, SteinOperator, matmul
 from condgof.stein._sum import Piece, added, reduce_over
 
+Data: TypeAlias = tuple[Any, Any, Any]
+Kernels: TypeAlias = tuple[Kernel, Kernel]
 #: Features of a piece that are held at a time.
 HELD = 2**21
 
@@ -46,8 +49,7 @@ def witness(
     """How much model and data differ at locations in x.
 
     At v it is (1/d_y)‖Ĝ(v)‖² = (1/(d_y n²)) Σ_{ij} k(x_i, v) k(x_j, v) h_p(i, j), never negative. It is
-    large where the model is wrong *and* there are data; `power_criterion` divides by its noise. Where
-    the model's support is bounded, y is compared on the whole line, as in `kcsd`.
+    large where the model is wrong *and* there are data; `power_criterion` divides by its noise.
 
     Parameters
     ----------
@@ -58,8 +60,7 @@ def witness(
     at : array_like of shape (m, d_x), or (m,) when d_x = 1, or frame
         Where to look.
     kernel_x, kernel_y, scale_x, missing, rng, engine, memory
-        As in `kcsd`; `rng` matters only for the median heuristic above 1,000 rows and for the
-        landmarks of "lowrank".
+        As in `kcsd`.
     solver : {"auto", "exact", "lowrank"}
         "lowrank" sees h through landmarks in y, linear in n; "auto" takes it above 5,000 rows.
 
@@ -106,15 +107,12 @@ def power_criterion(
     """Signal-to-noise ratio of FSCD at locations in x: where a misfit can best be detected.
 
     For a set V it is T̂_V / (σ̂_V + reg), with T̂_V the U-statistic of FSCD and σ̂_V twice the standard
-    deviation of its row means (paper, Corollary 6). Where the model's support is bounded, y is compared
-    on the whole line, as in `kcsd`.
+    deviation of its row means (paper, Corollary 6).
 
     Parameters
     ----------
-    model : law, model or anything `as_model` takes
-        The model.
-    x, y : array_like or frame of shape (n,) or (n, d)
-        The sample; x may be a source from `scan`, which brings its own y, or Dask arrays.
+    model, x, y
+        As in `witness`.
     at : array_like of shape (m, d_x), (m,) when d_x = 1, or (m, J, d_x); or frame
         Single locations, or m sets of J locations.
     reg : float
@@ -162,14 +160,12 @@ class _View:
     options: Options
 
     @classmethod
-    def of(cls, data: Any, kernels: Any, scale_x: str, rng: RngLike, **asked: Any) -> _View:
-        # "auto" is exact for as many rows as in a test with so many draws: 5,000.
-        options = Options.of(null="auto", n_boot=1000, **asked)
-        seed = Seed.of(rng)
-        scored = prepare(data[0], data[1], data[2], Units(scale_x), options, seed)[1]
-        ready_x, ready_y = scored.subsample.kernels(kernels[0], kernels[1], seed)
-        constant = CovariateKernel(())
-        exact = isinstance(scored, Scored) and options.chosen(scored.n) == "exact"
+    def of(cls, data: Data, kernels: Kernels, scale_x: str, rng: RngLike, **asked: Any) -> _View:
+        # "auto" is exact for as many rows as in a test with 1,000 draws: 5,000.
+        options, seed = Options.of(**asked), Seed.of(rng)
+        scored = prepare(*data, Units(scale_x), options, seed)[1]
+        ready_x, ready_y = scored.subsample.kernels(*kernels, seed)
+        exact, constant = options.chosen(scored.n) == "exact", CovariateKernel(())
         if exact and isinstance(scored, Scored) and isinstance(ready_y, Radial):
             return cls(scored, ready_x, scored.operator(constant, ready_y), None, options)
         # Of a discrete y the evidence is finite, and sums over it are exact.
@@ -188,11 +184,7 @@ class _View:
 
     def products(self, points: FloatArray) -> list[FloatArray]:
         """Return A = ξᵀF (q, m), and Σ_i F_iv²‖ξ_i‖² (m,)."""
-
-        def task(xi: AnyArray, f: FloatArray) -> list[FloatArray]:
-            return [xi.T @ f, np.square(xi).sum(axis=1) @ np.square(f)]
-
-        return self._over(points, task)
+        return self._over(points, lambda xi, f: [xi.T @ f, np.square(xi).sum(axis=1) @ np.square(f)])
 
     def squares(self, points: FloatArray, a: FloatArray, mean: FloatArray, size: int) -> FloatArray:
         """Return the sum of squares of row sums of sets of locations, less their mean, (m,)."""

@@ -1,14 +1,10 @@
 """Bets against a law, row after row, which win if the law is wrong and cannot be won if it is right.
 
 An e-value of a row is q(y)/p(y), with a density q that is chosen before the row is seen: under p its
-mean is 1. Products of them, and averages of such products, are wealth that begins at 1 and on average
-never grows: it ever reaches 1/α with probability at most α (Ville). Here q is a predictive distribution
-in which the past of the same bin of a column counts: of normal scores N(m̂, v̂), means and variances
-shrunk to 0 and 1 by conjugate priors; of cells of probability the law's own, tilted. So the product over
-the rows of a bin is a marginal likelihood, and sums over rows are all that has to be kept.
-
-
-Evidence against a law, row after row; and whether rows have changed.
+mean is 1. Averages of products of them are wealth that begins at 1 and on average never grows: it ever
+reaches 1/α with probability at most α (Ville). Here q is a predictive distribution in which the past of
+the same bin of a column counts: of normal scores N(m̂, v̂), shrunk by conjugate priors; of cells of
+probability the law's own, tilted. So sums over the rows of a bin are all that has to be kept.
 """
 
 from __future__ import annotations
@@ -17,7 +13,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -112,6 +107,9 @@ class TiltBet:
         return np.asarray(np.log(np.exp(tilts - most).mean(axis=-1)) + most[..., 0])
 
 
+Bet: TypeAlias = NormalBet | ShapeBet | TiltBet
+
+
 def ordered_tilts(p: FloatArray, observed: IntArray) -> dict[str, FloatArray]:
     """Return log q(y)/p(y) of tilts of cells in an order, by kind, (n, 4) each; p is (n, K)."""
     upper = np.cumsum(p, axis=1)
@@ -157,16 +155,12 @@ def cell_scores(p: FloatArray, observed: IntArray, uniform: FloatArray) -> Float
     own = p[np.arange(len(p)), observed]
     below = np.where(np.arange(p.shape[1]) < observed[:, None], p, 0.0).sum(axis=1)
     less, equal = ((p * kind).sum(axis=1) for kind in (p < own[:, None], p == own[:, None]))
-    u = np.stack([below + uniform * own, less + uniform * equal], axis=1)
-    return normal_scores(u)
+    return normal_scores(np.stack([below + uniform * own, less + uniform * equal], axis=1))
 
 
 def normal_scores(u: FloatArray) -> FloatArray:
     """Return Φ⁻¹(u), finite also where u is rounded to 0 or 1."""
     return np.asarray(ndtri(np.clip(u, 1e-300, 1.0 - 2.0**-53)))
-
-
-Bet: TypeAlias = NormalBet | ShapeBet | TiltBet
 
 
 class Bets:
@@ -196,25 +190,25 @@ class Bets:
         self.offsets = np.concatenate([self.offsets, (self.weights + self.later(self.begun))[None]])
         self.begun += 1
 
-    def add(self, codes: IntArray, rows: FloatArray) -> FloatArray:
-        """Add rows, their bins (n, G) and what is summed up (n, C, width), and return the wealth."""
-        self.sums += binned(codes[:, : self.weights.shape[1]], rows)
+    def add(self, codes: IntArray, rows: KeptRows) -> FloatArray:
+        """Add rows and their bins (n, G), and return the logarithm of the wealth, (S, C, G, 2, K)."""
+        self.sums += binned(codes[:, : self.weights.shape[1]], self.bet.rows(rows.z, rows.tilts))
         return self.offsets + self._earned()
 
     def _earned(self) -> FloatArray:
-        """Return the logarithm of what the rows since each start have made, (S, C, G, 2, K)."""
+        """Return the logarithm of what the rows since each start have made."""
         shape = (*self.sums.shape[:3], HALVES, BINS // HALVES, self.bet.width)
         halves = self.sums.reshape(shape).sum(axis=4)
         each = [self.bet.log_wealth(sums).sum(axis=3) for sums in (self.sums, halves)]
         return np.stack(each, axis=3)
 
-    def rebin(self, codes: IntArray, rows: FloatArray, first: int, anew: IntArray) -> None:
-        """Go on with other bins of some groupings, from the rows from `first` on; wealth is kept."""
+    def rebin(self, codes: IntArray, rows: KeptRows, anew: IntArray) -> None:
+        """Go on with other bins of some groupings, by the rows that are kept; wealth stays."""
         anew = anew[anew < self.weights.shape[1]]
-        wealth = self.offsets + self._earned()
+        wealth, summed = self.offsets + self._earned(), self.bet.rows(rows.z, rows.tilts)
         for i, start in enumerate(self.starts):
-            since = max(start - first, 0)
-            self.sums[i][:, anew] = binned(codes[since:, anew], rows[since:])
+            since = max(start - rows.first, 0)
+            self.sums[i][:, anew] = binned(codes[since:, anew], summed[since:])
         self.offsets = wealth - self._earned()
 
     def renew(self, row: int, wealth: FloatArray) -> None:
@@ -276,10 +270,8 @@ def renewed(number: int) -> float:
 
 #: Evidence is added up after this part of the rows that were seen, and after at most so many rows.
 PART, LONGEST = 16, 32
-#: Rows after which columns are cut into bins for the first time; then always after twice as many.
-FIRST_BINS = 16
-#: Numbers that sums may take.
-NUMBERS = 20_000
+#: Rows after which columns are first cut into bins, then after twice as many; numbers that sums take.
+FIRST_BINS, NUMBERS = 16, 20_000
 #: Cells of normal scores (of their arsinh, from −REACH to REACH) in which ranks are counted.
 CELLS, REACH = 1_000, 4.4
 #: Shares of the wealth: all rows, predictions, columns of x; shift, spread, and both; shape.
@@ -288,28 +280,24 @@ SHARES, KIND_SHARES, SHAPE = (0.5, 0.2, 0.3), (0.5, 0.3, 0.2), 0.06
 RANK_SEED, PIT_SEED = 2**40, 2**41
 #: Normal scores are kept within this, far beyond what ever happens, so that squares stay finite.
 FARTHEST = 1e6
-#: Rows of a discrete y whose cells are looked at together.
-PIECE = 4096
+#: Rows of a discrete y whose cells are looked at together; how many changes are remembered.
+PIECE, MOST_CHANGES = 4096, 100
 #: Logarithm of the evidence up to which it is asked anew what an alarm is about.
 SURE = 50.0
-#: So many changes are remembered.
-MOST_CHANGES = 100
 #: What of the evidence is told as it is.
 TOLD = ("done", "next_bins", "log", "alarm", "changes", "edges")
 
 
-@dataclass(frozen=True, eq=False)
-class Seen:
+class Seen(NamedTuple):
     """What bets need of some rows."""
 
-    #: What tilts are of, where y is discrete; else ().
+    #: What tilts are of, where y is discrete, else (); names of the predictions.
     kinds: tuple[str, ...]
     names: tuple[str, ...]
-    #: Normal scores, (n, C): of a discrete y those of randomised PITs.
+    #: Normal scores, (n, C), of a discrete y those of randomised PITs; of one, logarithms of q(y)/p(y),
+    #: (n, L), else (n, 0); what the model predicts, (n, P).
     z: FloatArray
-    #: Of a discrete y, logarithms of q(y)/p(y), (n, L); else (n, 0).
     tilts: FloatArray
-    #: What the model predicts, (n, P).
     predicted: FloatArray
 
 
@@ -360,9 +348,8 @@ def _look_at_cells(
 
 
 class KeptRows(NamedTuple):
-    """Consecutive rows: those that are kept, and new ones after them."""
+    """Consecutive rows, from the `first` on: those that are kept, and new ones after them."""
 
-    #: The number of the first row.
     first: int
     z: FloatArray
     tilts: FloatArray
@@ -426,10 +413,7 @@ class RunningEvidence:
         self.counts = np.zeros((coordinates, CELLS), dtype=np.int64)
 
     def add(self, held: KeptRows, capacity: int) -> None:
-        """Add rows, in steps that do not depend on how they come in batches.
-
-        Bins are cut by the latest `capacity` rows.
-        """
+        """Add rows, in steps that no batches decide; bins are cut by the latest `capacity` rows."""
         while (end := self.done + min(max(self.done // PART, 1), LONGEST)) <= held.stop:
             rows = held.part(self.done, end)
             self.done = end
@@ -442,7 +426,7 @@ class RunningEvidence:
     def _weigh(self, rows: KeptRows) -> None:
         """Add up the evidence of some rows."""
         codes = self._codes(rows)
-        wealth = [bets.add(codes, bets.bet.rows(rows.z, rows.tilts)) for bets in self.bets]
+        wealth = [bets.add(codes, rows) for bets in self.bets]
         self.log = log_sum(np.array([log_sum(each) for each in wealth]))
         least = -math.log(self.alpha) if self.alarm is None else self.alarm["log"] + 1.0
         if least <= self.log and (self.alarm is None or least <= SURE):  # what it is about gets clearer
@@ -460,7 +444,8 @@ class RunningEvidence:
 
     def _compare(self, rows: KeptRows) -> None:
         """Look for a change: ranks among all rows before are uniform as long as there was none."""
-        cells = _cell(rows.z)
+        cells = np.floor((np.arcsinh(rows.z) + REACH) * (CELLS / (2.0 * REACH)))
+        cells = np.clip(cells, 0, CELLS - 1).astype(np.int64)
         uniform = row_uniforms(self.seed + RANK_SEED, np.arange(rows.first, rows.stop))
         ranks, earlier = np.empty(cells.shape), np.tri(len(cells), k=-1, dtype=bool)
         for c, own in enumerate(cells.T):
@@ -469,8 +454,8 @@ class RunningEvidence:
             equal = self.counts[c][own] + (earlier & (own == own[:, None])).sum(axis=1)
             ranks[:, c] = (below + uniform * (equal + 1.0)) / (sums[-1] + np.arange(len(own)) + 1.0)
             np.add.at(self.counts[c], own, 1)
-        z, one = normal_scores(ranks), np.zeros((len(ranks), 1), dtype=np.int64)
-        wealth = [bets.add(one, bets.bet.rows(z, z)) for bets in self.change]
+        ranked, one = rows._replace(z=normal_scores(ranks)), np.zeros((len(ranks), 1), dtype=np.int64)
+        wealth = [bets.add(one, ranked) for bets in self.change]
         if wealth[0].size and log_sum(np.array([*map(log_sum, wealth)])) >= math.log(self.run_length):
             found = {"rows": self.done, "since": _likeliest(self.change, wealth)}
             self.changes = [*self.changes, found][-MOST_CHANGES:]
@@ -497,7 +482,7 @@ class RunningEvidence:
         anew = np.array([g for g, (was, now) in enumerate(pairs, start=1) if was != now], dtype=int)
         codes = self._codes(rows)
         for bets in self.bets:
-            bets.rebin(codes, bets.bet.rows(rows.z, rows.tilts), rows.first, anew)
+            bets.rebin(codes, rows, anew)
 
     def plain(self) -> dict[str, Any]:
         """Return all that it knows as plain numbers and lists."""
@@ -530,12 +515,6 @@ def _likeliest(several: list[Bets], wealth: list[FloatArray]) -> int:
         for start, logs in zip(bets.starts, each, strict=True):
             won[start] = float(np.logaddexp(won.get(start, -np.inf), log_sum(logs)))
     return max(won, key=won.__getitem__)
-
-
-def _cell(z: FloatArray) -> IntArray:
-    """Return the cell of each normal score."""
-    cells = np.floor((np.arcsinh(z) + REACH) * (CELLS / (2.0 * REACH)))
-    return np.clip(cells, 0, CELLS - 1).astype(np.int64)
 
 
 def _edges(values: AnyArray) -> list[Any]:

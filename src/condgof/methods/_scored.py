@@ -8,7 +8,7 @@ density that it induces on u are the same hypothesis. Scores carry over by the c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -51,11 +51,8 @@ SUBSAMPLE = 4096
 MOST_PREDICTIONS = 12
 #: Rows that `scores` gives to a model that works in batches.
 BLOCK = 8_192
-#: What a user may ask for.
-STANDARDIZE = ("auto", "cdf", "marginals", "mean_std", "none")
-#: What y is standardised by where some of it is censored.
-CENSORED = "censored"
-#: What results say of it.
+#: What a user may standardise y by; what it is where some of y is censored; what results say of it.
+STANDARDIZE, CENSORED = ("auto", "cdf", "marginals", "mean_std", "none"), "censored"
 STANDARDIZED_BY = {
     "cdf": "normal scores of the model's CDF",
     "marginals": "normal scores of the model's marginal CDFs",
@@ -76,7 +73,6 @@ class Units:
     """In which units a user wants x and y to be compared."""
 
     scale_x: str = "none"
-    #: What y is standardised by; see `choose_coordinates`.
     standardize: str = "none"
     #: Whether the model's predictions follow the columns of x, by ranks.
     predictions: bool = False
@@ -98,7 +94,6 @@ class Coordinates:
     #: What the residuals are of, and from what y can be drawn anew given x, where it is discrete.
     cells: Cells | None = None
     outcomes: Outcomes | None = None
-    #: What a reader should know of the model and the observations.
     model_notes: tuple[str, ...] = ()
 
 
@@ -110,7 +105,6 @@ class Scored(Coordinates):
     #: Covariates as kernels see them, and perhaps predictions after them, (n, d_x) or wider.
     x: FloatArray
     units: XUnits
-    #: What y is standardised by.
     by: str = "none"
     #: The rows that bandwidths, ranks and landmarks come from, where that is not all of them.
     some: Scored | None = None
@@ -121,8 +115,7 @@ class Scored(Coordinates):
     ) -> Scored:
         """Score a sample with a model, or with the law of its rows.
 
-        With a seed, units and whatever is chosen later come from some rows where there are many: the
-        same that a stream of these rows would draw.
+        With a seed, units and landmarks of many rows come from some: those that a stream would draw.
         """
         law, units = law_of(as_model(model), sample), units or Units()
         by = choose_coordinates(law, sample.d_y, units.standardize)
@@ -130,37 +123,31 @@ class Scored(Coordinates):
         seen = coordinates_of(law, sample, by)
         whole = covariates(sample.x, law, units.predictions)
         rows = None if seed is None else sampled_rows(sample.n, seed)
-        x_units = _units_of(whole if rows is None else whole[rows], sample.x_columns, units.scale_x)
-        x, notes = x_units.apply(whole), (*law.notes, *seen.model_notes)
-        coordinates = {**vars(seen), "model_notes": notes}
-        made = cls(**coordinates, sample=sample, x=x, units=x_units, by=by)
+        seen_x, d_x = whole if rows is None else whole[rows], sample.d_x
+        x_units = XUnits.of(seen_x[:, :d_x], sample.x_columns, units.scale_x)
+        predicted = [Column(f"prediction {i + 1}") for i in range(whole.shape[1] - d_x)]
+        if predicted:
+            x_units = x_units.joined(XUnits.of(seen_x[:, d_x:], predicted, "ranks"))
+        told: Any = {**vars(seen), "model_notes": (*law.notes, *seen.model_notes)}
+        made = cls(**told, sample=sample, x=x_units.apply(whole), units=x_units, by=by)
         return made if rows is None else replace(made, some=made.take(rows))
 
     def take(self, rows: IntArray) -> Scored:
         """Return some rows; units stay those of the whole sample."""
-        return replace(
-            self,
-            sample=self.sample.take(rows),
-            y=self.y[rows],
-            scores=self.scores[rows],
-            x=self.x[rows],
-            outcomes=None if self.outcomes is None else self.outcomes.take(rows),
-            some=None,
-        )
+        outcomes = None if self.outcomes is None else self.outcomes.take(rows)
+        each: Any = {name: getattr(self, name)[rows] for name in ("x", "y", "scores")}
+        return replace(self, sample=self.sample.take(rows), outcomes=outcomes, some=None, **each)
 
-    def kernels(
-        self, kernel_x: Any, kernel_y: Any, seed: Seed
-    ) -> tuple[CovariateKernel, ResponseKernel]:
+    def kernels(self, on_x: Any, on_y: Any, seed: Seed) -> tuple[CovariateKernel, ResponseKernel]:
         """Make the kernels ready for this sample."""
         # y first: asking for Laplace on y is refused before any distance is computed.
-        ready_y = self.kernel_on_y(kernel_y, seed)
-        return resolve_x(kernel_x, self.x, self.sample.x_columns, seed), ready_y
+        ready_y = self.kernel_on_y(on_y, seed)
+        return resolve_x(on_x, self.x, self.sample.x_columns, seed), ready_y
 
-    def kernel_on_y(self, kernel_y: Any, seed: Seed) -> ResponseKernel:
+    def kernel_on_y(self, kernel: Any, seed: Seed) -> ResponseKernel:
         """Make the kernel on y ready for this sample."""
-        if self.cells is not None:
-            return resolve_cells(kernel_y, self.cells)
-        return resolve_y(kernel_y, self.y, seed)
+        cells = self.cells
+        return resolve_y(kernel, self.y, seed) if cells is None else resolve_cells(kernel, cells)
 
     @property
     def n(self) -> int:
@@ -183,10 +170,9 @@ class Scored(Coordinates):
     def details(self) -> dict[str, Any]:
         """What a result says of the coordinates of x and y, where they are not x and y themselves."""
         details: dict[str, Any] = {}
-        if self.cells is not None:
-            details["standardized_by"] = self.cells.words
-        elif self.by != "none":
-            details["standardized_by"] = STANDARDIZED_BY[self.by]
+        if self.cells is not None or self.by != "none":
+            by = STANDARDIZED_BY[self.by] if self.cells is None else self.cells.words
+            details["standardized_by"] = by
         if self.reparametrized is not None:
             details["reparametrized"] = self.reparametrized
         if any(knot is not None for knot in self.own_units.knots):
@@ -195,15 +181,14 @@ class Scored(Coordinates):
 
     def notes(self) -> tuple[str, ...]:
         """What a reader of the result should know about the data and how they were compared."""
-        notes = (*self.sample.notes(), *self.model_notes)
-        if self.reparametrized is None:
-            return notes
-        return (*notes, f"the model's support is bounded, so y was compared as {self.reparametrized}")
+        line = f"the model's support is bounded, so y was compared as {self.reparametrized}"
+        lines = () if self.reparametrized is None else (line,)
+        return *self.sample.notes(), *self.model_notes, *lines
 
     def to_user(self, locations: FloatArray) -> FloatArray:
-        """Bring locations from the kernel's units back to the user's, (m, d_x)."""
-        inverted = self.own_units.invert(np.atleast_2d(locations)[:, : self.sample.d_x])
-        return inverted if locations.ndim == 2 else np.asarray(inverted[0])
+        """Bring locations (..., d_x) from the kernel's units back to the user's."""
+        flat = locations[..., : self.sample.d_x].reshape(-1, self.sample.d_x)
+        return self.own_units.invert(flat).reshape(*locations.shape[:-1], self.sample.d_x)
 
     def from_user(self, locations: FloatArray) -> FloatArray:
         """Bring locations (..., d_x) to the kernel's units."""
@@ -222,13 +207,6 @@ def sampled_rows(n: int, seed: Seed) -> IntArray | None:
     if n <= SUBSAMPLE:
         return None
     return np.sort(seed.stream(Use.LANDMARKS, 1).choice(n, SUBSAMPLE, replace=False))
-
-
-def _units_of(x: FloatArray, own: Sequence[Column], scale_x: str) -> XUnits:
-    """Return units of the columns of x, and of predictions that follow them, which go by ranks."""
-    units, d_x = XUnits.of(x[:, : len(own)], own, scale_x), len(own)
-    others = [Column(f"prediction {i + 1}") for i in range(x.shape[1] - d_x)]
-    return units if not others else units.joined(XUnits.of(x[:, d_x:], others, "ranks"))
 
 
 def covariates(x: FloatArray, law: Law, with_predictions: bool) -> FloatArray:
@@ -274,12 +252,12 @@ def prediction_name(number: int, count: int, d_y: int) -> str:
 def choose_coordinates(law: Law, d_y: int, standardize: Any) -> str:
     """Check what a user asked for, and return the best that the model offers for "auto"."""
     if isinstance(law, Censored):
-        if standardize not in ("auto", "cdf", CENSORED):
-            raise InputError(
-                f"With event= y is compared by the model's CDF; standardize={standardize!r} "
-                "has no meaning. Leave it out."
-            )
-        return CENSORED
+        if standardize in ("auto", "cdf", CENSORED):
+            return CENSORED
+        raise InputError(
+            f"With event= y is compared by the model's CDF; standardize={standardize!r} has no meaning. "
+            "Leave it out."
+        )
     if law.discrete and standardize in (PLAIN, FULL):  # chosen before, for other rows
         return str(standardize)
     check_choice(standardize, "standardize", STANDARDIZE)
@@ -303,8 +281,8 @@ def choose_coordinates(law: Law, d_y: int, standardize: Any) -> str:
     if not able[standardize]:
         offered = ", ".join(repr(name) for name, can in able.items() if can)
         raise UnsupportedModelError(
-            f"standardize={standardize!r} needs more than {law.name} offers for "
-            f"d_y = {d_y}. It can take: {offered}."
+            f"standardize={standardize!r} needs more than {law.name} offers for d_y = {d_y}. "
+            f"It can take: {offered}."
         )
     return str(standardize)
 
@@ -312,8 +290,7 @@ def choose_coordinates(law: Law, d_y: int, standardize: Any) -> str:
 def coordinates_of(law: Law, sample: Sample, by: str) -> Coordinates:
     """Turn a sample into the coordinates of `choose_coordinates`, with scores.
 
-    This is the one place where a Stein test touches the law. A bounded support is brought to the
-    whole line first; normal scores are there by themselves.
+    This is the one place where a Stein test touches the law.
     """
     if isinstance(law, Discrete) and by in (PLAIN, FULL):
         seen, notes = law.residuals(sample.y_given, by), law.remarks(sample.y_given)
@@ -347,7 +324,10 @@ def numbered(law: Law, sample: Sample) -> Sample:
 
 def line_of(law: Law, sample: Sample) -> Line | None:
     """Return the way from the law's support to the whole line; refuse what lies outside."""
-    line = Line.of(law.support, sample.n, sample.d_y)
+    low, high = law.support
+    if np.all(low == -np.inf) and np.all(high == np.inf):
+        return None  # as most are
+    line = Line.of((low, high), sample.n, sample.d_y)
     if line is not None:
         line.check(sample.y, law.name)
     return line
@@ -421,10 +401,8 @@ def scores(model: Any, x: Any, y: Any) -> FloatArray:
     ----------
     model : law, model or anything `as_model` takes
         The model.
-    x : array_like or frame of shape (n,) or (n, d_x)
-        Covariates.
-    y : array_like or frame of shape (n,) or (n, d_y)
-        Responses.
+    x, y : array_like or frame of shape (n,) or (n, d)
+        The sample.
 
     Returns
     -------

@@ -5,17 +5,14 @@ M = H^a − H^b, and with the row means g_i = (1/(n−1)) Σ_{j≠i} M_ij the va
 
     4·Var(g)/n,   but at least   2·Σ_{i≠j} M_ij² / (n(n−1))²,
 
-what it would be if g vanished (the models cannot be told apart to first order). The first alone is near
-0 by chance then, and would let such a pair be told apart by noise.
-
-Few rows are summed exactly, by tiles. Many are seen through functions that the models share: features
-F of x, and the Stein operator of each model on the same functions of y, ξ^a: H^a ≈ (FFᵀ)∘(ξ^a ξ^aᵀ).
-With S^a = Fᵀξ^a the row sums are (F_i S^a)·ξ^a_i − ‖F_i‖²‖ξ^a_i‖²: two passes over the rows.
+what it would be if g vanished, where the first alone is near 0 by chance. Of many rows, with features F
+of x and the Stein operator of each model on the same functions of y, ξ^a, and S^a = Fᵀξ^a, row sums are
+(F_i S^a)·ξ^a_i − ‖F_i‖²‖ξ^a_i‖²: two passes over the rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
@@ -30,6 +27,7 @@ from condgof.errors import (
     SupportError,
     UnsupportedModelError,
     check_choice,
+    check_overflow,
 )
 from condgof.kernels import CovariateKernel, Radial, ResponseKernel
 from condgof.laws._as_model import as_model, law_of
@@ -38,14 +36,12 @@ from condgof.laws._known import Intervals, Quantiles, from_intervals, from_quant
 from condgof.laws._law import Law, ModelLike
 from condgof.laws._line import Line
 from condgof.laws._scores import MEASURES, offered, score
-from condgof.methods._dependence import Asked, dependence_by
 from condgof.methods._lowrank import CAPS, CAPS_ABOVE, MANY, residual
-from condgof.methods._options import Options
+from condgof.methods._options import Asked, Options, dependence_of
 from condgof.methods._scored import (
     Scored,
     check_y,
     checked,
-    largest,
     line_of,
     raw_scores,
     rows_named,
@@ -59,7 +55,7 @@ from condgof.methods._sources import (
     law_of_rows,
     lay_out,
     read_laws,
-    take_rows,
+    read_some,
     with_columns,
 )
 from condgof.null._bootstrap import Dependence
@@ -67,7 +63,7 @@ from condgof.null._paired import Difference, differences
 from condgof.sample import Sample, Seed, Use, XUnits
 from condgof.stein._evidence import SteinEvidence
 from condgof.stein._features import Features, nystrom
-from condgof.stein._matrix import SteinOperator, check_overflow, matmul, sweep
+from condgof.stein._matrix import matmul, sweep
 from condgof.stein._sum import ArrayRows, Piece, Plan, added, reduce_over
 
 #: Correlations of y above this are not taken out: what is left would be rounding.
@@ -124,58 +120,37 @@ def read_laws_in_memory(
     return laws, sample.ready(discrete=any(law.discrete for law in laws))
 
 
-@dataclass(frozen=True, eq=False)
-class Common:
-    """A sample on the ground that K laws share."""
-
-    #: y, or where it lies on the whole line, (n, d_y).
-    u: FloatArray
-    #: ∇_u log p(u|x) of each law, (n, d_y).
-    scores: tuple[FloatArray, ...]
-    #: Largest estimated error of scores that were differentiated numerically, for each law.
-    errors: tuple[float | None, ...]
-    #: How y was brought from a bounded support to the whole line.
-    reparametrized: str | None = None
-    #: Whether the supports of the laws differ.
-    differ: bool = False
-
-
-def common_coordinates(laws: Sequence[Law], sample: Sample) -> Common:
+def common_ground(
+    laws: Sequence[Law], names: Sequence[str], sample: Sample
+) -> tuple[FloatArray, list[FloatArray], dict[str, Any], list[str]]:
     """Score a sample with several laws of a continuous y, on one line for all of them.
 
-    Where supports are bounded, y is brought to the line from their intersection: on it every model has
-    the scores that it has (a density is known to a Stein test up to a constant). An observation outside
-    any of the supports is a `SupportError`.
+    It is that of the intersection of their supports, on which every model has the scores that it has.
+    Return where y lies on it and ∇_u log p(u|x) of each law, (n, d_y), and what a result says of them.
     """
     n, d_y = sample.n, sample.d_y
     low, high, differ = np.full((n, d_y), -np.inf), np.full((n, d_y), np.inf), False
-    for number, law in enumerate(laws):
-        own = line_of(law, sample) or Line(np.full((n, d_y), -np.inf), np.full((n, d_y), np.inf))
+    whole = Line(low, high)
+    for number, own in enumerate(for_each(names, laws, lambda law: line_of(law, sample) or whole)):
         differ |= number > 0 and not (np.array_equal(own.low, low) and np.array_equal(own.high, high))
         low, high = np.maximum(low, own.low), np.minimum(high, own.high)
+    raw = for_each(names, laws, lambda law: raw_scores(law, sample))
+    u, scores = sample.y, [s for s, _ in raw]
+    errors = [error for _, error in raw if error is not None]
+    notes = [f"{name}: {note}" for name, law in zip(names, laws, strict=True) for note in law.notes]
+    details: dict[str, Any] = {"standardized_by": "one affine map for all models"}
     line = Line.of((low, high), n, d_y)
-    raw = [raw_scores(law, sample) for law in laws]
-    if line is None:
-        return Common(sample.y, tuple(s for s, _ in raw), tuple(largest(error) for _, error in raw))
-    slope = line.slope(sample.y)
-    return Common(
-        checked(line.forward(sample.y), sample),
-        tuple(checked(line.scores(sample.y, scores), sample) for scores, _ in raw),
-        tuple(None if error is None else largest(error * slope) for _, error in raw),
-        line.words(),
-        differ,
-    )
-
-
-def common_ground(laws: Sequence[Law], names: Sequence[str], sample: Sample) -> Common:
-    """Bring all laws to the same ground; an error says which of them it is about."""
-    try:
-        return common_coordinates(laws, sample)
-    except SupportError:
-        raise
-    except CondgofError:  # once more, to know whose error it is
-        for_each(names, laws, lambda law: common_coordinates([law], sample))
-        raise
+    if line is not None:
+        u, slope = checked(line.forward(u), sample), line.slope(sample.y)
+        scores = for_each(names, scores, lambda s: checked(line.scores(sample.y, s), sample))
+        errors = [error * slope for error in errors]
+        details["reparametrized"] = line.words()
+        notes.append(f"the support is bounded, so y was compared as {line.words()}")
+    if differ:
+        notes.append("the models' supports differ: they were compared where all have a density")
+    if errors:
+        details["score_error"] = max(float(np.max(one)) for one in errors)
+    return u, scores, details, notes
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,10 +173,10 @@ class Affine:
             return cls(shift, np.diag(spread))
         return cls(shift, spread[:, None] * np.linalg.cholesky(correlation))
 
-    def apply(self, common: Common) -> tuple[FloatArray, tuple[FloatArray, ...]]:
+    def apply(self, u: FloatArray, scores: list[FloatArray]) -> tuple[FloatArray, list[FloatArray]]:
         """Return L⁻¹(u − b), (n, d_y), and the scores Lᵀs of each model."""
-        values = np.linalg.solve(self.factor, (common.u - self.shift).T).T
-        return np.ascontiguousarray(values), tuple(s @ self.factor for s in common.scores)
+        values = np.linalg.solve(self.factor, (u - self.shift).T).T
+        return np.ascontiguousarray(values), [s @ self.factor for s in scores]
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,9 +186,8 @@ class Joint:
     names: tuple[str, ...]
     #: The rows in memory under each model: they differ in their scores alone.
     each: tuple[Scored, ...]
-    #: What a result says of the coordinates of y.
+    #: What a result says of the coordinates of y, and the map to them.
     details: dict[str, Any]
-    #: The map to those coordinates.
     affine: Affine
     #: All rows, where those in memory are only some.
     source: StreamedRows | None = None
@@ -223,21 +197,11 @@ class Joint:
         cls, laws: Sequence[Law], names: tuple[str, ...], sample: Sample, scale_x: str, seed: Seed | None
     ) -> Joint:
         """Hold a sample against laws; with a seed, units come from the rows that a stream would draw."""
-        common = common_ground(laws, names, sample)
+        u, scores, details, notes = common_ground(laws, names, sample)
         drawn = None if seed is None else sampled_rows(sample.n, seed)
         some = slice(None) if drawn is None else drawn
-        notes = [f"{name}: {note}" for name, law in zip(names, laws, strict=True) for note in law.notes]
-        details: dict[str, Any] = {"standardized_by": "one affine map for all models"}
-        affine = Affine.of(common.u[some])
-        y, scores = affine.apply(common)
-        if common.reparametrized is not None:
-            details["reparametrized"] = common.reparametrized
-            notes.append(f"the support is bounded, so y was compared as {common.reparametrized}")
-        if common.differ:
-            notes.append("the models' supports differ: they were compared where all have a density")
-        errors = [error for error in common.errors if error is not None]
-        if errors:
-            details["score_error"] = max(errors)
+        affine = Affine.of(u[some])
+        y, scores = affine.apply(u, scores)
         units = XUnits.of(sample.x[some], sample.x_columns, scale_x)
         shared: Any = {"sample": sample, "x": units.apply(sample.x), "units": units}
         each = [Scored(y, s, model_notes=tuple(notes), **shared) for s in scores]
@@ -257,26 +221,8 @@ class Joint:
 
     def rows(self) -> ArrayRows | StreamedRows:
         """Return all rows, the scores of all models side by side, for sums over them."""
-        one, beside = self.each[0], SideBySide(tuple(other.scores for other in self.each))
-        return self.source or ArrayRows(one.x, one.y, beside)  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True, eq=False)
-class SideBySide:
-    """Scores of several models side by side, which become an array only when rows are taken."""
-
-    parts: tuple[Any, ...]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Shape of the array that they would be."""
-        return len(self.parts[0]), sum(part.shape[1] for part in self.parts)
-
-    def __getitem__(self, rows: Any) -> SideBySide:
-        return SideBySide(tuple(part[rows] for part in self.parts))
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> FloatArray:
-        return np.concatenate([np.asarray(part) for part in self.parts], axis=1, dtype=dtype)
+        one, beside = self.each[0], [other.scores for other in self.each]
+        return self.source or ArrayRows(one.x, one.y, np.concatenate(beside, axis=1))
 
 
 def prepare_joint(
@@ -288,15 +234,12 @@ def prepare_joint(
         laws, sample = read_laws_in_memory(ready, names, x, y, options.missing)
         many = options.chosen(sample.n) == "lowrank"
         return Joint.of(laws, names, sample, scale_x, seed if many else None)
-    drawn = sampled_rows(source.n, seed)
-    rows = np.arange(source.n) if drawn is None else drawn
-    whole = drawn is None
-    block = source.block_range(0, source.n) if whole else take_rows(source, rows, options.engine)
+    rows, block = read_some(source, seed, options.engine)
     sample = source.sample(block).ready()
     with rows_named(rows):
         laws = [law_of_rows(model, block, sample, rows) for model in ready]
         joint = Joint.of(laws, names, sample, scale_x, None)
-    if whole:
+    if len(rows) == source.n:
         return joint
     see = partial(_see_together, joint.each[0].units, names, joint.affine)
     none = np.empty(0, dtype=np.int64)
@@ -307,7 +250,8 @@ def _see_together(
     units: XUnits, names: tuple[str, ...], affine: Affine, sample: Sample, laws: Sequence[Law]
 ) -> Seen:
     """Bring y to the ground that all models share, and put their scores side by side."""
-    y, scores = affine.apply(common_ground(laws, names, sample))
+    u, raw, _, _ = common_ground(laws, names, sample)
+    y, scores = affine.apply(u, raw)
     return units.apply(sample.x), y, np.concatenate(scores, axis=1), None
 
 
@@ -315,13 +259,10 @@ def _see_together(
 class Contrasts:
     """What a measure says of K models."""
 
-    #: D of each model, (K,).
+    #: D of each model, (K,), D_a − D_b for a < b, and the estimated covariance of all D, (K, K).
     discrepancies: FloatArray
-    #: D_a − D_b for a < b.
     pairs: dict[tuple[int, int], Difference]
-    #: Estimated covariance of the discrepancies, (K, K).
     covariance: FloatArray
-    #: Which solver ran, and what is special to it.
     solver: str | None
     details: dict[str, Any]
 
@@ -330,14 +271,15 @@ def contrast(
     joint: Joint, kernel_x: CovariateKernel, kernel_y: ResponseKernel, options: Options, seed: Seed
 ) -> Contrasts:
     """Compute the Stein discrepancies of all models and the differences of all pairs."""
-    kernels, details = (kernel_x, kernel_y), dict[str, Any]()
+    assert isinstance(kernel_y, Radial)
+    details: dict[str, Any] = {}
     exact = joint.source is None and options.chosen(joint.n) == "exact"
     if exact:
-        means, products, powers, forms = _exact(joint, *kernels, options)
+        means, products, powers, forms = _exact(joint, kernel_x, kernel_y, options)
     else:
-        plan, details = _plan(joint, *kernels, options, seed)
+        plan, details = _plan(joint, kernel_x, kernel_y, options, seed)
         means, products, powers, forms = _lowrank(plan, joint, options.engine)
-    squares, apart = _sizes(joint, *kernels, seed)
+    squares, apart = _sizes(joint, kernel_x, kernel_y, seed)
     n, pairs = joint.n, dict[tuple[int, int], Difference]()
     for k, (a, b) in enumerate(zip(*np.triu_indices(len(means), 1), strict=True)):
         value, (total, cubes) = float(means[a] - means[b]), map(float, powers[:, k])
@@ -362,17 +304,10 @@ def _powers(g: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     return apart, g @ g.T, np.stack([(apart**2).sum(axis=1), (apart**3).sum(axis=1)])
 
 
-def _matrix_of(scored: Scored, kernel_x: CovariateKernel, kernel_y: ResponseKernel) -> SteinOperator:
-    assert isinstance(kernel_y, Radial)
-    return scored.operator(kernel_x, kernel_y)
-
-
-def _exact(
-    joint: Joint, kernel_x: CovariateKernel, kernel_y: ResponseKernel, options: Options
-) -> Moments:
+def _exact(joint: Joint, kernel_x: CovariateKernel, kernel_y: Radial, options: Options) -> Moments:
     n, count = joint.n, len(joint.names)
     how: Any = {"engine": options.engine, "memory": options.memory}
-    matrices = [_matrix_of(one, kernel_x, kernel_y) for one in joint.each]
+    matrices = [one.operator(kernel_x, kernel_y) for one in joint.each]
     g = np.stack([matmul(h, np.ones((n, 1)), **how)[:, 0] for h in matrices]) / (n - 1)
     means = g.mean(axis=1)
     apart, products, powers = _powers(g - means[:, None])
@@ -385,10 +320,9 @@ def _exact(
 
 
 def _plan(
-    joint: Joint, kernel_x: CovariateKernel, kernel_y: ResponseKernel, options: Options, seed: Seed
+    joint: Joint, kernel_x: CovariateKernel, kernel_y: Radial, options: Options, seed: Seed
 ) -> tuple[Plan, dict[str, Any]]:
     """Factor both kernels, each on its own, and return what a result says of it."""
-    assert isinstance(kernel_y, Radial)
     wanted, caps = options.precision or PRECISION, CAPS if joint.n <= MANY else CAPS_ABOVE
     x, y = joint.some[0].x, joint.some[0].y
     # One BLAS thread: the last bits decide which pivots are drawn, and must not depend on cores.
@@ -449,7 +383,7 @@ def _lowrank(plan: Plan, joint: Joint, engine: Engine) -> Moments:
 
 
 def _sizes(
-    joint: Joint, kernel_x: CovariateKernel, kernel_y: ResponseKernel, seed: Seed
+    joint: Joint, kernel_x: CovariateKernel, kernel_y: Radial, seed: Seed
 ) -> tuple[FloatArray, FloatArray]:
     """Return means over pairs of (some) rows of (H^a)² (K,) and of (H^a − H^b)² (P,)."""
     some, whole = joint.some, slice(None)
@@ -457,7 +391,7 @@ def _sizes(
         few = seed.stream(Use.LANDMARKS, 3).choice(some[0].n, SQUARE_ROWS, replace=False)
         some = tuple(one.take(np.sort(few)) for one in some)
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
-        each = [_matrix_of(one, kernel_x, kernel_y).block(whole, whole) for one in some]
+        each = [one.operator(kernel_x, kernel_y).block(whole, whole) for one in some]
         for h in each:
             np.fill_diagonal(h, 0.0)
         squares = np.array([np.vdot(h, h) for h in each])
@@ -480,7 +414,6 @@ class Measured:
     #: "classes", "counts" or "rows": what a probability, or a density, of 0 was given to.
     observed: str = "rows"
     notes: tuple[str, ...] = ()
-    #: The rows, where they are in memory.
     sample: Sample | None = None
     dependence: Dependence = field(default_factory=Dependence)
 
@@ -504,16 +437,15 @@ def measured(
     """Score all rows of a sample, or of a source in one pass."""
     check_choice(measure, "measure", ("auto", *MEASURES, STEIN))
     names, (ready, source) = tuple(models), read_models(models, x, y, "auto", missing)
-    pieces: Iterator[tuple[Sample, list[Law]]]
     if source is not None:
-        pieces = ((sample, laws) for sample, laws, _ in read_laws(source, ready, 0, source.n))
+        pieces: Iterable[Any] = read_laws(source, ready, 0, source.n)
         whole, n = None, source.n
     else:
         laws, whole = read_laws_in_memory(ready, names, x, y, missing)
-        pieces, n = iter([(whole, laws)]), whole.n
+        pieces, n = [(whole, laws, None)], whole.n
     parts: dict[str, list[FloatArray]] = {}
     observed, notes = "rows", list[str]()
-    for sample, laws in pieces:
+    for sample, laws, _ in pieces:
         laws = alike([law.facing(sample.y_given) for law in laws])
         if not parts:
             keys, first = shared(names, laws, sample.d_y, measure), laws[0]
@@ -530,28 +462,25 @@ def measured(
     by_scores = Measured(names, n, tables, observed, remarks, whole)
     if not tables:
         return by_scores
-    rows = dependence_by(
-        lambda size: [by_scores.contrasts()], asked, n, x if source is None else source, 0, whole
-    )
+    data = x if source is None else source
+    rows = dependence_of(asked, n, data, 0, whole, lambda size: [by_scores.contrasts()])
     return replace(by_scores, notes=(*remarks, *rows.notes), dependence=rows)
 
 
 def alike(laws: Sequence[Law]) -> list[Law]:
     """Ask whole laws for the quantiles, or the central intervals, that are all that others are."""
-    cells = [law for law in laws if isinstance(law, (Quantiles, Intervals))]
-    if not cells or len(cells) == len(laws):
-        return list(laws)
+    one = next((law for law in laws if isinstance(law, (Quantiles, Intervals))), None)
 
     def seen(law: Law) -> Law:
         if isinstance(law, (Quantiles, Intervals)) or not law.can("cdf") or law.discrete:
             return law
-        one = cells[0]
         if isinstance(one, Quantiles):
             return from_quantiles(law.quantile(one.levels), one.levels)
+        assert isinstance(one, Intervals)
         low, high = (law.quantile(0.5 + side * one.coverage / 2.0) for side in (-1.0, 1.0))
         return from_intervals(low, high, one.coverage)
 
-    return [seen(law) for law in laws]
+    return list(laws) if one is None else [seen(law) for law in laws]
 
 
 def shared(names: Sequence[str], laws: Sequence[Law], d_y: int, measure: str) -> tuple[str, ...]:

@@ -46,23 +46,6 @@ class Stream:
     #: Global numbers of rows that are not tested (they were trained on).
     left_out: IntArray
 
-    @classmethod
-    def of(
-        cls,
-        model: Any,
-        source: Source | ArraySource,
-        seed: Seed,
-        engine: Engine,
-        units: Units | None = None,
-    ) -> Stream:
-        """Draw and score the subsample."""
-        model = as_model(model)
-        source = with_columns((model,), source)
-        rows = sampled_rows(source.n, seed)
-        rows = np.arange(source.n) if rows is None else rows
-        scored = _score_rows(model, source, take_rows(source, rows, engine), rows, units)[1]
-        return cls(source, model, scored, np.empty(0, dtype=np.int64))
-
     @property
     def n(self) -> int:
         """Number of rows that are tested."""
@@ -95,11 +78,9 @@ class StreamedRows:
     """All rows of a source; workers read theirs from the files, or have chunks of Dask arrays."""
 
     source: Any
-    #: Score chunks of rows, are bound to all rows, or name columns of the source.
     models: tuple[ModelLike, ...]
     #: How rows are seen, given the law of each model.
     see: Callable[[Sample, Sequence[Law]], Seen]
-    #: Global numbers of rows that count for nothing.
     left_out: IntArray
 
     @property
@@ -179,28 +160,13 @@ def take_rows(source: Source | ArraySource, rows: IntArray, engine: Engine) -> B
     if not engine.remote or isinstance(source, ArraySource):  # which Dask computes where it is
         return source.take(rows)
     blocks = list(engine.map(source.take, np.array_split(rows, min(TAKES, len(rows)))))
-    return Block(
-        int(rows[0]),
-        np.concatenate([block.x for block in blocks]),
-        np.concatenate([block.y for block in blocks]),
-        {name: np.concatenate([b.extra[name] for b in blocks]) for name in source.extra_names},
-    )
-
-
-def read_source(model: Any, source: Source | ArraySource, units: Units | None) -> tuple[Law, Scored]:
-    """Read and score a whole (small) source, with the law of its rows."""
-    model = as_model(model)
-    source = with_columns((model,), source)
-    block = source.block_range(0, source.n)
-    return _score_rows(model, source, block, np.arange(source.n), units)
+    x, y = (np.concatenate([getattr(block, name) for block in blocks]) for name in "xy")
+    extra = {name: np.concatenate([b.extra[name] for b in blocks]) for name in source.extra_names}
+    return Block(int(rows[0]), x, y, extra)
 
 
 def _score_rows(
-    model: ModelLike,
-    source: Source | ArraySource,
-    block: Block,
-    rows: IntArray,
-    units: Units | None,
+    model: ModelLike, source: Source | ArraySource, block: Block, rows: IntArray, units: Units
 ) -> tuple[Law, Scored]:
     """Check and score rows that were read from a source, under the names it has for columns."""
     sample = source.sample(block).ready(discrete=True)
@@ -232,6 +198,30 @@ def refuse_source(test: str, x: Any, y: Any) -> None:
         )
 
 
+def prepare_source(
+    model: Any, x: Any, y: Any, units: Units, options: Any, seed: Seed
+) -> tuple[Law, Scored] | tuple[ModelLike, Stream]:
+    """Score a small source in memory, and a large one, or Dask arrays, as a stream."""
+    (model,), source, y = lay_out([model], x, y)
+    check_source(source, y, options.solver, options.missing)
+    model = as_model(model)
+    source = with_columns((model,), source)
+    whole = options.chosen(source.n) == "exact" and not units.predictions
+    rows, block = read_some(source, None if whole else seed, options.engine)
+    law, scored = _score_rows(model, source, block, rows, units)
+    if len(rows) == source.n:
+        return law, scored
+    return model, Stream(source, model, scored, np.empty(0, dtype=np.int64))
+
+
+def read_some(source: Any, seed: Seed | None, engine: Engine) -> tuple[IntArray, Block]:
+    """Read the rows that units and landmarks come from; all of a small source, and without a seed."""
+    rows = None if seed is None else sampled_rows(source.n, seed)
+    if rows is None:
+        return np.arange(source.n), source.block_range(0, source.n)
+    return rows, take_rows(source, rows, engine)
+
+
 def check_source(source: Any, y: Any, solver: str, missing: str) -> None:
     """Refuse what does not go with a source."""
     if not isinstance(source, (Source, ArraySource)):
@@ -248,10 +238,7 @@ def check_source(source: Any, y: Any, solver: str, missing: str) -> None:
 
 
 def lay_out(models: Sequence[Any], x: Any, y: Any) -> tuple[list[Any], Any, Any]:
-    """Turn Dask arrays into a source, and models of Dask arrays into columns of it.
-
-    Anything else is returned as it is. x is None in an unconditional test.
-    """
+    """Turn Dask arrays into a source, and models of Dask arrays into columns of it; x may be None."""
     given = list(models)
     if not (is_lazy(x) or is_lazy(y)):
         return given, x, y

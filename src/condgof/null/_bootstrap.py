@@ -1,9 +1,7 @@
 """Bootstrap weights, by the names that users give them, and the p-value of their draws.
 
-Weights belong to global row numbers: rows are cut into canonical blocks of `BLOCK` rows, and each block
-has a random stream of its own, so that the weights of a row are the same however rows are tiled, chunked
-or spread over workers. A wild bootstrap keeps the dependence between rows where those that depend on
-each other have the same sign: one a stretch of time, or one a group.
+Weights belong to global row numbers: rows are cut into canonical blocks of `BLOCK` rows, each with a
+random stream of its own, so that it does not matter how rows are tiled, chunked or spread over workers.
 """
 
 from __future__ import annotations
@@ -29,10 +27,8 @@ NULLS = {
     "multinomial": "multinomial bootstrap",
     "spectral": "spectral",
 }
-#: What results call the limit that stands for redrawing many rows.
-LIMIT = "Gaussian limit"
-#: More draws than this are refused.
-MOST_DRAWS = 1_000_000
+#: What results call the limit that stands for redrawing many rows; more draws than so many are refused.
+LIMIT, MOST_DRAWS = "Gaussian limit", 1_000_000
 
 
 def pvalue(statistic: float, draws: FloatArray) -> float:
@@ -41,11 +37,7 @@ def pvalue(statistic: float, draws: FloatArray) -> float:
 
 
 def settle_ties(statistic: float, draws: FloatArray, within: float) -> FloatArray:
-    """Make draws that equal the statistic up to rounding equal to it.
-
-    Some signs and some permutations reproduce the statistic itself; without this, the last bit would
-    decide the p-value of a tiny sample.
-    """
+    """Make draws that equal the statistic up to rounding (some signs do) equal to it."""
     return np.where(np.abs(draws - statistic) <= within, statistic, draws)
 
 
@@ -62,12 +54,11 @@ class RowWeights:
 
     n: int
     m: int
-    #: Makes the weights of a canonical block, (rows of the block, m), from its number: small integers,
-    #: or doubles.
+    #: From the number of a canonical block to its weights, (rows of the block, m): small integers v,
+    #: which stand for scale·v + shift, or doubles.
     make: Callable[[int], SmallInts | FloatArray]
     #: What Σ_{i≠j} w_i w_j H_ij is multiplied by to give a draw of the statistic.
     factor: float
-    #: The weights are scale·v + shift for the small integers v that `make` makes.
     scale: float = 1.0
     shift: float = 0.0
     #: The weights as doubles, or the small integers, where they were made once and for all, (n, m).
@@ -88,10 +79,9 @@ class RowWeights:
         """Return the weights of rows start to stop, (stop − start, m)."""
         if self.kept is not None:
             return self._doubles(self.kept[start:stop])
-        first, last = start // BLOCK, (stop - 1) // BLOCK
-        made = np.concatenate([self.make(b) for b in range(first, last + 1)])
-        offset = first * BLOCK
-        return self._doubles(made[start - offset : stop - offset])
+        first = start // BLOCK
+        made = np.concatenate([self.make(b) for b in range(first, (stop - 1) // BLOCK + 1)])
+        return self._doubles(made[start - first * BLOCK : stop - first * BLOCK])
 
     def _doubles(self, values: SmallInts | FloatArray) -> FloatArray:
         weights: FloatArray = values.astype(np.float64, copy=False)
@@ -123,19 +113,14 @@ def signs_of(bits: NDArray[np.uint8], m: int) -> SmallInts:
 
 def sign_weights(n: int, m: int, seed: Seed) -> RowWeights:
     """Independent signs ±1: the wild bootstrap, draw = (1/(n−1)) Σ_{i≠j} ε_i ε_j H_ij."""
-
-    def make(block: int) -> SmallInts:
-        return signs_of(sign_bits(block, n, m, seed), m)
-
-    return RowWeights(n, m, make, 1.0 / (n - 1))
+    return RowWeights(n, m, lambda block: signs_of(sign_bits(block, n, m, seed), m), 1.0 / (n - 1))
 
 
 def normal_weights(n: int, m: int, seed: Seed) -> RowWeights:
     """Independent N(0, 1) in place of signs: draws of the limit Σ λ_j (χ²_j − 1)."""
 
     def make(block: int) -> FloatArray:
-        stream = seed.stream(Use.BOOTSTRAP, block, 2)
-        return stream.standard_normal((rows_of(block, n), m))
+        return seed.stream(Use.BOOTSTRAP, block, 2).standard_normal((rows_of(block, n), m))
 
     return RowWeights(n, m, make, 1.0 / (n - 1))
 
@@ -146,15 +131,13 @@ def multinomial_weights(n: int, m: int, seed: Seed) -> RowWeights:
     draw = n Σ_{i≠j} w̃_i w̃_j H_ij with w̃ = (w − 1)/n. The counts are drawn in two steps, first how
     many fall into each block of rows, then where in the block, which is the same distribution.
     """
-    blocks = -(-n // BLOCK)
-    sizes = np.array([rows_of(b, n) for b in range(blocks)])
-    top = seed.stream(Use.BOOTSTRAP)  # the blocks' own streams have one more number in their key
-    per_block = top.multinomial(n, sizes / n, size=m)
+    sizes = np.array([rows_of(b, n) for b in range(-(-n // BLOCK))])
+    # From a stream without a block's number, which those of the blocks have.
+    per_block = seed.stream(Use.BOOTSTRAP).multinomial(n, sizes / n, size=m)
 
     def make(block: int) -> SmallInts:
-        rows = int(sizes[block])
-        stream = seed.stream(Use.BOOTSTRAP, block)
-        counts = stream.multinomial(per_block[:, block], np.full(rows, 1.0 / rows))
+        even = np.full(sizes[block], 1.0 / int(sizes[block]))
+        counts = seed.stream(Use.BOOTSTRAP, block).multinomial(per_block[:, block], even)
         return (counts.T - 1).astype(np.int8)
 
     return RowWeights(n, m, make, 1.0 / n)
@@ -165,13 +148,11 @@ def permutation_weights(
 ) -> RowWeights:
     """Two labels on n rows and m permutations of them: m + 1 columns, the first one as it is.
 
-    `first` rows get the label `high` and all others `low`. The permutations are drawn in two steps,
-    first how many rows of each block get `high`, then which ones, which is the same distribution.
+    `first` rows get the label `high` and all others `low`; drawn in two steps, like counts.
     """
-    blocks = -(-n // BLOCK)
-    sizes = [rows_of(b, n) for b in range(blocks)]
-    top = seed.stream(Use.PERMUTATION)  # the blocks' own streams have one more number in their key
-    per_block = top.multivariate_hypergeometric(sizes, first, size=m, method="marginals")
+    sizes = [rows_of(b, n) for b in range(-(-n // BLOCK))]
+    stream = seed.stream(Use.PERMUTATION)
+    per_block = stream.multivariate_hypergeometric(sizes, first, size=m, method="marginals")
 
     def make(block: int) -> SmallInts:
         place = np.arange(sizes[block])
@@ -210,8 +191,6 @@ def bootstrap_weights(null: str, n: int, n_boot: int, seed: Seed, keep: int = 2*
 
 #: More groups than this share signs: whole groups together are groups too, and signs must be kept.
 MAX_GROUPS = 2**18
-#: Rows of a block that are looked at together when a stretch is followed back.
-LOOK_BACK = 64
 #: Stretches longer than this are cut on a coarser grid of rows, so that a look back is short.
 LONGEST = 64
 
@@ -221,49 +200,37 @@ def stretch_weights(n: int, m: int, seed: Seed, length: float) -> RowWeights:
 
     Every row starts a new stretch, with a new sign, with probability p = 1/length, in each draw anew.
     Signs of rows k apart have the correlation (1 − p)^k: the dependent wild bootstrap (Leucht and
-    Neumann, 2013; Chwialkowski, Sejdinovic and Gretton, 2014) with signs for weights in place of
-    normal numbers. With length 1 these are the signs of `sign_weights`.
-
-    A stretch may reach over blocks; whoever makes a block looks back for where its first one started.
+    Neumann, 2013; Chwialkowski, Sejdinovic and Gretton, 2014) with signs in place of normal numbers. A
+    stretch may reach over blocks: whoever makes one looks back for where its first stretch started.
     """
+    if length == 1:
+        return sign_weights(n, m, seed)
     if length > LONGEST:
         return _coarse(n, m, seed, length)
     probability = np.float32(1.0 / length)
 
-    def starts(block: int) -> np.random.Generator:
-        return seed.stream(Use.BOOTSTRAP, block, 1)
-
-    def last_signs(block: int) -> SmallInts:
-        """Return the signs of the last row of a block, (m,)."""
-        bits, stream = sign_bits(block, n, m, seed), starts(block)
-        signs: SmallInts = np.zeros(m, dtype=np.int8)
-        for above in range(BLOCK, 0, -LOOK_BACK):
-            begins = stream.random((LOOK_BACK, m), dtype=np.float32) < probability
-            if above - LOOK_BACK == 0 and block == 0:
-                begins[-1] = True
-            missing = np.flatnonzero((signs == 0) & begins.any(axis=0))
-            row = above - 1 - np.argmax(begins[:, missing], axis=0)
-            signs[missing] = _pick(bits, row, missing)
-            if signs.all():
-                return signs
-        return np.where(signs == 0, last_signs(block - 1), signs)
-
-    def make(block: int) -> SmallInts:
-        rows = rows_of(block, n)
-        signs = signs_of(sign_bits(block, n, m, seed), m)
-        if length == 1:
-            return signs
-        # From the last row of the block up, so that a look back needs only some of these numbers.
-        begins = (starts(block).random((BLOCK, m), dtype=np.float32) < probability)[::-1][:rows]
+    def begun(block: int) -> tuple[SmallInts, NDArray[np.int16]]:
+        """Return signs of stretches that start in a block, and in which of its rows: −1 before it."""
+        rows, stream = rows_of(block, n), seed.stream(Use.BOOTSTRAP, block, 1)
+        begins = (stream.random((BLOCK, m), dtype=np.float32) < probability)[::-1][:rows]
         if block == 0:
             begins[0] = True
         first = np.where(begins, np.arange(rows, dtype=np.int16)[:, None], np.int16(-1))
         np.maximum.accumulate(first, axis=0, out=first)
-        made: SmallInts = np.take_along_axis(signs, np.maximum(first, 0), axis=0)
+        signs = signs_of(sign_bits(block, n, m, seed), m)
+        return np.take_along_axis(signs, np.maximum(first, 0), axis=0), first
+
+    def last_signs(block: int) -> SmallInts:
+        """Return the signs of the last row of a block, (m,)."""
+        signs, first = begun(block)
+        inherited = first[-1] < 0
+        return np.where(inherited, last_signs(block - 1), signs[-1]) if inherited.any() else signs[-1]
+
+    def make(block: int) -> SmallInts:
+        signs, first = begun(block)
         if block:
-            inherited = first < 0
-            np.copyto(made, last_signs(block - 1), where=inherited)
-        return made
+            np.copyto(signs, last_signs(block - 1), where=first < 0)
+        return signs
 
     return RowWeights(n, m, make, 1.0 / (n - 1))
 
@@ -279,12 +246,6 @@ def _coarse(n: int, m: int, seed: Seed, length: float) -> RowWeights:
         return np.asarray(steps.block(first, last + 1).astype(np.int8)[number - first])
 
     return RowWeights(n, m, make, 1.0 / (n - 1))
-
-
-def _pick(bits: NDArray[np.uint8], rows: IntArray, draws: IntArray) -> SmallInts:
-    """Return the signs of some draws, each in a row of its own."""
-    shift = (7 - draws % 8).astype(np.uint8)
-    return np.asarray(((bits[rows, draws // 8] >> shift) & 1).astype(np.int8) * 2 - 1)
 
 
 def group_weights(codes: IntArray, m: int, seed: Seed) -> RowWeights:
@@ -304,16 +265,8 @@ class Parcels:
     """A cut of the rows into parcels that hardly depend on each other."""
 
     count: int
-    #: A parcel is this many rows, one after the other; unused where there are codes.
-    length: int = 1
-    #: The group of each row; groups whose numbers differ by a multiple of `count` share a parcel.
-    codes: IntArray | None = None
-
-    def of(self, start: int, stop: int) -> IntArray:
-        """Return the parcels of the rows from `start` to `stop`, by global number."""
-        if self.codes is not None:
-            return self.codes[start:stop] % self.count
-        return np.arange(start, stop) // self.length
+    #: Returns the parcels of the rows from one global number to another.
+    of: Callable[[int, int], IntArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,10 +310,12 @@ class Dependence:
 
     def parcels(self, n: int, most: int) -> Parcels:
         """Cut n rows into at most `most` parcels: whole groups, or stretches that are long enough."""
-        if self.codes is not None:
-            return Parcels(min(self.count, most), codes=self.codes)
+        codes = self.codes
+        if codes is not None:
+            count = min(self.count, most)
+            return Parcels(count, lambda start, stop: codes[start:stop] % count)
         length = max(-(-n // most), self.length or 1)
-        return Parcels(-(-n // length), length)
+        return Parcels(-(-n // length), lambda start, stop: np.arange(start, stop) // length)
 
     def take(self, rows: IntArray) -> Dependence:
         """Return the same for some rows; those of a time series must follow each other."""

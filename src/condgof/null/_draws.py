@@ -22,13 +22,13 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.engine import Engine, single_threaded_blas
+from condgof.errors import check_overflow
 from condgof.kernels import CovariateKernel
 from condgof.laws._discrete import Outcomes
 from condgof.laws._survival import hazard
 from condgof.null._bootstrap import Parcels, RowWeights
 from condgof.sample import Seed, Use
 from condgof.stein._evidence import CellEvidence, CensoredEvidence, NormalEvidence, surprise
-from condgof.stein._matrix import check_overflow
 from condgof.stein._sum import Held, Piece, Plan, Rows, UnitSums, gather, gather_units, row_uniforms
 
 #: Multiplications of a chunk of draws, and the largest number of draws in one.

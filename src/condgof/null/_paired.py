@@ -1,8 +1,7 @@
 """Differences against a normal limit, and means of paired ones: of rows, groups, blocks of time.
 
 Student's t is anti-conservative where differences are skewed, and a correction for their skewness (Hall,
-1992) where they have heavy tails and the skewness is noise. Each is right where the other is wrong: the
-p-value is the larger of both, and the interval has what either does not reject.
+1992) where tails are heavy: the larger p-value counts, and the interval that neither rejects.
 """
 
 from __future__ import annotations
@@ -11,8 +10,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri, stdtr, stdtrit
 
-from condgof._typing import FloatArray, IntArray
+from condgof._typing import AnyArray, FloatArray
 from condgof.errors import InputError
 from condgof.null._bootstrap import Dependence, normal_pvalue
 
@@ -60,8 +60,6 @@ class Difference:
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return the interval of all differences that the test does not reject."""
-        from scipy.special import ndtri
-
         half = float(ndtri(0.5 + level / 2.0))
         return self.value - self.error * self.at(half), self.value - self.error * self.at(-half)
 
@@ -84,24 +82,21 @@ class Paired:
     def of(cls, d: FloatArray, rows: Dependence | None = None) -> Paired:
         """Study differences d (n,), which may depend on each other in blocks or groups of rows.
 
-        An infinite one makes the mean infinite, and nothing is left to estimate. In blocks of length L
-        the variance is 2·V(2L) − V(L), V from sums over blocks: the error of V(L) is of order 1/L, and
-        this takes it out.
+        In blocks of length L the variance is 2·V(2L) − V(L), V from sums over blocks: the error of
+        V(L) is of order 1/L, and this takes it out.
         """
         if not np.isfinite(d).all():
             with np.errstate(invalid="ignore"):
                 return cls(float(np.sum(d)), 0.0, 0)  # NaN where both models have what is infinite
         value = float(d.mean())
         if rows is None or rows.independent:
-            return cls(value, *_of_units(d - value))
+            return cls(value, *_of_units(d - value, len(d)))
         if rows.codes is not None:
-            return cls(value, *_of_units(_sums(d - value, rows.codes), len(d)))
+            return cls(value, *_of_units(np.bincount(rows.codes, d - value), len(d)))
         length, number = rows.length or 1, np.arange(len(d))
-        short = _of_units(_sums(d - value, number // length), len(d))
-        error, count, skew = _of_units(_sums(d - value, number // (2 * length)), len(d))
-        return cls(
-            value, math.sqrt(max(2.0 * error**2 - short[0] ** 2, short[0] ** 2, error**2)), count, skew
-        )
+        short, _, _ = _of_units(np.bincount(number // length, d - value), len(d))
+        error, count, skew = _of_units(np.bincount(number // (2 * length), d - value), len(d))
+        return cls(value, math.sqrt(max(2.0 * error**2 - short**2, short**2, error**2)), count, skew)
 
     @property
     def _bend(self) -> Difference:
@@ -110,8 +105,6 @@ class Paired:
     @property
     def pvalue(self) -> float:
         """Of no difference, two-sided; 1 where there is none at all."""
-        from scipy.special import stdtr
-
         if self.error == 0:
             return SMALLEST if self.value and not math.isnan(self.value) else 1.0
         least = min(abs(self.value / self.error), abs(self._bend.z))
@@ -120,14 +113,10 @@ class Paired:
     @property
     def z(self) -> float:
         """The p-value as a standard normal number, with the sign of the difference."""
-        from scipy.special import ndtri
-
         return math.copysign(-float(ndtri(self.pvalue / 2.0)), self.value) if self.pvalue < 1 else 0.0
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return all differences that are not rejected at 1 − level."""
-        from scipy.special import stdtrit
-
         if self.error == 0:
             return self.value, self.value
         far = float(stdtrit(self.count - 1, 0.5 + level / 2.0))
@@ -143,11 +132,7 @@ def differences(first: FloatArray, second: FloatArray) -> FloatArray:
     return np.where(rounding, 0.0, d)
 
 
-def _sums(d: FloatArray, units: IntArray) -> FloatArray:
-    return np.asarray(np.bincount(units, d))
-
-
-def _of_units(sums: FloatArray, n: int | None = None) -> tuple[float, int, float]:
+def _of_units(sums: AnyArray, n: int) -> tuple[float, int, float]:
     """Return the standard error of the mean over n rows, the number of units, and skewness/√units."""
     count = len(sums)
     if count < 2:
@@ -159,4 +144,4 @@ def _of_units(sums: FloatArray, n: int | None = None) -> tuple[float, int, float
     if square == 0:
         return 0.0, count, 0.0
     skew = float((sums * sums * sums).sum()) / count / (square / count) ** 1.5 / math.sqrt(count)
-    return math.sqrt(count / (count - 1) * square) / (n or count), count, skew
+    return math.sqrt(count / (count - 1) * square) / n, count, skew

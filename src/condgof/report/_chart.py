@@ -1,8 +1,6 @@
 """A chart, described once: axes, marks, words and the numbers behind it. Two pens draw it.
 
-What a thing is decides how it looks, everywhere: the model is a line or a band in one colour, the data
-are points or bars in another. Where they differ, "high" is the colour of data that lie higher or spread
-more than the model says (it is too low, too narrow, too sure), and "low" that of the other way.
+"high" is the colour of data that lie higher or spread more than the model says, "low" of the other way.
 """
 
 from __future__ import annotations
@@ -10,7 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from itertools import product
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -32,8 +31,7 @@ MOST_BEYOND, LONGEST = 200, 20
 Ends: TypeAlias = tuple[float, float]
 
 
-@dataclass(frozen=True)
-class Scale:
+class Scale(NamedTuple):
     """One axis: its name, its ends in the units of the data, its ticks; of `places` these are names."""
 
     name: str
@@ -43,21 +41,18 @@ class Scale:
     places: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class Points:
-    """Points: "dot", "tick" (lying), "pin" (upright), or triangles "up", "down", "left", "right"."""
+class Points(NamedTuple):
+    """Points: "dot", "tick" (lying), "pin" (upright), or triangles; `tips` are said when pointed at."""
 
     x: AnyArray
     y: AnyArray
     kind: str = "data"
     shape: str = "dot"
     size: float = 4.0
-    #: What each says when it is pointed at.
     tips: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class Line:
+class Line(NamedTuple):
     """A line through points; NaN breaks it."""
 
     x: AnyArray
@@ -66,8 +61,7 @@ class Line:
     dashed: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class Band:
+class Band(NamedTuple):
     """The area between two lines; NaN breaks it."""
 
     x: AnyArray
@@ -76,8 +70,7 @@ class Band:
     kind: str = "band90"
 
 
-@dataclass(frozen=True, eq=False)
-class Boxes:
+class Boxes(NamedTuple):
     """Rectangles: bars, cells of a map, shaded ranges; a kind each, and some may be `faint`."""
 
     left: AnyArray
@@ -89,8 +82,7 @@ class Boxes:
     tips: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class Intervals:
+class Intervals(NamedTuple):
     """Estimates with intervals, upright at places of the x axis, or lying at places of the y axis."""
 
     at: AnyArray
@@ -103,8 +95,7 @@ class Intervals:
     tips: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """A line from edge to edge: lying at a value of y, or upright at one of x."""
 
     at: float
@@ -113,8 +104,7 @@ class Rule:
     dashed: bool = False
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(NamedTuple):
     """Words at a point; `anchor` is which end of them is there, `up` how many pixels above it."""
 
     x: float
@@ -124,8 +114,7 @@ class Text:
     up: float = 0.0
 
 
-@dataclass(frozen=True)
-class Key:
+class Key(NamedTuple):
     """An entry of the legend: "line", "dashed", "box", "ramp" (words "a|b") or a shape of points."""
 
     mark: str
@@ -159,7 +148,6 @@ class Chart:
 
 
 def bars(edges: FloatArray, heights: AnyArray, kinds: tuple[str, ...]) -> Boxes:
-    """Return a histogram's bars."""
     return Boxes(edges[:-1], edges[1:], np.zeros(len(heights)), np.asarray(heights, dtype=float), kinds)
 
 
@@ -170,15 +158,13 @@ def keys(entries: str) -> tuple[Key, ...]:
 
 def table(columns: Mapping[str, Sequence[Any] | AnyArray]) -> Table:
     """Return columns of numbers and words as a table that people read."""
-    return tuple(columns), tuple(
-        tuple(_cell(v) for v in row) for row in zip(*columns.values(), strict=True)
-    )
 
+    def cell(value: Any) -> str:
+        if isinstance(value, (int, np.integer)):
+            return f"{value:,}"
+        return number(float(value)) if isinstance(value, (float, np.floating)) else str(value)
 
-def _cell(value: Any) -> str:
-    if isinstance(value, (int, np.integer)):
-        return f"{value:,}"
-    return number(float(value)) if isinstance(value, (float, np.floating)) else str(value)
+    return tuple(columns), tuple(tuple(map(cell, row)) for row in zip(*columns.values(), strict=True))
 
 
 def spans(low: Sequence[float] | FloatArray, high: Sequence[float] | FloatArray) -> list[str]:
@@ -200,18 +186,16 @@ def robust_ends(values: FloatArray, always: Sequence[float] = (), pad: float = 0
     """Return the ends of an axis: of all values, or where some are far out, of those near the others."""
     full = np.append(values, always)
     full = full[np.isfinite(full)]
-    if len(full) < 20:
-        return ends_of(full, pad)
-    inner = np.append(np.quantile(full, [0.005, 0.995]), [v for v in always if math.isfinite(v)])
-    low, high = float(inner.min()), float(inner.max())
-    if np.ptp(full) <= 1.5 * (high - low):
-        return ends_of(full, pad)
-    reach = 0.35 * (high - low)
-    return ends_of(full[(full >= low - reach) & (full <= high + reach)], pad)
+    if len(full) >= 20:
+        inner = np.append(np.quantile(full, [0.005, 0.995]), [v for v in always if math.isfinite(v)])
+        low, high = float(inner.min()), float(inner.max())
+        if np.ptp(full) > 1.5 * (high - low):
+            reach = 0.35 * (high - low)
+            full = full[(full >= low - reach) & (full <= high + reach)]
+    return ends_of(full, pad)
 
 
 def numeric(name: str, ends: Ends, count: int = 5) -> Scale:
-    """Return a scale of plain numbers."""
     at = ticks(*ends, count)
     return Scale(name, ends, tuple(at), tuple(tick_texts(at)))
 
@@ -225,19 +209,18 @@ def places(name: str, names: Sequence[str]) -> Scale:
     return Scale(name, (-0.5, len(names) - 0.5), tuple(map(float, range(len(names)))), texts, True)
 
 
-def along(axis: Axis, ends: Ends, count: int = 5) -> Scale:
+def along(axis: Axis, ends: Ends) -> Scale:
     """Return the scale of a column: dates as dates, whole numbers without decimals."""
     if axis.kind == "dates":
         return Scale(title_of(axis), ends, *date_ticks(*ends, 3))
-    scale = numeric(title_of(axis), ends, count)
+    scale = numeric(title_of(axis), ends)
     if axis.kind != "integers":
         return scale
     whole = tuple(t for t in scale.at if t == round(t))
-    return Scale(scale.name, ends, whole, tuple(axis.text(t) for t in whole))
+    return scale._replace(at=whole, texts=tuple(map(axis.text, whole)))
 
 
 def title_of(axis: Axis) -> str:
-    """Return the user's name of a column."""
     return axis.label or axis.name
 
 
@@ -252,11 +235,10 @@ def date_ticks(low: float, high: float, count: int = 4) -> tuple[tuple[float, ..
     steps += [("M", s, 30.4 * s) for s in (1, 2, 3, 6)]
     steps += [("Y", s * 10**p, 365.2 * s * 10**p) for p in range(8) for s in (1, 2, 5)]
     unit, step, _ = next(each for each in steps if each[2] >= 0.7 * (high - low) / count)
-    ends = (np.datetime64(round(v * 1440), "m").astype(f"M8[{unit}]").astype(int) for v in (low, high))
-    first, last = (int(end) for end in ends)
-    dates = np.arange(first if unit == "D" else first // step * step, last + 1, step).astype(
-        f"M8[{unit}]"
-    )
+    minutes = np.array([round(low * 1440), round(high * 1440)]).astype("M8[m]")
+    first, last = minutes.astype(f"M8[{unit}]").astype(int).tolist()
+    first = first if unit == "D" else first // step * step
+    dates = np.arange(first, last + 1, step).astype(f"M8[{unit}]")
     days = dates.astype("M8[m]").astype(float) / 1440
     inside = (days >= low) & (days <= high)
     return tuple(days[inside].tolist()), tuple(str(d).replace("T", " ") for d in dates[inside])
@@ -267,28 +249,22 @@ def beyond(
     y: FloatArray,
     ends: Ends,
     up: Ends,
-    sides: Sequence[str] = ("high", "low", "data", "data"),
+    kinds: AnyArray,
+    order: Sequence[str] = ("data", "high", "low"),
     tip: Callable[[int], str] | None = None,
 ) -> tuple[list[Mark], tuple[Key, ...], AnyArray]:
     """Mark at the edges what lies beyond them, say how many, and tell which points are inside."""
-    marks: list[Mark] = []
-    keys_beyond: tuple[Key, ...] = ()
-    inside = np.ones(len(x), bool)
-    ways = (
-        ("up", y - up[1], y),
-        ("down", up[0] - y, y),
-        ("left", ends[0] - x, x),
-        ("right", x - ends[1], x),
-    )
-    for (shape, far, values), kind in zip(ways, sides, strict=True):
-        out = np.flatnonzero((far > 0) & inside)
+    marks, entries, inside = list[Mark](), tuple[Key, ...](), np.ones(len(x), bool)
+    above, below = ("up", y - up[1], y), ("down", up[0] - y, y)
+    ways = (above, below, ("left", ends[0] - x, x), ("right", x - ends[1], x))
+    for kind, (shape, far, values) in product(order, ways):
+        out = np.flatnonzero((far > 0) & inside & (kinds == kind))
         inside[out] = False
         if len(out):
             out = out[np.argsort(-far[out], kind="stable")]
-            to, drawn = number(float(values[out[0]])), out[:MOST_BEYOND]
-            tips = tuple(map(tip, drawn.tolist())) if tip is not None else ()
-            marks.append(
-                Points(np.clip(x[drawn], *ends), np.clip(y[drawn], *up), kind, shape, tips=tips)
-            )
-            keys_beyond += (Key(shape, kind, f"{len(out):,} beyond the axis, to {to}"),)
-    return marks, keys_beyond, inside
+            drawn = out[:MOST_BEYOND]
+            at = np.clip(x[drawn], *ends), np.clip(y[drawn], *up)
+            marks.append(Points(*at, kind, shape, tips=tuple(map(tip, drawn.tolist())) if tip else ()))
+            farthest = number(float(values[out[0]]))
+            entries += (Key(shape, kind, f"{len(out):,} beyond the axis, to {farthest}"),)
+    return marks, entries, inside

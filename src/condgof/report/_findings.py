@@ -1,53 +1,50 @@
-"""Findings in a report: their names and numbers, the message, and the table of slices or groups."""
+"""Findings in HTML: names and numbers, the message, the table of slices; and cards for notebooks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from condgof.check._comparison import Comparison, Ranking
 from condgof.check._record import Check, Finding, Slice
 from condgof.check._text import headline
-from condgof.report._binned import sides
-from condgof.report._chart import Chart, robust_ends
-from condgof.report._panels import TURNED, column_panel, map_of
-from condgof.report._pen_svg import svg
+from condgof.report._chart import Chart, Ends, robust_ends
+from condgof.report._panels import KINDS, TURNED, column_panel, map_of, sides
+from condgof.report._pens import svg
 from condgof.report._pictures import fit, slice_qq, slice_residuals
-from condgof.report._text import html, once_in, paragraph, shorten, table, tick_texts, ticks
-from condgof.result import number, pvalue_words, rounded, short, sized
+from condgof.report._text import (
+    capital,
+    html,
+    listed,
+    once_in,
+    paragraph,
+    shorten,
+    table,
+    tick_texts,
+    ticks,
+)
+from condgof.result import GofResult, Shown, number, pvalue_words, rounded, short, sized
 
-_CROSS = '<path d="M6 6L18 18M18 6L6 18"/>'
-_RING = '<circle cx="12" cy="12" r="8"/>'
-#: What each kind of finding is called, with its label if it has one, and its unit.
-KINDS = {
-    "shift": ("shift", "standard deviations"),
-    "spread": ("spread", "times the model's"),
-    "skew": ("skew", "share above less share below"),
-    "tails": ("beyond the {} interval", "share of rows"),
-    "coverage": ("inside the {} interval", "share of rows"),
-    "correlation": ("correlation of {}", ""),
-    "confidence": ("right", "share of rows"),
-    "class": ("share of {}", "share of rows"),
-    "zeros": ("zeros", "share of rows"),
-    "quantile": ("not above the {} quantile", "share of rows"),
-    "events": ("events, {}", "times what the model expects"),
-}
+#: The sign before the headline, where there is evidence against the model and where not.
+SIGNS = {True: '<path d="M6 6L18 18M18 6L6 18"/>', False: '<circle cx="12" cy="12" r="8"/>'}
 #: A message of more letters is set smaller.
 LONG = 130
 #: Of all rows, where they are other numbers.
 OVERALL = {"shift": "shift of the median", "spread": "width of the middle half"}
-#: Kinds whose sign is written.
-_SIGNED = ("shift", "skew", "correlation")
 
 
-def given(check: Check) -> str:
+def given(check: Check, most: int = 4) -> str:
     """Say what is predicted from what: "wage given age, education and 5 more columns"."""
-    return (
-        f"{_all(check.y_columns)} given {_all(check.x_columns)}"
-        if check.x_columns
-        else _all(check.y_columns)
-    )
+    both = []
+    for columns in filter(None, (check.y_columns, check.x_columns)):
+        names = [shorten(name, 60) for name in columns]
+        if len(names) > most + 1:
+            names = [*names[:most], f"{len(names) - most} more columns"]
+        both.append(listed(names))
+    return " given ".join(both)
 
 
 def name_of(finding: Finding, several: bool = False, overall: bool = False) -> str:
@@ -58,17 +55,16 @@ def name_of(finding: Finding, several: bool = False, overall: bool = False) -> s
     if kind == "tails" and label == "largest":
         name = "counts of probability below 0.01"
     else:
-        name = KINDS.get(kind, (kind, ""))[0].format(label) if label else kind_name(kind)
+        name = KINDS[kind].name.format(label) if label and kind in KINDS else kind_name(kind)
         name = OVERALL.get(kind, name) if overall else name
     return f"{finding.column}: {name}" if several else name
 
 
 def kind_name(kind: str) -> str:
     """Name a kind of finding without a label."""
-    name = KINDS.get(kind, (kind, ""))[0]
-    return {"class": "share of a class", "events": "events"}.get(
-        kind, name.replace(" the {}", " the").replace(" of {}", "")
-    )
+    name = KINDS[kind].name if kind in KINDS else kind
+    bare = name.replace(" the {}", " the").replace(" of {}", "")
+    return {"class": "share of a class", "events": "events"}.get(kind, bare)
 
 
 def value_of(finding: Finding, value: float) -> str:
@@ -77,8 +73,9 @@ def value_of(finding: Finding, value: float) -> str:
         return f"{number(100 * value, 2)}%"
     coarse = abs(value) < 100 and finding.interval[1] - finding.interval[0] > 0.01
     text = (f"{value + 0.0:.2f}" if coarse else rounded(value)).replace("-", "−")
-    text = text.replace("−0.00", "0.00") if text == "−0.00" else text
-    return f"+{text}" if finding.kind in _SIGNED and value > 0 and text != "0.00" else text
+    text = "0.00" if text == "−0.00" else text
+    signed = finding.kind in ("shift", "skew", "correlation") and value > 0 and text != "0.00"
+    return f"+{text}" if signed else text
 
 
 def expected_of(finding: Finding) -> str:
@@ -89,69 +86,51 @@ def expected_of(finding: Finding) -> str:
 
 
 def range_of(finding: Finding) -> str:
-    """Write the interval of a finding."""
-    low, high = finding.interval
-    return f"{value_of(finding, low)} to {value_of(finding, high)}"
+    return " to ".join(value_of(finding, end) for end in finding.interval)
 
 
 def chips(check: Check) -> list[tuple[str, str, str]]:
     """Return how certain, how much, whether it is enough: a name, a value and what it means, each."""
     much, power, p = check.effect.interval, check.power, check.result.pvalue_words
-    often = once_in(check.pvalue).replace("about", "at most") if "≤" in p else once_in(check.pvalue)
+    often = once_in(check.pvalue).replace("about", "at most" if "≤" in p else "about")
     seen, ends = sized(much.estimate, much.low, much.high)
-    value = (
+    found = (
         f"{seen}, between {ends.replace('to', 'and')}" if much.low > 0 else f"at most {short(much.high)}"
     )
-    listed = [
-        ("How certain", p, f"If {check.subject} were right, data this far off would come up {often}."),
-        ("How much", value, f"{check.effect.unit}; 0 is a perfect fit"),
-    ]
     if check.tolerance is not None:
         allowed = f"the {check.tolerance.allowed:g} you allow"
-        value = {
+        verdict = {
             "worse than you allow": f"worse than {allowed}",
             "good enough": f"good enough: below {allowed}",
         }.get(check.tolerance.verdict, f"{check.tolerance.verdict} about {allowed}")
-        listed.append(("Is it enough", value, _once(check.tolerance.words, check.words)))
+        last = "Is it enough", verdict, check.tolerance.words
     else:
         able = "not known" if power.size is None else f"{short(power.size)} or more"
-        listed.append(("Detectable", able, _once(power.words, check.words)))
-    return listed
-
-
-def state(check: Check) -> str:
-    """Return how the page is to look: "bad", "good", or "open" where a tolerance is undecided."""
-    if check.tolerance is None:
-        return "bad" if check.rejected else "good"
-    return {"worse than you allow": "bad", "good enough": "good"}.get(check.tolerance.verdict, "open")
+        last = "Detectable", able, power.words
+    said = last[2].rstrip(".") in check.words  # once is enough
+    return [
+        ("How certain", p, f"If {check.subject} were right, data this far off would come up {often}."),
+        ("How much", found, f"{check.effect.unit}; 0 is a perfect fit"),
+        (*last[:2], "" if said else last[2]),
+    ]
 
 
 def message(check: Check) -> str:
-    """Return the message, large, and the chips."""
-    sign = _CROSS if check.rejected else _RING
-    listed = "".join(
+    """Return the message, large, and the chips; "open" is the look of a tolerance that is undecided."""
+    bad, looks = check.rejected, {"worse than you allow": "bad", "good enough": "good"}
+    verdict = None if check.tolerance is None else check.tolerance.verdict
+    look = looks.get(verdict, "open") if verdict else "bad" if bad else "good"
+    items = "".join(
         f"<li><span>{html(name)}</span><b>{html(value)}</b>{paragraph(meaning) if meaning else ''}</li>"
         for name, value, meaning in chips(check)
     )
     words = paragraph(check.words, "words long" if len(check.words) > LONG else "words")
     return (
-        f'<section class="message {state(check)}" aria-labelledby="verdict"><h2 id="verdict">'
-        f'<svg viewBox="0 0 24 24" aria-hidden="true" focusable="false">{sign}</svg>'
+        f'<section class="message {look}" aria-labelledby="verdict"><h2 id="verdict">'
+        f'<svg viewBox="0 0 24 24" aria-hidden="true" focusable="false">{SIGNS[bad]}</svg>'
         f"{html(headline(check))}</h2>{words}"
-        f'<ul class="chips">{listed}</ul></section>'
+        f'<ul class="chips">{items}</ul></section>'
     )
-
-
-def _once(words: str, before: str) -> str:
-    """Return words, or nothing where they were said."""
-    return "" if words.rstrip(".") in before else words
-
-
-def _all(columns: Sequence[str], most: int = 4) -> str:
-    names = [shorten(name, 60) for name in columns]
-    if len(names) > most + 1:
-        names = [*names[:most], f"{len(names) - most} more columns"]
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 #: Rows of a table, kinds of findings that have a column of their own there, rows of a card's table.
@@ -162,28 +141,21 @@ ROOM, MOST_CARDS = 400_000, 20
 SINGLE = ("shift", "spread", "skew", "confidence", "zeros")
 
 
-@dataclass(frozen=True)
-class Shared:
-    """The axis that all intervals of one kind share."""
+class Shared(NamedTuple):
+    """The axis that all intervals of one kind share; a few may reach beyond."""
 
     kind: str
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, kind: str, findings: Sequence[Finding]) -> Shared:
-        """Return the axis of these intervals and of what the model says; a few may reach beyond."""
-        always = [v for f in findings for v in (f.estimate, f.expected)]
-        return cls(kind, *robust_ends(np.array([f.interval for f in findings]).ravel(), always, 0.0))
+    ends: Ends
 
     def at(self, value: float) -> float:
         """Return a place on the axis in percent of its width, a margin at both ends."""
-        value = self.low if np.isnan(value) else float(np.clip(value, self.low, self.high))
-        return round(4.0 + 92.0 * (value - self.low) / (self.high - self.low), 1)
+        low, high = self.ends
+        value = low if np.isnan(value) else float(np.clip(value, low, high))
+        return round(4.0 + 92.0 * (value - low) / (high - low), 1)
 
     def head(self) -> str:
         """Return the head of its column: what it is, its unit, and ticks."""
-        at = ticks(self.low, self.high, 3)
+        at = ticks(*self.ends, 3)
         at = at[:: -(-len(at) // 3)]
         texts = [f"{number(100 * t, 2)}%" for t in at] if self.kind == "tails" else tick_texts(at)
         marks = "".join(
@@ -192,7 +164,7 @@ class Shared:
         )
         return (
             f'<th scope="col" class="axis"><span>{html(kind_name(self.kind))}</span> '
-            f"<small>{html(KINDS.get(self.kind, ('', ''))[1])}</small>"
+            f"<small>{html(KINDS[self.kind].unit) if self.kind in KINDS else ''}</small>"
             f'<svg aria-hidden="true" focusable="false" width="100%" height="15">{marks}</svg></th>'
         )
 
@@ -200,16 +172,16 @@ class Shared:
         """Return an estimate and its interval; the line is what the model says."""
         if finding is None:
             return '<td class="axis none"></td>'
-        low, high = (self.at(v) for v in finding.interval)
+        low, high = map(self.at, finding.interval)
         drawn = (
             f'<rect class="model" x="{self.at(finding.expected)}%" width="1.5" height="100%"/>'
             f'<g class="{side(finding)}"><rect x="{low}%" width="{max(high - low, 0.3):.1f}%" y="50%" '
             f'height="2.4"/><circle cx="{self.at(finding.estimate)}%" cy="50%" r="4.6"/></g>'
         )
-        if finding.interval[0] < self.low:
-            drawn += '<text x="1%" y="50%" dy="5" text-anchor="middle">‹</text>'
-        if finding.interval[1] > self.high:
-            drawn += '<text x="99%" y="50%" dy="5" text-anchor="middle">›</text>'
+        (first, last), (low, high) = finding.interval, self.ends
+        for goes_on, x, arrow in ((first < low, 1, "‹"), (last > high, 99, "›")):
+            if goes_on:
+                drawn += f'<text x="{x}%" y="50%" dy="5" text-anchor="middle">{arrow}</text>'
         label = f"<small>{html(shorten(finding.label, 24))}</small>" if finding.label else ""
         interval = f"{range_of(finding)}; the model says {expected_of(finding)}"
         return (
@@ -222,25 +194,27 @@ class Shared:
 
 def side(finding: Finding) -> str:
     """Return the colour of a finding: which way the data differ from the model."""
-    low, high, expected = np.array([[*finding.interval, finding.expected]]).T
-    return sides(low, high, expected, finding.kind in TURNED)[0]
+    low, high = np.array(finding.interval)[:, None]
+    return sides(low, high, np.array(finding.expected), finding.kind in TURNED)[0]
 
 
 def slices_table(check: Check, parts: Sequence[Slice], key: str, caption: str, room: int = ROOM) -> str:
     """Return a table of slices or groups; they open a card under their row."""
-    shown = parts[:MOST_ROWS]
-    leading = list(dict.fromkeys(part.kind for part in shown))[:MOST_KINDS]
-    axes = [Shared.of(kind, [f for part in shown if (f := _of(part, kind))]) for kind in leading]
+    shown, axes, bodies = parts[:MOST_ROWS], [], ""
+    for kind in list(dict.fromkeys(part.kind for part in shown))[:MOST_KINDS]:
+        same = [f for part in shown if (f := _of(part, kind))]
+        always = [v for f in same for v in (f.estimate, f.expected)]
+        axes.append(Shared(kind, robust_ends(np.array([f.interval for f in same]).ravel(), always, 0.0)))
     worst = {id(part): i for i, part in enumerate(sorted(shown, key=lambda part: -part.severity))}
-    bodies = []
     for i, part in enumerate(shown):
-        pictures = _pictures(check, part, f"{key}{i + 1}") if room > 0 else ""
+        name, sure = f"{key}{i + 1}", part.pvalue <= check.alpha or part.findings[0].telling
+        pictures = _pictures(check, part, name) if room > 0 else ""
         room -= len(pictures)
         if room < 0 and i >= 3:
             room, pictures = 0, ""
-        card = _card(check, part, pictures, f"{key}{i + 1}") if pictures or i < MOST_CARDS else ""
-        row = _row(part, axes, i + 1, f"{key}{i + 1}" if card else "", _sure(check, part))
-        bodies.append(f'<tbody data-certain="{i}" data-worst="{worst[id(part)]}">{row}{card}</tbody>')
+        card = _card(check, part, pictures, name, sure) if pictures or i < MOST_CARDS else ""
+        row = _row(part, axes, i + 1, name if card else "", sure)
+        bodies += f'<tbody data-certain="{i}" data-worst="{worst[id(part)]}">{row}{card}</tbody>'
     if room <= 0:
         caption += " There is no room for the pictures of all."
     orders = "".join(
@@ -248,15 +222,13 @@ def slices_table(check: Check, parts: Sequence[Slice], key: str, caption: str, r
         for by, words, pressed in (("certain", "most certain", "true"), ("worst", "worst", "false"))
     )
     heads = "".join(axis.head() for axis in axes)
-    more = f'<button type="button" class="all">All {len(shown)} rows</button>' * (
-        len(shown) > MOST_CARDS
-    )
+    more = f'<button type="button" class="all">All {len(shown)} rows</button>'
     return (
         f'<div class="sort" role="group" aria-label="Order">{orders}</div>'
         f'<table class="slices k{len(axes)}"><caption>{html(caption)}</caption><thead><tr>'
         '<th scope="col"></th><th scope="col">where</th><th scope="col" class="n">rows</th>'
         f'<th scope="col">the model is</th>{heads}<th scope="col" class="n">how certain</th></tr>'
-        f"</thead>{''.join(bodies)}</table>{more}"
+        f"</thead>{bodies}</table>{more * (len(shown) > MOST_CARDS)}"
     )
 
 
@@ -265,13 +237,8 @@ def _of(part: Slice, kind: str) -> Finding | None:
     lead = part.findings[0]
     if lead.kind == kind:
         return lead
-    same = [f for f in part.findings if (f.kind, f.column) == (kind, lead.column)]
-    return same[0] if same and kind in SINGLE else None
-
-
-def _sure(check: Check, part: Slice) -> bool:
-    """Whether there is evidence against the model in a slice or group."""
-    return part.pvalue <= check.alpha or part.findings[0].telling
+    same = (f for f in part.findings if (f.kind, f.column) == (kind, lead.column))
+    return next(same, None) if kind in SINGLE else None
 
 
 def _row(part: Slice, axes: Sequence[Shared], rank: int, key: str, sure: bool) -> str:
@@ -281,32 +248,38 @@ def _row(part: Slice, axes: Sequence[Shared], rank: int, key: str, sure: bool) -
     if key:
         more = f'class="open" aria-expanded="true" aria-controls="{key}"'
         words = f'<button type="button" {more}>{words}</button>'
-    direction = part.direction if sure else "–"
     share = f"{100 * part.share:.0f}%" if part.share >= 0.01 else f"{number(100 * part.share, 1)}%"
     return (
         f'<tr class="slice{" opens" if key else ""}"><td class="i">{rank}</td>'
         f'<th scope="row">{words}</th><td class="n">{part.n:,}<small> {share}</small></td>'
-        f'<td><span class="side {side(part.findings[0])}">{html(direction)}</span></td>'
-        f'{cells}<td class="n p">{pvalue_words(part.pvalue, part.pvalue_floor)}</td></tr>'
+        f'<td><span class="side {side(part.findings[0])}">{html(part.direction if sure else "–")}</span>'
+        f'</td>{cells}<td class="n p">{pvalue_words(part.pvalue, part.pvalue_floor)}</td></tr>'
     )
 
 
-def _card(check: Check, part: Slice, pictures: str, key: str) -> str:
-    """Return the row that opens: what is wrong, pictures, all numbers, and the query."""
-    shown, left_out = part.findings[:MOST_FINDINGS], len(part.findings) - MOST_FINDINGS
-    caption = f"These {part.n:,} rows" + f" ({left_out:,} more in to_dict())" * (left_out > 0)
-    beside = _of_rows(check, part)
+def _card(check: Check, part: Slice, pictures: str, key: str, sure: bool) -> str:
+    """Return the row that opens: what is wrong, pictures, all numbers, which rows, and the query."""
+    looked, beside = check.looked, ""
+    inside = np.flatnonzero(np.isin(looked.rows, part.rows))
+    if looked.location is not None and looked.kind in ("continuous", "counts", "moments"):
+        y, predicted = (number(float(v[inside, 0].mean()), 4) for v in (looked.y, looked.location))
+        name = shorten(check.y_columns[0], 60)
+        beside += paragraph(f"Mean {name} {y}, mean prediction {predicted}.", "small")
+    if looked.z is not None:
+        far = np.abs(looked.z[inside]).max(axis=1)
+        first = ", ".join(map(str, looked.rows[inside[np.argsort(-far, kind="stable")[:5]]]))
+        beside += paragraph(f"Rows farthest from the model, counted from 0: {first}.", "small")
     if part.query:
-        beside += paragraph("These rows in Python:", "small") + code(
-            f"report.frame().query({part.query!r})"
-        )
-    words = part.message if _sure(check, part) else f"no evidence: {part.findings[0].words}"
-    lead = paragraph(f"{words[:1].upper()}{words[1:]}.", "lead")
+        beside += paragraph("These rows in Python:", "small")
+        beside += code(f"report.frame().query({part.query!r})")
+    left_out = len(part.findings) - MOST_FINDINGS
+    caption = f"These {part.n:,} rows" + f" ({left_out:,} more in to_dict())" * (left_out > 0)
+    numbers = numbers_table(caption, part.findings[:MOST_FINDINGS], len(check.y_columns) > 1)
+    words = part.message if sure else f"no evidence: {part.findings[0].words}"
     return (
-        f'<tr class="more"><td colspan="9"><div class="card" id="{key}" tabindex="-1">{lead}'
-        f'<div class="two">{pictures}<div class="beside">'
-        f"<div>{numbers_table(caption, shown, len(check.y_columns) > 1)}</div>"
-        f"<div>{beside}</div></div></div></div></td></tr>"
+        f'<tr class="more"><td colspan="9"><div class="card" id="{key}" tabindex="-1">'
+        f'{paragraph(f"{capital(words)}.", "lead")}<div class="two">{pictures}<div class="beside">'
+        f"<div>{numbers}</div><div>{beside}</div></div></div></div></td></tr>"
     )
 
 
@@ -327,13 +300,11 @@ def _pictures(check: Check, part: Slice, key: str) -> str:
     """Draw the residuals of a slice's rows, and its columns with the slice shaded."""
     by_name = {axis.name: axis for axis in check.looked.axes}
     named = [by_name[c] for c in dict.fromkeys(c.column for c in part.conditions) if c in by_name]
-    drawn = [slice_residuals(check, part), slice_qq(check, part)]
-    along: Chart | None = None
+    drawn, along = [slice_residuals(check, part), slice_qq(check, part)], None
     if len(named) == 2:
         along = map_of(check, named[0], named[1], part=part)
     elif named:
-        along = fit(check, named[0].name, part=part)
-        along = along or column_panel(check, named[0], part=part, wide=True)
+        along = fit(check, named[0].name, part) or column_panel(check, named[0], part, wide=True)
     if along is not None:
         columns = " and ".join(shorten(axis.label or axis.name, 40) for axis in named)
         drawn.append(replace(along, title=f"The slice among all rows, along {columns}"))
@@ -344,34 +315,117 @@ def figure(chart: Chart, key: str) -> str:
     """Return a chart under what is seen in it, with its numbers behind a fold."""
     header, rows = chart.table
     left_out = f" (the first {MOST_ROWS} of {len(rows):,})" * (len(rows) > MOST_ROWS)
-    numbers = table(
-        f"Numbers of this picture{left_out}", header, rows[:MOST_ROWS], numeric=range(1, len(header))
-    )
+    caption, numeric = f"Numbers of this picture{left_out}", range(1, len(header))
     return (
         f'<figure class="w{chart.size[0] // 10}"><figcaption>{html(chart.title)}</figcaption>'
-        f'{svg(chart, key)}<details class="behind"><summary>Numbers</summary>{numbers}</details>'
-        "</figure>"
+        f'{svg(chart, key)}<details class="behind"><summary>Numbers</summary>'
+        f"{table(caption, header, rows[:MOST_ROWS], numeric=numeric)}</details></figure>"
     )
 
 
 def code(text: str) -> str:
     """Return lines of code with a button that copies them; line ends stay."""
-    lines = "\n".join(html(line) for line in text.splitlines())
+    lines = "\n".join(map(html, text.splitlines()))
     button = '<button type="button" class="copy">Copy</button>'
     return f'<div class="code"><pre><code>{lines}</code></pre>{button}</div>'
 
 
-def _of_rows(check: Check, part: Slice) -> str:
-    """Say means in the units of y, and which rows lie farthest from the model."""
-    looked, sentences = check.looked, ""
-    inside = np.flatnonzero(np.isin(looked.rows, part.rows))
-    if looked.location is not None and looked.kind in ("continuous", "counts", "moments"):
-        y, predicted = (float(v[inside, 0].mean()) for v in (looked.y, looked.location))
-        means = f"Mean {shorten(check.y_columns[0], 60)} {number(y, 4)}"
-        sentences += paragraph(f"{means}, mean prediction {number(predicted, 4)}.", "small")
-    if looked.z is not None:
-        far = np.abs(looked.z[inside]).max(axis=1)
-        first = looked.rows[inside[np.argsort(-far, kind="stable")[:5]]]
-        listed = ", ".join(map(str, first))
-        sentences += paragraph(f"Rows farthest from the model, counted from 0: {listed}.", "small")
-    return sentences
+# Inline, because a style sheet would reach the rest of the notebook; colours come from the notebook.
+_BOX = "max-width:52em;line-height:1.5"
+_LINE = "text-align:left;padding:2px 12px 2px 0;vertical-align:top"
+#: Rows of a card's table, and letters of a cell.
+MOST, LONGEST = 12, 200
+
+
+def card(result: Shown) -> str:
+    """Return any result as a card: what it says, and its numbers."""
+    head, bad = str(getattr(result, "words", "")), bool(getattr(result, "alarm", False))
+    rows = [("rows", f"{result.n:,}")] if isinstance(result, (GofResult, Ranking, Slice)) else []
+    if isinstance(result, Check):
+        head, bad, (certain, much, enough) = headline(result), result.rejected, chips(result)
+        rows = [
+            certain[:2],
+            (much[0], f"{much[1]} {much[2]}"),
+            enough[:2],
+            ("Rows", f"{result.result.n:,}"),
+        ]
+        slices = _slices(result.slices, "where") + _slices(result.groups, "group")
+        more = "<div><code>to_html()</code> has the whole report.</div>"
+        body = f"<div>{html(result.words)}</div>{_lines(rows)}{slices}{more}"
+    elif isinstance(result, Comparison):
+        head, bad = result.verdict, result.reject(result.alpha)
+        for s in result.measures[::-1]:
+            amount, span = sized(s.difference, *s.interval)
+            rows.insert(0, (s.name, f"difference {amount} ({span}), {pvalue_words(s.pvalue)}"))
+        rows += [("where", f"{one.words}: {one.findings[0].words}") for one in result.slices]
+        body = _lines([*rows, *(("note", str(note)) for note in result.details.get("notes", ()))])
+    elif isinstance(result, Ranking):
+        best, both = result.best(), zip(result.names, result.means, strict=True)
+        bad = len(best) < len(result.names)
+        models = [(name, f"{mean:.5g}{', may be the best' * (name in best)}") for name, mean in both]
+        body = _lines([*models, *rows])
+    elif isinstance(result, Slice):
+        certain_words = pvalue_words(result.pvalue, result.pvalue_floor)
+        head, bad = f"{result.words}: {result.direction}, {certain_words}", True
+        body = _lines([*rows, *((name_of(f), f.words) for f in result.findings)])
+    elif isinstance(result, GofResult):
+        head, bad, facts = f"{result.method}: {result.verdict}", result.reject(), result.facts()
+        body = _spark(result) + _lines([*facts[:2], *rows, *facts[2:]])
+    else:
+        records = result.records()
+        texts = [[_written(value) for value in record.values()] for record in records[:MOST]]
+        body = _small_table(list(records[0]) if records else [], texts, len(records))
+    return f'<div style="{_BOX}"><strong>{"✗" if bad else "○"} {html(head)}</strong>{body}</div>'
+
+
+def _slices(parts: Sequence[Slice], name: str) -> str:
+    rows = []
+    for part in parts[:MOST]:
+        certain = pvalue_words(part.pvalue, part.pvalue_floor)
+        rows.append((shorten(part.words, 120), f"{part.n:,}", shorten(part.message, LONGEST), certain))
+    return _small_table([name, "rows", "the model is", "how certain"], rows, len(parts))
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, float):
+        return number(value)
+    return f"{value:,}" if isinstance(value, int) else "" if value is None else shorten(value, LONGEST)
+
+
+def _cells(values: Iterable[str], tag: str) -> str:
+    return "".join(f'<{tag} style="{_LINE}">{html(value)}</{tag[:2]}>' for value in values)
+
+
+def _small_table(heads: Sequence[str], rows: Iterable[Sequence[str]], count: int) -> str:
+    """Return the first of `count` rows under their heads; nothing for no rows."""
+    if not count:
+        return ""
+    body = "".join(f"<tr>{_cells(row, 'td')}</tr>" for row in rows)
+    more = f"<div>and {count - MOST:,} more</div>" if count > MOST else ""
+    return f"<table><thead><tr>{_cells(heads, 'th')}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def _lines(rows: Iterable[tuple[str, str]]) -> str:
+    """Return a small table of names and values."""
+    head = 'th scope="row"'
+    body = "".join(f"<tr>{_cells([name], head)}{_cells([value], 'td')}</tr>" for name, value in rows)
+    return f"<table><tbody>{body}</tbody></table>"
+
+
+def _spark(result: GofResult) -> str:
+    """Draw the null distribution and the statistic in one line, in the colour of the text."""
+    draws = result.null_distribution
+    if draws is None or len(draws) < 2:
+        return ""
+    every = np.append(draws, result.statistic)
+    low, wide = float(every.min()), float(np.ptp(every)) or 1.0
+    counts, _ = np.histogram(draws, 40, (low, low + wide))
+    tall = counts / counts.max()
+    bars = "".join(f"M{5 * i + 0.5:g} 34v{-30 * t:.1f}h4V34z" for i, t in enumerate(tall) if t)
+    at = 200 * (result.statistic - low) / wide
+    words = f"null distribution, and the statistic {number(result.statistic)} as a line"
+    return (
+        f'<svg width="208" height="38" viewBox="-4 0 208 38" role="img" aria-label="{html(words)}" '
+        f'style="display:block;margin:4px 0"><path d="{bars}" fill="currentColor" fill-opacity="0.35"/>'
+        f'<path d="M{at:.1f} 36V0" stroke="currentColor" stroke-width="2.5"/></svg>'
+    )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import base64
-import functools
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib import resources
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -17,30 +16,15 @@ from condgof.check._record import Check, Slice
 from condgof.check._text import headline
 from condgof.errors import InputError
 from condgof.report import _chart as c
-from condgof.report._binned import FEWEST, MOST, sides
-from condgof.report._chart import Chart, Intervals
-from condgof.report._findings import (
-    MOST_ROWS,
-    ROOM,
-    code,
-    expected_of,
-    figure,
-    given,
-    message,
-    name_of,
-    numbers_table,
-    range_of,
-    slices_table,
-    value_of,
-)
-from condgof.report._panels import forest, panel_keys, panels
-from condgof.report._pen_pyplot import draw
-from condgof.report._pen_svg import chart_style, legend
+from condgof.report import _findings as pieces
+from condgof.report._panels import FEWEST, MOST, forest, panel_words, panels, sides
+from condgof.report._pens import chart_style, draw, legend, themed
 from condgof.report._pictures import first_pictures, null_picture
 from condgof.report._text import (
     bullets,
-    folded,
+    capital,
     html,
+    listed,
     paragraph,
     script_json,
     shorten,
@@ -101,39 +85,34 @@ READING = (
 
 
 def section(heading: str, key: str, *body: str) -> str:
-    """Return a section with its heading."""
     head = f'<section id="{key}" aria-labelledby="{key}-h"><h2 id="{key}-h">{html(heading)}</h2>'
     return f"{head}{''.join(body)}</section>"
 
 
 def overview(check: Check) -> str:
-    """Return the first pictures that anyone draws, and all rows in numbers."""
-    drawn = [figure(chart, f"all{i}") for i, chart in enumerate(first_pictures(check))]
+    """Return the first pictures that anyone draws, and all rows in numbers: tiles, or a table."""
+    drawn = [pieces.figure(chart, f"all{i}") for i, chart in enumerate(first_pictures(check))]
     if not drawn:
         drawn = [paragraph("Scores of the model are all that is known: nothing predicted can be drawn.")]
-    wild = [f"{f.words[:1].upper()}{f.words[1:]}." for f in check.overall if f.kind == "wild"]
-    overall = _overall(check) + "".join(paragraph(words, "small") for words in wild)
+    looked, findings = check.looked, [f for f in check.overall if f.kind != "wild"]
+    robust = looked.kind in ("continuous", "several", "moments")
+    of = "all rows" if looked.all_rows else f"{looked.n:,} of {looked.whole:,} rows, taken at random"
+    overall = "".join(
+        f"<li{' class=telling' if f.telling else ''}>"
+        f"<span>{html(pieces.name_of(f, overall=robust))}</span><b>{pieces.value_of(f, f.estimate)}</b>"
+        f"<small>{pieces.range_of(f)}</small><small>model {pieces.expected_of(f)}</small></li>"
+        for f in findings
+    )
+    overall = f'<p class="of">Of {of}</p><ul class="tiles">{overall}</ul>' if overall else ""
+    if len(findings) > MOST_TILES:
+        overall = pieces.numbers_table(f"Of {of}", findings, len(check.y_columns) > 1, robust)
+    for finding in check.overall:
+        if finding.kind == "wild":
+            overall += paragraph(f"{capital(finding.words)}.", "small")
     if len(drawn) == 1 and overall:  # there is room beside it
         drawn, overall = [*drawn, f"<div>{overall}</div>"], ""
     pictures = f'<div class="pair">{"".join(drawn)}</div>'
     return section("What the model says, and what happened", "all", pictures, overall)
-
-
-def _overall(check: Check) -> str:
-    """Return what is said of all rows, side by side, or where that is much as a table."""
-    findings = [f for f in check.overall if f.kind != "wild"]
-    looked = check.looked
-    robust = looked.kind in ("continuous", "several", "moments")
-    of = "all rows" if looked.all_rows else f"{looked.n:,} of {looked.whole:,} rows, taken at random"
-    if len(findings) > MOST_TILES:
-        return numbers_table(f"Of {of}", findings, len(check.y_columns) > 1, robust)
-    tiles = "".join(
-        f"<li{' class=telling' if f.telling else ''}><span>{html(name_of(f, overall=robust))}</span>"
-        f"<b>{value_of(f, f.estimate)}</b><small>{range_of(f)}</small>"
-        f"<small>model {expected_of(f)}</small></li>"
-        for f in findings
-    )
-    return f'<p class="of">Of {of}</p><ul class="tiles">{tiles}</ul>' if tiles else ""
 
 
 def where(check: Check) -> str:
@@ -147,29 +126,29 @@ def where(check: Check) -> str:
         "Open a row for its pictures. Line: what the model says; dot and bar: the data and their "
         f"interval. {among} and p-values allow for the search."
     )
-    room = ROOM // 2 if check.groups else ROOM
-    return section("Where", "where", slices_table(check, check.slices, "s", caption, room))
+    room = pieces.ROOM // 2 if check.groups else pieces.ROOM
+    return section("Where", "where", pieces.slices_table(check, check.slices, "s", caption, room))
 
 
 def groups(check: Check) -> str:
     """Return all groups on one axis, and as a table."""
-    parts = check.groups
+    parts, by, drawn = check.groups, _by(check), ""
     if not parts:
         return ""
-    by = _by(check)
-    caption = (
-        f"{len(parts):,} {'groups' if by else 'slices'}; intervals and p-values allow for their number."
-    )
-    if len(parts) > MOST_ROWS:
-        caption += f" The {MOST_ROWS} most certain are listed, all are in the picture and in to_dict()."
-    drawn, chart = "", forest(parts) if len(parts) > 12 else None
-    if chart is not None:
-        if len(parts) > MOST_ROWS:  # words for each would take too much room
-            bare = (replace(m, tips=()) if isinstance(m, Intervals) else m for m in chart.marks)
+    what = "groups" if by else "slices"
+    caption = f"{len(parts):,} {what}; intervals and p-values allow for their number."
+    chart = forest(parts) if len(parts) > 12 else None
+    if len(parts) > (most := pieces.MOST_ROWS):
+        caption += f" The {most} most certain are listed, all are in the picture and in to_dict()."
+        if chart is not None:  # words for each would take too much room
+            bare = (m._replace(tips=()) if isinstance(m, c.Intervals) else m for m in chart.marks)
             chart = replace(chart, marks=tuple(bare))
-        drawn = f'<div class="pair">{figure(chart, "forest")}</div>'
-    listed = slices_table(check, parts, "g", caption, ROOM // 3 if check.slices else ROOM)
-    return section(f"By {shorten(by, 60)}" if by else "The slices you named", "groups", drawn, listed)
+    if chart is not None:
+        drawn = f'<div class="pair">{pieces.figure(chart, "forest")}</div>'
+    rows = pieces.slices_table(
+        check, parts, "g", caption, pieces.ROOM // 3 if check.slices else pieces.ROOM
+    )
+    return section(f"By {shorten(by, 60)}" if by else "The slices you named", "groups", drawn, rows)
 
 
 def _by(check: Check) -> str:
@@ -180,14 +159,15 @@ def _by(check: Check) -> str:
 
 def columns(check: Check) -> str:
     """Return a small panel for each column, the ones that explain most first."""
-    drawn = [figure(chart, f"col{i}") for i, (_, chart) in enumerate(panels(check, MOST_PANELS))]
+    drawn = [pieces.figure(chart, f"col{i}") for i, chart in enumerate(panels(check, MOST_PANELS))]
     if not drawn:
         return ""
-    body = f'{legend(panel_keys(check))}<div class="panels">{"".join(drawn[:OPEN_PANELS])}</div>'
+    body = legend(c.keys(panel_words(check.looked)[1]))
+    body += f'<div class="panels">{"".join(drawn[:OPEN_PANELS])}</div>'
     rest, left_out = drawn[OPEN_PANELS:], len(check.looked.axes) - len(drawn)
     if rest:
-        more = f'<div class="panels">{"".join(rest)}</div>'
-        body += folded(f"{len(rest)} more column{'s' * (len(rest) > 1)}", more)
+        summary = f"<summary>{len(rest)} more column{'s' * (len(rest) > 1)}</summary>"
+        body += f'<details>{summary}<div class="panels">{"".join(rest)}</div></details>'
     if left_out > 0 and len(drawn) == MOST_PANELS:
         rest_words = f"{left_out:,} more columns explain less and are not drawn"
         body += paragraph(f'{rest_words}: report.plot("column", column=…).', "small")
@@ -210,32 +190,25 @@ def advices(check: Check) -> list[tuple[str, str]]:
     kind, advised = check.looked.kind, []
     cells = kind in ("quantiles", "intervals")
     overall = {f.kind: f for f in check.overall if f.telling and (cells or f.kind != "coverage")}
-    at: dict[str, list[tuple[int, Slice]]] = {}
+    at: dict[str, dict[int, Slice]] = {}
     for i, part in enumerate(check.slices, 1):
         named = "spread" if part.kind == "coverage" and not cells else part.kind
-        at.setdefault(named, []).append((i, part))
+        at.setdefault(named, {})[i] = part
     for name, (there, everywhere) in ADVICE.items():
-        finding = overall.get(name)
+        finding, slices = overall.get(name), at.get(name, {})
         if name == "tails" and finding is not None and finding.estimate < finding.expected:
             finding = None  # light tails: the spread says it
-        if finding is not None and (name not in at or name == "confidence" or there == everywhere):
+        if finding is not None and (not slices or name == "confidence" or there == everywhere):
             if name == "spread" and kind == "counts" and finding.estimate > 1:
                 everywhere = "A family that spreads more, such as the negative binomial"
-            advised.append((everywhere.format(value_of(finding, finding.estimate)), "all rows"))
-        elif name in at:
-            numbers = ", ".join(str(i) for i, _ in at[name])
-            slices = f"slice{'s' * (len(at[name]) > 1)} {numbers}"
-            advised.append((there.format(_columns_of(part for _, part in at[name])), slices))
+            advised.append((everywhere.format(pieces.value_of(finding, finding.estimate)), "all rows"))
+        elif slices:
+            found = [c.column for part in slices.values() for c in part.conditions]
+            names = ("the prediction" if c == "predicted" else shorten(c, 60) for c in found)
+            about = listed(list(dict.fromkeys(names))) or "x"
+            where = f"slice{'s' * (len(slices) > 1)} {', '.join(map(str, slices))}"
+            advised.append((there.format(about), where))
     return advised
-
-
-def _columns_of(parts: Any) -> str:
-    """Name the columns of slices."""
-    columns = (c.column for part in parts for c in part.conditions)
-    names = list(
-        dict.fromkeys("the prediction" if c == "predicted" else shorten(c, 60) for c in columns)
-    )
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names) or "x"
 
 
 def sure(check: Check) -> str:
@@ -249,8 +222,7 @@ def sure(check: Check) -> str:
     if rows:
         caption = "p-value of each part of the test; the verdict combines them"
         drawn += f"<div>{table(caption, ['looks at', 'p'], rows, numeric=(1,))}</div>"
-    if chart is not None:
-        drawn += figure(chart, "null")
+    drawn += pieces.figure(chart, "null") if chart is not None else ""
     return f'{body}<div class="two">{drawn}</div>'
 
 
@@ -258,7 +230,6 @@ def run(check: Check, command: str | None, notes: Sequence[str]) -> str:
     """Return notes, the lines that give the page again, and what was run."""
     result, d = check.result, check.effect.discrepancy
     draws = 0 if result.null_distribution is None else len(result.null_distribution)
-    versions = check.details.get("versions", {})
     facts = {
         "rows": f"{result.n:,}",
         "x": _names(check.x_columns),
@@ -270,13 +241,13 @@ def run(check: Check, command: str | None, notes: Sequence[str]) -> str:
         "discrepancy": f"{number(d.estimate)} ({number(d.low)} to {number(d.high)})",
         "searched": _facts(check.details.get("searched", {})),
         "seed": str(result.seed),
-        "versions": _facts(versions),
+        "versions": _facts(check.details.get("versions", {})),
     }
-    listed = "".join(f"<dt>{html(name)}</dt><dd>{html(value)}</dd>" for name, value in facts.items())
+    terms = "".join(f"<dt>{html(name)}</dt><dd>{html(value)}</dd>" for name, value in facts.items())
     all_notes = (*notes, *check.notes, *result.details.get("notes", ()))
     remarks = bullets(dict.fromkeys(visible(note) for note in all_notes))
-    again = "".join(code(text) for text in (command, python_lines(check)) if text)
-    return f"{remarks}<p>To get this page again:</p>{again}<dl>{listed}</dl>"
+    again = "".join(pieces.code(text) for text in (command, python_lines(check)) if text)
+    return f"{remarks}<p>To get this page again:</p>{again}<dl>{terms}</dl>"
 
 
 def python_lines(check: Check) -> str:
@@ -298,26 +269,19 @@ def python_lines(check: Check) -> str:
 
 def holds(check: Check) -> str:
     """Say what of the data is in the file."""
-    sentences = [
+    of_rows = (
+        "Points in pictures: y, or its residual, of single rows, and what it is drawn against.",
+        "Numbers of rows that lie far from the model, and how far, not what is in them.",
+    )
+    return bullets((
         f"Names of columns and classes, and of at most {MOST} levels of a column, of {FEWEST} rows or "
         "more each; the levels and bounds that slices and groups name.",
         "The ends of bins, of numbers above 100,000 with four digits.",
-    ]
-    if check.looked.z is not None:
-        sentences.append(
-            "Points in pictures: y, or its residual, of single rows, and what it is drawn against."
-        )
-        sentences.append(
-            "Numbers of rows that lie far from the model, and how far, not what is in them."
-        )
-    sentences.append(
-        "Histograms, quantiles by bin, shares and means of all rows and of slices or groups."
-    )
-    sentences.append(
-        "The results of the check as JSON with six digits, in the element with the id numbers."
-    )
-    sentences.append("Nothing else of the data; and the file sends nothing anywhere.")
-    return bullets(sentences)
+        *(of_rows if check.looked.z is not None else ()),
+        "Histograms, quantiles by bin, shares and means of all rows and of slices or groups.",
+        "The results of the check as JSON with six digits, in the element with the id numbers.",
+        "Nothing else of the data; and the file sends nothing anywhere.",
+    ))  # fmt: skip
 
 
 def folds(check: Check, command: str | None, notes: Sequence[str]) -> str:
@@ -354,30 +318,29 @@ def check_page(
     check: Check, *, title: str | None = None, command: str | None = None, notes: Sequence[str] = ()
 ) -> str:
     """Write the report of one check."""
-    heading = given(check) if title is None else title
-    below = [given(check)] * (title is not None) + [f"{check.result.n:,} rows"]
-    parts = (message, overview, where, groups, columns, to_try)
+    heading = pieces.given(check) if title is None else title
+    below = [pieces.given(check)] * (title is not None) + [f"{check.result.n:,} rows"]
+    parts = (pieces.message, overview, where, groups, columns, to_try)
     body = "".join(part(check) for part in parts) + folds(check, command, notes)
     return page(heading, " · ".join(below), f"{headline(check)} · {heading}", body, numbers(check))
 
 
-def numbers(check: Check) -> dict[str, Any]:
+def numbers(check: Check) -> Any:
     """Return the numbers of a check with six digits and without what is long, for machines."""
     results = check.to_dict()
+    details = results["result"]["details"]
     for name in ("null_distribution", "locations"):
         results["result"].pop(name, None)
     for name in ("strongest_location", "location_labels"):  # x of single rows
-        results["result"]["details"].pop(name, None)
-    for place in (results["result"]["details"], results["details"]):
+        details.pop(name, None)
+    for place in (details, results["details"]):
         for name in [n for n, value in place.items() if isinstance(value, list) and len(value) > LONG]:
             del place[name]
     if len(results["groups"]) > 20:
         results["groups_left_out"] = max(len(results["groups"]) - MOST_GROUPS, 0)
-        results["groups"] = [
-            {**g, "findings": g["findings"][:1]} for g in results["groups"][:MOST_GROUPS]
-        ]
-    rounded: dict[str, Any] = _rounded(results)
-    return rounded
+        some = results["groups"][:MOST_GROUPS]
+        results["groups"] = [{**group, "findings": group["findings"][:1]} for group in some]
+    return _rounded(results)
 
 
 def _rounded(value: Any) -> Any:
@@ -389,13 +352,13 @@ def _rounded(value: Any) -> Any:
 
 
 def page(heading: str, below: str, tab: str, body: str, machine: dict[str, Any]) -> str:
-    """Put a body into a page, with style and script and the policy that allows just these two.
-
-    `machine` is there for machines, as JSON in the element with the id "numbers".
-    """
-    style, script = _style(), _read("page.js")
+    """Put a body into a page, with style, script and the policy that allows just these; and JSON."""
+    colours, rules = themed("page.css")
+    style = f"{colours}{chart_style()}{rules}"
+    script = (files("condgof.report") / "page.js").read_text("utf-8")
+    known = [base64.b64encode(hashlib.sha256(t.encode()).digest()).decode() for t in (style, script)]
     policy = (
-        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
+        f"default-src 'none'; style-src 'sha256-{known[0]}'; script-src 'sha256-{known[1]}'; "
         "base-uri 'none'; form-action 'none'"
     )
     return (
@@ -414,75 +377,48 @@ def page(heading: str, below: str, tab: str, body: str, machine: dict[str, Any])
     )
 
 
-@functools.cache
-def _read(name: str) -> str:
-    return resources.files("condgof.report").joinpath(name).read_text(encoding="utf-8")
-
-
-@functools.cache
-def _style() -> str:
-    """Return the style sheet: colours in light, the same in dark where that is wanted, and rules."""
-    light, dark, rules = _read("page.css").split("/* --- */")
-    wanted = f'@media screen {{ :root[data-theme="dark"] {{{dark}}} }}'
-    system = f'(prefers-color-scheme: dark) {{ :root:not([data-theme="light"]) {{{dark}}} }}'
-    return f"{light}@media screen and {system}\n{wanted}{chart_style()}{rules}"
-
-
-def _digest(text: str) -> str:
-    """Return the hash by which a browser knows the one script and the one style sheet."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-def comparison_chart(result: Comparison) -> Chart | None:
-    """Draw the difference of the measure of the verdict, over all rows and in slices."""
-    parts = [(f"all {result.n:,} rows", result.difference, result.interval)]
-    for s in result.slices:
-        label = f"{shorten(s.words, 60)} · {s.n:,} rows"
-        parts.append((label, s.findings[0].estimate, s.findings[0].interval))
-    p, q = result.names
-    name = f"{result.score.name} of {p} less that of {q} ({result.score.better} is better)"
-    left, right = (q, p) if result.score.better == "higher" else (p, q)
-    return _forest(parts, name, f"← {left} better · {right} better →", result.words)
-
-
-def ranking_chart(result: Ranking) -> Chart | None:
-    """Draw how much worse each model is than the first."""
-    first, sign = result.names[0], -1.0 if result.better == "higher" else 1.0
-    pairs = {frozenset((one.better, one.worse)): one for one in result.pairs}
-    parts = []
-    for name, mean in zip(result.names[1:], result.means[1:], strict=True):
-        one, apart = pairs[frozenset((first, name))], sign * (mean - result.means[0])
-        reach = 1.96 * one.standard_error
-        parts.append((shorten(name, 60), apart, (apart - reach, apart + reach)))
-    return _forest(parts, f"how much worse than {first}, by {result.name}", "worse →", result.words)
-
-
-def _forest(
-    parts: Sequence[tuple[str, float, tuple[float, float]]], name: str, axis: str, words: str
-) -> Chart | None:
-    """Draw estimates with intervals, one under the other."""
+def compared_chart(result: Comparison | Ranking) -> c.Chart | None:
+    """Draw the difference over all rows and in slices; or how much worse models are than the first."""
+    parts: list[tuple[str, float, c.Ends]] = []
+    if isinstance(result, Ranking):
+        first, sign = result.names[0], -1.0 if result.better == "higher" else 1.0
+        errors = {frozenset((one.better, one.worse)): one.standard_error for one in result.pairs}
+        for name, mean in zip(result.names[1:], result.means[1:], strict=True):
+            apart, reach = sign * (mean - result.means[0]), 1.96 * errors[frozenset((first, name))]
+            parts.append((shorten(name, 60), apart, (apart - reach, apart + reach)))
+        title, axis = f"how much worse than {first}, by {result.name}", "worse →"
+    else:
+        parts = [(f"all {result.n:,} rows", result.difference, result.interval)]
+        for s in result.slices:
+            label = f"{shorten(s.words, 60)} · {s.n:,} rows"
+            parts.append((label, s.findings[0].estimate, s.findings[0].interval))
+        (p, q), score = result.names, result.score
+        title = f"{score.name} of {p} less that of {q} ({score.better} is better)"
+        left, right = (q, p) if score.better == "higher" else (p, q)
+        axis = f"← {left} better · {right} better →"
     shown = [part for part in parts[::-1] if np.isfinite([part[1], *part[2]]).all()]
     if not shown:
         return None
-    at, estimate = np.arange(len(shown)) * 1.0, np.array([part[1] for part in shown])
-    low, high = np.array([part[2] for part in shown]).T
-    kinds, spans = sides(low, high, np.zeros(len(low))), c.spans(low, high)
+    names, at = [name for name, _, _ in shown], np.arange(len(shown)) * 1.0
+    estimate, low, high = np.array([[value, *ends] for _, value, ends in shown]).T
+    spans = c.spans(low, high)
     ends = c.robust_ends(np.append(low, high), [0.0, *estimate], 0.06)
-    tips = tuple(f"{part[0]}: {span}" for part, span in zip(shown, spans, strict=True))
+    tips = tuple(f"{name}: {span}" for name, span in zip(names, spans, strict=True))
     marks: list[c.Mark] = [c.Rule(0.0, False, dashed=True)]
-    marks.append(c.Intervals(at, estimate, low, high, kinds, True, 8.0, tips))
-    marks += [c.Text(ends[0], float(i), part[0], "start", 11.0) for i, part in enumerate(shown)]
-    numbers = c.table({"where": [part[0] for part in shown], "difference": estimate, "interval": spans})
-    scale = c.Scale("", (-0.5, len(shown) - 0.3))
-    size = (860, 60 + 44 * len(shown))
-    return Chart(
-        shorten(name, 120), words, c.numeric(axis, ends), scale, tuple(marks), numbers, (), size
+    marks.append(c.Intervals(at, estimate, low, high, sides(low, high, 0.0), True, 8.0, tips))
+    marks += [c.Text(ends[0], float(i), name, "start", 11.0) for i, name in enumerate(names)]
+    data = c.table({"where": names, "difference": estimate, "interval": spans})
+    x, y, shape = (
+        c.numeric(axis, ends),
+        c.Scale("", (-0.5, len(shown) - 0.3)),
+        (860, 60 + 44 * len(shown)),
     )
+    return c.Chart(shorten(title, 120), result.words, x, y, tuple(marks), data, (), shape)
 
 
 def plot_compared(result: Comparison | Ranking, ax: Any = None) -> Any:
     """Draw a comparison or a ranking with matplotlib; see their `plot`."""
-    chart = ranking_chart(result) if isinstance(result, Ranking) else comparison_chart(result)
+    chart = compared_chart(result)
     if chart is None:
         raise InputError("The difference is infinite: there is nothing to draw.")
     return draw(chart, ax)
@@ -490,10 +426,11 @@ def plot_compared(result: Comparison | Ranking, ax: Any = None) -> Any:
 
 def compared_page(result: Comparison | Ranking, command: str | None = None) -> str:
     """Write the report of a comparison or a ranking."""
-    heading, body, chart = _ranking(result) if isinstance(result, Ranking) else _comparison(result)
-    drawn = "" if chart is None else figure(chart, "difference")
+    heading, body = _ranking(result) if isinstance(result, Ranking) else _comparison(result)
+    chart = compared_chart(result)
+    drawn = "" if chart is None else pieces.figure(chart, "difference")
     notes = bullets(visible(note) for note in result.details.get("notes", ()))
-    again = f"<p>To get this page again:</p>{code(command)}" if command else ""
+    again = f"<p>To get this page again:</p>{pieces.code(command)}" if command else ""
     verdict = paragraph(getattr(result, "verdict", result.words))
     whole = section("Which predicts better", "verdict", verdict, drawn, body, notes, again)
     plain = result.to_dict()
@@ -501,14 +438,14 @@ def compared_page(result: Comparison | Ranking, command: str | None = None) -> s
     return page(heading, f"{result.n:,} rows", f"Comparison · {heading}", whole, plain)
 
 
-def _comparison(result: Comparison) -> tuple[str, str, Chart | None]:
-    """Return heading, tables (each measure, and where) and picture of a comparison."""
+def _comparison(result: Comparison) -> tuple[str, str]:
+    """Return heading and tables (each measure, and where) of a comparison."""
     p, q = result.names
-    rows = [
-        (f"{s.name} ({s.better} is better)", f"{s.means[0]:.5g}", f"{s.means[1]:.5g}",
-         *sized(s.difference, *s.interval), pvalue_number(s.pvalue))
-        for s in result.measures
-    ]  # fmt: skip
+    rows = []
+    for s in result.measures:
+        means = (f"{mean:.5g}" for mean in s.means)
+        amounts = (*sized(s.difference, *s.interval), pvalue_number(s.pvalue))
+        rows.append((f"{s.name} ({s.better} is better)", *means, *amounts))
     header = ["measure", p, q, f"{p} less {q}", "95% interval", "p"]
     body = table("Means over all rows", header, rows, numeric=(1, 2, 3, 4, 5))
     where = [
@@ -516,24 +453,23 @@ def _comparison(result: Comparison) -> tuple[str, str, Chart | None]:
         for s in result.slices
     ]
     if where:
-        heads = ["where", "rows", "", "p, corrected for the search"]
-        body += table("Where the difference is another", heads, where, numeric=(1, 3))
-    return f"{p} and {q}", body, comparison_chart(result)
+        header = ["where", "rows", "", "p, corrected for the search"]
+        body += table("Where the difference is another", header, where, numeric=(1, 3))
+    return f"{p} and {q}", body
 
 
-def _ranking(result: Ranking) -> tuple[str, str, Chart | None]:
-    """Return heading, tables (the models, and all pairs) and picture of a ranking."""
-    best = result.best()
+def _ranking(result: Ranking) -> tuple[str, str]:
+    """Return heading and tables (the models, and all pairs) of a ranking."""
+    best, columns = result.best(), (result.means, *result.others.values())
     rows = [
-        (name, f"{mean:.5g}", *(f"{values[i]:.5g}" for values in result.others.values()),
-         "yes" if name in best else "no")
-        for i, (name, mean) in enumerate(zip(result.names, result.means, strict=True))
-    ]  # fmt: skip
+        (name, *(f"{values[i]:.5g}" for values in columns), "yes" if name in best else "no")
+        for i, name in enumerate(result.names)
+    ]
     header = ["model", f"{result.name} ({result.better} is better)", *result.others, "may be the best"]
-    numeric = tuple(range(1, 2 + len(result.others)))
-    body = table("Means over all rows", header, rows, numeric=numeric)
-    pairs = [(f"{o.better} against {o.worse}", f"{o.difference:.4g}", pvalue_number(o.pvalue))
-             for o in result.pairs]  # fmt: skip
-    body += table("All pairs", ["better against worse", "by", "p, corrected for all pairs"], pairs,
-                  numeric=(1, 2))  # fmt: skip
-    return f"{len(result.names)} models", body, ranking_chart(result)
+    body = table("Means over all rows", header, rows, numeric=range(1, 1 + len(columns)))
+    header = ["better against worse", "by", "p, corrected for all pairs"]
+    pairs = (
+        (f"{o.better} against {o.worse}", f"{o.difference:.4g}", pvalue_number(o.pvalue))
+        for o in result.pairs
+    )
+    return f"{len(result.names)} models", body + table("All pairs", header, pairs, numeric=(1, 2))

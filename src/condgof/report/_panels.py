@@ -1,27 +1,29 @@
-"""What residuals do along columns, in maps of two, and in slices or groups that are listed together."""
+"""Columns in bins, and pictures of them: residuals along columns, maps of two, slices on one axis."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
-from condgof._typing import AnyArray, FloatArray
+from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._axes import Axis
 from condgof.check._findings import Reader
 from condgof.check._looked import Looked
 from condgof.check._record import Check, Slice
-from condgof.check._signals import events_of
-from condgof.report import _binned as binned
+from condgof.check._signals import events_of, legendre
 from condgof.report import _chart as c
-from condgof.report._binned import Bins, bins_of, each_error, names_column, part_rows, sides
-from condgof.report._chart import Chart, title_of
+from condgof.report._chart import Chart, Ends, title_of, written
 from condgof.report._text import shorten
 from condgof.result import number, share_interval, size
 
+#: A column is cut into at most so many bins, and at most so many levels are drawn; rows of a bin, and
+#: the fewest of a level that is named: a report must not list the people of an id column.
+MOST, ROWS, FEWEST = 12, 60, 5
 #: Levels of the quantiles of residuals that are drawn, and the normal quantile of the last.
 LEVELS, Z80 = (0.1, 0.5, 0.9), 1.2816
 #: Cells with fewer rows say little.
@@ -29,19 +31,155 @@ FEW = 10
 
 
 @dataclass(frozen=True, eq=False)
-class _Along:
-    """Estimates by bin (B, K) with intervals, what the model says (K,), and colours."""
+class Bins:
+    """A column in bins of about as many rows each, or in its levels; -1 for levels that are left out."""
+
+    codes: IntArray
+    names: tuple[str, ...]
+    scale: c.Scale
+    left_out: int = 0
+
+    @property
+    def less(self) -> str:
+        return f" {self.left_out:,} levels with fewer rows are not drawn." if self.left_out else ""
+
+    @property
+    def rows(self) -> list[IntArray]:
+        """The positions of the rows of each bin."""
+        return [np.flatnonzero(self.codes == b) for b in range(len(self.names))]
+
+    def extent(self, axis: Axis, inside: AnyArray) -> list[Ends]:
+        """Return the ranges of the scale that some rows fill."""
+        ranges: list[Ends] = []
+        for b, rows in enumerate(self.rows):
+            values = axis.values[rows]
+            within, wide = values[inside[rows]] - values.min(), float(np.ptp(values))
+            if not len(within):
+                continue
+            left, right = within.min() / wide if wide else 0.0, within.max() / wide if wide else 1.0
+            joined = ranges and b - 0.5 + left - ranges[-1][1] < 0.02
+            ranges.append((ranges.pop()[0] if joined else b - 0.5 + float(left), b - 0.5 + float(right)))
+        return ranges
+
+
+def bins_of(axis: Axis, most: int = MOST) -> Bins:
+    """Cut a column: few values and levels each by itself, others at quantiles."""
+    values, title = axis.values, title_of(axis)
+    distinct, inverse, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    if len(distinct) <= most or axis.levels is not None:
+        largest = np.sort(np.argsort(-sizes, kind="stable")[:most])
+        largest = largest if axis.levels is None else largest[sizes[largest] >= FEWEST]
+        place = np.full(len(distinct), -1)
+        place[largest] = np.arange(len(largest))
+        names = tuple(written(axis, float(distinct[k])) for k in largest)
+        return Bins(place[inverse], names, c.places(title, names), len(distinct) - len(largest))
+
+    def end(value: float) -> str:
+        """Write the value of a row: long numbers are rounded."""
+        long = axis.kind in ("numbers", "integers") and abs(value) >= 1e5
+        return written(axis, float(f"{value:.4g}") if long else value)
+
+    codes = axis.cut(int(np.clip(len(values) // ROWS, 4, most))).codes
+    count = int(codes.max()) + 1
+    low, high = ([end(float(f(values[codes == b]))) for b in range(count)] for f in (np.min, np.max))
+    shares = (0.0, 0.5, 1.0) if max(map(len, low)) > 7 else (0.0, 0.25, 0.5, 0.75, 1.0)
+    edges = sorted({round(share * count) for share in shares})
+    texts = tuple(high[-1] if e == count else low[e] for e in edges)
+    names = tuple(f"{a} to {b}" if a != b else a for a, b in zip(low, high, strict=True))
+    at = tuple(e - 0.5 for e in edges)
+    return Bins(codes, names, c.Scale(title, (-0.5, count - 0.5), at, texts))
+
+
+def shade(ranges: Sequence[Ends], up: Ends) -> c.Boxes:
+    """Shade ranges of x from foot to top."""
+    left, right = np.array(ranges, dtype=float).reshape(-1, 2).T
+    low, high = (np.full(len(left), end) for end in up)
+    return c.Boxes(left, right, low, high, ("shade",) * len(left))
+
+
+def names_column(part: Slice | None, axis: Axis) -> bool:
+    return part is not None and axis.name in [c.column for c in part.conditions]
+
+
+def part_rows(looked: Looked, part: Slice | None) -> AnyArray:
+    """Tell which of the rows that were looked at are in a slice, (n,); all without one."""
+    return np.ones(looked.n, bool) if part is None else np.isin(looked.rows, part.rows)
+
+
+def each_error(count: int, level: float = 0.95) -> float:
+    """Return the error of each of `count` statements so that all hold with probability `level`."""
+    return float(1.0 - level ** (1.0 / max(count, 1)))
+
+
+def chance_ends(n: AnyArray | float, p: AnyArray | float, error: float) -> tuple[FloatArray, FloatArray]:
+    """Return between which counts a binomial one lies, except with probability `error`."""
+    from scipy.stats import binom
+
+    return np.asarray(binom.ppf(error / 2, n, p)), np.asarray(binom.ppf(1 - error / 2, n, p))
+
+
+def quantile_ends(values: FloatArray, p: float, error: float) -> Ends:
+    """Return the interval of a quantile by order statistics; infinite where there are too few rows."""
+    low, high = map(int, chance_ends(len(values), p, error))
+    ordered = np.concatenate([[-np.inf], np.sort(values), [np.inf]])
+    return float(ordered[low]), float(ordered[high + 1])
+
+
+def sides(
+    low: AnyArray, high: AnyArray, expected: AnyArray | float, turned: bool = False
+) -> tuple[str, ...]:
+    """Return colours of intervals: "even" where they hold what is expected; `turned`: more is "low"."""
+    more, less = ("low", "high") if turned else ("high", "low")
+    return tuple(np.where(low > expected, more, np.where(high < expected, less, "even")).tolist())
+
+
+def shares(
+    hits: AnyArray, n: AnyArray | int, expected: AnyArray, turned: bool = False
+) -> tuple[FloatArray, FloatArray, FloatArray, tuple[str, ...]]:
+    """Return shares, the ends of intervals that hold together, and their colours."""
+    low, high = share_interval(hits, n, each_error(hits.size))
+    return hits / n, low, high, sides(low, high, expected, turned)
+
+
+def right_and_sure(looked: Looked) -> tuple[AnyArray, FloatArray]:
+    """Return whether the most probable class was right, and its probability, (n,) each."""
+    p = np.asarray(looked.probabilities, dtype=float)
+    return p.argmax(axis=1) == looked.codes, p.max(axis=1)
+
+
+def evidence(looked: Looked, y: int | None = None) -> FloatArray:
+    """Return functions of y with mean 0 and variance about 1 under the model, (n, K)."""
+    columns = slice(None) if y is None else [y]
+    if looked.pit is not None:
+        return np.asarray(legendre(looked.pit[:, columns]).reshape(looked.n, -1))
+    if looked.z is not None:
+        z = np.clip(looked.z[:, columns], -5, 5)
+        return np.concatenate([z, (np.square(z) - 1.0) / 2.0], axis=1)
+    if looked.kind == "censored":
+        happened, expected = events_of(looked)
+        return np.asarray((happened - expected) / np.sqrt(np.maximum(expected.mean(axis=0), 1e-12)))
+    if looked.kind == "classes":
+        right, sure = right_and_sure(looked)
+        return np.asarray((right - sure) / np.sqrt(np.maximum(sure * (1 - sure), 0.01)))[:, None]
+    functions = [np.empty((looked.n, 0))]
+    for event in looked.events:
+        away = event.happened(np.asarray(looked.codes)) - event.expected
+        functions.append(away[:, None] / (event.expected * (1 - event.expected)) ** 0.5)
+    return np.concatenate(functions, axis=1)
+
+
+class _Along(NamedTuple):
+    """Estimates by bin (B, K) with intervals, what the model says (K,), and what stands out most."""
 
     values: FloatArray
     low: FloatArray
     high: FloatArray
     expected: tuple[float, ...]
     kinds: AnyArray
-    #: Of z: the colours of boxes from the first to the last estimate.
-    boxes: tuple[str, ...]
     heads: tuple[str, ...]
-    #: What stands out most, in words; "" if nothing does.
     words: str
+    #: Of z: the colours of boxes from the first to the last estimate.
+    boxes: tuple[str, ...] = ()
 
 
 def column_panel(
@@ -50,13 +188,10 @@ def column_panel(
     part: Slice | None = None,
     *,
     y: int | None = None,
-    ends: c.Ends | None = None,
+    ends: Ends | None = None,
     wide: bool = False,
 ) -> Chart | None:
-    """Draw residual quantiles along a column by bin; of classes and intervals, shares.
-
-    `ends` of the y axis may be shared by panels; a slice is shaded; a `wide` panel has a legend.
-    """
+    """Draw residual quantiles along a column by bin, or shares; a `wide` panel has a legend."""
     looked, bins, name = check.looked, bins_of(axis), title_of(axis)
     profile = _along(looked, bins, strongest(looked) if y is None else y) if bins.names else None
     if profile is None:
@@ -65,7 +200,7 @@ def column_panel(
     at = np.arange(len(bins.names)) * 1.0
     marks: list[c.Mark] = []
     if names_column(part, axis):
-        marks.append(binned.shade(bins.extent(axis, part_rows(looked, part)), up))
+        marks.append(shade(bins.extent(axis, part_rows(looked, part)), up))
     if profile.boxes:
         low, high = np.clip(profile.values[:, [0, last]].T, *up)
         marks.append(c.Boxes(at - 0.34, at + 0.34, low, high, profile.boxes))
@@ -78,39 +213,40 @@ def column_panel(
         data |= {head: three[0], f"95% interval of {head}": c.spans(*three[1:])}
     alone = [s for s in check.slices if {one.column for one in s.conditions} == {axis.name}]
     words = f"{alone[0].direction} where {alone[0].words}" if alone else profile.words
-    label, legend = _words(looked)
+    label, legend = panel_words(looked)
     desc = f"{label} along {name}: {profile.words or 'no bin differs by more than chance'}.{bins.less}"
-    size_, keys = ((540, 320), c.keys(legend)) if wide else ((330, 210), ())
-    scale = c.numeric(label, up, 5 if wide else 3)
-    title = f"{name}: {words or 'nothing stands out'}"
-    return Chart(title, desc, bins.scale, scale, tuple(marks), c.table(data), keys, size_)
+    shape, keys = ((540, 320), c.keys(legend)) if wide else ((330, 210), ())
+    scale, title = c.numeric(label, up, 5 if wide else 3), f"{name}: {words or 'nothing stands out'}"
+    return Chart(title, desc, bins.scale, scale, tuple(marks), c.table(data), keys, shape)
 
 
-def panels(check: Check, most: int = 12, *, wide: bool = False) -> list[tuple[Axis, Chart]]:
+def panels(check: Check, most: int = 12, *, wide: bool = False) -> list[Chart]:
     """Return the panels of the columns that explain most, the first first, on one y axis."""
-    looked = check.looked
-    y, seen = strongest(looked), binned.evidence(looked)
-    drawn = [axis for axis in looked.axes if bins_of(axis).names]
-    ranked = sorted(drawn, key=lambda axis: -binned.explained(seen, bins_of(axis)))[:most]
-    profiles = [along for axis in ranked if (along := _along(looked, bins_of(axis), y)) is not None]
+    looked, functions = check.looked, evidence(check.looked)
+    apart = functions - functions.mean(axis=0)
+
+    def explained(bins: Bins) -> float:
+        """Return how much of the evidence a column explains: its strongest bin, less chance."""
+        sums = [np.abs(apart[at].sum(axis=0)).max(initial=0.0) / len(at) ** 0.5 for at in bins.rows]
+        return float(max(sums) - np.sqrt(2 * np.log(1 + len(sums) * functions.shape[1])))
+
+    y, binned = strongest(looked), [(axis, bins_of(axis)) for axis in looked.axes]
+    drawn = [(axis, bins) for axis, bins in binned if bins.names]
+    ranked = sorted(drawn, key=lambda each: -explained(each[1]))[:most]
+    profiles = [along for _, bins in ranked if (along := _along(looked, bins, y)) is not None]
     ends = _ends(looked, profiles) if profiles else None
-    charts = [(axis, column_panel(check, axis, y=y, ends=ends, wide=wide)) for axis in ranked]
-    return [(axis, chart) for axis, chart in charts if chart is not None]
-
-
-def panel_keys(check: Check) -> tuple[c.Key, ...]:
-    """Return the legend that all panels share."""
-    return c.keys(_words(check.looked)[1])
+    charts = (column_panel(check, axis, y=y, ends=ends, wide=wide) for axis, _ in ranked)
+    return [chart for chart in charts if chart is not None]
 
 
 def strongest(looked: Looked) -> int:
     """Return the column of y that is farthest from the model."""
     count = 1 if looked.z is None else len(looked.y_columns)
-    means = [np.abs(binned.evidence(looked, y).mean(axis=0)) for y in range(count)]
-    return int(np.argmax([each.max(initial=0.0) for each in means]))
+    means = [np.abs(evidence(looked, y).mean(axis=0)).max(initial=0.0) for y in range(count)]
+    return int(np.argmax(means))
 
 
-def _words(looked: Looked) -> tuple[str, str]:
+def panel_words(looked: Looked) -> tuple[str, str]:
     """Return the name of the y axis of panels, and their legend."""
     if looked.z is not None:
         data = "middle 80% and median of the data" if looked.pit is not None else "mean of the data ± sd"
@@ -132,7 +268,7 @@ def _along(looked: Looked, bins: Bins, y: int) -> _Along | None:
     if looked.kind == "censored":
         return _ratios(looked, bins)
     if looked.kind == "classes":
-        right, sure = binned.right_and_sure(looked)
+        right, sure = right_and_sure(looked)
         return _shares(bins, [right], [sure], ["accuracy − confidence"], True)
     if not looked.events or looked.codes is None:
         return None
@@ -145,17 +281,15 @@ def _along(looked: Looked, bins: Bins, y: int) -> _Along | None:
 
 def _of_z(z: FloatArray, bins: Bins, normal: bool) -> _Along:
     """Return quantiles of residuals that are normal under the model, or mean and sd of others."""
-    from scipy.special import ndtri
-
     rows = [z[at] for at in bins.rows]
     n, error = np.array(list(map(len, rows))), each_error(2 * len(rows))
     if normal:
         values = np.array([np.quantile(part, LEVELS) for part in rows])
-        each = [[binned.quantile_ends(part, p, 0.05) for p in LEVELS] for part in rows]
+        each = [[quantile_ends(part, p, 0.05) for p in LEVELS] for part in rows]
         low, high = np.moveaxis(np.array(each), 2, 0)
-        left, right = np.array([binned.quantile_ends(part, 0.5, error) for part in rows]).T
+        left, right = np.array([quantile_ends(part, 0.5, error) for part in rows]).T
         out = np.array([(np.abs(part) > Z80).mean() for part in rows])
-        least, most = (k / n for k in binned.chance_ends(n, np.array(0.2), error))
+        least, most = (k / n for k in chance_ends(n, 0.2, error))
         wide = sides(out, out, np.clip(out, least, most))
         spread = (values[:, 2] - values[:, 0]) / (2 * Z80)
         expected, heads = (-Z80, 0.0, Z80), ("10% quantile", "median", "90% quantile")
@@ -167,23 +301,23 @@ def _of_z(z: FloatArray, bins: Bins, normal: bool) -> _Along:
         left, right = mean - reach * spread, mean + reach * spread
         fourth = np.array([np.std((part - part.mean()) ** 2) for part in rows])
         rough = 0.5 * reach * fourth / np.maximum(spread, 1e-9)  # of a standard deviation, any tails
-        wide = sides(spread - rough, spread + rough, np.array(1.0))
+        wide = sides(spread - rough, spread + rough, 1.0)
         expected, heads = (-1.0, 0.0, 1.0), ("mean − sd", "mean", "mean + sd")
-    dots, remarks = sides(left, right, np.array(0.0)), [(0.0, "")]
+    dots, remarks = sides(left, right, 0.0), [(0.0, "")]
     for b, at in enumerate(bins.names):
         shift, times = abs(float(values[b, 1])), max(float(spread[b]), 1e-9)
         if dots[b] != "even":
-            side = "above" if dots[b] == "high" else "below"
-            remarks.append(
-                (shift * n[b] ** 0.5, f"{heads[1]} {size(shift)} sd {side} the model's at {at}")
+            words = (
+                f"{heads[1]} {size(shift)} sd {'above' if dots[b] == 'high' else 'below'} the model's"
             )
+            remarks.append((shift * n[b] ** 0.5, f"{words} at {at}"))
         if wide[b] != "even":
             words = f"the data spread {size(times)} times as much as the model says at {at}"
             remarks.append((abs(np.log(times)) * (2 * n[b]) ** 0.5, words))
     kinds = np.full((len(rows), 3), "even", dtype=object)
     kinds[:, 1] = dots
     boxes = tuple({"high": "s2", "low": "s-2"}.get(side, "bar") for side in wide)
-    return _Along(values, low, high, expected, kinds, boxes, heads, max(remarks)[1])
+    return _Along(values, low, high, expected, kinds, heads, max(remarks)[1], boxes)
 
 
 def _shares(
@@ -194,36 +328,33 @@ def _shares(
     seen = np.array([[did[rows].sum() for did in happened] for rows in bins.rows])
     expected = np.array([[p[rows].mean() for p in say] for rows in bins.rows])
     low, high = (end - expected * less for end in share_interval(seen, n, 0.05))
-    ends = share_interval(seen, n, each_error(seen.size))
-    kinds = np.array(sides(*ends, expected, True), dtype=object)
+    kinds = np.array(shares(seen, n, expected, True)[3], dtype=object)
     strength = np.where(kinds != "even", np.abs(seen / n - expected) * np.sqrt(n), 0.0)
     b, k = np.unravel_index(np.argmax(strength), strength.shape)
     words = f"{number(seen[b, k] / n[b, 0], 2)} where the model says {number(expected[b, k], 2)}"
     words = f"{words} at {bins.names[b]}" if strength.any() else ""
     levels = (0.0,) if less else tuple(expected[0].tolist())
-    return _Along(seen / n - expected * less, low, high, levels, kinds, (), tuple(heads), words)
+    return _Along(seen / n - expected * less, low, high, levels, kinds, tuple(heads), words)
 
 
 def _ratios(looked: Looked, bins: Bins) -> _Along:
     """Return events over those expected, by bin."""
-    from scipy.special import ndtri
-
     happened, expected = (part[:, 0] for part in events_of(looked))
     seen = [
         [Reader(looked, reach).ratio(rows, happened[rows], expected[rows]) for rows in bins.rows]
         for reach in (1.96, -float(ndtri(each_error(len(bins.rows)) / 2.0)))
     ]
     one, every = (np.array([[value, *ends] for value, ends in each]) for each in seen)
-    kinds = np.array(sides(every[:, 1:2], every[:, 2:], np.ones((len(every), 1))), dtype=object)
+    kinds = np.array(sides(every[:, 1:2], every[:, 2:], 1.0), dtype=object)
     strength = np.array([happened[rows].sum() for rows in bins.rows]) ** 0.5 * np.abs(one[:, 0] - 1.0)
     b = int(np.argmax(np.where(kinds[:, 0] != "even", strength, -1.0)))
     words = f"{number(one[b, 0], 2)} times the events expected at {bins.names[b]}"
     words = words if kinds[b, 0] != "even" else ""
-    head = ("events / expected",)
-    return _Along(one[:, :1], one[:, 1:2], one[:, 2:], (1.0,), kinds, (), head, words)
+    value, low, high = np.hsplit(one, 3)
+    return _Along(value, low, high, (1.0,), kinds, ("events / expected",), words)
 
 
-def _ends(looked: Looked, profiles: Sequence[_Along]) -> c.Ends:
+def _ends(looked: Looked, profiles: Sequence[_Along]) -> Ends:
     """Return one y axis for panels."""
     values = np.concatenate([one.values.ravel() for one in profiles])
     if looked.kind == "censored":
@@ -239,10 +370,7 @@ def _ends(looked: Looked, profiles: Sequence[_Along]) -> c.Ends:
 def map_of(
     check: Check, a: Axis, b: Axis, of: str | None = None, part: Slice | None = None
 ) -> Chart | None:
-    """Draw two columns in cells, coloured by how the data differ there: "shift" or "spread" of z.
-
-    Of classes it is confidence less accuracy, of quantiles and intervals a share less what it should be.
-    """
+    """Draw two columns in cells, coloured by how the data differ there: "shift" or "spread" of z."""
     looked, pair = check.looked, (bins_of(a, 7), bins_of(b, 7))
     differences = _differences(looked, of)
     if differences is None:
@@ -250,16 +378,12 @@ def map_of(
     each, (low_way, high_way), unit = differences
     log, wide = unit == " times", len(pair[1].names)
     cell = np.where((pair[0].codes < 0) | (pair[1].codes < 0), -1, pair[0].codes * wide + pair[1].codes)
-    inside = [(int(k), each[cell == k]) for k in np.unique(cell) if k >= 0 and (cell == k).sum() > log]
-    if not inside:
+    at, n = np.unique(cell[cell >= 0], return_counts=True)
+    at, n = at[n > log], n[n > log]
+    if not len(at):
         return None
-    at, n = np.array([k for k, _ in inside]), np.array([len(part_values) for _, part_values in inside])
-    values = np.array(
-        [
-            np.log(max(part_values.std(ddof=1), 1e-3)) if log else part_values.mean()
-            for _, part_values in inside
-        ]
-    )
+    cells = [each[cell == k] for k in at]
+    values = np.array([np.log(max(v.std(ddof=1), 1e-3)) if log else v.mean() for v in cells])
     few, (x, y) = n < FEW, np.divmod(at, wide) * np.ones(1)
     top = max(float(np.quantile(np.abs(values[~few]), 0.9)) if (~few).any() else 0.0, 0.1)
     steps = np.clip(np.rint(values / top * c.STEPS), -c.STEPS, c.STEPS).astype(int)
@@ -268,8 +392,8 @@ def map_of(
     tips = tuple(f"{i}, {j}: {t}, {k:,} rows" for i, j, t, k in zip(*names, texts, n, strict=True))
     kinds = tuple(f"s{step}" for step in steps)
     marks: list[c.Mark] = [c.Boxes(x - 0.5, x + 0.5, y - 0.5, y + 0.5, kinds, few, tips)]
-    if part is not None and (names_column(part, a) or names_column(part, b)):
-        rows, edges = part_rows(looked, part), list[c.Ends]()
+    if names_column(part, a) or names_column(part, b):
+        rows, edges = part_rows(looked, part), list[Ends]()
         for axis, bins in zip((a, b), pair, strict=True):
             ranges = bins.extent(axis, rows) if names_column(part, axis) else []
             edges.append((ranges[0][0], ranges[-1][1]) if ranges else bins.scale.ends)
@@ -294,12 +418,12 @@ def _differences(looked: Looked, of: str | None) -> tuple[FloatArray, tuple[str,
     """Return what cells are about: values of rows, words for both ways, and the unit."""
     if looked.z is not None:
         y = strongest(looked)
-        means = np.abs(binned.evidence(looked, y).mean(axis=0))
+        means = np.abs(evidence(looked, y).mean(axis=0))
         if of == "spread" or (of is None and means[1] > means[0]):
             return looked.z[:, y], ("too wide", "too narrow"), " times"
         return looked.z[:, y], ("too high", "too low"), " sd"
     if looked.kind == "classes":
-        right, sure = binned.right_and_sure(looked)
+        right, sure = right_and_sure(looked)
         return sure - right, ("not sure enough", "too sure"), ""
     if not looked.events or looked.codes is None:
         return None
@@ -313,35 +437,49 @@ def _differences(looked: Looked, of: str | None) -> tuple[FloatArray, tuple[str,
 MOST_ROWS, LABELLED = 30, 3
 #: Kinds of which more than the model says means that it is too wide, not sure enough or too high.
 TURNED = ("coverage", "confidence", "quantile")
-#: What each kind of finding is, on an axis; {} is its label.
-NAMES = {
-    "shift": "mean of the residuals, in standard deviations",
-    "spread": "spread of the data, times what the model says",
-    "skew": "skewness of the residuals",
-    "tails": "share of rows outside the model's 99.9% interval",
-    "coverage": "share of rows inside the {} interval",
-    "correlation": "correlation of the residuals",
-    "confidence": "share of rows in which the most probable class was right",
-    "class": "share of rows with {}",
-    "zeros": "share of rows with 0",
-    "quantile": "share of rows not above the {} quantile",
+
+
+SHARE = "share of rows"
+
+
+class Kind(NamedTuple):
+    """What a kind of finding is called, with its label if it has one; its unit; and its axis."""
+
+    name: str
+    unit: str
+    axis: str
+
+
+KINDS = {
+    "shift": Kind("shift", "standard deviations", "mean of the residuals, in standard deviations"),
+    "spread": Kind("spread", "times the model's", "spread of the data, times what the model says"),
+    "skew": Kind("skew", "share above less share below", "skewness of the residuals"),
+    "tails": Kind("beyond the {} interval", SHARE, f"{SHARE} outside the model's 99.9% interval"),
+    "coverage": Kind("inside the {} interval", SHARE, "share of rows inside the {} interval"),
+    "correlation": Kind("correlation of {}", "", "correlation of the residuals"),
+    "confidence": Kind("right", SHARE, f"{SHARE} in which the most probable class was right"),
+    "class": Kind("share of {}", SHARE, "share of rows with {}"),
+    "zeros": Kind("zeros", SHARE, "share of rows with 0"),
+    "quantile": Kind("not above the {} quantile", SHARE, "share of rows not above the {} quantile"),
+    "events": Kind("events, {}", "times what the model expects", "events"),
 }
 
 
 def forest(items: Sequence[Slice], kind: str | None = None) -> Chart | None:
     """Draw findings of one kind on one axis: of that which leads most often where it is certain."""
-    first = [item.findings[0] for item in items if item.findings]
-    leading = [f for f in first if kind in (None, f.kind)]
+    leading = [item.findings[0] for item in items if item.findings]
+    leading = [f for f in leading if kind in (None, f.kind)]
     leading = leading or [f for item in items for f in item.findings if f.kind == kind]
     leading = [f for f in leading if f.telling] or leading
     if not leading:
         return None
-    about = Counter((f.kind, f.label, f.column) for f in leading).most_common(1)[0][0]
-    listed = [(s, f) for s in items for f in s.findings if (f.kind, f.label, f.column) == about]
+    about = Counter(f.about for f in leading).most_common(1)[0][0]
+    listed = [(s, f) for s in items for f in s.findings if f.about == about]
     many = len(listed) > MOST_ROWS
-    listed = (
-        sorted(listed, key=lambda each: each[1].estimate - each[1].expected) if many else listed[::-1]
-    )
+    if many:
+        listed.sort(key=lambda each: each[1].estimate - each[1].expected)
+    else:
+        listed.reverse()
     parts, count, turned = [s for s, _ in listed], len(listed), about[0] in TURNED
     numbers = np.array([[f.estimate, *f.interval, f.expected] for _, f in listed])
     at, (estimate, low, high, expected) = np.arange(count) * 1.0, numbers.T
@@ -363,7 +501,8 @@ def forest(items: Sequence[Slice], kind: str | None = None) -> Chart | None:
         else:
             marks.append(c.Text(ends[0], float(i), f"{words} · {parts[i].n:,} rows", "start", 11.0))
     far = int(np.argmax(np.abs(estimate - expected) * np.where(np.isin(at, telling), 1.0, 1e-9)))
-    name, words = NAMES.get(about[0], about[0]).format(about[1]), parts[far].words
+    name = KINDS[about[0]].axis.format(about[2]) if about[0] in KINDS else about[0]
+    words = parts[far].words
     title = f"{len(telling):,} of {count:,} differ from what the model says, most of all {words}"
     title = title if telling else f"None of {count:,} differs from what the model says"
     title = title if count > 1 else f"{words}: {listed[0][1].words}"

@@ -1,25 +1,27 @@
-"""Pictures of a check: y against what is predicted, PITs, the residuals of a slice, the null."""
+"""Pictures of a check: y against what is predicted, PITs, slices, the null; and of each kind of y."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.special import betaincinv, ndtri
 
-from condgof._typing import AnyArray, FloatArray
+from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._axes import Axis
 from condgof.check._looked import Looked
 from condgof.check._record import Check, Slice
 from condgof.check._signals import legendre
 from condgof.errors import InputError
 from condgof.report import _chart as c
-from condgof.report._binned import Bins, bins_of, chance_ends, each_error, names_column, part_rows, shade
+from condgof.report import _panels as binned
 from condgof.report._chart import Chart
-from condgof.report._kinds import classes, coverage, reliability, rootogram, survival, thirds
 from condgof.report._panels import column_panel, forest, map_of, panels
-from condgof.report._pen_pyplot import draw, draw_all
+from condgof.report._pens import draw, draw_all
+from condgof.report._text import capital, shorten
 from condgof.result import GofResult, number, pvalue_number, size
 
 #: Rows drawn: at random, and on each side of those outside the model's 99% interval, and with a tip.
@@ -47,11 +49,11 @@ def fit(
     """Draw y against what is predicted, or a column, with the model's bands; a slice is shaded."""
     looked = check.looked
     axis = axis_of(looked, column, y)
-    if looked.z is None or axis is None or not bins_of(axis).names:
+    if looked.z is None or axis is None or not binned.bins_of(axis).names:
         return None
     name, z, bands = looked.y_columns[y].name, looked.z[:, y], looked.bands
     values = z if bands is None else looked.y[:, y]
-    bins, drawn = bins_of(axis), np.arange(looked.n)
+    bins, drawn = binned.bins_of(axis), np.arange(looked.n)
     ends, aside = c.robust_ends(axis.values), 0.3 * (axis.kind == "integers")
     across, x = axis.values, c.along(axis, (ends[0] - aside, ends[1] + aside))
     if axis.levels is not None:
@@ -62,13 +64,16 @@ def fit(
         always = [seen[:, 0].min(), seen[:, 4].max()] if len(seen) else []
     up = c.robust_ends(values[drawn], always)
     marks: list[c.Mark] = []
-    if names_column(part, axis):
-        inside = part_rows(looked, part)
+    if binned.names_column(part, axis):
+        inside = binned.part_rows(looked, part)
         whole = [(float(across[inside].min()), float(across[inside].max()))]
-        marks.append(shade(whole if axis.levels is None else bins.extent(axis, inside), up))
-    marks += _model_marks(looked, axis, bins, bands, x.ends)
-    rows, legend = _row_marks(looked, across, values, z, drawn, x.ends, up)
-    out = _outside(looked, z, bands, y)
+        marks.append(binned.shade(whole if axis.levels is None else bins.extent(axis, inside), up))
+    marks += _model_marks(looked, axis, bins, x.ends)
+    rows, legend = _row_marks(looked, drawn, across[drawn], values[drawn], z[drawn], x.ends, up)
+    out = (np.abs(z) > (2.0 if looked.pit is None else Z90)).astype(float)
+    if looked.pit is None and bands is not None:  # NaN where the band is not known
+        beyond = (values < bands[:, 0]) | (values > bands[:, 4])
+        out = np.where(np.isfinite(bands[:, 0]), beyond, np.nan)
     by_bin, known = [out[rows] for rows in bins.rows], int(np.isfinite(out).sum())
     of = "the rows" if known == looked.n else f"{known:,} rows"
     lawful = looked.pit is not None or bands is not None
@@ -86,8 +91,7 @@ def fit(
         q = np.array([b.mean(axis=0) if len(b) else np.full(5, np.nan) for b in some])
         data |= {"model's median": q[:, 2], "model's 90% band": c.spans(q[:, 0], q[:, 4])}
     data["outside it"] = [percent(np.nanmean(o)) if np.isfinite(o).any() else "–" for o in by_bin]
-    label = f"residual of {name}, in standard deviations" if bands is None else name
-    scale = c.numeric(label, up)
+    scale = c.numeric(f"residual of {name}, in standard deviations" if bands is None else name, up)
     return Chart(title, desc, x, scale, (*marks, *rows), c.table(data), legend, (540, 330))
 
 
@@ -107,36 +111,23 @@ def axis_of(looked: Looked, column: str | None, y: int = 0) -> Axis | None:
 
 
 def percent(share: Any) -> str:
-    """Write a share in percent."""
     return f"{number(100 * float(share), 2)}%"
-
-
-def _outside(looked: Looked, z: FloatArray, bands: FloatArray | None, y: int) -> FloatArray:
-    """Tell which rows are outside the 90% band, (n,), NaN where that is not known."""
-    if looked.pit is not None or bands is None:
-        return (np.abs(z) > (2.0 if looked.pit is None else Z90)).astype(float)
-    out = (looked.y[:, y] < bands[:, 0]) | (looked.y[:, y] > bands[:, 4])
-    return np.where(np.isfinite(bands[:, 0]), out, np.nan)
 
 
 def _worst(out: list[FloatArray]) -> int | None:
     """Return the bin that is farthest from 10% outside, if any is by more than chance."""
     n, k = np.array([[np.isfinite(o).sum(), np.nansum(o)] for o in out]).T
-    low, high = chance_ends(n, np.array(0.1), each_error(len(out)))
+    low, high = binned.chance_ends(n, 0.1, binned.each_error(len(out)))
     far = np.where((k < low) | (k > high), np.abs(k - 0.1 * n) / np.sqrt(np.maximum(n, 1)), 0.0)
     return int(np.argmax(far)) if far.any() else None
 
 
-def _model_marks(
-    looked: Looked, axis: Axis, bins: Bins, bands: FloatArray | None, ends: c.Ends
-) -> list[c.Mark]:
+def _model_marks(looked: Looked, axis: Axis, bins: binned.Bins, ends: c.Ends) -> list[c.Mark]:
     """Draw the median and the bands: as lines along a column of numbers, as boxes at levels."""
+    bands = looked.bands
     if bands is None:
-        normal = (-Z90, -Z50, 0.0, Z50, Z90)
-        x, q = (
-            np.array(ends),
-            np.tile((-2.0, -1.0, 0.0, 1.0, 2.0) if looked.pit is None else normal, (2, 1)),
-        )
+        five = (-2.0, -1.0, 0.0, 1.0, 2.0) if looked.pit is None else (-Z90, -Z50, 0.0, Z50, Z90)
+        x, q = np.array(ends), np.tile(five, (2, 1))
     else:
         known = np.flatnonzero(np.isfinite(bands[:, 0]) & (bins.codes >= 0))
         known = known[np.argsort(axis.values[known], kind="stable")]
@@ -147,66 +138,43 @@ def _model_marks(
         else:  # bins are smaller towards the ends, so that the lines reach them
             share = np.sin(np.linspace(0.0, np.pi / 2, int(np.clip(len(known) // 8, 2, 28)) + 1)) ** 2
             parts = np.split(known, np.unique((share[1:-1] * len(known)).astype(int)))
-        parts = [rows for rows in parts if len(rows)]
         of = axis.values if axis.levels is None else bins.codes
-        x, q = (np.array([each[rows].mean(axis=0) for rows in parts]) for each in (of, bands))
+        x, q = (np.array([v[rows].mean(axis=0) for rows in parts if len(rows)]) for v in (of, bands))
         if axis.levels is not None:  # each level by itself, a place wide
-            x = (x[:, None] + [-0.4, 0.4, 0.4]).ravel()
-            q = np.repeat(q, 3, axis=0)
+            x, q = (x[:, None] + [-0.4, 0.4, 0.4]).ravel(), np.repeat(q, 3, axis=0)
             q[2::3] = np.nan
-    return [
-        c.Band(x, q[:, 0], q[:, 4], "band90"),
-        c.Band(x, q[:, 1], q[:, 3], "band50"),
-        c.Line(x, q[:, 2]),
-    ]
+    wide = c.Band(x, q[:, 0], q[:, 4], "band90")
+    return [wide, c.Band(x, q[:, 1], q[:, 3], "band50"), c.Line(x, q[:, 2])]
 
 
 def _row_marks(
-    looked: Looked,
-    across: FloatArray,
-    values: FloatArray,
-    z: FloatArray,
-    drawn: AnyArray,
-    ends: c.Ends,
-    up: c.Ends,
+    looked: Looked, at: AnyArray, x: FloatArray, y: FloatArray, far: FloatArray, ends: c.Ends, up: c.Ends
 ) -> tuple[list[c.Mark], tuple[c.Key, ...]]:
     """Draw rows: some at random, all that are far from the model, and at the edges what lies beyond."""
 
     def tip(i: int) -> str:
-        return f"row {looked.rows[drawn[i]]}: {number(float(z[drawn[i]]))} standard deviations off"
+        return f"row {looked.rows[at[i]]}: {number(float(far[i]))} standard deviations off"
 
-    x, y, far = across[drawn], values[drawn], z[drawn]
-    edge: list[c.Mark] = []
-    beyond: tuple[c.Key, ...] = ()
-    inside = np.ones(len(x), bool)
-    for kind, these in (("data", np.abs(far) <= FAR), ("high", far > FAR), ("low", far < -FAR)):
-        at = np.flatnonzero(these)
-
-        def tip_of(i: int, at: AnyArray = at) -> str:
-            return tip(int(at[i]))
-
-        marked, keys, inside[at] = c.beyond(x[at], y[at], ends, up, (kind,) * 4, tip_of)
-        edge, beyond = edge + marked, beyond + keys
+    kinds = np.where(far > FAR, "high", np.where(far < -FAR, "low", "data"))
+    edge, beyond, inside = c.beyond(x, y, ends, up, kinds, tip=tip)
     if len(np.unique(x)) <= 80:  # rows upon each other are moved aside
         x = x + 0.5 * min(1.0, float(np.diff(np.unique(x)).min(initial=1.0))) * _scatter(len(x))
     y = y + 0.5 * _scatter(len(y), 0.5698402909980532) if looked.kind == "counts" else y
-    rest = np.flatnonzero(inside & (np.abs(far) <= FAR))
-    words = f"data, {MOST_ROWS} of {looked.n:,} rows" if len(rest) > MOST_ROWS else "data"
+    rest, words = np.flatnonzero(inside & (kinds == "data")), "data"
     if len(rest) > MOST_ROWS:
         rest = np.sort(np.random.default_rng(0).choice(rest, MOST_ROWS, replace=False))
+        words = f"data, {MOST_ROWS} of {looked.n:,} rows"
     marks: list[c.Mark] = [c.Points(x[rest], y[rest])]
     legend = [c.Key("dot", "data", words)]
-    for kind, side, sign in (("high", "above", 1), ("low", "below", -1)):
-        at = np.flatnonzero(inside & (sign * far > FAR))
-        farthest = at[np.argsort(-np.abs(far[at]), kind="stable")[:MOST_FAR]]
-        tips = tuple(tip(i) if k < MOST_TIPS else "" for k, i in enumerate(farthest.tolist()))
-        some = f" ({MOST_FAR} drawn)" if len(at) > MOST_FAR else ""
-        if len(at):
+    for kind, side in (("high", "above"), ("low", "below")):
+        these = np.flatnonzero(inside & (kinds == kind))
+        if len(these):
+            farthest = these[np.argsort(-np.abs(far[these]), kind="stable")[:MOST_FAR]]
+            tips = tuple(tip(i) if k < MOST_TIPS else "" for k, i in enumerate(farthest.tolist()))
             marks.append(c.Points(x[farthest], y[farthest], kind, size=5.5, tips=tips))
-            far_words = (
-                f"{side} the 99% band" if looked.pit is not None else f"{side} by 2.58 sd or more"
-            )
-            legend.append(c.Key("dot", kind, f"{len(at):,} {far_words}{some}"))
+            words = f"{side} the 99% band" if looked.pit is not None else f"{side} by 2.58 sd or more"
+            some = f" ({MOST_FAR} drawn)" if len(these) > MOST_FAR else ""
+            legend.append(c.Key("dot", kind, f"{len(these):,} {words}{some}"))
     words = "line model median; box band50 50%; box band90 90% band"
     if looked.pit is None and looked.bands is None:
         words = "line model prediction; box band50 one sd around it; box band90 two"
@@ -226,31 +194,29 @@ def pit(check: Check, *, y: int = 0) -> Chart | None:
     u, name, n = looked.pit[:, y], looked.y_columns[y].name, looked.n
     k = int(np.clip(n // 30, 10, 20))
     counts, edges = np.histogram(u, k, (0.0, 1.0))
-    heights, error = counts * k / n, each_error(k)
-    low, high = (end[None] * k / n for end in chance_ends(np.array(n), np.array(1 / k), error))
+    heights = counts * k / n
+    low, high = (end[None] * k / n for end in binned.chance_ends(n, 1 / k, binned.each_error(k)))
     outside = (heights < low) | (heights > high)
     kinds = tuple(np.where(outside, "barx", "bar").tolist())
-    band = c.Boxes(np.zeros(1), np.ones(1), low, high, ("band90",))
     means = legendre(u).mean(axis=0) * [1.0, 1.0, 0.5, 0.5]  # what is plain to see first
     lead = int(np.argmax(np.abs(means)))
     title = f"{name} lies too often {_PLACES[lead][int(means[lead] < 0)]}"
     title = title if outside.any() else f"{name} lies in the model's distribution as it should"
-    desc = (
-        f"Histogram of {n:,} PITs: {outside.sum()} of {k} bars are outside the 95% band for all of them."
-    )
+    few = f"{outside.sum()} of {k} bars are outside the 95% band for all of them"
     data = c.table({"PIT": c.spans(edges[:-1], edges[1:]), "rows": counts, "times": heights})
     x = c.numeric(f"where {name} lies in the model's distribution (PIT)", (0.0, 1.0), 4)
     up = c.numeric("rows, times what the model says", (0.0, 1.08 * max(heights.max(), *high)), 4)
     legend = c.keys("box bar data; box barx outside the band; box band90 if the model is right")
+    band = c.Boxes(np.zeros(1), np.ones(1), low, high, ("band90",))
     marks = (c.bars(edges, heights, kinds), band, c.Rule(1.0))
-    return Chart(title, desc, x, up, marks, data, legend, (420, 330))
+    return Chart(title, f"Histogram of {n:,} PITs: {few}.", x, up, marks, data, legend, (420, 330))
 
 
 def _part_z(check: Check, part: Slice) -> tuple[FloatArray, str]:
     """Return the residuals of a slice, sorted, of the column of y that it is about."""
     names, lead = [column.name for column in check.looked.y_columns], part.findings[0].column
     y = names.index(lead) if lead in names else 0
-    return np.sort(np.asarray(check.looked.z)[part_rows(check.looked, part), y]), names[y]
+    return np.sort(np.asarray(check.looked.z)[binned.part_rows(check.looked, part), y]), names[y]
 
 
 def slice_residuals(check: Check, part: Slice) -> Chart | None:
@@ -269,7 +235,7 @@ def slice_residuals(check: Check, part: Slice) -> Chart | None:
     heights, grid = counts / (len(z) * (edges[1] - edges[0])), np.linspace(*ends, 161)
     up = (0.0, 1.1 * max(float(heights.max()), 0.4))
     feet = np.full(len(z), 0.03 * up[1])
-    far, beyond, _ = c.beyond(z, feet, ends, up, ("high", "low", "low", "high"))
+    far, beyond, _ = c.beyond(z, feet, ends, up, np.where(z > 0, "high", "low"), ("low", "high"))
     normal = c.Line(grid, np.exp(-0.5 * grid**2) / np.sqrt(2 * np.pi))
     mean, sd = size(float(z.mean())), size(float(z.std(ddof=min(len(z) - 1, 1))))
     title = f"Residuals of {name} have mean {mean} and sd {sd} here; the model says 0 and 1"
@@ -284,8 +250,6 @@ def slice_residuals(check: Check, part: Slice) -> Chart | None:
 
 def slice_qq(check: Check, part: Slice) -> Chart | None:
     """Draw the ordered residuals of a slice against those expected, with a band for all of them."""
-    from scipy.special import betaincinv, ndtri
-
     if check.looked.pit is None:
         return None
     z, name = _part_z(check, part)
@@ -297,7 +261,7 @@ def slice_qq(check: Check, part: Slice) -> Chart | None:
     expected = np.asarray(ndtri((i - 0.5) / m))
     ends = -1.06 * expected[-1], 1.06 * expected[-1]
     up = c.robust_ends(z, ends)
-    far, beyond, inside = c.beyond(expected, z, ends, up)
+    far, beyond, inside = c.beyond(expected, z, ends, up, np.where(z > up[1], "high", "low"))
     kinds = np.where(z > high, "high", np.where(z < low, "low", "data"))
     inside &= np.isin(i, np.linspace(1, m, 500).astype(int)) | (np.abs(z) > FAR)
     few = np.unique(np.linspace(0, m - 1, 500).astype(int))
@@ -307,26 +271,31 @@ def slice_qq(check: Check, part: Slice) -> Chart | None:
         at = inside & (kinds == kind)
         marks.append(c.Points(expected[at], z[at], kind, size=4.5))
     count = int((kinds != "data").sum())
-    title = (
-        f"{count:,} of {m:,} ordered residuals lie outside the band"
-        if count
-        else "All rows lie in the band"
-    )
+    title = f"{count:,} of {m:,} ordered residuals lie outside the band"
+    title = title if count else "All rows lie in the band"
     desc = f"Residuals of {name} of the rows with {part.words} against those that the model expects."
     p = np.array([0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99])
     data = {"quantile": [f"{v:.0%}" for v in p], "observed": np.quantile(z, p), "expected": ndtri(p)}
-    legend = (
-        c.keys("line model what the model says; box band90 where all rows are if it is right") + beyond
-    )
+    legend = c.keys("line model what the model says; box band90 where all rows are if it is right")
     x, scale = c.numeric("expected under the model", ends), c.numeric(f"residual of {name}", up)
-    return Chart(title, desc, x, scale, (*marks, *far), c.table(data), legend)
+    return Chart(title, desc, x, scale, (*marks, *far), c.table(data), legend + beyond)
 
 
 def null_picture(result: GofResult) -> Chart | None:
     """Draw what the statistic does when the model is right, and where it is."""
-    draws, seen = result.null_distribution, result.statistic
+    draws, seen, name = result.null_distribution, result.statistic, "test statistic (larger: worse fit)"
+    if (draws is None or not len(draws)) and "normal" in (result.null or ""):  # the normal limit
+        ends = min(-3.5, seen - 0.5), max(3.5, seen + 0.5)
+        z = np.linspace(*ends, 301)
+        density = np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
+        title = f"The statistic is {number(seen)}; under the model it is about standard normal"
+        limit = (c.Band(z, 0.0 * z, density, "band50"), c.Rule(seen, False, "data"))
+        legend = c.keys("box band50 if the model is right (normal limit); line data the data")
+        data = c.table({"statistic": z[::20], "density": density[::20]})
+        x, y = c.numeric(name, ends), c.numeric("density", (0.0, 0.45), 4)
+        return Chart(title, f"p-value {result.pvalue_words}.", x, y, limit, data, legend)
     if draws is None or not len(draws):
-        return _normal_limit(result) if "normal" in (result.null or "") else None
+        return None
     low, high = float(draws.min()), float(draws.max())
     far = seen - high > 1.5 * (high - low)
     ends = c.ends_of(np.array([low, high + 0.3 * (high - low) if far else max(high, seen)]), 0.03)
@@ -341,29 +310,227 @@ def null_picture(result: GofResult) -> Chart | None:
         c.Rule(at, False, "data"),
         c.Text(at + gap * (ends[1] - ends[0]), 0.94 * up, words, side),
     )
-    p = pvalue_number(result.pvalue, result.pvalue_floor)
-    title = (
-        f"{beyond.sum():,} of {len(draws):,} draws from the model have as large a statistic as the data"
+    p, as_large = (
+        pvalue_number(result.pvalue, result.pvalue_floor),
+        f"{beyond.sum():,} of {len(draws):,}",
     )
+    title = f"{as_large} draws from the model have as large a statistic as the data"
     desc = f"Draws go from {number(low)} to {number(high)}, the data have {number(seen)}: p-value {p}."
     legend = c.keys("box band50 draws if the model is right; line data the data")
     data = c.table({"statistic": c.spans(edges[:-1], edges[1:]), "draws": counts})
-    x = c.numeric("test statistic (larger: worse fit)", ends)
-    return Chart(title, desc, x, c.numeric("draws", (0.0, up), 4), marks, data, legend)
+    return Chart(
+        title, desc, c.numeric(name, ends), c.numeric("draws", (0.0, up), 4), marks, data, legend
+    )
 
 
-def _normal_limit(result: GofResult) -> Chart:
-    """Draw the standard normal limit of a statistic, and where it is."""
-    seen = result.statistic
-    ends = min(-3.5, seen - 0.5), max(3.5, seen + 0.5)
-    z = np.linspace(*ends, 301)
-    density = np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
-    title = f"The statistic is {number(seen)}; under the model it is about standard normal"
-    marks = (c.Band(z, 0.0 * z, density, "band50"), c.Rule(seen, False, "data"))
-    legend = c.keys("box band50 if the model is right (normal limit); line data the data")
-    data = c.table({"statistic": z[::20], "density": density[::20]})
-    x, y = c.numeric("test statistic (larger: worse fit)", ends), c.numeric("density", (0.0, 0.45), 4)
-    return Chart(title, f"p-value {result.pvalue_words}.", x, y, marks, data, legend)
+#: Most bins of confidence, classes, counts and steps of survival that are drawn.
+MOST_BINS, MOST_CLASSES, MOST_COUNTS, MOST_STEPS = 10, 24, 25, 400
+#: Hall and Wellner's bound: a Brownian bridge stays within it with probability 0.95.
+BRIDGE = 1.358
+#: What should be equal.
+DIAGONAL = c.Line(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+
+
+def reliability(check: Check, part: Slice | None = None) -> Chart | None:
+    """Draw how often the most probable class was right against how sure the model was."""
+    looked = check.looked
+    if looked.kind != "classes":
+        return None
+    right, sure = (values[binned.part_rows(looked, part)] for values in binned.right_and_sure(looked))
+    cuts = np.linspace(0, 1, int(np.clip(len(sure) // 40, 1, MOST_BINS)) + 1)[1:-1]
+    codes = np.searchsorted(np.unique(np.quantile(sure, cuts)), sure, side="right")
+    bins = [np.flatnonzero(codes == b) for b in np.unique(codes)]
+    n, hits = np.array(list(map(len, bins))), np.array([right[rows].sum() for rows in bins])
+    first, predicted, last = np.array(
+        [[f(sure[rows]) for rows in bins] for f in (np.min, np.mean, np.max)]
+    )
+    seen, low, high, kinds = binned.shares(hits, n, predicted, True)
+    least, most = (k / n for k in binned.chance_ends(n, predicted, binned.each_error(len(n))))
+    foot, base = (float(np.floor(10 * v) / 10) for v in (sure.min(), min(low.min(), least.min())))
+    base -= 0.1
+    counts, edges = np.histogram(sure, 24, (foot, 1.0))
+    tall = base + 0.15 * (1.03 - base) * counts / counts.max()
+    marks = (
+        c.Boxes(edges[:-1], edges[1:], np.full(24, base), tall, ("bar",) * 24),
+        c.Boxes(first, np.maximum(last, first + 0.004), least, most, ("band90",) * len(n)),
+        DIAGONAL,
+        c.Intervals(predicted, seen, low, high, kinds),
+    )
+    mean, often = size(float(sure.mean())), size(float(right.mean()))
+    title = f"The model says {mean} and is right in {often} of the rows"
+    desc = f"{kinds.count('high')} of {len(n)} bins are too sure, {kinds.count('low')} not sure enough."
+    data = {"confidence": c.spans(first, last), "rows": n, "mean": predicted, "right": seen}
+    data["95% interval for all"] = c.spans(low, high)
+    ways = "dot even how often it was right; dot high too sure; dot low not sure enough"
+    legend = c.keys(f"{ways}; box band90 if the model is right; box bar rows")
+    x = c.numeric("how sure the model was", (foot - 0.01, 1.01))
+    y = c.numeric("share in which it was right", (base, 1.03))
+    return Chart(title, desc, x, y, marks, c.table(data), legend, (540, 330))
+
+
+def classes(check: Check, part: Slice | None = None) -> Chart | None:
+    """Draw how often each class was observed, with its interval, and how often it was predicted."""
+    looked, names = check.looked, check.looked.class_names
+    if looked.kind != "classes" or looked.codes is None:
+        return None
+    inside, count = binned.part_rows(looked, part), len(names)
+    n, rows = int(inside.sum()), np.bincount(looked.codes[inside], minlength=count)
+    predicted = np.asarray(looked.probabilities, dtype=float)[inside].mean(axis=0)
+    seen, low, high, kinds = binned.shares(rows, n, predicted)
+    order = np.argsort(-np.abs(seen - predicted), kind="stable")
+    drawn, worst = np.sort(order[:MOST_CLASSES]), order[0]
+    at, ends = np.arange(len(drawn))[::-1] * 1.0, (low[drawn], high[drawn])
+    says = f"{size(seen[worst])} of the rows; the model says {size(predicted[worst])}"
+    title = f"{names[worst]} came in {says}"
+    title = title if set(kinds) != {"even"} else "Each class came as often as the model says"
+    off = count - kinds.count("even")
+    desc = f"{off} of {count} classes differ by more than chance; {len(drawn)} are drawn."
+    marks = (
+        c.Intervals(at, seen[drawn], *ends, tuple(kinds[i] for i in drawn), lying=True),
+        c.Points(predicted[drawn], at, "model", "pin", 18.0),
+    )
+    texts = tuple(shorten(names[i], 20) for i in drawn)
+    y = c.Scale("", (-0.6, len(drawn) - 0.4), tuple(at.tolist()), texts, True)
+    data = {looked.y_columns[0].name: names, "rows": rows, "observed": seen, "predicted": predicted}
+    data["95% interval for all"] = c.spans(low, high)
+    legend = c.keys("pin model predicted; dot even observed; dot high more often; dot low less often")
+    top = min(1.0, 1.05 * max(high[drawn].max(), predicted[drawn].max()))
+    x = c.numeric("share of the rows", (0.0, top))
+    shape = 420, int(np.clip(90 + 40 * len(drawn), 180, 560))
+    return Chart(title, desc, x, y, marks, c.table(data), legend, shape)
+
+
+def rootogram(check: Check) -> Chart | None:
+    """Draw counts hanging from what the model expects of them, on a scale of square roots."""
+    looked, p = check.looked, check.looked.count_probabilities
+    if p is None:
+        return None
+    n, last, name = looked.n, len(p) - 1, looked.y_columns[0].name
+    starts = np.unique([*range(0, last, -(-last // MOST_COUNTS)), last])
+    each = np.bincount(np.minimum(looked.y[:, 0].astype(int), last), minlength=last + 1)
+    expected, seen = np.add.reduceat(p, starts) * n, np.add.reduceat(each, starts)
+    names = [f"{a}" if b == a + 1 else f"{a}–{b - 1}" for a, b in pairwise(starts)] + [f"{last}+"]
+    count, at = len(starts), np.arange(len(starts)) * 1.0
+    least, most = binned.chance_ends(n, np.clip(expected / n, 0, 1), binned.each_error(count))
+    kinds = np.where(seen > most, "s2", np.where(seen < least, "s-2", "bar"))
+    top = np.sqrt(np.maximum(expected, 0.0))
+    hang, floor, ceiling = (top - np.sqrt(k) for k in (seen, most, least))
+    marks = (
+        c.Boxes(at - 0.42, at + 0.42, hang, top, tuple(kinds.tolist())),
+        c.Boxes(at - 0.5, at + 0.5, floor, ceiling, ("band90",) * count),
+        c.Rule(0.0, kind="soft"),
+        c.Line(at, top),
+        c.Points(at, top, "model", size=5.0),
+    )
+    worst = int(np.argmax(np.abs(seen - expected) / np.sqrt(np.maximum(expected, 1))))
+    usual = number(float(expected[worst]))
+    title = f"{name} was {names[worst]} in {seen[worst]:,} rows, where the model expects {usual}"
+    title = title if (kinds != "bar").any() else f"Each {name} came as often as the model expects"
+    desc = f"{(kinds != 'bar').sum()} of {count} bars end outside the 95% band for all of them."
+    ends = 1.1 * float(min(hang.min(), floor.min())), 1.06 * float(top.max())
+    ticks = [m * 10.0**k for k in range(9) for m in (1, 4) if 0.12 < (m * 10.0**k) ** 0.5 / ends[1] <= 1]
+    y = c.Scale("rows (square roots)", ends, (0.0, *np.sqrt(ticks)), ("0", *map(number, ticks)))
+    thin = -(-count // 13)
+    x = c.Scale(name, (-0.7, count - 0.3), tuple(at[::thin].tolist()), tuple(names[::thin]), True)
+    ways = "line model expected; box bar observed, hanging; box s2 more than expected; box s-2 less"
+    legend = c.keys(f"{ways}; box band90 where bars end if the model is right")
+    data = c.table({name: names, "rows": seen, "expected": expected})
+    return Chart(title, desc, x, y, marks, data, legend, (420, 330))
+
+
+def coverage(check: Check, part: Slice | None = None) -> Chart | None:
+    """Draw how often y was inside each interval, or not above each quantile, against what they say."""
+    looked = check.looked
+    if not looked.events or looked.codes is None:
+        return None
+    codes, below = looked.codes[binned.part_rows(looked, part)], looked.events[0].kind == "quantile"
+    n, levels = len(codes), np.array([event.level for event in looked.events])
+    rows = np.array([int((event.happened(codes) != below).sum()) for event in looked.events])
+    seen, low, high, kinds = binned.shares(rows, n, levels, True)
+    what, verb = ("quantile", "is not below") if below else ("interval", "holds")
+    names = [f"{s:g} quantile" if below else f"{100 * s:g}% interval" for s in levels]
+    worst = int(np.argmax(np.abs(seen - levels) / np.sqrt(levels * (1 - levels))))
+    title = f"The {names[worst]} {verb} {number(100 * seen[worst], 2)}% of the rows"
+    title = title if set(kinds) != {"even"} else f"Each {what} {verb} as many rows as it says"
+    desc = f"Shares of {n:,} rows against what {len(levels)} {what}s say, with 95% intervals for all."
+    low_way, high_way = ("too high", "too low") if below else ("too wide", "too narrow")
+    ways = f"dot high {high_way}; dot low {low_way}"
+    legend = c.keys(f"line model what it says; dot even observed; {ways}")
+    x = c.numeric(f"what the {what} says", (0.0, 1.0))
+    y = c.numeric("share of rows " + ("not above it" if below else "inside it"), (-0.02, 1.02))
+    data = c.table({what: names, "observed": seen, "95% interval for all": c.spans(low, high)})
+    marks = (DIAGONAL, c.Intervals(levels, seen, low, high, kinds))
+    return Chart(title, desc, x, y, marks, data, legend, (420, 330))
+
+
+def kaplan_meier(looked: Looked, rows: IntArray) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Return the times Λ of events in order, the estimate of P(Λ > ·) after each, and rows at risk."""
+    three = looked.hazard, looked.before, looked.event
+    hazard, before, event = (np.asarray(part)[rows] for part in three)
+    at, counts = np.unique(hazard[event], return_counts=True)
+    left = np.searchsorted(np.sort(hazard), at, side="left")
+    risk = np.searchsorted(np.sort(before), at, side="left") - left
+    return np.asarray(at), np.cumprod(1.0 - counts / np.maximum(risk, counts)), np.asarray(risk)
+
+
+def survival(check: Check, part: Slice | None = None) -> Chart | None:
+    """Draw the Kaplan-Meier estimate of Λ, unit exponential under the model, with a band around that."""
+    looked = check.looked
+    if looked.kind != "censored":
+        return None
+    rows = np.flatnonzero(binned.part_rows(looked, part))
+    at, share, risk = kaplan_meier(looked, rows)
+    if not len(at):
+        return None
+    n, expected = len(rows), np.exp(-at)
+    spread = n * np.cumsum(np.diff(at, prepend=0.0) / np.maximum(risk, 1))
+    half = BRIDGE * (1.0 + spread) / np.sqrt(n) * expected
+    low, high = np.clip(expected - half, 0.0, 1.0), np.clip(expected + half, 0.0, 1.0)
+    # The estimate never rises: it is below what it was below before, and the other way round.
+    low, high = np.maximum.accumulate(low[::-1])[::-1], np.minimum.accumulate(high)
+    outside = (share < low) | (share > high)
+    few = np.unique(np.linspace(0, len(at) - 1, MOST_STEPS).astype(int))
+    ends, grid = (0.0, 1.02 * float(at[-1])), np.linspace(0.0, float(at[-1]), 161)
+    steps = np.repeat(np.append(0.0, at[few]), 2)[1:], np.repeat(np.append(1.0, share[few]), 2)[:-1]
+    marks = (c.Band(at[few], low[few], high[few]), c.Line(grid, np.exp(-grid)), c.Line(*steps, "data"))
+    k = int(np.argmax(np.where(outside, np.abs(share - expected), 0.0)))
+    farthest = f"{number(share[k], 2)} of the rows survive where the model says {number(expected[k], 2)}"
+    title = farthest if outside.any() else "Rows survive as long as the model says"
+    desc = f"Kaplan-Meier estimate of {n:,} rows against the time by which the model expects events."
+    data = {"events expected by then": at[few], "survive": share[few], "model": expected[few]}
+    ways = "line data Kaplan-Meier estimate; line model the model; box band90 95% band if it is right"
+    x = c.numeric("cumulative hazard of the model, −log P(Y > y|x)", ends)
+    y = c.numeric("share without event", (0.0, 1.03), 5)
+    data = {name: values[:: max(1, len(few) // 12)] for name, values in data.items()}
+    return Chart(title, desc, x, y, marks, c.table(data), c.keys(ways), (540, 330))
+
+
+def thirds(check: Check) -> Chart | None:
+    """Draw events over those expected, of all time and of thirds of it."""
+    events = [f for f in check.overall if f.kind == "events"]
+    if not events:
+        return None
+    names = [f.label or "all" for f in events]
+    ratio, low, high = np.array([[f.estimate, *f.interval] for f in events]).T
+    up = (0.0, min(max(1.1 * float(high.max()), 2.0), 6.0))
+    at, kinds = np.arange(len(events)) * 1.0, binned.sides(low, high, 1.0)
+    marks = (c.Rule(1.0), c.Intervals(at, ratio, low, high, kinds, size=8.0))
+    title = capital(events[0].words)
+    data = c.table({"part": names, "ratio": ratio, "interval": c.spans(low, high)})
+    legend = c.keys("line model the model; dot even the data; dot high more events; dot low fewer")
+    x = c.places("part of the time, by the model's cumulative hazard", names)
+    scale = c.numeric("events / expected", up, 4)
+    return Chart(title, "; ".join(f.words for f in events), x, scale, marks, data, legend, (420, 330))
+
+
+#: The first pictures of each kind of y; else `fit` and `pit`.
+FIRST: dict[str, tuple[Callable[[Check], Chart | None], ...]] = {
+    "classes": (reliability, classes),
+    "censored": (survival, thirds),
+    "counts": (fit, rootogram),
+    "quantiles": (coverage, fit),
+    "intervals": (coverage, fit),
+}
 
 
 def first_pictures(check: Check) -> list[Chart]:
@@ -376,7 +543,7 @@ def main_pictures(check: Check) -> list[Chart]:
     """Return the four pictures that matter: all rows, slices or groups, the column that leads."""
     where = forest(check.slices or check.groups)
     charts = [*first_pictures(check), *([] if where is None else [where])]
-    charts += [chart for _, chart in panels(check, 2, wide=True)][: 4 - len(charts)]
+    charts += panels(check, 2, wide=True)[: 4 - len(charts)]
     null = null_picture(check.result)
     return (charts if null is None else [*charts, null])[:4]
 
@@ -428,18 +595,6 @@ def plot_result(result: GofResult, ax: Any = None) -> Any:
     """Draw the null distribution and the statistic of a test; see `GofResult.plot`."""
     chart = null_picture(result)
     if chart is None:
-        raise InputError(
-            f"This {result.method} result has no null distribution to draw. Run the test with "
-            "null='wild'."
-        )
+        lacking = f"This {result.method} result has no null distribution to draw"
+        raise InputError(f"{lacking}. Run the test with null='wild'.")
     return draw(replace(chart, title=f"{result.method}, n = {result.n:,}: {result.pvalue_words}"), ax)
-
-
-#: The first pictures of each kind of y; else `fit` and `pit`.
-FIRST: dict[str, tuple[Callable[[Check], Chart | None], ...]] = {
-    "classes": (reliability, classes),
-    "censored": (survival, thirds),
-    "counts": (fit, rootogram),
-    "quantiles": (coverage, fit),
-    "intervals": (coverage, fit),
-}

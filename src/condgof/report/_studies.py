@@ -1,20 +1,15 @@
-"""Figures of the experiments: rejection rates of a study, and the power criterion of the paper.
-
-Nothing that draws a check or a result imports this file, or the experiments.
-"""
+"""Figures of the experiments, which nothing else imports: rates of a study, and the power criterion."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from condgof._typing import FloatArray
 from condgof.errors import InputError, InputTypeError
-from condgof.report._pen_pyplot import axes_of, new_figure
+from condgof.report._pens import axes_of, new_figure
 from condgof.report._text import label
 from condgof.study._examples import Illustration
 from condgof.study._names import title_of
@@ -23,11 +18,11 @@ from condgof.study._study import Row, Study
 # Okabe and Ito's palette: told apart by colour-blind readers too.
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#666666"
 GREEN, PINK, AMBER, SKY = "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
+BELOW: Any = {"loc": "outside lower center", "frameon": False, "fontsize": 9}
 _TABLE = "study must be a Study, its to_dict() (what table.json holds), or rows of its table()"
 
 
-@dataclass(frozen=True)
-class Style:
+class Style(NamedTuple):
     """How a test is drawn: nobody should need the colour to tell two of them apart."""
 
     color: str
@@ -65,21 +60,8 @@ def draw_power(study: Study) -> Any:
     axes[0].get_legend().remove()
     handles, labels = axes[0].get_legend_handles_labels()
     across = -(-len(labels) // -(-len(labels) // max(1, int(width / 1.75))))
-    _legend_below(figure, handles, labels, across, handlelength=2.6)
+    figure.legend(handles, labels, ncols=across, handlelength=2.6, **BELOW)
     return figure
-
-
-def _legend_below(figure: Any, handles: list[Any], labels: list[str], columns: int, **more: Any) -> None:
-    figure.legend(
-        handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9, **more
-    )
-
-
-def styles_of(methods: Iterable[str]) -> dict[str, Style]:
-    """Give each method a style of its own."""
-    names = list(methods)
-    spare = iter(OTHERS * len(names))
-    return {m: STYLES[m] if m in STYLES else next(spare) for m in names}
 
 
 def draw_rates(
@@ -88,31 +70,26 @@ def draw_rates(
     """Draw the rows of one problem: a line a method, with the intervals."""
     sizes = sorted({row.n for row in rows})
     span = (sizes[-1] - sizes[0]) or 1.0
-    for i, (method, style) in enumerate(styles.items()):
+    for i, (method, (color, marker, dashed)) in enumerate(styles.items()):
         mine = [r for r in rows if r.method == method and r.rate is not None]
         # Set a little apart, so that intervals at one size stand beside each other.
         shift = (0.011 if len(sizes) > 1 else 0.04) * span * (i - (len(styles) - 1) / 2)
-        at = [r.n + shift for r in mine]
-        rates = [float(r.rate or 0.0) for r in mine]
-        below = [max(0.0, rate - r.low) for rate, r in zip(rates, mine, strict=True)]
-        above = [max(0.0, r.high - rate) for rate, r in zip(rates, mine, strict=True)]
-        ax.errorbar(
-            at, rates, [below, above], fmt="none", ecolor=style.color, elinewidth=0.9, alpha=0.55
-        )
-        ax.plot(
-            at, rates, color=style.color, marker=style.marker, ms=5.5, lw=1.4,
-            ls="--" if style.dashed else "-", mfc="white" if style.dashed else style.color,
-            label=label(title_of(method)),
-        )  # fmt: skip
+        at, rates = [r.n + shift for r in mine], np.array([r.rate for r in mine], dtype=float)
+        ends = np.array([[r.low for r in mine], [r.high for r in mine]])
+        away = np.maximum(0.0, [rates - ends[0], ends[1] - rates])
+        ax.errorbar(at, rates, away, fmt="none", ecolor=color, elinewidth=0.9, alpha=0.55)
+        look = {"ls": "--", "mfc": "white"} if dashed else {"ls": "-", "mfc": color}
+        name = label(title_of(method))
+        ax.plot(at, rates, color=color, marker=marker, ms=5.5, lw=1.4, label=name, **look)
     ax.axhline(alpha, color=GREY, lw=1.0, ls=":", label=f"α = {alpha:g}", zorder=0)
     ax.set_xticks(sizes, [str(n) for n in sizes])
     ax.margins(x=0.08)
     if len(sizes) == 1:
         ax.set_xlim(sizes[0] - 0.5, sizes[0] + 0.5)
     ax.spines[["top", "right"]].set_visible(False)
-    highest = max(row.high for row in rows)  # rates near alpha need a scale of their own
-    ax.set_ylim((0.0, min(1.0, max(4 * alpha, 1.25 * highest))) if h0 else (-0.02, 1.02))
-    if h0:
+    ax.set_ylim(-0.02, 1.02)
+    if h0:  # rates near alpha need a scale of their own
+        ax.set_ylim(0.0, min(1.0, max(4 * alpha, 1.25 * max(row.high for row in rows))))
         ax.locator_params(axis="y", nbins=5)
     ax.set_xlabel("sample size n")
 
@@ -159,11 +136,11 @@ def plot_power(study: Any, ax: Any = None, *, problem: str | None = None, alpha:
     else:
         places = list(np.ravel(np.asarray(ax, dtype=object)))[: len(names)]
     if len(places) < len(names):
-        raise InputError(
-            f"There are {len(names)} problems and {len(places)} Axes. Give one for each, or name one "
-            "with problem=."
-        )
-    styles = styles_of(dict.fromkeys(row.method for row in rows))
+        counts = f"There are {len(names)} problems and {len(places)} Axes"
+        raise InputError(f"{counts}. Give one for each, or name one with problem=.")
+    methods = list(dict.fromkeys(row.method for row in rows))
+    spare = iter(OTHERS * len(methods))
+    styles = {method: STYLES[method] if method in STYLES else next(spare) for method in methods}
     for name, place in zip(names, places, strict=True):
         title, h0 = titles.get(name, (name, False))
         draw_rates(place, [row for row in rows if row.problem == name], level, styles, h0)
@@ -175,28 +152,24 @@ def plot_power(study: Any, ax: Any = None, *, problem: str | None = None, alpha:
 
 def _read(study: Any, alpha: float) -> tuple[list[Row], dict[str, tuple[str, bool]], float]:
     """Return rows, titles (with whether the model is true) and level of whatever holds them."""
+    titles: dict[str, tuple[str, bool]] = {}
     if isinstance(study, Study):
         titles = {topic.name: (topic.heading, topic.h0) for topic in study.topics}
-        return _some(study.table()), titles, study.alpha
-    if isinstance(study, Mapping):
+        rows, alpha = list(study.table()), study.alpha
+    elif isinstance(study, Mapping):
         try:
-            rows = [Row(**row) for row in study["table"]]
-            known = {
-                name: (f"{p['title']} ({'H0' if p['h0'] else 'H1'})", bool(p["h0"]))
-                for name, p in study["problems"].items()
-            }
-            return _some(rows), known, float(study["alpha"])
+            rows, alpha = [Row(**row) for row in study["table"]], float(study["alpha"])
+            for name, p in study["problems"].items():
+                titles[name] = f"{p['title']} ({'H0' if p['h0'] else 'H1'})", bool(p["h0"])
         except (KeyError, TypeError) as error:
             raise InputTypeError(f"{_TABLE}; this mapping does not read as one: {error!r}.") from error
-    if isinstance(study, Sequence) and all(isinstance(row, Row) for row in study):
-        return _some(study), {}, alpha
-    raise InputTypeError(f"{_TABLE}, got {type(study).__name__}.")
-
-
-def _some(rows: Sequence[Row]) -> list[Row]:
+    elif isinstance(study, Sequence) and all(isinstance(row, Row) for row in study):
+        rows = list(study)
+    else:
+        raise InputTypeError(f"{_TABLE}, got {type(study).__name__}.")
     if not rows:
         raise InputError("There are no rows to draw: the table is empty.")
-    return list(rows)
+    return rows, titles, alpha
 
 
 def draw_criterion(illustrations: Sequence[Illustration]) -> Any:
@@ -206,11 +179,16 @@ def draw_criterion(illustrations: Sequence[Illustration]) -> Any:
     axes = figure.subplots(2, columns, squeeze=False, sharex="col", height_ratios=[3, 2])
     for one, (upper, lower) in zip(illustrations, axes.T, strict=True):
         shown = slice(None, None, max(1, len(one.x) // 400))
-        upper.plot(
-            one.x[shown], one.y[shown], ".", color=GREY, ms=3, alpha=0.55, mew=0, label="data from r"
-        )
-        _draw_band(upper, one.grid, *one.p, color=BLUE, style="-", label="model p")
-        _draw_band(upper, one.grid, *one.r, color=ORANGE, style="--", label="truth r")
+        look = {"color": GREY, "ms": 3, "alpha": 0.55, "mew": 0}
+        upper.plot(one.x[shown], one.y[shown], ".", label="data from r", **look)
+        both = (one.p, BLUE, "-", "model p"), (one.r, ORANGE, "--", "truth r")
+        for (mean, std), color, style, name in both:
+            edges = mean - 1.96 * std, mean + 1.96 * std
+            upper.fill_between(one.grid, *edges, color=color, alpha=0.10, lw=0)
+            for edge in edges:
+                upper.plot(one.grid, edge, color=color, lw=0.7, ls=style, alpha=0.8)
+            words = f"{name} (mean, 95% band)"
+            upper.plot(one.grid, mean, color=color, lw=1.8, ls=style, label=words)
         upper.set_title(one.title, fontsize=10)
         lower.axhline(0.0, color="0.8", lw=0.8)
         lower.plot(one.grid, one.criterion, color=GREEN, lw=1.8, label="power criterion")
@@ -224,16 +202,5 @@ def draw_criterion(illustrations: Sequence[Illustration]) -> Any:
     handles, labels = axes[0, 0].get_legend_handles_labels()
     more, names = axes[1, 0].get_legend_handles_labels()
     across = 4 if columns > 1 else 2
-    _legend_below(figure, [*handles, *more], [*labels, *names], across, markerscale=2.5)
+    figure.legend([*handles, *more], [*labels, *names], ncols=across, markerscale=2.5, **BELOW)
     return figure
-
-
-def _draw_band(
-    ax: Any, grid: FloatArray, mean: FloatArray, std: FloatArray, *, color: str, style: str, label: str
-) -> None:
-    """Draw a mean, and the 95% band by its edges and a light fill."""
-    low, high = mean - 1.96 * std, mean + 1.96 * std
-    ax.fill_between(grid, low, high, color=color, alpha=0.10, lw=0)
-    for edge in (low, high):
-        ax.plot(grid, edge, color=color, lw=0.7, ls=style, alpha=0.8)
-    ax.plot(grid, mean, color=color, lw=1.8, ls=style, label=f"{label} (mean, 95% band)")

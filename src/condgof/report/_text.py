@@ -7,7 +7,7 @@ import json
 import math
 import unicodedata
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Any
 
 from condgof.result import number
@@ -23,15 +23,15 @@ _HIDDEN = {
 
 def visible(text: object) -> str:
     """Write control characters and characters that turn the direction of text as escapes."""
-    return "".join(_shown(character) for character in str(text))
 
+    def shown(character: str) -> str:
+        code = ord(character)
+        control = unicodedata.category(character) in ("Cc", "Cs") or code & 0xFFFE == 0xFFFE
+        if not control and code not in _HIDDEN:
+            return character
+        return character.encode("unicode_escape", "surrogatepass").decode("ascii")
 
-def _shown(character: str) -> str:
-    code = ord(character)
-    control = unicodedata.category(character) in ("Cc", "Cs") or code & 0xFFFE == 0xFFFE
-    if not control and code not in _HIDDEN:
-        return character
-    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+    return "".join(map(shown, str(text)))
 
 
 def html(text: object) -> str:
@@ -62,9 +62,17 @@ def shorten(text: object, length: int = 32) -> str:
     text = visible(text)
     if len(text) <= length:
         return text
-    head = length // 2
-    tail = length - head - 1
-    return f"{text[:head].rstrip()}…{text[len(text) - tail :].lstrip()}"
+    head, tail = text[: length // 2], text[len(text) - (length - length // 2 - 1) :]
+    return f"{head.rstrip()}…{tail.lstrip()}"
+
+
+def capital(text: str) -> str:
+    """Begin with a capital letter, and leave the rest as it is."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def once_in(value: float) -> str:
@@ -92,14 +100,10 @@ def ticks(low: float, high: float, count: int = 5) -> list[float]:
 def tick_texts(at: list[float]) -> list[str]:
     """Write ticks, all with the same number of places."""
     largest = max((abs(t) for t in at), default=0.0)
-    if largest == 0.0:
-        return ["0" for _ in at]
     if largest >= 1e12 or largest < 1e-3:
         return [number(t, 3) for t in at]
-    unit, suffix = next(
-        (u, s) for u, s in ((1e9, "G"), (1e6, "M"), (1e5, "k"), (1.0, "")) if largest >= u or u == 1.0
-    )
-    unit = 1e3 if suffix == "k" else unit
+    units = ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e5, 1e3, "k"), (0.0, 1.0, ""))
+    unit, suffix = next((unit, suffix) for least, unit, suffix in units if largest >= least)
     step = min((abs(b - a) for a, b in pairwise(at)), default=largest) / unit
     places = max(0, math.ceil(-math.log10(step) - 1e-9)) if step else 0
     if round(step * 10**places) * 1.0 != round(step * 10**places, 6):  # a step of 0.25 or 2.5
@@ -108,15 +112,8 @@ def tick_texts(at: list[float]) -> list[str]:
     return [f"{s}{suffix}".replace("-", "−") if t else "0" for s, t in zip(texts, at, strict=True)]
 
 
-class Safe(str):
-    """HTML that was made here, and is not escaped again."""
-
-    __slots__ = ()
-
-
-def cell(value: object) -> str:
-    """Escape what is not `Safe`."""
-    return value if isinstance(value, Safe) else html(value)
+#: Tags of cells that head a row, and a column.
+ROW, COLUMN = 'th scope="row"', 'th scope="col"'
 
 
 def table(
@@ -129,38 +126,32 @@ def table(
     kinds: Sequence[str] = (),
 ) -> str:
     """Return a table in a box that scrolls sideways where it must; the first cell of a row heads it."""
-    head = "".join(
-        f'<th scope="col"{_n(i in numeric)}>{cell(name)}</th>' for i, name in enumerate(header)
+
+    def cells(values: Sequence[object], first: str, rest: str) -> str:
+        tags = [first] + [rest] * (len(values) - 1)
+        look = [' class="n"' if i in numeric else "" for i in range(len(values))]
+        each = zip(tags, look, values, strict=True)
+        return "".join(f"<{tag}{n}>{html(value)}</{tag[:2]}>" for tag, n, value in each)
+
+    body = "".join(
+        f"<tr{_kind(one)}>{cells(row, ROW, 'td')}</tr>"
+        for row, one in zip(rows, kinds or repeat(""), strict=False)
     )
-    body = []
-    for at, row in enumerate(rows):
-        first, *rest = row
-        cells = "".join(f"<td{_n(i in numeric)}>{cell(value)}</td>" for i, value in enumerate(rest, 1))
-        row_kind = f' class="{kinds[at]}"' if at < len(kinds) and kinds[at] else ""
-        body.append(f'<tr{row_kind}><th scope="row"{_n(0 in numeric)}>{cell(first)}</th>{cells}</tr>')
-    name = f' class="{kind}"' if kind else ""
+    head = cells(header, COLUMN, COLUMN)
     return (
-        f'<div class="wide"><table{name}><caption>{cell(caption)}</caption>'
-        f"<thead><tr>{head}</tr></thead>"
-        f"<tbody>{''.join(body)}</tbody></table></div>"
+        f'<div class="wide"><table{_kind(kind)}><caption>{html(caption)}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
-def _n(numeric: bool) -> str:
-    return ' class="n"' if numeric else ""
-
-
-def folded(summary: str, body: str) -> str:
-    """Return something that opens when its summary is clicked."""
-    return f"<details><summary>{cell(summary)}</summary>{body}</details>"
+def _kind(name: str) -> str:
+    return f' class="{name}"' if name else ""
 
 
 def paragraph(text: object, kind: str = "") -> str:
-    """Return a paragraph."""
-    return f"<p{f' class={chr(34)}{kind}{chr(34)}' if kind else ''}>{cell(text)}</p>"
+    return f"<p{_kind(kind)}>{html(text)}</p>"
 
 
 def bullets(items: Iterable[object]) -> str:
-    """Return a list, or nothing for no items."""
-    inside = "".join(f"<li>{cell(item)}</li>" for item in items)
+    inside = "".join(f"<li>{html(item)}</li>" for item in items)
     return f"<ul>{inside}</ul>" if inside else ""

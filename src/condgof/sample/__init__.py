@@ -3,7 +3,7 @@
 from condgof.sample._column import Column, XUnits, encode_levels
 from condgof.sample._rng import RngLike, Seed, Use
 from condgof.sample._sample import MIN_ROWS, Sample, check_rows, read_groups
-from condgof.sample._source import ArraySource, Block, Source, is_lazy, names_of, scan
+from condgof.sample._source import ArraySource, Block, Source, is_lazy, scan
 from condgof.sample._table import Frame, Table, arrow
 from condgof.sample._values import (
     DROP,
@@ -13,6 +13,7 @@ from condgof.sample._values import (
     held,
     is_frame,
     missing_in,
+    names_of,
     read,
     read_labels,
     read_table,
@@ -22,36 +23,8 @@ from condgof.sample._values import (
 )
 
 __all__ = [
-    "DROP",
-    "MIN_ROWS",
-    "ArraySource",
-    "Block",
-    "Column",
-    "Frame",
-    "RngLike",
-    "Sample",
-    "Seed",
-    "Source",
-    "Table",
-    "Use",
-    "XUnits",
-    "arrow",
-    "as_days",
-    "as_numbers",
-    "check_rows",
-    "encode_levels",
-    "fresh",
-    "held",
-    "is_frame",
-    "is_lazy",
-    "missing_in",
-    "names_of",
-    "read",
-    "read_groups",
-    "read_labels",
-    "read_table",
-    "refill",
-    "scan",
-    "take_rows",
-    "unboxed",
-]
+    "DROP", "MIN_ROWS", "ArraySource", "Block", "Column", "Frame", "RngLike", "Sample", "Seed", "Source",
+    "Table", "Use", "XUnits", "arrow", "as_days", "as_numbers", "check_rows", "encode_levels", "fresh",
+    "held", "is_frame", "is_lazy", "missing_in", "names_of", "read", "read_groups", "read_labels",
+    "read_table", "refill", "scan", "take_rows", "unboxed",
+]  # fmt: skip

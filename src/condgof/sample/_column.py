@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
-from condgof.errors import InputError, NumericalError
-
-#: What a user may ask for.
-SCALE_X = ("ranks", "std", "none")
+from condgof.errors import InputError, NumericalError, check_choice
 
 
 @dataclass(frozen=True)
@@ -29,7 +26,6 @@ class Column:
     dates: bool = False
     #: Whether the levels have an order of their own, in which they are listed.
     ordered: bool = False
-    #: Whether the numbers are 1 for true and 0 for false.
     boolean: bool = False
 
     @property
@@ -43,25 +39,13 @@ class Column:
         return "text" if self.categorical else "dates" if self.dates else "numbers"
 
     def text(self, value: float) -> str:
-        """Write a value of the column as a person would.
-
-        Examples
-        --------
-        >>> Column("day", dates=True).text(18322.0), Column("day", dates=True).text(18322.6042)
-        ('2020-03-01', '2020-03-01 14:30')
-        >>> [Column("size").text(v) for v in (12345.0, 2103.4, 0.12345, -0.5, 3.2e-7)]
-        ['12,345', '2,103', '0.1235', '-0.5', '3.2e-07']
-        >>> Column("town", ("Oslo", "Rome")).text(1.0)
-        'Rome'
-        """
+        """Write a value of the column as a person would."""
         if self.levels is not None:
             return self.levels[int(value)]
-        return _moment(value) if self.dates and math.isfinite(value) else _number(value)
-
-
-def _moment(days: float) -> str:
-    day, time = str(np.datetime64(round(days * 24 * 60), "m")).split("T")
-    return day if time == "00:00" else f"{day} {time}"
+        if not self.dates or not math.isfinite(value):
+            return _number(value)
+        day, time = str(np.datetime64(round(value * 24 * 60), "m")).split("T")
+        return day if time == "00:00" else f"{day} {time}"
 
 
 def _number(value: float) -> str:
@@ -92,17 +76,7 @@ def encode_levels(raw: AnyArray, column: Column, label: str) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class XUnits:
-    """A map of x, column by column and increasing in each, to the units that kernels compare.
-
-    Examples
-    --------
-    >>> x = np.array([[1.0], [2.0], [1e9]])
-    >>> units = XUnits.of(x, [Column("x")], "ranks")
-    >>> np.round(units.apply(x)[:, 0], 3)
-    array([-0.967,  0.   ,  0.967])
-    >>> units.invert(units.apply(x))[:, 0]
-    array([1.e+00, 2.e+00, 1.e+09])
-    """
+    """A map of x, column by column and increasing in each, to the units that kernels compare."""
 
     #: What columns are divided by, (d_x,).
     scales: FloatArray
@@ -114,9 +88,7 @@ class XUnits:
     @classmethod
     def of(cls, x: FloatArray, columns: Sequence[Column], scale_x: str) -> XUnits:
         """Take the units from rows x (n, d_x); levels and constant columns stay as they are."""
-        if not isinstance(scale_x, str) or scale_x not in SCALE_X:
-            names = ", ".join(map(repr, SCALE_X))
-            raise InputError(f"scale_x must be one of {names}, got {scale_x!r}.")
+        check_choice(scale_x, "scale_x", ("ranks", "std", "none"))
         scales, knots = np.ones(x.shape[1]), []
         for i, column in enumerate(columns):
             plain = column.categorical or column.constant
@@ -149,9 +121,7 @@ class XUnits:
 
     def joined(self, other: XUnits) -> XUnits:
         """Return the units of the columns of both, side by side."""
-        return replace(
-            self, scales=np.append(self.scales, other.scales), knots=(*self.knots, *other.knots)
-        )
+        return XUnits(np.append(self.scales, other.scales), (*self.knots, *other.knots))
 
 
 def _ranked(values: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -40,20 +40,7 @@ class Use(IntEnum):
 
 @dataclass(frozen=True)
 class Seed:
-    """The one source of randomness of a call.
-
-    Parameters
-    ----------
-    value : int
-        A non-negative integer; passing it back as ``rng=`` gives the same result.
-
-    Examples
-    --------
-    >>> seed = Seed.of(7)
-    >>> a, b = seed.stream(Use.SPLIT).integers(100), seed.stream(Use.SPLIT).integers(100)
-    >>> bool(a == b)
-    True
-    """
+    """The one source of randomness of a call; its value as ``rng=`` gives the same result."""
 
     value: int
 

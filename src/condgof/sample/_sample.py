@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
@@ -50,9 +51,8 @@ ADVICE = {
 class Sample:
     """A checked sample of pairs (x_i, y_i)."""
 
-    #: The covariates as numbers, (n, d_x), levels by position; (n, 0) in unconditional tests.
+    #: Numbers, (n, d_x) and (n, d_y): levels by position; x is (n, 0) in unconditional tests.
     x: FloatArray
-    #: The responses, (n, d_y).
     y: FloatArray
     #: x as the user passed it, and y in the shape of the user's, which are what a model gets.
     x_given: Any
@@ -61,32 +61,20 @@ class Sample:
     y_columns: tuple[Column, ...]
     #: The number of each row in the data that the user passed; None if these are all its rows.
     kept: IntArray | None = None
-    #: How many rows were left out because a value is missing.
     left_out: int = 0
-    #: What was done about missing values.
     remarks: tuple[str, ...] = ()
 
     @classmethod
-    def of(
-        cls, x: Any, y: Any, *, to_test: bool = True, discrete: bool = False, missing: str = "refuse"
-    ) -> Sample:
+    def of(cls, x: Any, y: Any, *, to_test: bool = True, missing: str = "refuse") -> Sample:
         """Check x, (n,) or (n, d_x), and y, (n,) or (n, d_y), and freeze them.
 
-        With `to_test`, there must be enough rows that vary, as `ready` asks. `missing` says what
-        becomes of missing values (NaN, None, NaT, NA; never infinite ones): "refuse" is an error,
-        "drop" leaves the row out, "level" makes missing a level of its column of x; models then get x
-        as it is passed.
-
-        Examples
-        --------
-        >>> sample = Sample.of([0.0, 1.0, 2.0, None], [1, 2, 4, 8], missing="drop")
-        >>> sample.n, sample.d_x, sample.d_y, sample.notes()
-        (3, 1, 1, ('1 of 4 rows was left out because a value is missing',))
+        With `to_test`, there must be enough rows that vary, as `ready` asks. `missing` says what becomes
+        of missing values: "refuse", "drop" the row, or make them a "level" of their column of x.
         """
         x_table, y_table = _read_x(x), _read_y(y)
         check_rows(x, y, len(x_table.values), len(y_table.values))
         sample = cls._of(x_table, y_table, missing)
-        return sample.ready(discrete=discrete) if to_test else sample
+        return sample.ready() if to_test else sample
 
     @classmethod
     def unconditional(cls, y: Any, *, to_test: bool = True, missing: str = "refuse") -> Sample:
@@ -103,30 +91,31 @@ class Sample:
         kept: IntArray | None = None
         remarks: tuple[str, ...] = ()
         if missing != "refuse":
-            x.check_infinite()
-            y.check_infinite()
+            x.check_complete()
+            y.check_complete()
         if missing == "drop":
-            kept, remarks = complete_rows(x, y)
-        if kept is not None:
-            # Read again, so that the sample is that of a user who drops the rows first.
-            y = _read_y(take_rows(y.given, kept))
-            x = _no_x(len(kept)) if x.given is None else _read_x(take_rows(x.given, kept))
+            complete = ~np.isnan(np.column_stack((x.values, y.values))).any(axis=1)
+            lost = n - np.count_nonzero(complete)
+            if lost == n:
+                raise ShapeError(
+                    f"Each of the {n} rows has a missing value, so that missing='drop' leaves none. "
+                    "Leave out the columns with the most missing values."
+                )
+            if lost:
+                kept, were = np.flatnonzero(complete), "was" if lost == 1 else "were"
+                remarks = (f"{lost} of {n} rows {were} left out because a value is missing",)
+                # Read again, so that the sample is that of a user who drops the rows first.
+                y = _read_y(take_rows(y.given, kept))
+                x = _no_x(len(kept)) if x.given is None else _read_x(take_rows(x.given, kept))
         x.check_categories()
         if missing == "level":
             x, remarks = as_levels(x)
         x.check_complete(ADVICE["x"])
         y.check_complete(ADVICE["y"])
         return cls(
-            x=_frozen(x.values),
-            y=_frozen(y.values),
-            x_given=x.given,
-            y_given=y.plain(),
-            x_columns=x.columns,
-            y_columns=y.columns,
-            kept=kept,
-            left_out=n - len(y.values),
-            remarks=remarks,
-        )
+            _frozen(x.values), _frozen(y.values), x.given, y.plain(), x.columns, y.columns,
+            kept, n - len(y.values), remarks,
+        )  # fmt: skip
 
     def ready(self, *, discrete: bool = False) -> Sample:
         """Return the sample if it has enough rows, and x and (unless `discrete`) y vary; else raise."""
@@ -192,15 +181,11 @@ class Sample:
 
     def renamed(self, x_names: tuple[str, ...], y_names: tuple[str, ...]) -> Sample:
         """Return the sample with other names for its columns."""
-        return replace(
-            self,
-            x_columns=tuple(
-                replace(c, name=name) for c, name in zip(self.x_columns, x_names, strict=True)
-            ),
-            y_columns=tuple(
-                replace(c, name=name) for c, name in zip(self.y_columns, y_names, strict=True)
-            ),
+        x_columns, y_columns = (
+            tuple(replace(column, name=name) for column, name in zip(columns, names, strict=True))
+            for columns, names in ((self.x_columns, x_names), (self.y_columns, y_names))
         )
+        return replace(self, x_columns=x_columns, y_columns=y_columns)
 
     def units(self, scale_x: str) -> XUnits:
         """Return the units in which kernels compare the columns of x."""
@@ -317,63 +302,37 @@ def check_rows(x: Any, y: Any, n_x: int, n_y: int) -> None:
     )
 
 
-def complete_rows(x: Variables, y: Variables) -> tuple[IntArray | None, tuple[str, ...]]:
-    """Return the rows without a missing value (None if that is all of them), and what to say of it."""
-    values = np.column_stack((x.values, y.values))
-    kept = np.flatnonzero(~np.isnan(values).any(axis=1))
-    n, lost = len(values), len(values) - len(kept)
-    if not lost:
-        return None, ()
-    if lost == n:
-        raise ShapeError(
-            f"Each of the {n} rows has a missing value, so that missing='drop' leaves none. Leave out "
-            "the columns with the most missing values."
-        )
-    were = "was" if lost == 1 else "were"
-    return kept, (f"{lost} of {n} rows {were} left out because a value is missing",)
-
-
 def as_levels(table: Variables) -> tuple[Variables, tuple[str, ...]]:
     """Make missing a level of each column that misses values, and say so.
 
-    Text gets one more level. Numbers and dates are put at the (lower) median of the others, so that
-    whole numbers stay whole, and get a column of "no" and "yes" beside them.
+    Numbers and dates are put at the (lower) median of the others, with "no" and "yes" beside them.
     """
     parts, columns, notes = [table.values[:, :0]], [], []
     names = [column.name for column in table.columns]
     for column, values in zip(table.columns, table.values.T, strict=True):
-        lost = np.isnan(values)
-        n, count, known = len(lost), np.count_nonzero(lost), values[~lost]
+        lost, known = np.isnan(values), values[~np.isnan(values)]
+        told = f"missing values of {column.name!r} ({np.count_nonzero(lost)} of {len(lost)} rows) are"
         beside: list[Column] = []
-        if count and column.levels is not None:
+        if lost.any() and column.levels is not None:
             level = _unused("missing", column.levels)
             values = np.where(lost, len(column.levels), values)
             # Missing has no place in an order.
             column = replace(column, levels=(*column.levels, level), ordered=False)
-            notes.append(
-                f"missing values of {column.name!r} ({count} of {n} rows) are a level, {level!r}"
-            )
-        elif count:
+            notes.append(f"{told} a level, {level!r}")
+        elif lost.any():
             middle = np.quantile(known, 0.5, method="lower") if len(known) else 0.0
             values = np.where(lost, middle, values)
             beside = [Column(_unused(f"{column.name} missing", names), ("no", "yes"), not len(known))]
-            notes.append(
-                f"missing values of {column.name!r} ({count} of {n} rows) are put at its median, and "
-                f"{beside[0].name!r} says where"
-            )
+            notes.append(f"{told} put at its median, and {beside[0].name!r} says where")
         parts += [values] + [lost * 1.0] * len(beside)
         columns += [replace(column, constant=constant(values)), *beside]
     return replace(table, values=np.column_stack(parts), columns=tuple(columns)), tuple(notes)
 
 
-def _unused(name: str, taken: Iterable[str]) -> str:
+def _unused(name: str, taken: Sequence[str]) -> str:
     """Return the name, with a number behind it if it is taken."""
-    known, number = set(taken), 2
-    if name not in known:
-        return name
-    while f"{name} {number}" in known:
-        number += 1
-    return f"{name} {number}"
+    numbered = (f"{name} {number}" for number in count(2))
+    return next(each for each in chain([name], numbered) if each not in taken)
 
 
 def read_groups(
@@ -381,13 +340,7 @@ def read_groups(
 ) -> IntArray:
     """Number the groups of rows (n,) by first appearance, so that only which are together matters.
 
-    The group of each row is a number, text or a date; a name is that of a column of `data`, which is
-    what the user passed as x. Of the rows that are `kept`, if these are not all.
-
-    Examples
-    --------
-    >>> read_groups(["b", "a", "b"], None, 3)
-    array([0, 1, 0])
+    A name is that of a column of `data`, what the user passed as x. Only rows `kept` are returned.
     """
     if isinstance(groups, str):
         groups, what = _column(groups, data), f"The column {groups!r} (groups=)"
@@ -407,7 +360,12 @@ def read_groups(
     if kept is not None:
         missing[np.setdiff1d(np.arange(n), kept)] = False
     refuse_rows(missing, f"{what} has missing values", DROP, NonFiniteError)
-    return _numbered(values if kept is None else values[kept], what)
+    seen: dict[Any, int] = {}
+    try:
+        chosen = (values if kept is None else values[kept]).tolist()
+        return np.array([seen.setdefault(value, len(seen)) for value in chosen], dtype=np.int64)
+    except TypeError as error:
+        raise InputTypeError(f"{what} holds values that cannot be told apart: {error}.") from error
 
 
 def _column(name: str, data: Any) -> Any:
@@ -425,18 +383,3 @@ def _column(name: str, data: Any) -> Any:
             "Or pass an array with the group of each row."
         )
     return column_at(data, names.index(name))
-
-
-def _numbered(values: AnyArray, what: str) -> IntArray:
-    if values.dtype.kind == "O":
-        seen: dict[Any, int] = {}
-        try:
-            listed = [seen.setdefault(value, len(seen)) for value in values]
-        except TypeError as error:
-            raise InputTypeError(f"{what} holds values that cannot be told apart: {error}.") from error
-        return np.array(listed, dtype=np.int64)
-    _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
-    numbers = np.empty(len(first), dtype=np.int64)
-    numbers[np.argsort(first)] = np.arange(len(first))
-    codes: IntArray = numbers[inverse.ravel()]
-    return codes

@@ -34,7 +34,7 @@ from condgof.sample._table import (
     codes_of,
     values_of,
 )
-from condgof.sample._values import DROP, as_days, refuse_identifiers
+from condgof.sample._values import DROP, as_days, names_of, refuse_identifiers
 
 Names: TypeAlias = str | Sequence[str]
 
@@ -54,13 +54,29 @@ class Block:
         """Number of rows."""
         return len(self.y)
 
+    def cut(self, first: int, last: int) -> Block:
+        """Return the rows from `first` up to, not including, `last`."""
+        extra = {name: values[first:last] for name, values in self.extra.items()}
+        return Block(self.start + first, self.x[first:last], self.y[first:last], extra)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Block]) -> Block:
+        """Put blocks one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        x, y = (np.concatenate([getattr(part, name) for part in parts]) for name in "xy")
+        extra = {n: np.concatenate([part.extra[n] for part in parts]) for n in parts[0].extra}
+        return cls(parts[0].start, x, y, extra)
+
 
 class Blocks:
-    """What sources have in common, whatever reads their blocks."""
+    """What sources have in common, whatever reads their rows."""
 
+    n: int
     x_columns: tuple[Column, ...]
     y_names: tuple[str, ...]
     flat_y: bool = False
+    offset: int = 0
 
     @property
     def x_names(self) -> tuple[str, ...]:
@@ -77,9 +93,36 @@ class Blocks:
         """Number of columns of y."""
         return len(self.y_names)
 
-    def blocks(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Block]:
-        """Read rows in order, in blocks of exactly `size` rows (the last may be smaller)."""
+    def _parts(self, start: int, stop: int) -> Iterator[Block]:
+        """Read rows in order, as many at once as it suits."""
         raise NotImplementedError
+
+    def blocks(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        """Read rows in order, in blocks of exactly `size` rows (the last may be smaller).
+
+        The global rows are those from `start` up to, not including, `stop`, all of them by default.
+        Memory holds a block and a batch of the file at a time, whatever n is.
+        """
+        stop = self.offset + self.n if stop is None else stop
+        if size < 1:
+            raise InputError(f"size must be at least 1, got {size}.")
+        if not 0 <= start <= stop <= self.offset + self.n:
+            raise InputError(f"Rows {start} to {stop} are not within the {self.n} rows of the source.")
+        return self._blocks(size, start, stop)
+
+    def _blocks(self, size: int, start: int, stop: int) -> Iterator[Block]:
+        held: list[Block] = []
+        lacking = size
+        for part in self._parts(start, stop):
+            done = 0
+            while part.n - done >= lacking:
+                yield Block.joined([*held, part.cut(done, done + lacking)])
+                done, held, lacking = done + lacking, [], size
+            if done < part.n:
+                held.append(part.cut(done, part.n))
+                lacking -= part.n - done
+        if held:
+            yield Block.joined(held)
 
     def block_range(self, start: int, stop: int) -> Block:
         """Read the global rows from `start` up to, not including, `stop`."""
@@ -124,20 +167,8 @@ class Source(Blocks):
 
     Rows are numbered through all files, in the order of `paths`. Blocks are cut by these numbers, so
     that they are the same for one file or fifty, in any format. A source holds no open file: it
-    pickles, and workers that see the same paths can read from it.
-
-    Parameters
-    ----------
-    files : tuple of DataFile
-        The files, and which rows each holds.
-    x_columns : tuple of Column
-        The columns of x: names, the levels of text, and which hold dates.
-    y_names : tuple of str
-        The columns of y.
-    extra_names : tuple of str
-        Other columns to read, for a model.
-    flat_y : bool
-        Whether models get one column of y as (n,) rather than (n, 1).
+    pickles, and workers that see the same paths can read from it. With `flat_y`, models get one column
+    of y as (n,) rather than (n, 1).
 
     Examples
     --------
@@ -187,7 +218,7 @@ class Source(Blocks):
         return (*(file.start for file in self.files), self.n)
 
     @property
-    def n(self) -> int:
+    def n(self) -> int:  # type: ignore[override]
         """Number of rows."""
         return self.files[-1].start + self.files[-1].rows
 
@@ -207,36 +238,11 @@ class Source(Blocks):
         table = Table("", self.files).reading({name: ANY})
         return np.concatenate([batch[name] for batch in table.batches()])
 
-    def blocks(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Block]:
-        """Read rows in order, in blocks of exactly `size` rows (the last may be smaller).
-
-        The global rows are those from `start` up to, not including, `stop`, all of them by default.
-        Memory holds one block and a batch of the file at a time, whatever n is.
-        """
-        stop = self.n if stop is None else stop
-        if size < 1:
-            raise InputError(f"size must be at least 1, got {size}.")
-        if not 0 <= start <= stop <= self.n:
-            raise InputError(f"Rows {start} to {stop} are not within the {self.n} rows of the source.")
-        return self._blocks(size, start, stop)
-
-    def _blocks(self, size: int, start: int, stop: int) -> Iterator[Block]:
-        begin, room = start, min(size, stop - start)
-        filling = _Filling(self, room)
+    def _parts(self, start: int, stop: int) -> Iterator[Block]:
         for file in self.files:
             first, last = max(start - file.start, 0), min(stop - file.start, file.rows)
-            if first >= last:
-                continue
-            for row, batch in file.read(first, last, filling.kinds):
-                done = 0
-                while done < batch.num_rows:
-                    count = min(room - filling.filled, batch.num_rows - done)
-                    filling.add(file, range(row + done, row + done + count), batch.slice(done, count))
-                    done += count
-                    if filling.filled == room:
-                        yield filling.block(begin)
-                        begin, room = begin + room, min(size, stop - begin - room)
-                        filling = _Filling(self, room)
+            for row, batch in file.read(first, last, self._kinds) if first < last else ():
+                yield self._part(file, range(row, row + batch.num_rows), batch)
 
     def take(self, rows: IntArray | Sequence[int]) -> Block:
         """Read some rows, by their sorted global numbers (m,), and load no others into memory."""
@@ -245,60 +251,53 @@ class Source(Blocks):
             raise InputTypeError("rows must be a non-empty vector of integers.")
         if wanted[0] < 0 or wanted[-1] >= self.n or bool((wanted[1:] < wanted[:-1]).any()):
             raise InputError(f"rows must be sorted and lie in 0, ..., {self.n - 1}.")
-        pa = arrow()
-        filling = _Filling(self, len(wanted))
+        parts = []
         for file in self.files:
             first, last = np.searchsorted(wanted, [file.start, file.start + file.rows])
             local = wanted[first:last] - file.start
             for start, stop in file.runs(local) if len(local) else ():
-                for row, batch in file.read(start, stop, filling.kinds):
+                for row, batch in file.read(start, stop, self._kinds):
                     i, j = np.searchsorted(local, [row, row + batch.num_rows])
                     if i < j:
-                        filling.add(file, local[i:j], batch.take(pa.array(local[i:j] - row)))
-        return filling.block(int(wanted[0]))
+                        chosen = batch.take(arrow().array(local[i:j] - row))
+                        parts.append(self._part(file, local[i:j], chosen))
+        return Block.joined(parts)
 
+    @property
+    def _columns(self) -> tuple[Column, ...]:
+        """All columns that are read, in the order of x, y and extra."""
+        return (*self.x_columns, *map(Column, (*self.y_names, *self.extra_names)))
 
-class _Filling:
-    """A block while it is being filled, batch after batch."""
+    @property
+    def _kinds(self) -> dict[str, str]:
+        return {column.name: column.kind for column in reversed(self._columns)}
 
-    def __init__(self, source: Source, size: int) -> None:
-        self.x = np.empty((size, source.d_x))
-        self.y = np.empty((size, source.d_y))
-        self.extra = {name: np.empty(size) for name in source.extra_names}
-        self.targets = [(column, self.x[:, j]) for j, column in enumerate(source.x_columns)]
-        self.targets += [(Column(name), self.y[:, j]) for j, name in enumerate(source.y_names)]
-        self.targets += [(Column(name), values) for name, values in self.extra.items()]
-        self.kinds = {column.name: column.kind for column, _ in reversed(self.targets)}
-        self.filled = 0
-
-    def add(self, file: DataFile, rows: range | IntArray, batch: Any) -> None:
-        """Append the rows of a batch; `rows` are their numbers in the file."""
-        bad: list[tuple[int, str]] = []
-        for of, target in self.targets:
-            column = batch.column(of.name)
-            values = codes_of(column, of.levels) if of.levels else values_of(column, of.kind)
-            if of.dates:
-                values = np.asarray(as_days(values, of.name))
-            finite = np.isfinite(values)
-            if not finite.all():
-                first = int(np.argmin(finite))
-                kind = "null" if not column[first].is_valid else f"{values[first]}"
-                bad.append((first, f"Column {of.name!r} of {file.label} is {kind}"))
-            target[self.filled : self.filled + len(rows)] = values
-        if bad:
+    def _part(self, file: DataFile, rows: range | IntArray, batch: Any) -> Block:
+        """Make a block of a batch; `rows` are their numbers in the file."""
+        columns = self._columns
+        table = np.array([_numbers(batch, column) for column in columns]).reshape(-1, len(rows))
+        finite = np.isfinite(table)
+        if not finite.all():
             # The first row over all columns, so that the message does not depend on their order.
-            first, message = min(bad, key=lambda cell: cell[0])
-            row = int(rows[first])
+            at = int(np.argmin(finite.all(axis=0)))
+            which = int(np.argmin(finite[:, at]))
+            name, row = columns[which].name, int(rows[at])
+            kind = f"{table[which, at]}" if batch.column(name)[at].is_valid else "null"
             raise NonFiniteError(
-                f"{message} in row {row} of the file (row {file.start + row} of all rows, "
-                f"both counted from 0). {DROP}",
+                f"Column {name!r} of {file.label} is {kind} in row {row} of the file (row "
+                f"{file.start + row} of all rows, both counted from 0). {DROP}",
                 count=1,
                 first_row=file.start + row,
             )
-        self.filled += len(rows)
+        x, y, extra = np.split(table, [self.d_x, self.d_x + self.d_y])
+        named = dict(zip(self.extra_names, extra, strict=True))
+        return Block(file.start + int(rows[0]), x.T.copy(order="C"), y.T.copy(order="C"), named)
 
-    def block(self, start: int) -> Block:
-        return Block(start, self.x, self.y, self.extra)
+
+def _numbers(batch: Any, of: Column) -> FloatArray:
+    column = batch.column(of.name)
+    values = codes_of(column, of.levels) if of.levels else values_of(column, of.kind)
+    return np.asarray(as_days(values, of.name)) if of.dates else values
 
 
 def scan(path: PathLike | Sequence[PathLike], *, x: Names, y: Names, extra: Names = ()) -> Source:
@@ -366,7 +365,6 @@ class ArraySource(Blocks):
     #: "y", "x" unless the sample is unconditional, and what the model asks for, (n, d): Dask arrays of
     #: the same row chunks, or (on a worker) one chunk of each as NumPy arrays.
     arrays: dict[str, Any]
-    #: Global number of the first row.
     offset: int = 0
 
     @classmethod
@@ -397,7 +395,7 @@ class ArraySource(Blocks):
         return cls(ready)
 
     @property
-    def n(self) -> int:
+    def n(self) -> int:  # type: ignore[override]
         """Number of rows."""
         return int(self.arrays["y"].shape[0])
 
@@ -435,31 +433,20 @@ class ArraySource(Blocks):
         number = self.cuts.index(start)
         return tuple(array.blocks[number] for array in self.arrays.values())
 
-    def blocks(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Block]:
-        """Compute rows in order, as `Source.blocks` reads them: each chunk once."""
-        stop = self.offset + self.n if stop is None else stop
-        begin, held = start, {name: np.empty((0, a.shape[1])) for name, a in self.arrays.items()}
+    def _parts(self, start: int, stop: int) -> Iterator[Block]:
         for first, last in pairwise(self.cuts):
-            rows = slice(max(first, start) - self.offset, min(last, stop) - self.offset)
-            if rows.start >= rows.stop:
-                continue
-            for name, array in self.arrays.items():
-                held[name] = np.concatenate([held[name], np.asarray(array[rows], dtype=np.float64)])
-            while len(held["y"]) >= size:
-                yield self._block(np.arange(begin, begin + size), {k: v[:size] for k, v in held.items()})
-                begin, held = begin + size, {name: values[size:] for name, values in held.items()}
-        if len(held["y"]):
-            yield self._block(np.arange(begin, begin + len(held["y"])), held)
+            rows = np.arange(max(first, start), min(last, stop))
+            if len(rows):
+                span = slice(rows[0] - self.offset, rows[-1] + 1 - self.offset)
+                yield self._block(rows, {name: array[span] for name, array in self.arrays.items()})
 
     def take(self, rows: IntArray) -> Block:
         """Compute some rows, given by their sorted global numbers."""
-        taken = {
-            name: np.asarray(array[rows - self.offset], dtype=np.float64)
-            for name, array in self.arrays.items()
-        }
-        return self._block(rows, taken)
+        chosen = {name: array[rows - self.offset] for name, array in self.arrays.items()}
+        return self._block(rows, chosen)
 
-    def _block(self, rows: IntArray, tables: dict[str, FloatArray]) -> Block:
+    def _block(self, rows: IntArray, arrays: dict[str, Any]) -> Block:
+        tables = {name: np.asarray(array, dtype=np.float64) for name, array in arrays.items()}
         for name, table in tables.items():
             bad = np.flatnonzero(~np.isfinite(table).all(axis=1))
             if len(bad):
@@ -476,8 +463,3 @@ class ArraySource(Blocks):
             for one, column in zip(names_of(name, table.shape[1]), table.T, strict=True)
         }
         return Block(int(rows[0]), x, np.ascontiguousarray(tables["y"]), extra)
-
-
-def names_of(name: str, width: int) -> tuple[str, ...]:
-    """Make up names for the columns of an array: x alone, x1 and x2 of two."""
-    return (name,) if width == 1 else tuple(f"{name}{i + 1}" for i in range(width))

@@ -1,8 +1,7 @@
 """Tables in files, or as text: which files a path stands for, and reading columns in bounded memory.
 
-Each file is a row of *pieces* that can be read without the ones before: row groups of Parquet, record
-batches of Feather, and spans of lines of CSV. pyarrow's dataset scanner would do less: it buffers
-whole Parquet files (334 MB for a file of 240 MB, against 26 MB here), and it cannot skip to a row.
+Files have *pieces* that can be read without the ones before: row groups, batches, spans of lines.
+pyarrow's dataset scanner buffers whole files (334 MB, against 26 MB here), and cannot skip to a row.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -49,17 +49,7 @@ class NotNumbersError(InputTypeError):
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """Named columns in memory, which need no frame library: numbers, dates, and text as objects.
-
-    Examples
-    --------
-    >>> from condgof.sample import Sample
-    >>> town = np.array(["a", "b", "a"], dtype=object)
-    >>> frame = Frame({"size": np.array([1.0, 2.0, 3.0]), "town": town})
-    >>> sample = Sample.of(frame, [1, 2, 4])
-    >>> [column.name for column in sample.x_columns], sample.x_columns[1].levels
-    (['size', 'town'], ('a', 'b'))
-    """
+    """Named columns in memory, which need no frame library: numbers, dates, and text as objects."""
 
     #: The columns, (n,) each, without missing values; read-only from here on.
     data: Mapping[str, AnyArray]
@@ -108,14 +98,12 @@ class Frame:
 class DataFile:
     """One file of a table; or, in its place, the text of a CSV file."""
 
-    #: What messages call it.
     label: str
     path: str | bytes = field(repr=False)
     format: str
     #: The columns, also those that come twice, and their types; of CSV, as the first block looks.
     names: tuple[str, ...]
     types: Mapping[str, Any]
-    #: The global number of its first row.
     start: int = 0
     #: The row of the file that each piece starts at, and the number of rows as the last entry.
     cuts: tuple[int, ...] = (0,)
@@ -145,7 +133,7 @@ class DataFile:
                     groups = file.metadata
                     sizes = [groups.row_group(i).num_rows for i in range(groups.num_row_groups)]
             elif self.format == "Feather":
-                with _feather(self, list(one), mapped=True) as reader:
+                with _feather(self, one, mapped=True) as reader:
                     sizes = [reader.get_batch(i).num_rows for i in range(reader.num_record_batches)]
             else:
                 cuts, offsets = _csv_pieces(str(self.path))
@@ -158,17 +146,22 @@ class DataFile:
         self, kinds: Mapping[str, str], first: int = 0, last: int | None = None
     ) -> Iterator[Any]:
         """Read pieces of the columns that `kinds` names (all pieces unless given), batch by batch."""
-        if self.format == "CSV":
-            return _csv_batches(self, kinds, first)
-        read = _feather_batches if self.format == "Feather" else _parquet_batches
-        return read(self, list(kinds), first, last)
+        with naming(self.label, self.format):
+            if self.format == "CSV":
+                yield from _csv_batches(self, kinds, first)
+            elif self.format == "Feather":
+                with _feather(self, kinds) as reader:
+                    for i in range(reader.num_record_batches)[first:last]:
+                        yield reader.get_batch(i)
+            else:
+                # Without a buffer of its own size, pyarrow reads whole column chunks.
+                options: dict[str, Any] = {"buffer_size": BUFFER_BYTES, "pre_buffer": False}
+                with arrow("parquet").ParquetFile(self.path, **options) as reader:
+                    groups = range(reader.num_row_groups)[first:last]
+                    yield from reader.iter_batches(BATCH_ROWS, row_groups=groups, columns=list(kinds))
 
     def read(self, start: int, stop: int, kinds: Mapping[str, str]) -> Iterator[tuple[int, Any]]:
-        """Read rows by their number in the file (``start < stop``) in batches of bounded size.
-
-        Yields the number in the file of the first row of a batch, and the batch, a
-        pyarrow.RecordBatch with the columns of `kinds` among its own.
-        """
+        """Read rows by their number in the file: yield that of the first of a batch, and the batch."""
         first = bisect_right(self.cuts, start) - 1
         row = self.cuts[first]
         for batch in self.batches(kinds, first, bisect_left(self.cuts, stop)):
@@ -202,14 +195,17 @@ class Table:
 
     @classmethod
     def of(cls, path: PathLike | Sequence[PathLike]) -> Table:
-        """Find the files, and read the names and types of their columns.
-
-        `path` is a Parquet, CSV or Feather file (by its ending), a glob pattern, a folder, or a list
-        of these. What a pattern or a folder stands for is sorted by name; a list keeps its order.
-        """
+        """Find the files that `scan` describes, and read the names and types of their columns."""
         arrow()
         files = _expand(path)
-        kinds = [format_of(each) for _, each in files]
+        endings = [os.path.splitext(each)[1].lower() for _, each in files]
+        for (_, each), ending in zip(files, endings, strict=True):
+            if ending not in FORMATS:
+                raise InputError(
+                    f"{each} has the ending {ending!r}, which is none of {', '.join(FORMATS)}. "
+                    "Convert the file, or rename it to say its format."
+                )
+        kinds = [FORMATS[ending] for ending in endings]
         for (_, each), kind in zip(files, kinds, strict=True):
             if kind != kinds[0]:
                 raise InputError(
@@ -255,10 +251,7 @@ class Table:
         return 8 * rows * len(self.kinds)
 
     def reading(self, wanted: Mapping[str, tuple[str, ...]]) -> Table:
-        """Return the table with the columns to be read, and the kinds that each may hold.
-
-        Each file must have each column once. A column is text where any of the files has text in it.
-        """
+        """Return the table with the columns to be read, and the kinds that each may hold."""
         kinds = {}
         for name, may in wanted.items():
             held = {_kind(self._type(file, name)) for file in self.files} - {"nothing"}
@@ -341,33 +334,14 @@ def _expand(path: Any) -> list[tuple[str, str]]:
 
 
 def _files(path: str) -> list[str]:
-    """Return the path of a file, or the data files in a folder and its subfolders, sorted.
-
-    Names that start with a dot or an underscore are by custom not data, but notes of the writer.
-    """
+    """Return the path of a file, or the data files in a folder and its subfolders, sorted."""
     if not os.path.isdir(path):
         return [path]
-    paths: list[str] = []
-    for folder, folders, files in os.walk(path):
-        folders[:] = [name for name in folders if not name.startswith((".", "_"))]
-        names = [name for name in files if not name.startswith((".", "_"))]
-        paths += [os.path.join(folder, name) for name in names if _ending(name) in FORMATS]
-    return sorted(paths)
-
-
-def _ending(path: str) -> str:
-    return os.path.splitext(path)[1].lower()
-
-
-def format_of(path: str) -> str:
-    """Return the format that the ending of a file says."""
-    kind = FORMATS.get(_ending(path))
-    if kind is None:
-        raise InputError(
-            f"{path} has the ending {_ending(path)!r}, which is none of {', '.join(FORMATS)}. "
-            "Convert the file, or rename it to say its format."
-        )
-    return kind
+    inside = [file.relative_to(path) for file in Path(path).rglob("*") if not file.is_dir()]
+    # Names that start with a dot or an underscore are by custom not data, but notes of the writer.
+    hidden = (".", "_")
+    data = [file for file in inside if not any(part.startswith(hidden) for part in file.parts)]
+    return sorted(os.path.join(path, file) for file in data if file.suffix.lower() in FORMATS)
 
 
 def arrow(part: str = "") -> Any:
@@ -412,7 +386,7 @@ def _opened(source: str | bytes) -> Any:
 
 
 def _kind(of_type: Any) -> str:
-    """Say what a type of pyarrow is to us: numbers, text, dates, nothing, or something else."""
+    """Say what a type of pyarrow is to us."""
     types = arrow().types
     if types.is_dictionary(of_type):
         return "text" if _kind(of_type.value_type) == "text" else "else"
@@ -454,26 +428,10 @@ def codes_of(column: Any, levels: Sequence[str]) -> AnyArray:
     return np.array([*(places.get(str(level), np.nan) for level in known), np.nan])[codes]
 
 
-def _parquet_batches(file: DataFile, names: list[str], first: int, last: int | None) -> Iterator[Any]:
-    with (
-        naming(file.label, file.format),
-        # Without a buffer of its own size, pyarrow reads whole column chunks.
-        arrow("parquet").ParquetFile(file.path, buffer_size=BUFFER_BYTES, pre_buffer=False) as reader,
-    ):
-        groups = range(reader.num_row_groups)[first:last]
-        yield from reader.iter_batches(BATCH_ROWS, row_groups=groups, columns=names)
-
-
-def _feather(file: DataFile, names: list[str], mapped: bool = False) -> Any:
+def _feather(file: DataFile, names: Iterable[str], mapped: bool = False) -> Any:
     pa, ipc = arrow(), arrow("ipc")
     options = ipc.IpcReadOptions(included_fields=[file.names.index(name) for name in names])
     return ipc.open_file(pa.memory_map(file.path) if mapped else pa.OSFile(file.path), options=options)
-
-
-def _feather_batches(file: DataFile, names: list[str], first: int, last: int | None) -> Iterator[Any]:
-    with naming(file.label, file.format), _feather(file, names) as reader:
-        for i in range(reader.num_record_batches)[first:last]:
-            yield reader.get_batch(i)
 
 
 def _csv_batches(file: DataFile, kinds: Mapping[str, str], first: int = 0) -> Iterator[Any]:
@@ -488,22 +446,22 @@ def _csv_batches(file: DataFile, kinds: Mapping[str, str], first: int = 0) -> It
             return held if pa.types.is_boolean(held) else pa.float64()
         return held if getattr(held, "tz", None) else pa.timestamp("us")
 
-    with naming(file.label, file.format), _opened(file.path) as handle:
+    options = {
+        # Only the head of the file has a header.
+        "read_options": csv.ReadOptions(column_names=file.names if first > 0 else None),
+        "parse_options": csv.ParseOptions(newlines_in_values=not file.offsets),
+        "convert_options": csv.ConvertOptions(
+            column_types={name: of_kind(name, kind) for name, kind in kinds.items()},
+            include_columns=list(kinds),
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,  # "NA" in quotes is a name
+        ),
+    }
+    with _opened(file.path) as handle:
         if first > 0:
             handle.seek(file.offsets[first])
         try:
-            with csv.open_csv(
-                handle,
-                # Only the head of the file has a header.
-                read_options=csv.ReadOptions(column_names=file.names if first > 0 else None),
-                parse_options=csv.ParseOptions(newlines_in_values=not file.offsets),
-                convert_options=csv.ConvertOptions(
-                    column_types={name: of_kind(name, kind) for name, kind in kinds.items()},
-                    include_columns=list(kinds),
-                    strings_can_be_null=True,
-                    quoted_strings_can_be_null=False,  # "NA" in quotes is a name
-                ),
-            ) as reader:
+            with csv.open_csv(handle, **options) as reader:
                 yield from reader
         except pa.ArrowInvalid as error:
             told = re.search(r"column #(\d+):.*invalid value '(.*)'", str(error), re.DOTALL)
@@ -515,7 +473,7 @@ def _csv_batches(file: DataFile, kinds: Mapping[str, str], first: int = 0) -> It
 def _not_numbers(file: DataFile, name: str, value: str, kinds: Mapping[str, str]) -> NotNumbersError:
     """Return the error of a column of CSV in which something is neither a number nor a date."""
     row = 0
-    for batch in _csv_batches(file, {name: "text"}):
+    for batch in file.batches({name: "text"}):
         at = arrow("compute").index(batch.column(name), value).as_py()
         row += batch.num_rows if at < 0 else at
         if at >= 0:
@@ -530,22 +488,18 @@ def _not_numbers(file: DataFile, name: str, value: str, kinds: Mapping[str, str]
 
 def _csv_pieces(path: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Find the rows and bytes at which spans of lines start; nothing where lines are not rows."""
-    offsets, lines, rest = [0], [0], b""
+    offsets, lines, rest, more = [0], [0], b"", True
     with open(path, "rb") as handle:
-        while data := handle.read(PIECE_BYTES):
-            data = rest + data
-            end = data.rfind(b"\n") + 1
-            data, rest = data[:end], data[end:]
-            if _is_irregular(data):
+        while more:
+            data = handle.read(PIECE_BYTES)
+            rest, more = rest + data, bool(data)
+            end = rest.rfind(b"\n") + 1 if more else len(rest)
+            span, rest = rest[:end], rest[end:]
+            if _is_irregular(span):
                 return (), ()
-            if end:
+            if span:
                 offsets.append(offsets[-1] + end)
-                lines.append(lines[-1] + data.count(b"\n"))
-    if rest:
-        if _is_irregular(rest):
-            return (), ()
-        offsets.append(offsets[-1] + len(rest))
-        lines.append(lines[-1] + 1)
+                lines.append(lines[-1] + span.count(b"\n") + (not span.endswith(b"\n")))
     # The header is a line and not a row; the first piece keeps it.
     cuts = (0, *(count - 1 for count in lines[1:]))
     return cuts, tuple(offsets[:-1])

@@ -61,10 +61,7 @@ def as_array(value: Any, what: str, advice: str = "Pass numbers.") -> AnyArray:
 def as_numbers(
     value: Any, what: str, *, verb: str = "must be", advice: str = "Pass numbers."
 ) -> AnyArray:
-    """Return real numbers as a NumPy array of a real type; what is masked becomes NaN.
-
-    `what` it is that a user passed, `verb` and `advice` make the message where it holds anything else.
-    """
+    """Return real numbers as a NumPy array of a real type, or say `what` must be some; masked is NaN."""
     array = as_array(value, what, advice)
     if array.dtype.kind == "O" and hasattr(value, "to_numpy"):
         array = boxed_numbers(value, array, what)
@@ -78,10 +75,7 @@ def as_numbers(
 
 
 def unboxed(value: Any) -> Any:
-    """Return an object array of numbers, as labels often come, as numbers; anything else as it is.
-
-    None is a missing value, NaN.
-    """
+    """Return an object array of numbers, as labels often come, as numbers; anything else as it is."""
     number = (int, float, np.integer, np.floating, np.bool_)
     try:
         array = np.asarray(value) if isinstance(value, (np.ndarray, list, tuple)) else None
@@ -100,10 +94,7 @@ def holds(values: AnyArray, kinds: type | tuple[type, ...]) -> bool:
 
 
 def boxed_numbers(data: Any, raw: AnyArray, what: str) -> AnyArray:
-    """Return numbers that a Series or frame has as the objects `raw`, missing ones as NaN.
-
-    What holds anything else is returned as it is.
-    """
+    """Return numbers that a Series or frame has as the objects `raw`; anything else as it is."""
     if holds(raw, NO_NUMBERS):  # before any conversion, which would read "02139" as a number
         return raw
     try:
@@ -137,12 +128,7 @@ def missing_in(data: Any) -> NDArray[np.bool_]:
 def as_days(raw: AnyArray, label: str) -> FloatArray | None:
     """Return dates as days since 1970-01-01 UTC, NaN where missing; None if `raw` holds other things.
 
-    Dates without a time zone are taken as UTC. Lengths of time, times of day and periods are refused.
-
-    Examples
-    --------
-    >>> as_days(np.array(["1970-01-02T12:00", "NaT"], dtype="M8[s]"), "x")
-    array([1.5, nan])
+    Dates without a time zone are UTC. Lengths of time, times of day and periods are refused.
     """
     if raw.dtype.kind == "M":
         ticks = raw.astype("M8[us]").astype(np.int64)
@@ -182,15 +168,9 @@ class Variables:
         one = len(getattr(self.given, "shape", (0, 0))) == 1
         return self.values.reshape(-1 if one else self.values.shape).copy()
 
-    def check_infinite(self) -> None:
-        """Raise if any value is infinite."""
-        self._check(np.where(np.isnan(self.values), 0.0, self.values), "")
-
-    def check_complete(self, advice: str) -> None:
-        """Raise if any value is infinite or missing."""
-        self._check(self.values, advice)
-
-    def _check(self, values: FloatArray, advice: str) -> None:
+    def check_complete(self, advice: str = "") -> None:
+        """Raise if any value is infinite, or (with advice on that) missing."""
+        values = self.values if advice else np.where(np.isnan(self.values), 0.0, self.values)
         if isinstance(self.given, np.ndarray) and all(c.kind == "numbers" for c in self.columns):
             check_finite(values, self.what, INFINITE if np.isinf(values).any() else advice)
             return
@@ -232,8 +212,6 @@ def is_frame(data: Any) -> bool:
 
 def fresh(data: Any) -> Any:
     """Return a copy of the caller's data, so that a function that works in place changes only that."""
-    if data is None or isinstance(data, np.ndarray):
-        return None if data is None else data.copy()
     for copy in ("copy", "clone"):
         if hasattr(data, copy):
             return getattr(data, copy)()
@@ -315,15 +293,10 @@ def _read_array(data: Any, what: str, text: bool) -> Variables:
     # A copy, so that what the caller does to the array later cannot reach into a sample.
     values = np.array(given if days is None else days, dtype=np.float64, order="C")
     values = values.reshape(len(given), -1)
-    one = values.shape[1] == 1
-    names = [what] if one else [f"{what}{i + 1}" for i in range(values.shape[1])]
-    columns = tuple(
-        Column(
-            name, None, constant(values[:, i]), dates=days is not None, boolean=given.dtype.kind == "b"
-        )
-        for i, name in enumerate(names)
-    )
-    return Variables(what, given, values, columns)
+    named = zip(names_of(what, values.shape[1]), values.T, strict=True)
+    kind = {"dates": days is not None, "boolean": given.dtype.kind == "b"}
+    columns = (Column(name, None, constant(part), **kind) for name, part in named)
+    return Variables(what, given, values, tuple(columns))
 
 
 def _frame_column(frame: Any, i: int, name: str, what: str, text: bool) -> tuple[FloatArray, Column]:
@@ -349,7 +322,9 @@ def _frame_column(frame: Any, i: int, name: str, what: str, text: bool) -> tuple
             raise InputTypeError(
                 f"{label} holds text or categories, and {what} must be numeric. Pass numbers."
             )
-        order = _order(series.dtype)
+        # Levels of an ordered categorical of pandas, or an Enum of polars, have an order of their own.
+        known = getattr(series.dtype, "ordered", False) or type(series.dtype).__name__ == "Enum"
+        order = list(map(str, series.dtype.categories)) if known else None
         codes, levels = encode(raw, missing, order)
         return codes, Column(name, levels, constant(codes), ordered=order is not None)
     days = as_days(raw, label)
@@ -367,21 +342,19 @@ def _frame_column(frame: Any, i: int, name: str, what: str, text: bool) -> tuple
             "Turn it into numbers or text first."
         )
     values = np.asarray(raw, dtype=np.float64)
-    known = tuple(map(str, np.unique(raw[~missing]))) if labels else None
-    return values, Column(name, known, constant(values), boolean=boolean)
+    kept = tuple(map(str, np.unique(raw[~missing]))) if labels else None
+    return values, Column(name, kept, constant(values), boolean=boolean)
+
+
+def names_of(name: str, width: int) -> tuple[str, ...]:
+    """Make up names for the columns of an array: x alone, x1 and x2 of two."""
+    return (name,) if width == 1 else tuple(f"{name}{i + 1}" for i in range(width))
 
 
 def _dates_refused(label: str, dtype: Any) -> InputTypeError:
     return InputTypeError(
         f"{label} holds dates ({dtype}), and must be numeric. Pass numbers, such as days since a date."
     )
-
-
-def _order(dtype: Any) -> list[str] | None:
-    """Return the levels of an ordered categorical of pandas, or an Enum of polars, in their order."""
-    if getattr(dtype, "ordered", False) or type(dtype).__name__ == "Enum":
-        return [str(level) for level in dtype.categories]
-    return None
 
 
 def encode(
@@ -415,13 +388,7 @@ class Labels(Variables):
 
 
 def read_labels(y: Any) -> Labels | None:
-    """Read a y that holds text: strings, or a category column of strings; None for any other.
-
-    Examples
-    --------
-    >>> read_labels(["b", "a", "b"]).values[:, 0], read_labels([1, 2]) is None
-    (array([1., 0., 1.]), True)
-    """
+    """Read a y that holds text: strings, or a category column of strings; None for any other."""
     name = "y"
     series = y
     if is_frame(y):
@@ -472,15 +439,7 @@ def held(data: Any) -> Any:
 
 
 def refill(data: Any, values: AnyArray) -> Any:
-    """Put other numbers or labels (n, d) into a container like the user's: array, Series, frame, tensor.
-
-    Kind, shape, names and index are the same, and the type of number where it holds the new ones.
-
-    Examples
-    --------
-    >>> refill(np.array([1, 2]), np.array([[3.0], [4.0]]))
-    array([3, 4])
-    """
+    """Put other numbers or labels (n, d) into a container of the user's kind, names and index kept."""
     if is_frame(data):
         names = list(data.columns)
         parts = [_typed(values[:, i], column_at(data, i)) for i in range(len(names))]

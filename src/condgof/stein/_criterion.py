@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
+from condgof.errors import check_overflow
 from condgof.kernels import CovariateKernel, Gaussian, Radial, direct_sqdist, sqdist
-from condgof.stein._matrix import check_overflow
 
 #: Rows of a block of pairs.
 ROW_BLOCK = 128
@@ -104,10 +104,7 @@ class PairwiseTerms:
         return phi * products + (2.0 * precision) * (dphi * c - 2.0 * bend), slope
 
     def h(self, kernel: Any, features: AnyArray, out: AnyArray) -> AnyArray:
-        """Write h without its diagonal to `out`; return its derivative by log σ times features, (n, J).
-
-        Only the upper half is computed, in row blocks small enough for the cache.
-        """
+        """Write h without its diagonal to `out`; return its derivative by log σ times features."""
         n, product = len(features), np.zeros(features.shape, dtype=features.dtype)
         if self.sqdists is None:
             out[:] = self.products

@@ -15,9 +15,9 @@ from typing import Protocol
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, SingleArray
+from condgof.errors import check_overflow
 from condgof.kernels import CellKernel, Gaussian, Radial, sqdist
 from condgof.stein._features import choose_pivots, whitening
-from condgof.stein._matrix import check_overflow
 
 #: Normal scores are clipped to ± this, and looked up on a grid of so many steps.
 END, STEPS = 6.5, 4096

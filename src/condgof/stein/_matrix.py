@@ -1,32 +1,30 @@
 """The Stein matrix H_ij = k(x_i, x_j) h_p(i, j) of a sample, never built: swept tile by tile.
 
-Paper, Proposition 2, for a radial l(y, y') = φ(t), t = ‖y − y'‖²/σ². With d = y − y' and the scores
-s, s':
+Paper, Proposition 2, for l(y, y') = φ(t), t = ‖y − y'‖²/σ², with d = y − y' and the scores s, s':
 
     h = φ·s·s' + (2φ'/σ²)·((s' − s)·d − d_y) − (4/σ²)·t·φ''
 
 For a Gaussian l this is φ times the product of two thin matrices, and a Gaussian k joins φ in one
-exponential; that is the fast way through a tile. A sweep visits only the upper half, for the statistic
-and every draw together. A task is a strip of rows; its tiles are added up in order, and strips are added
-up in order, so that the result does not depend on how many threads there are.
+exponential. A sweep visits only the upper half, for the statistic and every draw together; tiles and
+strips of them are added up in order, so that the number of threads does not matter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from condgof._typing import FloatArray, IntArray
 from condgof.engine import Engine
-from condgof.errors import NumericalError, check_number
+from condgof.errors import check_number, check_overflow
 from condgof.kernels import (
     CovariateKernel,
     FiniteLocations,
     Gaussian,
+    Gram,
     OnColumns,
     Radial,
     direct_sqdist,
@@ -34,6 +32,8 @@ from condgof.kernels import (
 )
 
 RowIndex: TypeAlias = slice | IntArray
+#: Thin matrices (n, ·) whose products are sums over pairs of rows.
+Sides: TypeAlias = tuple[FloatArray, FloatArray]
 DEFAULT_MEMORY = 512 * 2**20
 MAX_TILE = 256
 MIN_TILE = 32
@@ -43,8 +43,6 @@ MIN_TILE = 32
 class SteinOperator:
     """The Stein matrix of a sample as a lazy operator: symmetric and positive semi-definite."""
 
-    #: k; its finite-location form gives the matrix of FSCD without the factor 1/d_y.
-    kernel_x: CovariateKernel | FiniteLocations
     kernel_y: Radial
     #: Covariates, (n, d_x); responses, centred, and scores, both in bandwidths of y, (n, d_y).
     x: FloatArray
@@ -52,12 +50,11 @@ class SteinOperator:
     scores: FloatArray
     #: F with k(x_i, x_j) = F_i · F_j, for finite locations; J = 0 otherwise, (n, J).
     features: FloatArray
-    #: The coordinates in the exponent, in bandwidths, (n, d).
-    compared: FloatArray
-    #: Thin matrices; the left factors of the two products. The right factors are the same columns in
-    #: another order, (n, ·).
-    exponent: FloatArray
-    bracket: FloatArray
+    #: The factors of k that do not join the exponential.
+    others: tuple[OnColumns, ...]
+    #: What is exponentiated; and h/φ of a Gaussian l, or (s' − s)·d of others.
+    exponent: Sides
+    bracket: Sides
     #: Squared norms of what is compared and of y; they decide whether products are exact enough, (n,).
     norms: FloatArray
     y_norms: FloatArray
@@ -74,33 +71,39 @@ class SteinOperator:
     ) -> SteinOperator:
         """Prepare the rows x (n, d_x), y and scores (n, d_y) for kernels that are ready.
 
-        Products of raw coordinates (longitudes, years) lose digits: they are taken from the median,
-        which no outlier pulls away.
+        Products of raw coordinates (longitudes, years) lose digits: they are taken from the median.
         """
         sigma, gaussian = kernel_y.sigma, type(kernel_y) is Gaussian
-        features = np.empty((len(y), 0))
+        features, factors = np.empty((len(y), 0)), tuple[OnColumns, ...]()
         if isinstance(kernel_x, FiniteLocations):
             features = kernel_x.features(x)
+        else:
+            factors = kernel_x.factors
         y, scores = (y - np.median(y, axis=0)) / sigma, scores * sigma
         moved = x - (np.median(x, axis=0) if x.shape[1] else np.zeros(0))
-        joined = [f for f in _factors(kernel_x) if type(f.kernel) is Gaussian]
-        compared = [moved[:, f.indices()] / f.kernel.sigma for f in joined]  # type: ignore[union-attr]
+        compared, others = [np.empty((len(y), 0))], list[OnColumns]()
+        for factor in factors:
+            if type(factor.kernel) is Gaussian:
+                compared.append(moved[:, factor.indices()] / factor.kernel.sigma)
+            else:
+                others.append(factor)
+        z = np.concatenate([*compared, y] if gaussian else compared, axis=1)
+        norms, y_norms, cross = (z * z).sum(axis=1), (y * y).sum(axis=1), (scores * y).sum(axis=1)
         if gaussian:
-            compared.append(y)
-        z = np.concatenate(compared, axis=1) if compared else np.empty((len(y), 0))
-        norms = (z * z).sum(axis=1)
-        bracket = _gaussian_bracket(y, scores, sigma) if gaussian else _cross_terms(y, scores)
-        thin = (z, _with_sums(z, -0.5 * norms), bracket, norms, (y * y).sum(axis=1))
-        return cls(kernel_x, kernel_y, x, y, scores, features, *thin)
+            # s·s' − (s' − s)·d + d_y − ‖d‖² = (s − y)·(s' − y') + y·y' + c + c' with
+            # c = s·y − ‖y‖² + d_y/2. Both sides share 1/σ², which the column of ones must carry too.
+            thin, added = np.column_stack([scores - y, y]), cross - y_norms + 0.5 * y.shape[1]
+            left, right = _sides(thin, thin, added)
+            bracket = left / sigma, right / sigma
+        else:  # y·s' + s·y' − s·y − s'·y'
+            bracket = _sides(np.column_stack([y, scores]), np.column_stack([scores, y]), -cross)
+        pairs = _sides(z, z, -0.5 * norms), bracket, norms, y_norms
+        return cls(kernel_y, x, y, scores, features, tuple(others), *pairs)
 
     @property
     def n(self) -> int:
         """Number of rows (and columns)."""
         return len(self.y)
-
-    @property
-    def _gaussian(self) -> bool:
-        return type(self.kernel_y) is Gaussian
 
     def diag(self) -> FloatArray:
         """Return the diagonal, (n,)."""
@@ -109,123 +112,68 @@ class SteinOperator:
         h /= self.kernel_y.sigma**2
         if self.features.shape[1]:
             h *= (self.features * self.features).sum(axis=1)
-        for factor in self._others():
+        for factor in self.others:
             h *= float(factor(self.x[:1], self.x[:1])[0, 0])
         return np.asarray(h)
 
     def block(self, rows: RowIndex, columns: RowIndex) -> FloatArray:
-        """Return the block of the matrix at some rows and columns."""
-        norms, y_norms = (
-            (self.norms[rows], self.norms[columns]),
-            (self.y_norms[rows], self.y_norms[columns]),
+        """Return the block of the matrix at some rows and columns.
+
+        Of rows far from the centre, in bandwidths, differences are taken in place of products.
+        """
+        (y, v), (s, w), squares, norms = (
+            (both[rows], both[columns]) for both in (self.y, self.scores, self.y_norms, self.norms)
         )
-        if not (product_is_exact(*norms) and product_is_exact(*y_norms)):
-            return self._careful_block(rows, columns)
-        out = self.exponent[rows] @ _swap_sums(self.exponent[columns]).T
-        np.exp(out, out=out)
-        left, right = self.bracket[rows], self.bracket[columns]
-        if self._gaussian:
-            out *= left @ _swap_sums(right).T
+        d_y, sigma, gaussian = y.shape[1], self.kernel_y.sigma, type(self.kernel_y) is Gaussian
+        near = product_is_exact(*norms) and product_is_exact(*squares)
+        (left, right), t = self.exponent, None
+        if near:
+            out = left[rows] @ right[columns].T
+            np.exp(out, out=out)
+            bracket = self.bracket[0][rows] @ self.bracket[1][columns].T
         else:
-            t = self.y[rows] @ (-2.0 * self.y[columns].T)
-            t += y_norms[0][:, None]
-            t += y_norms[1]
-            cross = left @ _swap_cross(right).T
-            out *= self._radial_h(rows, columns, np.maximum(t, 0.0, out=t), cross)
-        return self._times_the_rest_of_k(out, rows, columns)
-
-    def _radial_h(
-        self, rows: RowIndex, columns: RowIndex, t: FloatArray, cross: FloatArray
-    ) -> FloatArray:
-        """Put h together from t, (s' − s)·d and the profile."""
-        phi, dphi, d2phi = self.kernel_y.profile(t)
-        out = phi * (self.scores[rows] @ self.scores[columns].T)
-        out += 2.0 * dphi * (cross - self.y.shape[1])
-        out -= 4.0 * t * d2phi
-        out /= self.kernel_y.sigma**2
-        return out
-
-    def _careful_block(self, rows: RowIndex, columns: RowIndex) -> FloatArray:
-        """Differences in place of products, for rows far from the centre in bandwidths."""
-        (y, v), (s, w) = ((both[rows], both[columns]) for both in (self.y, self.scores))
-        out = np.exp(-0.5 * direct_sqdist(self.compared[rows], self.compared[columns]))
-        cross, t = np.zeros(out.shape), direct_sqdist(y, v)
-        for c in range(y.shape[1]):
-            cross += (w[:, c] - s[:, c, None]) * (y[:, c, None] - v[:, c])
-        if self._gaussian:  # φ is in the exponential already
-            h = (s @ w.T - cross + y.shape[1] - t) / self.kernel_y.sigma**2
+            out = np.exp(-0.5 * direct_sqdist(left[rows][:, :-2], left[columns][:, :-2]))
+            bracket, t = np.zeros(out.shape), direct_sqdist(y, v)
+            for c in range(d_y):
+                bracket += (w[:, c] - s[:, c, None]) * (y[:, c, None] - v[:, c])
+            if gaussian:  # φ is in the exponential already
+                bracket = (s @ w.T - bracket + d_y - t) / sigma**2
+        if gaussian:
+            out *= bracket
         else:
-            h = self._radial_h(rows, columns, t, cross)
-        out *= h
-        return self._times_the_rest_of_k(out, rows, columns)
-
-    def _times_the_rest_of_k(self, out: FloatArray, rows: RowIndex, columns: RowIndex) -> FloatArray:
+            if t is None:
+                t = y @ (-2.0 * v.T)
+                t += squares[0][:, None]
+                t += squares[1]
+                np.maximum(t, 0.0, out=t)
+            phi, dphi, d2phi = self.kernel_y.profile(t)
+            h = phi * (s @ w.T)
+            h += 2.0 * dphi * (bracket - d_y)
+            h -= 4.0 * t * d2phi
+            h /= sigma**2
+            out *= h
         if self.features.shape[1]:
             out *= self.features[rows] @ self.features[columns].T
-        for factor in self._others():
+        for factor in self.others:
             out *= factor(self.x[rows], self.x[columns])
         return out
 
-    def _others(self) -> list[OnColumns]:
-        """Return the factors of k that do not join the exponential."""
-        return [f for f in _factors(self.kernel_x) if type(f.kernel) is not Gaussian]
+
+def _sides(left: FloatArray, right: FloatArray, added: FloatArray) -> Sides:
+    """Return thin matrices whose product is left_i·right_j + added_i + added_j."""
+    ones = np.ones(len(added))
+    # The right side by columns: BLAS rounds by how its operands lie in memory.
+    return np.column_stack([left, added, ones]), np.asfortranarray(np.column_stack([right, ones, added]))
 
 
-def _factors(kernel_x: CovariateKernel | FiniteLocations) -> tuple[OnColumns, ...]:
-    return () if isinstance(kernel_x, FiniteLocations) else kernel_x.factors
-
-
-def _with_sums(z: FloatArray, added: FloatArray) -> FloatArray:
-    """Return [z, added, 1], whose product with [z, 1, added] is z_i·z_j + added_i + added_j."""
-    return np.column_stack([z, added, np.ones(len(z))])
-
-
-def _swap_sums(left: FloatArray) -> FloatArray:
-    d = left.shape[1]
-    return left[:, [*range(d - 2), d - 1, d - 2]]
-
-
-def _gaussian_bracket(y: FloatArray, scores: FloatArray, sigma: float) -> FloatArray:
-    """Thin matrix of h/φ for a Gaussian l, from y and scores in units of its bandwidth.
-
-    s·s' − (s' − s)·d + d_y − ‖d‖² = (s − y)·(s' − y') + y·y' + c + c' with c = s·y − ‖y‖² + d_y/2.
-    """
-    added = (scores * y).sum(axis=1) - (y * y).sum(axis=1) + 0.5 * y.shape[1]
-    # 1/σ² is shared by both sides of a product, and the column of ones must carry it too.
-    return _with_sums(np.column_stack([scores - y, y]), added) / sigma
-
-
-def _cross_terms(y: FloatArray, scores: FloatArray) -> FloatArray:
-    """Thin matrix of (s' − s)·d = y·s' + s·y' − s·y − s'·y'."""
-    return _with_sums(np.column_stack([y, scores]), -(scores * y).sum(axis=1))
-
-
-def _swap_cross(left: FloatArray) -> FloatArray:
-    d = (left.shape[1] - 2) // 2
-    return left[:, [*range(d, 2 * d), *range(d), 2 * d + 1, 2 * d]]
-
-
-class PairMatrix(Protocol):
-    """A symmetric matrix over pairs of rows, given block by block."""
-
-    @property
-    def n(self) -> int:
-        """Number of rows (and columns)."""
-
-    def block(self, rows: slice, columns: slice, /) -> FloatArray:
-        """Return a block of the matrix, as a new array."""
-
-
+#: A symmetric matrix over pairs of rows, given block by block.
+PairMatrix: TypeAlias = SteinOperator | Gram
 #: Weights of m quadratic forms of rows start to stop, (stop − start, m).
 Weights: TypeAlias = Callable[[int, int], FloatArray]
 
 
 def tiles_of(n: int, m: int, memory: int) -> tuple[int, int]:
-    """Choose tiles that fit a memory budget: how many rows they have, on at most how many threads.
-
-    The number of threads never enters into the choice of the tiles, only the other way round, so that
-    results do not depend on it.
-    """
+    """Choose tiles that fit a memory budget: how many rows they have, on at most how many threads."""
     tile = max(MIN_TILE, min(MAX_TILE, -(-n // 8)))
     while tile > MIN_TILE and _bytes(tile, m) > memory:
         tile = max(MIN_TILE, tile // 2)
@@ -244,15 +192,6 @@ def check_memory(memory: object) -> int:
     return int(min(check_number(memory, "memory", wanted, lambda size: size >= least), 2**60))
 
 
-def check_overflow(*arrays: FloatArray) -> None:
-    """Raise `NumericalError` when sums over the Stein matrix are not finite."""
-    if not all(np.isfinite(array).all() for array in arrays):
-        raise NumericalError(
-            "The Stein matrix overflows: scores or data are too large for double precision. "
-            "Check the scores (a density close to 0 at the data?) or rescale x and y."
-        )
-
-
 def sweep(
     operator: PairMatrix,
     weights: Weights,
@@ -264,20 +203,25 @@ def sweep(
 ) -> tuple[float, FloatArray]:
     """Return Σ_{i≠j} H_ij and Σ_{i≠j} w_i w_j H_ij under m sets of weights, (m,), in one sweep."""
     group = max(1, (memory // 8 - 5 * MIN_TILE**2) // (4 * MIN_TILE))
-    if m > group:
+    if m > group:  # as many sets at a time as fit
         how: Any = {"engine": engine, "memory": memory, "tile": tile}
-        cuts = [slice(first, min(first + group, m)) for first in range(0, m, group)]
-        some = [partial(_columns, weights, cut) for cut in cuts]
-        parts = [sweep(operator, w, c.stop - c.start, **how) for w, c in zip(some, cuts, strict=True)]
+        parts = []
+        for first in range(0, m, group):
+            some = slice(first, min(first + group, m))
+
+            def own(start: int, stop: int, some: slice = some) -> FloatArray:
+                return weights(start, stop)[:, some]
+
+            parts.append(sweep(operator, own, some.stop - first, **how))
         return parts[0][0], np.concatenate([forms for _, forms in parts])
-    size, threads = tiles_of(operator.n, m, memory)
+    n, (size, threads) = operator.n, tiles_of(operator.n, m, memory)
     size = tile or size
 
     def strip(start: int) -> tuple[float, FloatArray]:
-        own = weights(start, min(start + size, operator.n))
+        own = weights(start, min(start + size, n))
         total, products, product = 0.0, np.zeros(own.shape), np.empty(own.shape)
         with np.errstate(over="ignore", invalid="ignore"):  # the sum is checked at the end
-            for left, block in _tiles(operator, start, range(start, operator.n, size), size):
+            for left, block in _tiles(operator, start, range(start, n, size), size):
                 if left > start:
                     block *= 2.0  # stands for its mirror image too
                 total += float(block.sum())
@@ -285,15 +229,11 @@ def sweep(
             return total, np.einsum("ij,ij->j", own, products)
 
     total, forms = 0.0, np.zeros(m)
-    for sum_of_strip, forms_of_strip in engine.map(strip, range(0, operator.n, size), most=threads):
+    for sum_of_strip, forms_of_strip in engine.map(strip, range(0, n, size), most=threads):
         total += sum_of_strip
         forms += forms_of_strip
     check_overflow(np.array(total), forms)
     return total, forms
-
-
-def _columns(weights: Weights, some: slice, start: int, stop: int) -> FloatArray:
-    return weights(start, stop)[:, some]
 
 
 def _tiles(

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.engine import Engine, with_progress
+from condgof.errors import check_overflow
 from condgof.laws._discrete import Outcomes
 from condgof.sample import Seed, Use
 from condgof.stein._evidence import Evidence, EvidenceBlock
 from condgof.stein._features import FeatureBlock, Features
-from condgof.stein._matrix import check_overflow
 
 #: Rows of a piece. A fixed number: results must not depend on the machine or the budget.
 PIECE = 4096

@@ -23,7 +23,6 @@ PAPER_SIZES = {
     "qgm": (100, 400, 700, 1000),
 }
 
-#: The paper's tests, and the one that this library adds.
 PAPER_METHODS = (
     "adaptive", "kcsd", "fscd-opt", "fscd-opt-1", "fscd-rand", "fscd-rand-1", "mmd", "zheng",
 )  # fmt: skip

@@ -110,19 +110,14 @@ def misfit_of(model: Any, x: Any, misfit: str, size: float, *, name: str | None 
     _, none, words = MISFITS[misfit]
     title = "no misfit" if size == none else words.format(100 * size if misfit == "outliers" else size)
     case = MisfitProblem(name or f"{misfit}={size:g}", title, model, x, misfit, size)
-    _check(case)
-    return case
-
-
-def _check(case: MisfitProblem) -> None:
-    model = _model_of(case.model)
-    if len(case.x) == 0:
+    made = _model_of(model)
+    if len(x) == 0:
         raise ShapeError("x has no rows to draw from.")
-    if model.rows is not None and model.rows != len(case.x):
-        raise ShapeError(f"The model has predictions for {model.rows} rows and x has {len(case.x)}.")
-    if case.misfit == "tilt" and not case.h0:
-        _first_column(case.x)
-    law = model(case.x)
+    if made.rows is not None and made.rows != len(x):
+        raise ShapeError(f"The model has predictions for {made.rows} rows and x has {len(x)}.")
+    if misfit == "tilt" and not case.h0:
+        _first_column(x)
+    law = made(x)
     if law.discrete and not case.h0:
         raise UnsupportedModelError(
             f"A misfit moves y by parts of a standard deviation, and y of {law.name} is "
@@ -136,6 +131,7 @@ def _check(case: MisfitProblem) -> None:
             "a misfit is measured in its standard deviations. Give the model a distribution, such as "
             "condgof.models.Normal or the predictions (mean, std)."
         )
+    return case
 
 
 def _model_of(model: Any) -> ModelLike:

@@ -16,7 +16,6 @@ from typing import Any
 from condgof import methods as tests
 from condgof.errors import CondgofError, InputError, InputTypeError
 
-#: Ends a list of names.
 OWN = ", or your own, module:attr"
 
 
@@ -35,13 +34,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Reference:
-    """A user's object by its address, which is imported wherever it is needed.
-
-    Parameters
-    ----------
-    path : str
-        The address, ``module:attr`` or ``file.py:attr``; ``attr`` may have dots.
-    """
+    """A user's object by its address, ``module:attr`` or ``file.py:attr``, imported where needed."""
 
     path: str
 

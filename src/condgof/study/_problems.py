@@ -344,19 +344,13 @@ def problem(name: str) -> Problem:
     Parameters
     ----------
     name : str
-        ``lgm``, ``hgm``, ``hgm-far`` (c = 1.5·1) and ``qgm`` are the paper's power problems;
-        ``slope-1d``, ``qgm-1d``, ``hgm-1d`` and ``qgm-1d-uniform`` illustrate its power criterion;
-        ``true-hetero``, ``true-mixture``, ``true-student`` and ``true-pair`` (d_y = 2) are true
-        models, and so are those on part of the line, ``true-gamma-low`` (shape 0.7),
-        ``true-gamma`` (shape 2), ``true-exponential``, ``true-beta``, ``true-lognormal`` and
-        ``true-uniform``, and ``true-laplace``; ``gamma-shape`` is a Gamma with a wrong shape;
-        ``skewed``, ``heavy``, ``correlation``, ``weights``, ``weights-x``, ``irrelevant``
-        and ``ten`` are wrong in ways that the paper does not look at. With a discrete y:
-        ``true-softmax-2``, ``-3`` and ``-10``, ``true-grades`` (five ordered categories),
-        ``true-poisson``, ``true-nb-small``, ``true-nb-large``, ``true-binomial`` and
-        ``true-count-ratio`` (known by ratios of probabilities) are true models,
-        ``softmax-overconfident-3`` and ``-10`` (logits over 0.7), ``poisson-overdispersed``
-        (variance = 2·mean) and ``grades-flat`` are not.
+        One of `PROBLEMS`. ``lgm``, ``hgm``, ``hgm-far`` (c = 1.5·1) and ``qgm`` are the paper's power
+        problems; ``slope-1d``, ``qgm-1d``, ``hgm-1d`` and ``qgm-1d-uniform`` illustrate its power
+        criterion. Names that begin with ``true-`` are true models: of y on the line, on part of it, of
+        two columns (``true-pair``), of classes, ordered categories and counts. The others are wrong in
+        ways that the paper does not look at: noise, correlation, mixture weights, irrelevant x, a shape;
+        with a discrete y ``softmax-overconfident-3`` and ``-10`` (logits over 0.7),
+        ``poisson-overdispersed`` (variance = 2·mean) and ``grades-flat``.
 
     Examples
     --------

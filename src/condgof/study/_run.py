@@ -74,7 +74,7 @@ class Runner:
         case, method = self.problems[at.problem], self.methods[at.method]
         start = time.perf_counter()
         try:
-            case = case.made() if isinstance(case, Reference) else case
+            case = _load(case)
             method = method.load() if isinstance(method, Reference) else method
             model, x, y = draw_trial(case, at.n, at.trial, rng=self.seed)
             rng = int(stream(self.seed, "method", *at[:2], at.trial, at.method).integers(2**63))
@@ -177,6 +177,8 @@ def run_study(
     >>> study.table()[0].trials
     4
     """
+    import condgof
+
     workers = as_workers(engine)
     tests = as_methods(methods)
     cases = as_problems(problems)
@@ -185,7 +187,15 @@ def run_study(
     sizes = _sizes(n, [t.name for t in topics])
     trials, seed, alpha = _whole("trials", trials, 1), Seed.of(rng).value, check_alpha(alpha)
     folder = None if out is None else Path(out)
-    with open_store(folder, _options(seed, loaded, tests), say or _to_stderr) as store:
+    say = say or (lambda text: print(f"condgof: {text}", file=sys.stderr))
+    # What results depend on, as the folder of a study remembers it.
+    options = {
+        "condgof": condgof.__version__,
+        "seed": seed,
+        "problems": {name: fingerprint(case) for name, case in loaded.items()},
+        "methods": {name: definition(test) for name, test in tests.items()},
+    }
+    with open_store(folder, options, say) as store:
         # Trial by trial and not cell by cell: the time left can be told, and what is there when a
         # study is stopped is a smaller study.
         wanted = [
@@ -201,14 +211,11 @@ def run_study(
         done = len(wanted) - len(missing)
         results: Iterable[tuple[Trial, Outcome]] = workers.completed(runner, missing) if missing else ()
         if progress is None:
-            results = with_progress(results, len(missing), "trials")
-        else:
-            progress(done, len(wanted))
-        for _, outcome in results:
+            results, progress = with_progress(results, len(missing), "trials"), lambda done, total: None
+        progress(done, len(wanted))
+        for count, (_, outcome) in enumerate(results, done + 1):
             store.add(outcome)
-            done += 1
-            if progress is not None:
-                progress(done, len(wanted))
+            progress(count, len(wanted))
         outcomes = {at: store.outcomes[at] for at in wanted}
         study = Study(topics, sizes, tuple(tests), trials, alpha, seed, outcomes)
         if folder is not None:
@@ -244,18 +251,6 @@ def as_problems(problems: Any) -> dict[str, Any]:
 
 def _load(source: Any) -> Any:
     return source.made() if isinstance(source, Reference) else source
-
-
-def _options(seed: int, cases: Mapping[str, Any], tests: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what results depend on, as the folder of a study remembers it."""
-    import condgof
-
-    return {
-        "condgof": condgof.__version__,
-        "seed": seed,
-        "problems": {name: fingerprint(case) for name, case in cases.items()},
-        "methods": {name: definition(test) for name, test in tests.items()},
-    }
 
 
 def fingerprint(case: Any) -> str:
@@ -300,7 +295,3 @@ def _whole(name: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or number < least:
         raise InputError(f"{name} must be at least {least}, got {value!r}.")
     return number
-
-
-def _to_stderr(text: str) -> None:
-    print(f"condgof: {text}", file=sys.stderr)

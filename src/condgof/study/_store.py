@@ -8,7 +8,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -49,9 +49,7 @@ def open_store(
 ) -> Iterator[Store]:
     """Open the study in a folder, made when it is not there and locked; None keeps all in memory.
 
-    `options` are what results depend on: ``seed``, ``condgof`` and the definitions of ``problems`` and
-    ``methods`` by name. Those that are remembered must agree, and new ones are added. `say` gets a
-    sentence for each thing that had to be mended.
+    `options` are what results depend on. Those that are remembered must agree, and new ones are added.
     """
     if folder is None:
         yield Store()
@@ -68,11 +66,7 @@ def open_store(
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock on a folder.
-
-    The lock is the system's, on an open file: it ends with the process, however that ends, so that no
-    stale lock is ever left behind. The file itself stays; it only says who holds or held it.
-    """
+    """Hold the system's lock on a file in the folder: it ends with the process, however that ends."""
     # Never opened for truncation: whoever cannot have the lock must not wipe its holder's name.
     descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     try:
@@ -84,7 +78,10 @@ def locked(folder: Path) -> Iterator[None]:
                     f"{folder} cannot be locked ({error.strerror}), and two processes must not write "
                     "there at once. Use a folder on a disk of this machine."
                 ) from error
-            holder = _holder(folder)
+            held = ""
+            with suppress(OSError):  # some systems let nobody else read a file that is locked
+                held = (folder / LOCK).read_text(encoding="utf-8", errors="replace").strip()
+            holder = f" (number {held})" if held.isdigit() else ""
             raise InUseError(
                 f"{folder} is in use by another process{holder}. "
                 "Wait for it to end, or use another folder."
@@ -108,47 +105,31 @@ def _lock(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def _holder(folder: Path) -> str:
-    try:
-        text = (folder / LOCK).read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ""
-    return f" (number {text})" if text.isdigit() else ""
-
-
 def to_line(outcome: Outcome) -> bytes:
     """Write an outcome as one line of JSON."""
-    row: dict[str, Any] = dict(outcome.at._asdict())
+    row: dict[str, Any] = outcome.at._asdict()
     if outcome.error is None:
         row |= {"pvalue": outcome.pvalue, "statistic": outcome.statistic}
-    else:
-        row |= {"error": outcome.error}
-    if outcome.note is not None:
-        row["note"] = outcome.note
+    row |= {n: told for n in ("error", "note") if (told := getattr(outcome, n)) is not None}
     row["seconds"] = round(outcome.seconds, 6)
     # Unicode stays readable; a line separator inside a string is escaped, so a line is a line.
     return json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
 
 
 def from_line(line: bytes) -> Outcome:
-    """Read a line; anything that is not the whole of an outcome is a ValueError."""
+    """Read a line; anything that is not the whole of an outcome is an error."""
     row = json.loads(line.decode("utf-8"))
-    if not isinstance(row, dict):
-        raise ValueError("not an object")
-    at = Trial(row.get("problem"), row.get("n"), row.get("method"), row.get("trial"))  # type: ignore[arg-type]
-    if not (isinstance(at.problem, str) and isinstance(at.method, str)):
-        raise ValueError("no names")
-    if not (type(at.n) is int and type(at.trial) is int):
-        raise ValueError("no numbers")
-    seconds = _number(row.get("seconds"))
+    at = Trial(*(row[name] for name in Trial._fields))
+    if [type(part) for part in at] != [str, int, str, int]:
+        raise ValueError("no coordinates")
+    seconds = _number(row["seconds"])
     if "error" in row:
         return Outcome(at, None, None, seconds, str(row["error"]))
-    pvalue = _number(row.get("pvalue"))
+    pvalue, statistic, note = _number(row["pvalue"]), row.get("statistic"), row.get("note")
     if not 0.0 <= pvalue <= 1.0:
         raise ValueError("not a p-value")
-    statistic = row.get("statistic")
-    note = None if row.get("note") is None else str(row["note"])
-    return Outcome(at, pvalue, None if statistic is None else _number(statistic), seconds, note=note)
+    statistic = None if statistic is None else _number(statistic)
+    return Outcome(at, pvalue, statistic, seconds, note=None if note is None else str(note))
 
 
 def _number(value: Any) -> float:
@@ -171,7 +152,7 @@ def _recover(path: Path, say: Callable[[str], None]) -> dict[Trial, Outcome]:
     for number, line in enumerate(data[:whole].split(b"\n")[:-1], 1):
         try:
             outcome = from_line(line)
-        except (ValueError, RecursionError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             say(f"{path}: line {number} cannot be read; its trial is done again if it is needed.")
         else:
             outcomes[outcome.at] = outcome  # the last one counts: failed trials may be tried again

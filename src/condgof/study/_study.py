@@ -39,12 +39,9 @@ class Outcome:
     """What a trial gave: a p-value, or the error that it ended in."""
 
     at: Trial
-    #: None when it failed.
     pvalue: float | None
     statistic: float | None
-    #: How long the test took.
     seconds: float
-    #: The message, when it failed.
     error: str | None = None
     #: What is special: observations outside the model's support, which refute it without a test.
     note: str | None = None
