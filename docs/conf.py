@@ -29,6 +29,7 @@ extensions = [
 ]
 exclude_patterns = ["_ext", "auto_gallery/*.ipynb", "gallery"]
 default_role = "py:obj"
+smartquotes = False  # they would turn --mean and 'feat_*' into what no shell reads
 html_math_renderer = "mathml"
 
 # Pages: MyST, executed at each build, and an error in a page is an error of the build.

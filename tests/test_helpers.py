@@ -25,7 +25,7 @@ from condgof.sample import (
 
 def test_numbers_are_written_as_people_do():
     shown = [pvalue_number(p) for p in (0.000999, 0.0312, 0.4567, 3e-7)]
-    assert shown == ["0.001", "0.031", "0.46", "3e−7"]
+    assert shown == ["0.001", "0.031", "0.46", "< 0.0001"]
     assert [pvalue_number(1 / 301, 1 / 301), pvalue_number(1e-5, 1e-5)] == ["≤ 0.004", "≤ 1e−5"]
     numbers = [number(v) for v in (0.012345, 2149.7, -0.5, 3.2e-9, 12.0)]
     assert numbers == ["0.0123", "2,150", "−0.5", "3.2e−9", "12"]

@@ -220,20 +220,22 @@ def check_alpha(alpha: Any) -> float:
 def pvalue_words(value: float, floor: float = 0.0) -> str:
     """Write a p-value in words; see `pvalue_number`."""
     shown = pvalue_number(value, floor)
-    return f"p {shown}" if shown.startswith("≤") else f"p = {shown}"
+    return f"p {shown}" if shown.startswith(("≤", "<")) else f"p = {shown}"
 
 
 def pvalue_number(value: float, floor: float = 0.0) -> str:
     """Write a p-value as people do; the smallest that draws can give is an upper bound, rounded up."""
     if not math.isfinite(value):
         return "–"
-    if value <= floor * (1.0 + 1e-9):
+    if 0.0 < value <= floor * (1.0 + 1e-9):
         step = 10.0 ** math.floor(math.log10(value) + 1e-9)
-        shown = pvalue_number(min(math.ceil(value / step - 1e-6) * step, 1.0))
+        bound = min(math.ceil(value / step - 1e-6) * step, 1.0)
+        if bound < 9.99e-5:
+            return f"≤ {bound:.0e}".replace("e-0", "e-").replace("-", "−")
+        shown = pvalue_number(bound)
         return f"≤ {shown.rstrip('0').rstrip('.') if '.' in shown else shown}"
     if value < 9.99e-5:
-        mantissa, exponent = f"{value:.1e}".split("e")
-        return f"{mantissa.removesuffix('.0')}e−{-int(exponent)}"
+        return "< 0.0001"
     digits = 4 if value < 0.01 else 3 if value < 0.1 else 2
     shown = f"{value:.{digits}f}"
     return shown.rstrip("0").rstrip(".") if value < 0.01 else shown

@@ -342,7 +342,7 @@ def test_nothing_to_search():
     found = cg.check((np.zeros(N), np.ones(N)), frame, 1.0 + NOISE, **FAST)
     assert found.rejected
     assert found.slices == ()
-    assert found.words.startswith("The centre is wrong in all rows: too low (the median by 0.96")
+    assert found.words.startswith("The centre is wrong over all rows: too low (the median by 0.96")
     few = pd.DataFrame({"id": [f"i{i // 2}" for i in range(N)], "income": INCOME})
     assert all("id" not in one.words for one in cg.check(MODEL, few, HIGH, **FAST).slices)
 
@@ -405,4 +405,4 @@ def test_the_main_finding_is_found():
     case = cg.study.problem("qgm")
     x, y = case.draw(2000, np.random.default_rng(0))
     found = cg.check(case.p, x, y, rng=0, n_boot=99)
-    assert found.words.startswith("The centre is wrong in all rows: too low (the median by 0.1")
+    assert found.words.startswith("The centre is wrong over all rows: too low (the median by 0.1")

@@ -543,7 +543,7 @@ def test_ordered_classes_and_many_classes():
     found = cg.check(
         cg.probabilities(predicted(0.0), ordered=True), x, draw(predicted(1.5), rng), rng=0, **FAST
     )
-    assert found.words.startswith("The class probabilities are wrong in all rows: class 3 too rarely")
+    assert found.words.startswith("The class probabilities are wrong over all rows: class 3 too rarely")
     p = rng.dirichlet(np.ones(60), 300)
     many = cg.check(cg.probabilities(p), rng.standard_normal((300, 2)), draw(p, rng), rng=0, **FAST)
     assert [f.kind for f in many.overall] == ["confidence"] + ["class"] * 12

@@ -7,8 +7,10 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import ndtri
 
 import condgof as cg
+from condgof.check._findings import _percent, between
 from condgof.check._record import Condition, Finding, Power, Slice
 from condgof.check._text import SUBJECTS, message
 from condgof.result import pvalue_words, short, sized
@@ -80,7 +82,7 @@ def test_at_most_two_sentences_without_p_values(kind, everywhere):
 def test_all_rows_and_above_all():
     above = message(True, (), [part("a > 1", SPREAD)], finding("spread", 1.3, 1.2, 1.4, 1.0), POWER)
     assert above.startswith(
-        "The spread is wrong in all rows: too narrow (the data spread 1.30 times as much)"
+        "The spread is wrong over all rows: too narrow (the data spread 1.30 times as much)"
     )
     assert "; above all too narrow where a > 1 (" in above
     other = message(True, (), [part("a > 1", WIDE)], finding("spread", 1.3, 1.2, 1.4, 1.0), POWER)
@@ -92,7 +94,9 @@ def test_what_is_said_of_all_rows_is_the_number_that_is_listed():
     mean = finding("shift", 0.4, 0.3, 0.5, 0.0)
     median = Finding("shift", "y", 0.35, (0.2, 0.5), 0.0, "", "median")
     words = message(True, (median,), (), mean, POWER)
-    assert words == "The centre is wrong in all rows: too low (the median by 0.35 standard deviations)."
+    assert (
+        words == "The centre is wrong over all rows: too low (the median by 0.35 standard deviations)."
+    )
     other = Finding("shift", "y", 0.05, (-0.1, 0.2), 0.0, "", "median")
     assert "(by 0.40 standard deviations)" in message(True, (other,), (), mean, POWER)
     middle = Finding("spread", "y", 1.8, (1.7, 1.9), 1.0, "", "middle half")
@@ -119,7 +123,7 @@ def test_large_counts_are_no_interval():
 
 def test_rejected_and_no_slice_still_has_a_how():
     strong = message(True, (finding("spread", 1.5, 1.4, 1.6, 1.0),), (), None, POWER)
-    assert strong.startswith("The spread is wrong in all rows: too narrow (")
+    assert strong.startswith("The spread is wrong over all rows: too narrow (")
     weak = message(
         True,
         (finding("shift", 0.1, -0.1, 0.3, 0.0), finding("skew", 0.01, -0.1, 0.1, 0.0)),
@@ -135,6 +139,75 @@ def test_rejected_and_no_slice_still_has_a_how():
         True, (finding("shift", 0.1, -0.1, 0.3, 0.0), wild), (), None, POWER
     )
     assert message(True, (), (), None, POWER).startswith("The model is wrong")
+
+
+def test_the_tails_in_percent_and_in_times_what_the_model_says():
+    """One wording for a slice and for all rows, and words that follow the number."""
+    z = np.concatenate([np.full(8, 5.0), np.random.default_rng(0).uniform(-2, 2, 1992)])
+    for values, told in (
+        (z, "0.4% of the rows lie outside the model's 99.9% interval, 4 times what it says"),
+        (z[8:], "0% of the rows lie outside the model's 99.9% interval, and it says 0.1%"),
+    ):
+        report = cg.check(
+            (np.zeros(len(values)), np.ones(len(values))), np.arange(len(values)), values, rng=0
+        )
+        tails = next(f for f in report.overall if f.kind == "tails")
+        assert tails.words == told
+    tails = finding("tails", 0.004, 0.002, 0.007, 0.001, "99.9%")
+    words = message(True, (), (), tails, POWER)
+    assert words == f"The model's tails are wrong over all rows: tails too light ({tails.words})."
+
+
+def test_small_shares_and_ratios_near_one():
+    z = ndtri((np.random.default_rng(0).permutation(800) + 0.5) / 800)
+    report = cg.check((np.zeros(800), np.full(800, 1.0001)), np.arange(800), z, rng=0, n_boot=99)
+    spread = next(f for f in report.overall if f.kind == "spread")
+    assert 0.99 < spread.estimate < 1.0
+    assert "is 1.00 times as wide as" in spread.words
+    assert [_percent(share) for share in (0.0, 3e-8, 0.004, 0.123)] == ["0%", "<0.01%", "0.4%", "12.3%"]
+
+
+@pytest.mark.parametrize(
+    ("ends", "side", "written"),
+    [
+        ((-0.08, 0.04), "below", "(between 0.08 below and 0.04 above)"),
+        ((-0.04, 0.08), "above", "(between 0.04 below and 0.08 above)"),
+        ((-0.44, -0.24), "below", "(0.24 to 0.44)"),
+        ((0.24, 0.44), "above", "(0.24 to 0.44)"),
+        ((0.24, 0.44), "below", "(between 0.24 above and 0.44 above)"),
+        ((-0.08, 0.04), "", "(-0.08 to 0.04)"),
+    ],
+)
+def test_beside_above_and_below_an_interval_has_no_signs(ends, side, written):
+    assert between(ends, side=side) == written
+
+
+def test_the_centre_is_told_where_it_is_far_off():
+    far = Finding("shift", "y", 0.8, (0.7, 0.9), 0.0, "", "median")
+    words = message(True, (far,), (), WIDE, POWER)
+    assert words.endswith(
+        "The centre is wrong over all rows: too low (the median by 0.80 standard deviations)."
+    )
+    near = Finding("shift", "y", 0.3, (0.2, 0.4), 0.0, "", "median")
+    assert "centre" not in message(True, (near,), (), WIDE, POWER)
+    by_slice = message(True, (far,), [part("a > 1", SHIFT)], WIDE, POWER)
+    assert by_slice.count("The centre is wrong") == 1
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("odd", [0, 3])
+def test_mean_and_std_swapped(sign, odd):
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(0, 4, 500), 40.0 + 5.0 * rng.standard_normal(500)
+    y[:odd] = 0.0
+    report = cg.check((np.full(500, 5.0 * sign), np.full(500, 40.0)), x, sign * y, rng=0, n_boot=99)
+    assert f"The centre is wrong over all rows: too {'low' if sign > 0 else 'high'} (" in report.words
+    z = report.frame()["z"]
+    assert (sign * z > 0).sum() == 500 - odd
+    rows, side = ("497 of 500" if odd else "All 500"), "above" if sign > 0 else "below"
+    assert f"{rows} rows lie {side} the model's median: are these the right predictions" in report.words
+    right = cg.check((np.full(500, 41.0 * sign), np.full(500, 5.0)), x, sign * y, rng=0, n_boot=99)
+    assert "swapped" not in right.words
 
 
 # The message of checks
@@ -168,7 +241,7 @@ def test_every_message_is_true_of_its_rows(seed):
             "times as much": z.std(ddof=1),
             "50% interval holds": (np.abs(z) <= 0.6744897501960817).mean(),
             "90% interval holds": (np.abs(z) <= 1.6448536269514722).mean(),
-            "lie outside the 99%": (np.abs(z) > 2.5758293035489004).mean(),
+            "lie outside the model's 99%": 100 * (np.abs(z) > 2.5758293035489004).mean(),
         }
         (want,) = (number for key, number in plain.items() if key in inside)
         assert value == pytest.approx(want, abs=0.0051)
@@ -241,6 +314,11 @@ def test_an_estimate_and_its_interval_have_the_same_digits(estimate, half):
         (1.0, 1.0, "p ≤ 1"),
         (0.41, 0.0, "p = 0.41"),
         (4e-300, 4e-300, "p ≤ 4e−300"),
+        (9.5e-5, 9.5e-5, "p ≤ 0.0001"),
+        (9.5e-6, 9.5e-6, "p ≤ 1e−5"),
+        (1.4e-55, 0.0, "p < 0.0001"),
+        (3e-5, 1e-5, "p < 0.0001"),
+        (0.0, 0.0, "p < 0.0001"),
     ],
 )
 def test_a_p_value_that_is_the_smallest_there_is_is_a_bound(pvalue, floor, words):

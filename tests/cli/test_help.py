@@ -79,3 +79,11 @@ def test_the_module_writes_the_page(tmp_path):
     path = tmp_path / "cli.md"
     subprocess.run([sys.executable, "-m", "condgof.cli._help", str(path)], check=True)
     assert path.read_text(encoding="utf-8") == help_page()
+
+
+def test_pages_that_the_help_names_exist_and_options_stay_as_typed():
+    page = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
+    named = re.findall(r"docs/[\w/]+\.md", page)
+    assert named
+    assert all((ROOT / name).exists() for name in named)
+    assert "smartquotes = False" in (ROOT / "docs" / "conf.py").read_text(encoding="utf-8")

@@ -11,6 +11,7 @@ from rich.console import Console
 from condgof.cli import main
 from condgof.cli._output import console, show_check
 from condgof.report import terminal
+from condgof.report._page import advices
 from report.made import made
 
 ROLES = ["--x", "income", "--y", "food", "--mean", "mu", "--std", "sd"]
@@ -48,11 +49,20 @@ def test_it_has_the_words_of_the_check(case):
     """All of them, in the order in which `str` has them."""
     check = MADE[case]
     own = " ".join(str(check).split())
-    assert " ".join(shown(check).split()) == own
+    assert " ".join(shown(check).split()).partition(" to try ")[0] == own
     assert check.words in own
     assert all(one.message in own for one in check.slices)
     with_facts = " ".join(shown(check, {"data": "t.csv: 3 rows"}).split())
     assert "data t.csv: 3 rows verdict" in with_facts
+
+
+@pytest.mark.parametrize("case", MADE)
+def test_what_to_try_as_the_page_has_it(case):
+    """At most three lines, and none where the model is not rejected."""
+    tried = " ".join(shown(MADE[case]).split()).partition(" to try ")[2]
+    assert tried == " ".join(advice for advice, _ in advices(MADE[case])[:3])
+    assert MADE[case].rejected or not tried
+    assert case != "continuous" or tried
 
 
 @pytest.mark.parametrize("name", HOSTILE)

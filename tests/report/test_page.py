@@ -269,6 +269,21 @@ def test_advice_is_only_what_findings_support():
     assert "zero-inflated" in " ".join(a for a, _ in advices(CHECKS["counts"]))
 
 
+def test_what_to_read_on_is_named_by_its_title():
+    title = (
+        (Path(__file__).parents[2] / "docs/mending.md").read_text("utf-8").splitlines()[0].strip("# ")
+    )
+    assert f"“{title}” of condgof's documentation" in Page(write("continuous")).text
+    assert ".md" not in Page(write("continuous")).text
+
+
+def test_columns_of_tables_are_no_narrower_than_their_words():
+    """With "anywhere" a name would be set one letter a line, where the table is wider than its box."""
+    style = Page(write("continuous")).styles[0]
+    assert "overflow-wrap: break-word" in re.search(r"\.wide \{(.*?)\}", style)[1]
+    assert "white-space: normal" in re.search(r"\.wide thead th \{(.*?)\}", style)[1]
+
+
 def test_cards_in_notebooks_stand_alone():
     for name in ("continuous", "groups", "evil", "good", "scores"):
         shown = card(CHECKS[name])

@@ -210,8 +210,95 @@ def test_pit_histogram_counts_all_rows_and_its_band_holds():
         heights = np.histogram(rng.random(900), k, (0, 1))[0] * k / 900
         held += bool(((heights >= band.low) & (heights <= band.high)).all())
     assert held / 300 > 0.92
-    assert "as it should" in chart.title
+    assert chart.title == f"wage: all {k} bars are inside the band"
     assert "too wide" in pictures.pit(continuous(seed=4, wild=False)).title
+
+
+@pytest.mark.parametrize(
+    ("side", "words"),
+    [
+        ({17: -1, 18: -1}, "too few rows at PIT 0.85 to 0.95"),
+        ({9: 1, 10: 1}, "too many rows at PIT 0.45 to 0.55"),
+        (
+            {0: 1, 9: -1, 19: 1},
+            "too many rows at PIT 0 to 0.05 and 0.95 to 1, too few rows at PIT 0.45 to 0.5: "
+            "the model is too narrow",
+        ),
+        ({0: -1, 19: -1}, "too few rows at PIT 0 to 0.05 and 0.95 to 1: the model is too wide"),
+        (
+            {0: 1, 1: -1, 19: -1},
+            "too many rows at PIT 0 to 0.05, too few rows at PIT 0.05 to 0.1 and 0.95 to 1",
+        ),
+        (
+            {0: -1, 19: 1},
+            "too many rows at PIT 0.95 to 1, too few rows at PIT 0 to 0.05: the model is too low",
+        ),
+        ({}, ""),
+    ],
+)
+def test_the_pit_title_is_about_the_bars_outside_the_band(side, words):
+    sides = np.array([side.get(i, 0) for i in range(20)])
+    assert pictures._bars_outside(sides, np.linspace(0, 1, 21)) == words
+
+
+def one_axis(z, values):
+    """A check with residuals z along one column of whole numbers."""
+    check = continuous(n=len(z), seed=1, bad=False, wild=False)
+    along = Axis("a", "integers", np.asarray(values, dtype=float), None, False, "a")
+    return replace(check, looked=replace(check.looked, axes=(along,), z=np.asarray(z)[:, None]))
+
+
+def test_a_panel_names_what_is_farthest_off_in_standard_errors():
+    rng = np.random.default_rng(0)
+    at, n = np.repeat([1, 2, 3, 4], 400), 1600
+    shifted = rng.standard_normal(n) * 0.85 + np.array([-1.0, 0.0, 0.0, 0.6])[at - 1]
+    check = one_axis(shifted, at)
+    low, high = (np.median(shifted[at == k]) for k in (1, 4))
+    words = f"a: median {-low:.2f} sd below the model's at 1, {high:.2f} sd above the model's at 4"
+    chart = column_panel(check, check.looked.axes[0])
+    assert chart.title == words
+    assert "s2" not in marks(chart, c.Boxes)[0].kinds  # shifted, not too narrow
+    spread = rng.standard_normal(n) * np.array([0.5, 1.0, 1.0, 1.8])[at - 1] + 0.1
+    check = one_axis(spread, at)
+    wide = [np.ptp(np.quantile(spread[at == k], [0.1, 0.9])) / 2.5632 for k in (1, 4)]
+    words = f"a: the middle 80% of the data is {wide[0]:.2f} times as wide as the model's at 1"
+    assert column_panel(check, check.looked.axes[0]).title == f"{words}, {wide[1]:.2f} times at 4"
+    check = one_axis(rng.standard_normal(n), at)
+    words = "a: no single bin differs significantly (5% for all bins together)"
+    assert column_panel(check, check.looked.axes[0]).title == words
+
+
+def test_numbers_of_the_fit_are_called_what_they_are():
+    check = CHECKS["continuous"]
+    header, rows = pictures.fit(check, "education").table
+    assert header[2:] == (
+        "median of the data",
+        "mean of the model's medians in 600 rows",
+        "means of the ends of its 90% bands in 600 rows",
+        "outside the model's 90% band",
+    )
+    inside = check.looked.axes[1].values == 0
+    assert float(rows[0][2]) == pytest.approx(np.median(check.looked.y[inside, 0]), rel=1e-2)
+    assert float(rows[0][3]) == pytest.approx(np.nanmean(check.looked.bands[inside, 2]), rel=1e-2)
+
+
+def test_a_map_of_a_slice_shows_what_the_slice_is_about():
+    check = CHECKS["continuous"]
+    a, b = check.looked.axes[:2]
+    for part in check.slices:
+        words = map_of(check, a, b, part=part).legend[0].words
+        assert (" sd" in words, " times" in words) == (part.kind == "shift", part.kind != "shift")
+    several = CHECKS["several"]
+    part, (a, b) = several.slices[0], several.looked.axes[1:5:3]
+    for column in (0, 1):
+        lead = replace(part.findings[0], column=several.y_columns[column])
+        chart = map_of(several, a, b, "shift", replace(part, findings=(lead,)))
+        z = several.looked.z[(a.values == 0) & (b.values == 0), column]
+        assert f": {z.mean():.2f} sd".replace("-", "−") in marks(chart, c.Boxes)[0].tips[0]
+    classes = CHECKS["classes"]
+    lead = next(f for f in classes.slices[0].findings if f.kind == "class")
+    about = replace(classes.slices[0], findings=(lead,))
+    assert "too sure" not in map_of(classes, *classes.looked.axes[:2], part=about).legend[0].words
 
 
 def test_reliability_and_classes_are_plain_shares():
@@ -297,6 +384,14 @@ def test_a_forest_has_one_axis_and_many_groups_are_a_caterpillar():
     assert (np.diff(dots.estimate) >= 0).all()
     assert "town = T003" in [text.words for text in marks(many, c.Text)]
     assert pictures.forest(()) is None
+    tails = {
+        "99%": "outside the model's 99% interval",
+        "largest": "with counts of probability below 0.01",
+    }
+    for label, words in tails.items():
+        found = replace(check.slices[0].findings[0], kind="tails", label=label)
+        chart = pictures.forest([replace(check.slices[0], findings=(found,))])
+        assert chart.x.name == f"share of rows {words}"
     assert pictures.forest(check.slices, "zeros") is None
 
 

@@ -1,6 +1,7 @@
 """Every public result shows itself in a notebook, and gives its numbers as a frame."""
 
 import dataclasses
+import re
 
 import matplotlib
 import numpy as np
@@ -64,6 +65,14 @@ def test_public_names():
     assert set(dir(cg)) == {*cg.__all__, "__version__"}
     assert not hasattr(cg, "Laplace")
     assert cg.models.Laplace is not None
+
+
+@pytest.mark.parametrize("name", ["comparison", "ranking"])
+def test_pages_and_cards_of_comparisons_have_one_minus_sign(results, name):
+    for text in (results[name].to_html(), results[name]._repr_html_()):
+        words = Page(text).text
+        assert "−" in words
+        assert not re.search(r"[\s(]-\d", words)
 
 
 def test_cards_say_what_the_results_say(results):

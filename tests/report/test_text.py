@@ -7,6 +7,7 @@ from condgof.report._chart import date_ticks, ends_of
 from condgof.report._text import (
     html,
     label,
+    minus,
     once_in,
     script_json,
     shorten,
@@ -42,6 +43,15 @@ def test_ticks():
     assert ticks(0.0, 10.3) == [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
     assert ticks(-0.21, 0.19, 4) == [-0.2, -0.1, 0.0, 0.1]
     assert tick_texts([0.0, 0.5, 1.0]) == ["0", "0.5", "1.0"]
+    assert tick_texts([-1.5, -0.5, 0.5]) == ["−1.5", "−0.5", "0.5"]  # what they need, not their step
+    assert tick_texts([-0.25, 0.0, 0.25]) == ["−0.25", "0", "0.25"]
+    assert tick_texts([1.0e5, 1.005e5]) == ["100.0k", "100.5k"]
+    for low, high in ((-1.52, 0.13), (-0.31, 2.7), (-7e5, 4e5), (0.9981, 1.0004), (1e3, 1.0035e3)):
+        for step in (1, 2, 3):
+            at = ticks(low, high, 3)[::step]
+            read = [float(t.replace("−", "-").replace(",", "").rstrip("k")) for t in tick_texts(at)]
+            assert read == pytest.approx([t / (1e3 if max(map(abs, at)) >= 1e5 else 1.0) for t in at])
+    assert minus("a-1: -0.3 (-0.5 to -0.1), 2020-01-02") == "a-1: −0.3 (−0.5 to −0.1), 2020-01-02"
     assert tick_texts([0.0, 2000.0]) + tick_texts([0.0, 2.5e6]) == ["0", "2,000", "0", "2.5M"]
     assert ends_of(np.array([2000.0, 2010.0]), 0.0) == (2000.0, 2010.0)
     assert ends_of(np.array([2006.0, 2006.0])) == (2005.5, 2006.5)

@@ -205,7 +205,7 @@ def report_of(
     wrong = [group for group in groups if group.pvalue <= alpha]
     return Check(
         result=result,
-        words=message(rejected, overall, slices, everywhere, power, wrong, len(groups)),
+        words=message(rejected, overall, slices, everywhere, power, wrong, len(groups), looked),
         overall=overall,
         slices=tuple(slices),
         groups=groups,

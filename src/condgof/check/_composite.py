@@ -17,7 +17,7 @@ from condgof.check._power import POWER, UNKNOWN
 from condgof.check._record import Check, Finding, Power
 from condgof.check._scan import Scan, Space, best_of, variances_of
 from condgof.check._signals import Signals, signals_of
-from condgof.check._size import Bench
+from condgof.check._size import SD, Bench
 from condgof.engine import Threads, single_threaded_blas
 from condgof.errors import InputError, UnsupportedModelError, check_finite
 from condgof.laws._as_model import as_model, law_of
@@ -306,11 +306,12 @@ def refitted(overall: Sequence[Finding], apart: FloatArray, ranked: int = 0) -> 
             if one.kind in ("coverage", "tails", "confidence", "class", "zeros", "quantile", "spread"):
                 ends = max(ends[0], 0.0), ends[1] if one.kind == "spread" else min(ends[1], 1.0)
         words = one.words
+        side = next((side for side in ("above", "below") if f"{SD} {side} " in words), "")
         for sign in (1.0, -1.0):  # the interval in words, or with both signs turned
             old, new = (sorted((sign * a, sign * b)) for a, b in (one.interval, ends))
-            written = between((old[0], old[1]), ranked)
+            written = between((old[0], old[1]), ranked, side)
             if written in words:
-                instead = "(the fit makes it so)" if made_so else between((new[0], new[1]), ranked)
+                instead = "(the fit makes it so)" if made_so else between((new[0], new[1]), ranked, side)
                 words = words.replace(written, instead)
                 break
         told.append(replace(one, interval=ends, words=words))

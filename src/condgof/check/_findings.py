@@ -141,13 +141,19 @@ def student(reach: float, n: int) -> float:
     return -float(stdtrit(n - 1, ndtr(-reach))) if n > 1 else math.inf
 
 
-def between(interval: tuple[float, float], draws: int = 0) -> str:
-    """Write an interval behind a number; of draws, that it comes from ranks."""
+def between(interval: tuple[float, float], draws: int = 0, side: str = "") -> str:
+    """Write an interval behind a number, or a distance "above" or "below"; of draws, that ranks tell."""
     by = f"; by ranks among {draws:,} draws" if draws else ""
-    return f"({rounded(interval[0])} to {rounded(interval[1])}{by})"
+    low, high = (-interval[1], -interval[0]) if side == "below" else interval
+    if side and low < 0:  # the other end, or both, are on the other side
+        ends = (f"{rounded(abs(end))} {'above' if end > 0 else 'below'}" for end in interval)
+        return f"(between {' and '.join(ends)}{by})"
+    return f"({rounded(low)} to {rounded(high)}{by})"
 
 
 def _percent(share: float) -> str:
+    if 0.0 < share < 1e-4:
+        return "<0.01%"
     return f"{100 * share:.{2 if share < 0.1 else 3}g}%"
 
 
@@ -179,13 +185,14 @@ def _shift_spread(
         extend, wide = f"the data{of} spread", "much as the model says"
         # Of counts, rare ones may not have come.
         shift, ends = reader.mean(rows, z, least=1.0 if reader.looked.kind == "counts" else 0.0)
-    side, sized = ("above", ends) if shift > 0 else ("below", (-ends[1], -ends[0]))
-    words = f"{lie} {rounded(abs(shift))} {SD} {side} {than} {between(sized, draws)}"
+    side = "above" if shift > 0 else "below"
+    words = f"{lie} {rounded(abs(shift))} {SD} {side} {than} {between(ends, draws, side)}"
     yield Finding("shift", column, shift, ends, 0.0, words, labels[0])
     if len(z) < 2:
         return
     spread, ends = _middle_half(reader, rows, z) if whole else reader.spread(rows, z)
-    words = f"{extend} {rounded(spread)} times as {wide} {between(ends, draws)}"
+    times = "1.00" if abs(spread - 1.0) < 0.005 else rounded(spread)
+    words = f"{extend} {times} times as {wide} {between(ends, draws)}"
     yield Finding("spread", column, spread, ends, 1.0, words, labels[1])
 
 
@@ -236,9 +243,9 @@ def _shares(
     if tells(0.5 * expected):
         share, ends = reader.share(rows, np.abs(z) > end)
         words = f"{_percent(share)} of the rows lie outside the model's {outer} interval{of}"
-        if share:
-            ratio = share / expected
-            words += f", {f'{ratio:,.0f}' if ratio >= 10 else f'{ratio:.2g}'} times what it says"
+        ratio = share / expected
+        times = f"{f'{ratio:,.0f}' if ratio >= 10 else f'{ratio:.2g}'} times what it says"
+        words += f", {times}" if share else f", and it says {_percent(expected)}"
         yield Finding("tails", column, share, ends, expected, words, outer)
 
 
@@ -442,7 +449,7 @@ TOLD = {
     "shift": ("The centre is wrong", "too low", "too high"),
     "spread": ("The spread is wrong", "too narrow", "too wide"),
     "coverage": ("The intervals are wrong", "too wide", "too narrow"),
-    "tails": ("The tails are wrong", "tails too light", "tails too heavy"),
+    "tails": ("The model's tails are wrong", "tails too light", "tails too heavy"),
     "skew": ("The shape is wrong", "more above than below", "more below than above"),
     "correlation": (TOGETHER, "too little correlation", "too much correlation"),
     "confidence": ("The confidence is wrong", "under-confident", "over-confident"),

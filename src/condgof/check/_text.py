@@ -5,11 +5,14 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from condgof.check._findings import TOLD, direction, distance
 from condgof.check._record import Check, Finding, Power, Slice
 from condgof.result import pvalue_words, rounded
+
+if TYPE_CHECKING:
+    from condgof.check._looked import Looked
 
 WIDTH = 100
 #: At most so many groups are listed, and so many slices are in the message.
@@ -18,6 +21,10 @@ GROUPS, SLICES = 12, 3
 SUBJECTS = {kind: subject for kind, (subject, _, _) in TOLD.items()}
 #: Of all rows these are other numbers of the same thing.
 ROBUST = ("shift", "spread", "tails")
+#: The centre is told where the median of all rows is off by so many standard deviations, or where a
+#: larger share of the rows lies on one side of the model's median; where nearly all do, a hint is given.
+FAR, ONE_SIDE, NEARLY_ALL = 0.5, 0.8, 0.99
+RIGHT_ONES = "are these the right predictions, in the unit of y (mean and std not swapped)?"
 
 
 def headline(check: Check) -> str:
@@ -92,8 +99,9 @@ def message(
     power: Power,
     groups: Sequence[Slice] = (),
     of: int = 0,
+    looked: Looked | None = None,
 ) -> str:
-    """Say what is wrong, in all rows (`everywhere`) and where, or what would have been found."""
+    """Say what is wrong, over all rows (`everywhere`) and where, or what would have been found."""
     columns = {finding.column for finding in overall if finding.kind != "correlation"}
     brief = partial(_brief, several=len(columns) > 1)
     if not rejected and groups:
@@ -105,7 +113,7 @@ def message(
     told, sentences = (slices or groups)[:SLICES], []
     if everywhere is not None:
         everywhere = _same(everywhere, overall)
-        sentences.append(f"{SUBJECTS[everywhere.kind]} in all rows: {brief(everywhere)}")
+        sentences.append(f"{SUBJECTS[everywhere.kind]} over all rows: {brief(everywhere)}")
     for kind in dict.fromkeys(one.kind for one in told):
         parts = ", ".join(brief(one.findings[0], one.words) for one in told if one.kind == kind)
         if everywhere is not None and kind == everywhere.kind:
@@ -113,9 +121,12 @@ def message(
             sentences[0] += f"; {'above all' if worse else 'and'} {parts}"
         else:
             sentences.append(f"{SUBJECTS[kind]}: {parts}")
-    sentences = [f"{sentence}." for sentence in sentences]
+    shift, hint = _centre(overall, looked)
+    centre = "" if shift is None else f"{SUBJECTS['shift']} over all rows: {brief(shift)}"
     if sentences:
-        return " ".join(sentences[:2])
+        if centre and not any(sentence.startswith(SUBJECTS["shift"]) for sentence in sentences[:2]):
+            sentences.insert(1, centre)
+        return " ".join([*(f"{sentence}." for sentence in sentences[:2]), *hint])
     known = [finding for finding in overall if finding.kind in SUBJECTS]
     first = max(known, key=distance, default=None)
     if first is None or not first.telling:
@@ -125,8 +136,28 @@ def message(
         if wild is None and first is not None and distance(first) >= 0.5:
             rest += f"; what comes nearest: {first.words}"
         return f"The model is wrong, and no column or pair of columns tells where. {rest}."
-    subject = f"{SUBJECTS[first.kind]} in all rows: {brief(first)}."
-    return f"{subject} No part of x stands out by itself."
+    subject = f"{SUBJECTS[first.kind]} over all rows: {brief(first)}."
+    rest = "No part of x stands out by itself" if first.kind == "shift" or not centre else centre
+    return " ".join([subject, f"{rest}.", *hint])
+
+
+def _centre(overall: Sequence[Finding], looked: Looked | None) -> tuple[Finding | None, list[str]]:
+    """Return the shift of all rows if it is far off, and a hint where nearly all lie on one side."""
+    telling = (finding for finding in overall if finding.kind == "shift" and finding.telling)
+    shift = max(telling, key=lambda finding: abs(finding.estimate), default=None)
+    if shift is None:
+        return None, []
+    share, hint = 0.0, list[str]()
+    if looked is not None and looked.z is not None and looked.pit is not None:
+        names = [column.name for column in looked.y_columns]
+        z = looked.z[:, names.index(shift.column)] * (1.0 if shift.estimate > 0 else -1.0)
+        share, count = float((z > 0).mean()), int((z > 0).sum())
+        if share >= NEARLY_ALL:
+            rows = f"{'All' if share == 1.0 else f'{count:,} of'} {len(z):,} rows"
+            side = f"{'above' if shift.estimate > 0 else 'below'} the model's median"
+            side += f" of {shift.column}" if len(names) > 1 else ""
+            hint = [f"{rows} lie {side}: {RIGHT_ONES}"]
+    return (shift if abs(shift.estimate) > FAR or share > ONE_SIDE else None), hint
 
 
 def _same(finding: Finding, overall: Sequence[Finding]) -> Finding:
@@ -144,9 +175,9 @@ def _brief(finding: Finding, where: str = "", several: bool = False) -> str:
         "shift": f"{of}by {rounded(abs(finding.estimate))} standard deviations",
         "spread": f"{of}{value} times as wide" if of else f"the data spread {value} times as much",
         "coverage": f"the {finding.label} interval holds {value}",
-        "tails": f"{value} lie outside the {finding.label} interval"
-        if finding.label != "largest"
-        else f"{value} are counts of a probability below 0.01",
+        "tails": f"{value} are counts of a probability below 0.01"
+        if finding.label == "largest"
+        else finding.words,
         "skew": finding.words,
         "events": finding.words.rpartition(" (ratio")[0],
         "confidence": f"right in {value}, says {expected}",
@@ -156,5 +187,5 @@ def _brief(finding: Finding, where: str = "", several: bool = False) -> str:
         "correlation": f"of the residuals {value}, says {expected}",
     }[finding.kind]
     place = f" {'in' if where.endswith(' of a mask') else 'where'} {where}" if where else ""
-    column = f" for {finding.column}" if several and finding.kind != "skew" else ""
+    column = f" for {finding.column}" if several and finding.kind not in ("skew", "tails") else ""
     return f"{direction(finding)}{column}{place} ({number})"

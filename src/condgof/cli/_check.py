@@ -128,8 +128,8 @@ OPTIONS = (
     Option("repair", Path | None, "FILE", OUTPUT, None, "Learn a correction of the model, and write "
         "predictions of all rows as they are and repaired (.parquet or .csv): each row by what other "
         "rows taught."),
-    Option("json", bool, "", OUTPUT, False, "Print one JSON document and nothing else; docs/json.md "
-        "has its fields."),
+    Option("json", bool, "", OUTPUT, False, "Print one JSON document and nothing else; "
+        "docs/reference/json.md has its fields."),
     Option("quiet", bool, "", OUTPUT, False, "Print the verdict only, one line."),
     Option("fail-on-reject", bool, "", OUTPUT, False, "Exit with 1 when the model is rejected, in "
         "all rows or in a group of --by or --slice; with --tolerance, when it is worse than that. For "
@@ -268,7 +268,7 @@ def _one_line(result: Check) -> str:
 
 
 def _document(result: Check, sample: Loaded, given: Given, better: Repair | None) -> dict[str, Any]:
-    """Return the JSON document: the check, and where it comes from; docs/json.md has its fields."""
+    """Return the JSON document: the check, and where it comes from; see docs/reference/json.md."""
     from condgof import __version__
 
     plain, roles = result.to_dict(), sample.read.roles

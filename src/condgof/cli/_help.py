@@ -18,7 +18,8 @@ HEAD = """\
 
 <!-- Made by `make docs` from the commands, and checked by a test: edit src/condgof/cli instead. -->
 
-`pip install 'condgof[cli]'` brings it. `condgof COMMAND --help` shows the same on a terminal.
+`pip install '.[cli]'` in a clone of the repository brings it.
+`condgof COMMAND --help` shows the same on a terminal.
 """
 
 

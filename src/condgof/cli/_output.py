@@ -27,12 +27,15 @@ from condgof.laws._discrete import Probabilities, normalised
 from condgof.laws._known import Intervals, Quantiles
 from condgof.laws._law import Law
 from condgof.report import terminal
+from condgof.report._page import advices
 from condgof.sample import arrow
 
 #: Lines longer than this are hard to read; labels take so many letters, and the text at least so many.
 WIDEST, LABEL, LEAST = 100, 11, 20
 #: What begins after an empty line.
-APART = ("verdict", "all rows", "where", "groups", "note")
+APART = ("verdict", "all rows", "where", "groups", "note", "to try")
+#: Lines of what to try.
+MOST_TRIED = 3
 
 
 def check_place(path: Path | None, flag: str, endings: tuple[str, ...] = ()) -> None:
@@ -127,7 +130,8 @@ def show_check(
     before = ""
     for row in _wrapped(screen, Text(terminal(title_of(check)), style="bold"), 0):
         screen.print(row, soft_wrap=True)
-    for line in [*known, *lines_of(check, order)]:
+    tried = [Paragraph("to try", "", advice) for advice, _ in advices(check)[:MOST_TRIED]]
+    for line in [*known, *lines_of(check, order), *tried]:
         head = line.head if line.head != before else ""
         if head and before and head in APART:
             screen.print()

@@ -214,6 +214,8 @@ STRETCHES, STRETCH, LONG = 4, 1024, 4096
 COLUMNS = 16
 #: Scores beyond this many median absolute deviations count as so many.
 CLIP = 6.0
+#: Rows that are enough for a median.
+ENOUGH = 100_000
 #: With fewer groups, or blocks, the level is approximate.
 FEW = 10
 #: "auto" looks at lags up to a quarter of the rows, at so many multiples of each together, and takes
@@ -296,8 +298,9 @@ def columns_of(stretches: list[FloatArray]) -> list[list[FloatArray]]:
         largest = max(float(np.abs(part[:, column]).max(initial=0.0)) for part in stretches) or 1.0
         parts = [part[:, column] / largest for part in stretches]  # so that no square overflows
         whole = np.concatenate(parts)
-        middle = np.median(whole)
-        reach = CLIP * (float(np.median(np.abs(whole - middle))) or 1.0)
+        some = whole[:: max(1, len(whole) // ENOUGH)]
+        middle = np.median(some)
+        reach = CLIP * (float(np.median(np.abs(some - middle))) or 1.0)
         columns.append(_centred([np.clip(part, middle - reach, middle + reach) for part in parts]))
     return columns
 

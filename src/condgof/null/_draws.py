@@ -46,6 +46,8 @@ ROUNDING, FEW = 1e-7, 32
 MOST_SURPRISES = 512
 #: Numbers that are held at a time when single rows are weighted.
 HELD = 2**23
+#: A large block of columns is worked on in so many parts.
+PARTS = 4
 #: A discrete y of many rows is redrawn so many times in each of so many strata, which are then
 #: recombined.
 STRATA, REDRAWS = 64, 48
@@ -257,8 +259,10 @@ def _by_block(
         stops = np.append(cut.x_starts[1:], cut.x.stop - cut.x.start)
         most = max(1, HELD // (rows * (cut.y.stop - cut.y.start)))
         for b, (first, last) in enumerate(zip(cut.x_starts, stops, strict=True)):
-            for start in range(int(first), int(last), most):
-                items.append((p, slice(cut.x.start + start, cut.x.start + min(start + most, int(last)))))
+            # Much work in parts, for several threads.
+            step = most if last - first <= most // 2 else min(most, -(-int(last - first) // PARTS))
+            for start in range(int(first), int(last), step):
+                items.append((p, slice(cut.x.start + start, cut.x.start + min(start + step, int(last)))))
                 owner.append((p, b))
     by_block: dict[tuple[int, int], FloatArray] = {}
     for key, value in zip(owner, engine.local.map(task, items), strict=True):

@@ -12,13 +12,14 @@ from condgof.check._comparison import Comparison, Ranking
 from condgof.check._record import Check, Finding, Slice
 from condgof.check._text import headline
 from condgof.report._chart import Chart, Ends, robust_ends
-from condgof.report._panels import KINDS, TURNED, column_panel, map_of, sides
+from condgof.report._panels import KINDS, TURNED, column_panel, map_of, part_y, sides
 from condgof.report._pens import svg
 from condgof.report._pictures import fit, slice_qq, slice_residuals
 from condgof.report._text import (
     capital,
     html,
     listed,
+    minus,
     once_in,
     paragraph,
     shorten,
@@ -70,7 +71,7 @@ def kind_name(kind: str) -> str:
 def value_of(finding: Finding, value: float) -> str:
     """Write a value of a finding as its words do, and no finer than its interval is."""
     if finding.kind == "tails":
-        return f"{number(100 * value, 2)}%"
+        return "under 0.01%" if 0.0 < value < 1e-4 else f"{number(100 * value, 2)}%"
     coarse = abs(value) < 100 and finding.interval[1] - finding.interval[0] > 0.01
     text = (f"{value + 0.0:.2f}" if coarse else rounded(value)).replace("-", "−")
     text = "0.00" if text == "−0.00" else text
@@ -157,7 +158,9 @@ class Shared(NamedTuple):
         """Return the head of its column: what it is, its unit, and ticks."""
         at = ticks(*self.ends, 3)
         at = at[:: -(-len(at) // 3)]
-        texts = [f"{number(100 * t, 2)}%" for t in at] if self.kind == "tails" else tick_texts(at)
+        texts = tick_texts(at)
+        if self.kind == "tails":
+            texts = [f"{text}%" for text in tick_texts([100 * t for t in at])]
         marks = "".join(
             f'<text x="{self.at(t)}%" y="11" text-anchor="middle">{html(s)}</text>'
             for t, s in zip(at, texts, strict=True)
@@ -253,7 +256,7 @@ def _row(part: Slice, axes: Sequence[Shared], rank: int, key: str, sure: bool) -
         f'<tr class="slice{" opens" if key else ""}"><td class="i">{rank}</td>'
         f'<th scope="row">{words}</th><td class="n">{part.n:,}<small> {share}</small></td>'
         f'<td><span class="side {side(part.findings[0])}">{html(part.direction if sure else "–")}</span>'
-        f'</td>{cells}<td class="n p">{pvalue_words(part.pvalue, part.pvalue_floor)}</td></tr>'
+        f'</td>{cells}<td class="n p">{html(pvalue_words(part.pvalue, part.pvalue_floor))}</td></tr>'
     )
 
 
@@ -301,10 +304,12 @@ def _pictures(check: Check, part: Slice, key: str) -> str:
     by_name = {axis.name: axis for axis in check.looked.axes}
     named = [by_name[c] for c in dict.fromkeys(c.column for c in part.conditions) if c in by_name]
     drawn, along = [slice_residuals(check, part), slice_qq(check, part)], None
+    y = part_y(check.looked, part)
     if len(named) == 2:
         along = map_of(check, named[0], named[1], part=part)
     elif named:
-        along = fit(check, named[0].name, part) or column_panel(check, named[0], part, wide=True)
+        along = fit(check, named[0].name, part, y=y)
+        along = along or column_panel(check, named[0], part, y=y, wide=True)
     if along is not None:
         columns = " and ".join(shorten(axis.label or axis.name, 40) for axis in named)
         drawn.append(replace(along, title=f"The slice among all rows, along {columns}"))
@@ -353,16 +358,17 @@ def card(result: Shown) -> str:
         more = "<div><code>to_html()</code> has the whole report.</div>"
         body = f"<div>{html(result.words)}</div>{_lines(rows)}{slices}{more}"
     elif isinstance(result, Comparison):
-        head, bad = result.verdict, result.reject(result.alpha)
+        head, bad = minus(result.verdict), result.reject(result.alpha)
         for s in result.measures[::-1]:
             amount, span = sized(s.difference, *s.interval)
-            rows.insert(0, (s.name, f"difference {amount} ({span}), {pvalue_words(s.pvalue)}"))
-        rows += [("where", f"{one.words}: {one.findings[0].words}") for one in result.slices]
+            words = minus(f"difference {amount} ({span}), {pvalue_words(s.pvalue)}")
+            rows.insert(0, (s.name, words))
+        rows += [("where", minus(f"{s.words}: {s.findings[0].words}")) for s in result.slices]
         body = _lines([*rows, *(("note", str(note)) for note in result.details.get("notes", ()))])
     elif isinstance(result, Ranking):
         best, both = result.best(), zip(result.names, result.means, strict=True)
         bad = len(best) < len(result.names)
-        models = [(name, f"{mean:.5g}{', may be the best' * (name in best)}") for name, mean in both]
+        models = [(k, minus(f"{mean:.5g}{', may be the best' * (k in best)}")) for k, mean in both]
         body = _lines([*models, *rows])
     elif isinstance(result, Slice):
         certain_words = pvalue_words(result.pvalue, result.pvalue_floor)

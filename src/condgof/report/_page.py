@@ -25,6 +25,7 @@ from condgof.report._text import (
     capital,
     html,
     listed,
+    minus,
     paragraph,
     script_json,
     shorten,
@@ -53,8 +54,6 @@ ADVICE = {
     "events": ("A term for {} in the hazard", "Another family of times, or a free baseline hazard"),
     "quantile": ("Let the quantiles depend on {}", "Recalibrate: conformal prediction"),
 }
-#: Where to read on about that.
-DOCS = "docs/mending.md"
 #: What the families of the verdict look at.
 FAMILIES = {
     "x": "x as a whole, at several scales",
@@ -179,7 +178,8 @@ def to_try(check: Check) -> str:
     items = "".join(
         f"<li><b>{html(advice)}</b> <span>({html(seen)})</span></li>" for advice, seen in advices(check)
     )
-    more = paragraph(f"How to do each of these: {DOCS} of condgof.", "small")
+    page = "the page “What to try when a model does not fit” of condgof's documentation"
+    more = paragraph(f"How to do each of these: {page}.", "small")
     return section("What to try", "try", f'<ul class="try">{items}</ul>{more}') if items else ""
 
 
@@ -413,7 +413,7 @@ def compared_chart(result: Comparison | Ranking) -> c.Chart | None:
         c.Scale("", (-0.5, len(shown) - 0.3)),
         (860, 60 + 44 * len(shown)),
     )
-    return c.Chart(shorten(title, 120), result.words, x, y, tuple(marks), data, (), shape)
+    return c.Chart(shorten(title, 120), minus(result.words), x, y, tuple(marks), data, (), shape)
 
 
 def plot_compared(result: Comparison | Ranking, ax: Any = None) -> Any:
@@ -431,7 +431,7 @@ def compared_page(result: Comparison | Ranking, command: str | None = None) -> s
     drawn = "" if chart is None else pieces.figure(chart, "difference")
     notes = bullets(visible(note) for note in result.details.get("notes", ()))
     again = f"<p>To get this page again:</p>{pieces.code(command)}" if command else ""
-    verdict = paragraph(getattr(result, "verdict", result.words))
+    verdict = paragraph(minus(getattr(result, "verdict", result.words)))
     whole = section("Which predicts better", "verdict", verdict, drawn, body, notes, again)
     plain = result.to_dict()
     plain.pop("null_distribution", None)
@@ -445,11 +445,11 @@ def _comparison(result: Comparison) -> tuple[str, str]:
     for s in result.measures:
         means = (f"{mean:.5g}" for mean in s.means)
         amounts = (*sized(s.difference, *s.interval), pvalue_number(s.pvalue))
-        rows.append((f"{s.name} ({s.better} is better)", *means, *amounts))
+        rows.append((f"{s.name} ({s.better} is better)", *map(minus, (*means, *amounts))))
     header = ["measure", p, q, f"{p} less {q}", "95% interval", "p"]
     body = table("Means over all rows", header, rows, numeric=(1, 2, 3, 4, 5))
     where = [
-        (s.words, f"{s.n:,}", s.findings[0].words, pvalue_number(s.pvalue, s.pvalue_floor))
+        (s.words, f"{s.n:,}", minus(s.findings[0].words), pvalue_number(s.pvalue, s.pvalue_floor))
         for s in result.slices
     ]
     if where:
@@ -462,14 +462,14 @@ def _ranking(result: Ranking) -> tuple[str, str]:
     """Return heading and tables (the models, and all pairs) of a ranking."""
     best, columns = result.best(), (result.means, *result.others.values())
     rows = [
-        (name, *(f"{values[i]:.5g}" for values in columns), "yes" if name in best else "no")
+        (name, *(minus(f"{values[i]:.5g}") for values in columns), "yes" if name in best else "no")
         for i, name in enumerate(result.names)
     ]
     header = ["model", f"{result.name} ({result.better} is better)", *result.others, "may be the best"]
     body = table("Means over all rows", header, rows, numeric=range(1, 1 + len(columns)))
     header = ["better against worse", "by", "p, corrected for all pairs"]
     pairs = (
-        (f"{o.better} against {o.worse}", f"{o.difference:.4g}", pvalue_number(o.pvalue))
+        (f"{o.better} against {o.worse}", minus(f"{o.difference:.4g}"), pvalue_number(o.pvalue))
         for o in result.pairs
     )
     return f"{len(result.names)} models", body + table("All pairs", header, pairs, numeric=(1, 2))

@@ -26,8 +26,12 @@ from condgof.result import number, share_interval, size
 MOST, ROWS, FEWEST = 12, 60, 5
 #: Levels of the quantiles of residuals that are drawn, and the normal quantile of the last.
 LEVELS, Z80 = (0.1, 0.5, 0.9), 1.2816
+#: Standard errors times √n under the model: of the median, and of the width from 10% to 90% to its own.
+MEDIAN_ERROR, WIDTH_ERROR = 1.2533, 0.8892
 #: Cells with fewer rows say little.
 FEW = 10
+#: What of z a map shows for a kind of finding.
+MAPPED = {"shift": "shift", "spread": "spread", "coverage": "spread", "tails": "spread"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +108,12 @@ def names_column(part: Slice | None, axis: Axis) -> bool:
 def part_rows(looked: Looked, part: Slice | None) -> AnyArray:
     """Tell which of the rows that were looked at are in a slice, (n,); all without one."""
     return np.ones(looked.n, bool) if part is None else np.isin(looked.rows, part.rows)
+
+
+def part_y(looked: Looked, part: Slice) -> int:
+    """Return the column of y that the leading finding of a slice is about."""
+    names, lead = [column.name for column in looked.y_columns], part.findings[0].column
+    return names.index(lead) if lead in names else 0
 
 
 def each_error(count: int, level: float = 0.95) -> float:
@@ -216,7 +226,8 @@ def column_panel(
     label, legend = panel_words(looked)
     desc = f"{label} along {name}: {profile.words or 'no bin differs by more than chance'}.{bins.less}"
     shape, keys = ((540, 320), c.keys(legend)) if wide else ((330, 210), ())
-    scale, title = c.numeric(label, up, 5 if wide else 3), f"{name}: {words or 'nothing stands out'}"
+    scale = c.numeric(label, up, 5 if wide else 3)
+    title = f"{name}: {words or 'no single bin differs significantly (5% for all bins together)'}"
     return Chart(title, desc, bins.scale, scale, tuple(marks), c.table(data), keys, shape)
 
 
@@ -288,36 +299,49 @@ def _of_z(z: FloatArray, bins: Bins, normal: bool) -> _Along:
         each = [[quantile_ends(part, p, 0.05) for p in LEVELS] for part in rows]
         low, high = np.moveaxis(np.array(each), 2, 0)
         left, right = np.array([quantile_ends(part, 0.5, error) for part in rows]).T
-        out = np.array([(np.abs(part) > Z80).mean() for part in rows])
+        out = np.array([(np.abs(part - np.median(part)) > Z80).mean() for part in rows])
         least, most = (k / n for k in chance_ends(n, 0.2, error))
-        wide = sides(out, out, np.clip(out, least, most))
         spread = (values[:, 2] - values[:, 0]) / (2 * Z80)
+        wide = np.array(sides(out, out, np.clip(out, least, most)))
+        wide[(wide == "high") != (spread > 1)] = "even"
+        errors = MEDIAN_ERROR / np.sqrt(n), WIDTH_ERROR / np.sqrt(n)
+        about = "the middle 80% of the data is {} times as wide as the model's"
         expected, heads = (-Z80, 0.0, Z80), ("10% quantile", "median", "90% quantile")
     else:
-        mean, spread = (np.array([f(part) for part in rows]) for f in (np.mean, np.std))
+        mean = np.array([part.mean() for part in rows])
+        spread = np.array([part.std(ddof=min(len(part) - 1, 1)) for part in rows])
         values = np.column_stack([mean - spread, mean, mean + spread])
         reach = -ndtri(error / 2) / np.sqrt(n)
         low, high = (values + s * (spread / np.sqrt(n))[:, None] for s in (-1.96, 1.96))
         left, right = mean - reach * spread, mean + reach * spread
         fourth = np.array([np.std((part - part.mean()) ** 2) for part in rows])
         rough = 0.5 * reach * fourth / np.maximum(spread, 1e-9)  # of a standard deviation, any tails
-        wide = sides(spread - rough, spread + rough, 1.0)
+        wide = np.array(sides(spread - rough, spread + rough, 1.0))
+        errors = spread / np.sqrt(n), rough / reach / np.sqrt(n)
+        about = "the data spread {} times as much as the model says"
         expected, heads = (-1.0, 0.0, 1.0), ("mean − sd", "mean", "mean + sd")
-    dots, remarks = sides(left, right, 0.0), [(0.0, "")]
-    for b, at in enumerate(bins.names):
-        shift, times = abs(float(values[b, 1])), max(float(spread[b]), 1e-9)
-        if dots[b] != "even":
-            words = (
-                f"{heads[1]} {size(shift)} sd {'above' if dots[b] == 'high' else 'below'} the model's"
-            )
-            remarks.append((shift * n[b] ** 0.5, f"{words} at {at}"))
-        if wide[b] != "even":
-            words = f"the data spread {size(times)} times as much as the model says at {at}"
-            remarks.append((abs(np.log(times)) * (2 * n[b]) ** 0.5, words))
+    dots, shift = np.array(sides(left, right, 0.0)), values[:, 1]
+
+    def farthest(of: FloatArray, ways: AnyArray) -> list[int]:
+        """Return the bins that are farthest off on either side, among those that are off, in order."""
+        both = [np.where(ways == way, sign * of, -np.inf) for way, sign in (("low", -1), ("high", 1))]
+        return sorted(int(np.argmax(side)) for side in both if np.isfinite(side).any())
+
+    def strength(away: FloatArray, error: FloatArray, ways: AnyArray) -> float:
+        """Return how far the bins that are off are, together, in standard errors."""
+        return float(np.sum(np.square(away / np.maximum(error, 1e-9))[ways != "even"]))
+
+    moved = [f"{size(abs(shift[b]))} sd {'above' if shift[b] > 0 else 'below'}" for b in range(len(n))]
+    words = [f"{moved[b]} the model's at {bins.names[b]}" for b in farthest(shift, dots)]
+    told = f"{heads[1]} {', '.join(words)}" if words else ""
+    if strength(spread - 1, errors[1], wide) > strength(shift, errors[0], dots):
+        first, *rest = farthest(spread, wide)
+        told = f"{about.format(size(spread[first]))} at {bins.names[first]}"
+        told += "".join(f", {size(spread[b])} times at {bins.names[b]}" for b in rest)
     kinds = np.full((len(rows), 3), "even", dtype=object)
     kinds[:, 1] = dots
     boxes = tuple({"high": "s2", "low": "s-2"}.get(side, "bar") for side in wide)
-    return _Along(values, low, high, expected, kinds, heads, max(remarks)[1], boxes)
+    return _Along(values, low, high, expected, kinds, heads, told, boxes)
 
 
 def _shares(
@@ -329,7 +353,8 @@ def _shares(
     expected = np.array([[p[rows].mean() for p in say] for rows in bins.rows])
     low, high = (end - expected * less for end in share_interval(seen, n, 0.05))
     kinds = np.array(shares(seen, n, expected, True)[3], dtype=object)
-    strength = np.where(kinds != "even", np.abs(seen / n - expected) * np.sqrt(n), 0.0)
+    error = np.sqrt(np.maximum(expected * (1 - expected), 1e-4) / n)
+    strength = np.where(kinds != "even", np.abs(seen / n - expected) / error, 0.0)
     b, k = np.unravel_index(np.argmax(strength), strength.shape)
     words = f"{number(seen[b, k] / n[b, 0], 2)} where the model says {number(expected[b, k], 2)}"
     words = f"{words} at {bins.names[b]}" if strength.any() else ""
@@ -346,7 +371,7 @@ def _ratios(looked: Looked, bins: Bins) -> _Along:
     ]
     one, every = (np.array([[value, *ends] for value, ends in each]) for each in seen)
     kinds = np.array(sides(every[:, 1:2], every[:, 2:], 1.0), dtype=object)
-    strength = np.array([happened[rows].sum() for rows in bins.rows]) ** 0.5 * np.abs(one[:, 0] - 1.0)
+    strength = np.array([expected[rows].sum() for rows in bins.rows]) ** 0.5 * np.abs(one[:, 0] - 1.0)
     b = int(np.argmax(np.where(kinds[:, 0] != "even", strength, -1.0)))
     words = f"{number(one[b, 0], 2)} times the events expected at {bins.names[b]}"
     words = words if kinds[b, 0] != "even" else ""
@@ -370,9 +395,9 @@ def _ends(looked: Looked, profiles: Sequence[_Along]) -> Ends:
 def map_of(
     check: Check, a: Axis, b: Axis, of: str | None = None, part: Slice | None = None
 ) -> Chart | None:
-    """Draw two columns in cells, coloured by how the data differ there: "shift" or "spread" of z."""
+    """Draw two columns in cells, coloured by "shift" or "spread" of z, or what a slice is about."""
     looked, pair = check.looked, (bins_of(a, 7), bins_of(b, 7))
-    differences = _differences(looked, of)
+    differences = _differences(looked, of, part)
     if differences is None:
         return None
     each, (low_way, high_way), unit = differences
@@ -414,20 +439,29 @@ def map_of(
     return Chart(title, desc, pair[0].scale, pair[1].scale, tuple(marks), data, legend, (460, 340))
 
 
-def _differences(looked: Looked, of: str | None) -> tuple[FloatArray, tuple[str, str], str] | None:
+def _differences(
+    looked: Looked, of: str | None, part: Slice | None
+) -> tuple[FloatArray, tuple[str, str], str] | None:
     """Return what cells are about: values of rows, words for both ways, and the unit."""
+    kind, label = ("", "") if part is None else (part.findings[0].kind, part.findings[0].label)
     if looked.z is not None:
-        y = strongest(looked)
+        y = strongest(looked) if part is None else part_y(looked, part)
         means = np.abs(evidence(looked, y).mean(axis=0))
-        if of == "spread" or (of is None and means[1] > means[0]):
+        of = of or MAPPED.get(kind, "spread" if means[1] > means[0] else "shift")
+        if of == "spread":
             return looked.z[:, y], ("too wide", "too narrow"), " times"
         return looked.z[:, y], ("too high", "too low"), " sd"
     if looked.kind == "classes":
+        if kind == "class" and label in looked.class_names:
+            k = looked.class_names.index(label)
+            more = (looked.codes == k) - np.asarray(looked.probabilities, dtype=float)[:, k]
+            return more, ("too high", "too low"), ""
         right, sure = right_and_sure(looked)
         return sure - right, ("not sure enough", "too sure"), ""
     if not looked.events or looked.codes is None:
         return None
-    event = max(looked.events, key=lambda e: abs(e.level - 0.5))
+    named = [e for e in looked.events if label in (f"{e.level:g}", f"{e.level:.0%}")]
+    event = max(named or looked.events, key=lambda e: abs(e.level - 0.5))
     more = event.happened(looked.codes) - event.expected
     below = event.kind == "quantile"
     return (more, ("too high", "too low"), "") if below else (-more, ("too wide", "too narrow"), "")
@@ -453,8 +487,10 @@ class Kind(NamedTuple):
 KINDS = {
     "shift": Kind("shift", "standard deviations", "mean of the residuals, in standard deviations"),
     "spread": Kind("spread", "times the model's", "spread of the data, times what the model says"),
-    "skew": Kind("skew", "share above less share below", "skewness of the residuals"),
-    "tails": Kind("beyond the {} interval", SHARE, f"{SHARE} outside the model's 99.9% interval"),
+    "skew": Kind(
+        "skew", "share above less share below", "share above the 95% quantile less below the 5%"
+    ),
+    "tails": Kind("beyond the {} interval", SHARE, f"{SHARE} outside the model's {{}} interval"),
     "coverage": Kind("inside the {} interval", SHARE, "share of rows inside the {} interval"),
     "correlation": Kind("correlation of {}", "", "correlation of the residuals"),
     "confidence": Kind("right", SHARE, f"{SHARE} in which the most probable class was right"),
@@ -502,6 +538,7 @@ def forest(items: Sequence[Slice], kind: str | None = None) -> Chart | None:
             marks.append(c.Text(ends[0], float(i), f"{words} · {parts[i].n:,} rows", "start", 11.0))
     far = int(np.argmax(np.abs(estimate - expected) * np.where(np.isin(at, telling), 1.0, 1e-9)))
     name = KINDS[about[0]].axis.format(about[2]) if about[0] in KINDS else about[0]
+    name = name.replace("outside the model's largest interval", "with counts of probability below 0.01")
     words = parts[far].words
     title = f"{len(telling):,} of {count:,} differ from what the model says, most of all {words}"
     title = title if telling else f"None of {count:,} differs from what the model says"

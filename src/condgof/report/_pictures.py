@@ -14,14 +14,13 @@ from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._axes import Axis
 from condgof.check._looked import Looked
 from condgof.check._record import Check, Slice
-from condgof.check._signals import legendre
 from condgof.errors import InputError
 from condgof.report import _chart as c
 from condgof.report import _panels as binned
 from condgof.report._chart import Chart
 from condgof.report._panels import column_panel, forest, map_of, panels
 from condgof.report._pens import draw, draw_all
-from condgof.report._text import capital, shorten
+from condgof.report._text import capital, listed, shorten
 from condgof.result import GofResult, number, pvalue_number, size
 
 #: Rows drawn: at random, and on each side of those outside the model's 99% interval, and with a tip.
@@ -31,16 +30,13 @@ FAR, Z90, Z50 = 2.5758, 1.6449, 0.6745
 #: Error of each ordered value so that all m are in the band 95% of the time: by simulation of uniforms.
 _SIZES = (5, 10, 20, 50, 100, 200, 400, 800, 1500)
 _LOCAL = (0.0124, 0.0078, 0.0049, 0.0030, 0.0022, 0.0017, 0.0014, 0.0012, 0.0010)
-#: Where PITs are too frequent, by the Legendre function that leads and its sign.
-_PLACES = (
-    (
-        "high in the model's distribution: it is too low",
-        "low in the model's distribution: it is too high",
-    ),
-    ("at the ends: the model is too narrow", "in the middle: the model is too wide"),
-    ("far out on the right", "far out on the left"),
-    ("in the middle and far out", "between the middle and the ends"),
-)
+#: What bars outside the band at the left, in the middle and at the right say: too many 1, too few -1.
+_WAYS = {
+    **{(1, m, 1): "too narrow" for m in (0, -1)},
+    **{(-1, m, -1): "too wide" for m in (0, 1)},
+    **{(-1, m, 1): "too low" for m in (-1, 0, 1)},
+    **{(1, m, -1): "too high" for m in (-1, 0, 1)},
+}
 
 
 def fit(
@@ -85,12 +81,14 @@ def fit(
     far = number(float(z[np.argmax(np.abs(z))]))
     desc = f"{len(drawn):,} rows against {x.name}; the most extreme one is {far} sd off.{bins.less}"
     data: dict[str, Any] = {x.name: bins.names, "rows": list(map(len, bins.rows))}
-    data["median"] = [float(np.median(values[rows])) for rows in bins.rows]
+    data["median of the data"] = [float(np.median(values[rows])) for rows in bins.rows]
     if bands is not None:
         some = [bands[rows][np.isfinite(bands[rows, 0])] for rows in bins.rows]
         q = np.array([b.mean(axis=0) if len(b) else np.full(5, np.nan) for b in some])
-        data |= {"model's median": q[:, 2], "model's 90% band": c.spans(q[:, 0], q[:, 4])}
-    data["outside it"] = [percent(np.nanmean(o)) if np.isfinite(o).any() else "–" for o in by_bin]
+        of = "" if np.isfinite(bands[:, 0]).all() else f" in {np.isfinite(bands[:, 0]).sum():,} rows"
+        data |= {f"mean of the model's medians{of}": q[:, 2]}
+        data |= {f"means of the ends of its 90% bands{of}": c.spans(q[:, 0], q[:, 4])}
+    data[f"outside {band}"] = [percent(np.nanmean(o)) if np.isfinite(o).any() else "–" for o in by_bin]
     scale = c.numeric(f"residual of {name}, in standard deviations" if bands is None else name, up)
     return Chart(title, desc, x, scale, (*marks, *rows), c.table(data), legend, (540, 330))
 
@@ -196,12 +194,10 @@ def pit(check: Check, *, y: int = 0) -> Chart | None:
     counts, edges = np.histogram(u, k, (0.0, 1.0))
     heights = counts * k / n
     low, high = (end[None] * k / n for end in binned.chance_ends(n, 1 / k, binned.each_error(k)))
-    outside = (heights < low) | (heights > high)
+    side = (heights > high).astype(int) - (heights < low)
+    outside = side != 0
     kinds = tuple(np.where(outside, "barx", "bar").tolist())
-    means = legendre(u).mean(axis=0) * [1.0, 1.0, 0.5, 0.5]  # what is plain to see first
-    lead = int(np.argmax(np.abs(means)))
-    title = f"{name} lies too often {_PLACES[lead][int(means[lead] < 0)]}"
-    title = title if outside.any() else f"{name} lies in the model's distribution as it should"
+    title = f"{name}: {_bars_outside(side, edges) or f'all {k} bars are inside the band'}"
     few = f"{outside.sum()} of {k} bars are outside the 95% band for all of them"
     data = c.table({"PIT": c.spans(edges[:-1], edges[1:]), "rows": counts, "times": heights})
     x = c.numeric(f"where {name} lies in the model's distribution (PIT)", (0.0, 1.0), 4)
@@ -212,11 +208,24 @@ def pit(check: Check, *, y: int = 0) -> Chart | None:
     return Chart(title, f"Histogram of {n:,} PITs: {few}.", x, up, marks, data, legend, (420, 330))
 
 
+def _bars_outside(side: IntArray, edges: FloatArray) -> str:
+    """Say which bars are outside the band, and what the model is if both ends say so."""
+    starts = [*np.flatnonzero(np.diff(side, prepend=0)).tolist(), len(side)]
+    runs = [(side[a], *c.spans(edges[[a]], edges[[b]])) for a, b in pairwise(starts) if side[a]]
+    both = [(sign, [span for s, span in runs if s == sign]) for sign in (1, -1)]
+    said = [f"{'too many' if s > 0 else 'too few'} rows at PIT {listed(at)}" for s, at in both if at]
+    middle = edges[:-1] + 0.5 / len(side)
+    zones = (middle < 0.2, np.abs(middle - 0.5) < 0.15, middle > 0.8)
+    signs = [set(side[zone].tolist()) - {0} or {0} for zone in zones]
+    way = _WAYS.get(tuple(one.pop() for one in signs)) if all(len(s) == 1 for s in signs) else None
+    return ", ".join(said) + (f": the model is {way}" if way else "")
+
+
 def _part_z(check: Check, part: Slice) -> tuple[FloatArray, str]:
     """Return the residuals of a slice, sorted, of the column of y that it is about."""
-    names, lead = [column.name for column in check.looked.y_columns], part.findings[0].column
-    y = names.index(lead) if lead in names else 0
-    return np.sort(np.asarray(check.looked.z)[binned.part_rows(check.looked, part), y]), names[y]
+    looked, y = check.looked, binned.part_y(check.looked, part)
+    z = np.asarray(looked.z)[binned.part_rows(looked, part), y]
+    return np.sort(z), looked.y_columns[y].name
 
 
 def slice_residuals(check: Check, part: Slice) -> Chart | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html as _html
 import json
 import math
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import pairwise, repeat
@@ -98,18 +99,22 @@ def ticks(low: float, high: float, count: int = 5) -> list[float]:
 
 
 def tick_texts(at: list[float]) -> list[str]:
-    """Write ticks, all with the same number of places."""
+    """Write ticks, all with the same number of places, and as many as they need."""
     largest = max((abs(t) for t in at), default=0.0)
     if largest >= 1e12 or largest < 1e-3:
         return [number(t, 3) for t in at]
     units = ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e5, 1e3, "k"), (0.0, 1.0, ""))
     unit, suffix = next((unit, suffix) for least, unit, suffix in units if largest >= least)
-    step = min((abs(b - a) for a, b in pairwise(at)), default=largest) / unit
-    places = max(0, math.ceil(-math.log10(step) - 1e-9)) if step else 0
-    if round(step * 10**places) * 1.0 != round(step * 10**places, 6):  # a step of 0.25 or 2.5
-        places += 1
-    texts = (f"{t / unit:,.{places}f}" for t in at)
-    return [f"{s}{suffix}".replace("-", "−") if t else "0" for s, t in zip(texts, at, strict=True)]
+    least = 1e-6 * min((abs(b - a) for a, b in pairwise(at)), default=largest) / unit
+    scaled = [t / unit for t in at]
+    enough = (p for p in range(12) if all(abs(round(t, p) - t) <= least for t in scaled))
+    places = next(enough, 12)
+    return [minus(f"{t:,.{places}f}{suffix}") if t else "0" for t in scaled]
+
+
+def minus(text: str) -> str:
+    """Write the hyphens before numbers as minus signs."""
+    return re.sub(r"(?<![^\s(])-(?=[\d∞])", "−", text)
 
 
 #: Tags of cells that head a row, and a column.
