@@ -1,6 +1,8 @@
 """The search for slices against the obvious loop over all of them."""
 
 import itertools
+import re
+import sys
 
 import numpy as np
 import pandas as pd
@@ -11,10 +13,13 @@ from condgof.check._axes import axes_of
 from condgof.check._scan import (
     BINS,
     BINS_PAIR,
+    EVERYWHERE,
     OUTSIDE,
+    SIMPLER,
     Scan,
     Space,
     best_of,
+    central_of,
     least_rows,
 )
 from condgof.check._signals import Signal, Signals, legendre
@@ -87,6 +92,49 @@ def test_best_slice_is_that_of_the_loop_over_all(n):
     best = best_of(space, signals.values, variances)
     assert best.value == pytest.approx(max(values), rel=1e-12)
     np.testing.assert_array_equal(space.inside(best.where), slow[int(np.argmax(values))][0])
+
+
+def slow_belief(space, signals):
+    """Slices, and how much they overlap the wrong one, averaged over which it is: the obvious loop."""
+    every = [(space.inside(where), part.signals, where) for part in space.parts for where in part.where]
+    size = np.array(
+        [
+            max(abs(signals.values[m, k].sum()) / np.sqrt(m.sum()) for k in range(seen))
+            for m, seen, _ in every
+        ]
+    )
+    weight = np.exp(size.max() * (size - size.max()))
+    if EVERYWHERE * len(every) * weight[0] > weight.sum():
+        return every, np.arange(len(every)) == 0
+    overlap = np.array([[(m & t).sum() / (m | t).sum() for t, _, _ in every] for m, _, _ in every])
+    said = [" and ".join(c.words for c in space.conditions(where)) for _, _, where in every]
+    cost = [len(re.findall("[<≤≥=]| and ", words)) + (words != "") for words in said]
+    return every, overlap @ weight * SIMPLER ** np.array(cost)
+
+
+@pytest.mark.parametrize("wrong", ["degree", "score", "both", "all"])
+def test_the_slice_that_is_named_overlaps_most_with_those_that_may_be_wrong(wrong, monkeypatch):
+    monkeypatch.setattr(sys.modules[central_of.__module__], "COMPARED", 10**6)
+    n, frame = 300, table(300).drop(columns="age")
+    where = {
+        "degree": frame.degree == "B",
+        "score": frame.score.between(-0.3, 0.8),
+        "both": frame.member & (frame.score > 0),
+        "all": frame.score < 9,
+    }[wrong]
+    z = np.random.default_rng(3).normal(size=n) + 0.8 * where.to_numpy()
+    space, signals = space_of(frame), signals_of(z)
+    every, belief = slow_belief(space, signals)
+    variances = tuple(np.repeat(part.rows[:, None], part.signals, axis=1) * 1.0 for part in space.parts)
+    named = central_of(space, signals.values, variances, None, -np.inf)
+    inside = space.inside(named.where)
+    same = [i for i, (mask, _, _) in enumerate(every) if (mask == inside).all()]
+    assert max(belief[same]) == pytest.approx(belief.max(), rel=1e-5)
+    assert named.everywhere == (wrong == "all")
+    # Only slices above the bound are named, as long as there are any.
+    passed = best_of(space, signals.values, variances).value - 1e-9
+    if wrong != "all":
+        assert central_of(space, signals.values, variances, None, passed).value > passed
 
 
 def test_draws_are_the_same_maximum_of_redrawn_signals():

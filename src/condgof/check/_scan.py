@@ -39,6 +39,9 @@ SEARCHED, REDRAWN = 100_000, 2048
 UNITS, PARCELS = 2048, 512
 #: Draws to begin with, after which only small p-values are worth more; draws at a time.
 BEGIN, FEW, CHUNK = 249, 10, 16
+#: Slices that are compared with each other before one is named, and rows by which; how likely it is
+#: that all rows are wrong alike, beside any slice; what each condition and bound costs.
+COMPARED, COMPARED_ROWS, EVERYWHERE, SIMPLER = 400, 4096, 0.1, 0.95
 #: Uses of random numbers in a check; append only.
 SEARCH_ROWS, NULL_ROWS, DRAWN, UNIT_ROWS, UNIT_SIGNS = range(20, 25)
 #: How draws are made, Σ Var over the slices of each part that go with them, what makes `CHUNK` draws.
@@ -155,11 +158,19 @@ class Space:
         """Say what a slice is."""
         return tuple(axis.condition(cut, *bins) for axis, cut, *bins in self._ranges(where))
 
-    def inside(self, where: IntArray) -> AnyArray:
-        """Tell which of all rows are in a slice, (n,)."""
-        held = np.ones(self.n, dtype=bool)
+    def bounds(self, where: IntArray) -> int:
+        """Count what a sentence has to say: each condition and each bound of it."""
+        ends = [
+            1 if axis.kind in ("levels", "two") else (first > 0) + (last < cut.count - 1)
+            for axis, cut, first, last in self._ranges(where)
+        ]
+        return len(ends) + sum(ends)
+
+    def inside(self, where: IntArray, rows: Any = slice(None)) -> AnyArray:
+        """Tell which of all rows, or of some, are in a slice, (n,)."""
+        held: AnyArray = np.ones(self.n, dtype=bool)[rows]
         for _, cut, first, last in self._ranges(where):
-            held &= (cut.codes >= first) & (cut.codes <= last)
+            held &= (cut.codes[rows] >= first) & (cut.codes[rows] <= last)
         return held
 
 
@@ -286,12 +297,16 @@ class Scan:
         And by itself: where nothing is wrong but what was taken off for another slice, nothing is said.
         """
         least, best = self.threshold(alpha), self.best
+        # What a value must be above to have a p-value of at most alpha.
+        passed = float(np.sort(np.append(self.draws, -np.inf))[-1 - int(alpha * (len(self.draws) + 1))])
         whole, skewness = self.signals.values, self.signals.skewness
         named, taken = list[tuple[Found, float]](), list[AnyArray]()
+        values, variances = whole, self.variances
         for _ in range(2 * most):
-            p = pvalue(best.value, self.draws)
-            if p > alpha or len(named) == most:
+            if pvalue(best.value, self.draws) > alpha or len(named) == most:
                 break
+            best = central_of(self.space, values, variances, skewness, passed)
+            p = pvalue(best.value, self.draws)
             inside, k = _some(self.space.inside(best.where), self.space.searched), best.signal
             taken.append(inside)
             # N of the slice without anything taken off.
@@ -314,14 +329,56 @@ def best_of(
     space: Space, values: AnyArray, variances: tuple[FloatArray, ...], skewness: FloatArray | None = None
 ) -> Found:
     """Return the slice with the largest |N| less its penalty."""
-    found = []
-    for number, (part, variance) in enumerate(zip(space.parts, variances, strict=True)):
-        z = symmetric(part.sums(values[:, : part.signals]) / np.sqrt(variance), skewness, part.rows)
-        counted = np.abs(z) - part.penalty[:, None]
-        s, k = np.unravel_index(int(np.argmax(counted)), z.shape)
-        at = (part.where[s], int(k), float(z[s, k]), number, int(s))
-        found.append(Found(*at, float(part.penalty[s]), float(counted[s, k])))
+    every = _compared(space, values, variances, skewness)
+    counted = [np.abs(z).max(axis=1) - part.penalty for z, part in zip(every, space.parts, strict=True)]
+    found = (_found(space, p, int(np.argmax(one)), every) for p, one in enumerate(counted))
     return max(found, key=lambda one: one.value)
+
+
+def central_of(
+    space: Space,
+    values: AnyArray,
+    variances: tuple[FloatArray, ...],
+    skewness: FloatArray | None,
+    passed: float,
+) -> Found:
+    """Return, of the slices above a bound, that which is expected to overlap the wrong one most.
+
+    Chance moves the ends of the largest. If one slice is wrong, and by as much as the largest |N| = a
+    says, it is S with a probability ∝ exp(a·|N(S)|), slices being as likely as each other beforehand,
+    and all rows as likely as `EVERYWHERE` of them together. The Jaccard index says how much two overlap;
+    another condition or bound must add to it.
+    """
+    every = _compared(space, values, variances, skewness)
+    places = [(p, s) for p, z in enumerate(every) for s in range(len(z))]
+    size = np.concatenate([np.abs(z).max(axis=1) for z in every])
+    weight = np.exp(size.max() * (size - size.max()))
+    whole = np.concatenate([part.where[:, 0] < 0 for part in space.parts])
+    alike = EVERYWHERE * len(weight) * weight[whole].sum() > weight.sum()
+    top = np.flatnonzero(whole) if alike else np.argsort(-size, kind="stable")[:COMPARED]
+    found = [_found(space, p, s, every) for p, s in (places[i] for i in top)]
+    rows = np.arange(space.n)[:: max(1, space.n // COMPARED_ROWS)]
+    member = np.array([space.inside(one.where, rows) for one in found], dtype=np.float32)
+    both, count = member @ member.T, member.sum(axis=1)
+    belief = both / np.maximum(count[:, None] + count - both, 1.0) @ weight[top]
+    belief *= [SIMPLER ** space.bounds(one.where) for one in found]
+    return max(zip(found, belief, strict=True), key=lambda one: (one[0].value > passed, one[1]))[0]
+
+
+def _compared(
+    space: Space, values: AnyArray, variances: tuple[FloatArray, ...], skewness: FloatArray | None
+) -> list[AnyArray]:
+    """Return N of all slices and signals, one array a part, (S, k)."""
+    return [
+        symmetric(part.sums(values[:, : part.signals]) / np.sqrt(variance), skewness, part.rows)
+        for part, variance in zip(space.parts, variances, strict=True)
+    ]
+
+
+def _found(space: Space, number: int, s: int, every: list[AnyArray]) -> Found:
+    part, z = space.parts[number], every[number][s]
+    k, penalty = int(np.argmax(np.abs(z))), float(part.penalty[s])
+    return Found(part.where[s], k, float(z[k]), number, s, penalty, abs(float(z[k])) - penalty)
 
 
 def symmetric(
@@ -442,5 +499,5 @@ def _largest(
         z = symmetric(z, skewness, part.rows, longer=True)
         np.abs(z, out=z)
         z -= part.penalty.astype(np.float32)[:, None, None]
-        largest.append(z.max(axis=(0, 2)))
+        largest.append(z.max(axis=0).max(axis=1))  # in this order: slices lie farthest apart
     return np.asarray(np.max(largest, axis=0), dtype=np.float64)
