@@ -7,7 +7,7 @@ from condgof.engine import as_engine
 from condgof.sample import Seed
 from condgof.stein._evidence import NormalEvidence
 from condgof.stein._features import Features, Maker, given_functions, ones
-from condgof.stein._sum import PIECE, ArrayRows, Held, Panel, Piece, Plan, gather, gather_units
+from condgof.stein._sum import PIECE, ArrayRows, Held, Panel, Piece, Plan, Unit, gather, gather_units
 
 
 def make_plan():
@@ -96,10 +96,9 @@ class LeftOut(ArrayRows):
 def test_units_add_up_and_rows_left_out_count_for_nothing():
     plan, rows = make_plan(), sample(PIECE + 500)
 
-    def units_of(piece, xi):
+    def units_of(piece):
         of = np.arange(piece.start, piece.stop) % 7
-        for unit in range(7):
-            yield unit, np.flatnonzero(of == unit), xi[of == unit]
+        return piece, [Unit(unit, np.flatnonzero(of == unit)) for unit in range(7)]
 
     units = gather_units(plan, rows, 7, units_of, as_engine(1))
     for sums, total in zip(units.sums, units.totals, strict=True):
@@ -114,11 +113,29 @@ def test_units_add_up_and_rows_left_out_count_for_nothing():
     assert some.counts.sum() == kept.sum()
 
 
+@pytest.mark.parametrize("pluses", [0, 13, 400])
+def test_rows_with_a_minus_are_taken_off_their_unit_and_counted_in_the_totals(pluses):
+    plan, rows = make_plan(), sample(400)
+    order = np.random.default_rng(0).permutation(400)
+
+    def units_of(piece):
+        return piece.in_order(order), [Unit(0, slice(None), pluses)]
+
+    units = gather_units(plan, rows, 1, units_of, as_engine(1))
+    f, xi = plan.features.of(rows.x), plan.evidence.of(rows.y)
+    signs = np.empty(400)
+    signs[order] = np.where(np.arange(400) < pluses, 1.0, -1.0)
+    for sums, total, cut in zip(units.sums, units.totals, plan.cuts, strict=True):
+        np.testing.assert_allclose(total, f[:, cut.x].T @ xi[:, cut.y], rtol=1e-9, atol=1e-9)
+        signed = (f[:, cut.x] * signs[:, None]).T @ xi[:, cut.y]
+        np.testing.assert_allclose(sums[0], signed, rtol=1e-5, atol=1e-5)
+
+
 def test_sums_in_single_precision_are_added_up_in_double(monkeypatch):
     plan, rows = make_plan(), sample(5 * PIECE + 17)
 
-    def units_of(piece, xi):
-        yield 0, slice(None), xi
+    def units_of(piece):
+        return piece, [Unit(0, slice(None))]
 
     double = gather_units(plan, rows, 1, units_of, as_engine(1)).totals
     monkeypatch.setattr("condgof.stein._sum.MANY", 0)

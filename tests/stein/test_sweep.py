@@ -6,9 +6,10 @@ import pytest
 from condgof.engine import Threads
 from condgof.errors import InputError, NumericalError
 from condgof.kernels import CovariateKernel, Gaussian, OnColumns
+from condgof.methods._options import check_memory
 from condgof.null._bootstrap import sign_weights
 from condgof.sample import Seed
-from condgof.stein._matrix import SteinOperator, check_memory, matmul, sweep, tiles_of
+from condgof.stein._matrix import SteinOperator, matmul, sweep, tiles_of
 
 N = 333
 

@@ -11,6 +11,7 @@ import tokenize
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from token import tok_name
 from typing import Any
 
@@ -92,8 +93,7 @@ class Axis:
             numbers[named] = np.arange(len(named))
             codes, ranges = numbers[places], np.repeat(np.arange(len(named))[:, None], 2, axis=1)
             return Cut(codes, int(codes.max()) + 1, ranges, named, named)
-        values = self.numbers(self.values)
-        ordered = np.sort(values)
+        values, ordered = self._compared
         starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
         if len(starts) >= bins:  # more values than bins: the nearest place where values change
             wanted = len(values) * np.arange(1, bins) / bins
@@ -111,6 +111,11 @@ class Axis:
         ranges = np.column_stack((first, last))[(first > 0) | (last < count - 1)]
         low = ordered[np.concatenate(([0], starts))]
         return Cut(codes, count, ranges, low, ordered[np.concatenate((starts, [0])) - 1])
+
+    @cached_property
+    def _compared(self) -> tuple[AnyArray, AnyArray]:
+        values = self.numbers(self.values)
+        return values, np.sort(values)
 
     def condition(self, cut: Cut, first: int, last: int) -> Condition:
         """Say which rows are in the bins from `first` to `last`."""

@@ -23,11 +23,12 @@ PRODUCT_LIMIT = 1e4
 def sqdist(a: FloatArray, b: FloatArray, scale: float = 1.0) -> FloatArray:
     """Return ‖a_i − b_j‖² / scale² for rows of `a` (n, d) and `b` (m, d): (n, m), never negative."""
     a, b = near_zero(a, b, scale)
-    norms_a, norms_b = (a * a).sum(axis=1), (b * b).sum(axis=1)
+    norms_a, norms_b = (np.einsum("ij,ij->i", side, side) for side in (a, b))
     if product_is_exact(norms_a, norms_b):
-        out = a @ (-2.0 * b.T)
-        out += norms_a[:, None]
-        out += norms_b
+        # One product for all: |a|²·1 + 1·|b|² − 2a·b.
+        left, right = np.ones((len(a), a.shape[1] + 2)), np.ones((b.shape[1] + 2, len(b)))
+        left[:, 2:], left[:, 0], right[2:], right[1] = a, norms_a, -2.0 * b.T, norms_b
+        out: FloatArray = left @ right
         return np.maximum(out, 0.0, out=out)
     return direct_sqdist(a, b)
 

@@ -25,7 +25,7 @@ from condgof.kernels import (
 )
 from condgof.laws._as_model import as_model, cdf_rows, drawn
 from condgof.laws._law import Law
-from condgof.methods._options import Asked, dependence_of
+from condgof.methods._options import Asked, check_memory, dependence_of
 from condgof.methods._scored import numbered, read_sample
 from condgof.methods._sources import refuse_source
 from condgof.null._bootstrap import (
@@ -39,7 +39,7 @@ from condgof.null._bootstrap import (
 )
 from condgof.result import GofResult
 from condgof.sample import RngLike, Sample, Seed, Use
-from condgof.stein._matrix import DEFAULT_MEMORY, check_memory, sweep
+from condgof.stein._matrix import DEFAULT_MEMORY, sweep
 
 
 def mmd(

@@ -54,9 +54,12 @@ def kcsd(
 
     Do not use it when parameters of the model were fitted on this same sample (the level is then
     another: usually lower, so that misfit stays hidden), or with plain scores of a bounded y whose
-    support was not declared. Rows that depend on each other need ``dependence=`` or ``groups=``: without
-    it the test rejects right models. Where scores are correlated along the rows, there is an
-    `errors.DependenceWarning`.
+    support was not declared. Random signs need some tens of rows with large scores: a true Gamma law of
+    shape 0.05 is rejected 0.11 to 0.14 of the time at α = 0.05 with 200 rows, and as it should be with
+    1,000, or with ``standardize="cdf"``.
+
+    Rows that depend on each other need ``dependence=`` or ``groups=``: without it the test rejects right
+    models. Where scores are correlated along the rows, there is an `errors.DependenceWarning`.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ from condgof.methods._scored import CENSORED, Scored, Units, check_y, read_sampl
 from condgof.methods._sources import Stream, elsewhere, prepare_source, refuse_source
 from condgof.null._bootstrap import Dependence, check_null
 from condgof.sample import RngLike, Sample, Seed, read_groups
-from condgof.stein._matrix import DEFAULT_MEMORY, check_memory
+from condgof.stein._matrix import DEFAULT_MEMORY, LEAST_MEMORY
 
 SOLVERS = ("auto", "exact", "lowrank")
 #: "auto" is exact up to this many multiplications, n²·m: half a second on two cores.
@@ -182,6 +182,12 @@ def check_reg(reg: Any) -> float:
     return check_number(reg, "reg", "finite and not negative", lambda value: 0 <= value < np.inf)
 
 
+def check_memory(memory: object) -> int:
+    """Check the memory budget given by a user, in bytes."""
+    wanted = f"at least {LEAST_MEMORY} bytes"
+    return int(min(check_number(memory, "memory", wanted, lambda size: size >= LEAST_MEMORY), 2**60))
+
+
 def censored_model(model: Any, x: Any, y: Any, event: Any, entry: Any) -> Any:
     """Bind a model to what was said of censoring; return it as it is where nothing was."""
     if event is None and entry is None:
@@ -214,7 +220,7 @@ STRETCHES, STRETCH, LONG = 4, 1024, 4096
 COLUMNS = 16
 #: Scores beyond this many median absolute deviations count as so many.
 CLIP = 6.0
-#: Rows that are enough for a median.
+#: Rows that are enough for a median, and to be looked at where nothing was said.
 ENOUGH = 100_000
 #: With fewer groups, or blocks, the level is approximate.
 FEW = 10
@@ -383,6 +389,10 @@ def look(stretches: list[FloatArray]) -> tuple[str, ...]:
     """Warn where scores are correlated with those of the rows before them, and return it as a note."""
     if sum(map(len, stretches)) < FEW_ROWS:
         return ()
+    if len(stretches[0]) > ENOUGH:  # all rows of a sample in memory
+        whole, size = stretches[0], ENOUGH // STRETCHES
+        starts = np.linspace(0, len(whole) - size, STRETCHES).astype(np.int64)
+        stretches = [whole[start : start + size] for start in starts]
     correlations = [Autocorrelation.of(parts) for parts in columns_of(stretches)]
     # Σ t_k² is nearly χ² with as many degrees of freedom as lags.
     sums = np.array([float(one.t @ one.t) for one in correlations])

@@ -15,7 +15,7 @@ is estimated by Kaplan and Meier's product with weights for rows that are near i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +29,17 @@ from condgof.laws._survival import hazard
 from condgof.null._bootstrap import Parcels, RowWeights
 from condgof.sample import Seed, Use
 from condgof.stein._evidence import CellEvidence, CensoredEvidence, NormalEvidence, surprise
-from condgof.stein._sum import Held, Piece, Plan, Rows, UnitSums, gather, gather_units, row_uniforms
+from condgof.stein._sum import (
+    Held,
+    Piece,
+    Plan,
+    Rows,
+    Unit,
+    UnitSums,
+    gather,
+    gather_units,
+    row_uniforms,
+)
 
 #: Multiplications of a chunk of draws, and the largest number of draws in one.
 CHUNK_WORK, CHUNK = 2e8, 32
@@ -288,16 +298,17 @@ def weighted_units(
     left = np.ascontiguousarray(weights.T.astype(units.sums[0].dtype))
 
     def task(item: tuple[int, slice]) -> FloatArray:
-        cut = plan.cuts[item[0]]
-        columns = slice(item[1].start - cut.x.start, item[1].stop - cut.x.start)
-        part = np.ascontiguousarray(units.sums[item[0]][:, columns])
-        products = left @ part.reshape(len(part), -1)
-        square = np.square(products, dtype=np.float64).reshape(len(left), part.shape[1], -1)
-        return np.add.reduceat(square.sum(axis=1), cut.y_starts, axis=1).T
+        cut, width = plan.cuts[item[0]], item[1].stop - item[1].start
+        q, first = cut.y.stop - cut.y.start, item[1].start - cut.x.start
+        whole = units.sums[item[0]].reshape(len(units.own), -1)
+        part = whole[:, first * q : (first + width) * q]  # no copy: there may be much of it
+        square = np.square(left @ part, dtype=np.float64).reshape(len(left), width, q).sum(axis=1)
+        own = np.einsum("bc,bc->c", part, part, dtype=np.float64).reshape(width, q).sum(axis=0)
+        return np.add.reduceat(np.vstack([square, own]), cut.y_starts, axis=1).T
 
-    forms = _by_block(plan, task, engine, len(units.own))
-    check_overflow(forms)
-    return forms, plan.squares(units.sums).sum(axis=0)
+    sums = _by_block(plan, task, engine, len(units.own))
+    check_overflow(sums)
+    return sums[:, :-1], sums[:, -1]
 
 
 def block_length(n: int, most: int) -> int:
@@ -309,15 +320,17 @@ def signed_blocks(plan: Plan, rows: Rows, most: int, seed: Seed, engine: Engine)
     """Sum over blocks of rows in their order; within a block rows have signs that are drawn once."""
     length = block_length(rows.total, most)
 
-    def units_of(piece: Piece, xi: AnyArray) -> Iterator[tuple[int, slice | IntArray, AnyArray]]:
-        signs = np.where(row_uniforms(seed, piece.start, piece.stop, 1) < 0.5, -1, 1)
-        signed = xi * signs[:, None].astype(xi.dtype)
-        first = piece.start
-        while first < piece.stop:
-            last = min((first // length + 1) * length, piece.stop)
-            some = slice(first - piece.start, last - piece.start)
-            yield first // length, some, signed[some]
-            first = last
+    def units_of(piece: Piece) -> tuple[Piece, Iterable[Unit]]:
+        plus = row_uniforms(seed, piece.start, piece.stop, 1) >= 0.5
+        of = np.arange(piece.start, piece.stop) // length
+        numbers, starts, sizes = np.unique(of, return_index=True, return_counts=True)
+        counts = np.add.reduceat(plus, starts, dtype=np.int64)
+        units = (
+            Unit(int(number), slice(start, start + size), int(count))
+            for number, start, size, count in zip(numbers, starts, sizes, counts, strict=True)
+        )
+        # Within a block, rows with the sign + come first: so no row is summed up twice.
+        return piece.in_order(np.lexsort((~plus, of))), units
 
     return gather_units(plan, rows, -(-rows.total // length), units_of, engine)
 
@@ -325,11 +338,9 @@ def signed_blocks(plan: Plan, rows: Rows, most: int, seed: Seed, engine: Engine)
 def parcelled(plan: Plan, rows: Rows, parcels: Parcels, engine: Engine) -> UnitSums:
     """Sum over parcels of rows that hardly depend on each other."""
 
-    def units_of(piece: Piece, xi: AnyArray) -> Iterator[tuple[int, slice | IntArray, AnyArray]]:
+    def units_of(piece: Piece) -> tuple[Piece, Iterable[Unit]]:
         of = parcels.of(piece.start, piece.stop)
-        for unit in np.unique(of):
-            some = np.flatnonzero(of == unit)
-            yield int(unit), some, xi[some]
+        return piece, (Unit(int(unit), np.flatnonzero(of == unit)) for unit in np.unique(of))
 
     return gather_units(plan, rows, parcels.count, units_of, engine)
 
@@ -350,14 +361,18 @@ def recombined(
     strata = min(STRATA, max(1, pieces)) if rows.total > 4096 * 8 else 8
     length = -(-rows.total // strata)
 
-    def units_of(piece: Piece, xi: AnyArray) -> Iterator[tuple[int, slice | IntArray, AnyArray]]:
+    def units_of(piece: Piece) -> tuple[Piece, Iterable[Unit]]:
         of = np.arange(piece.start, piece.stop) // length
-        for number in range(REDRAWS):
-            drawn = redraw(piece, row_uniforms(seed, piece.start, piece.stop, 2, number))
-            for stratum in np.unique(of):
-                some = np.flatnonzero(of == stratum)
-                yield int(stratum) * REDRAWS + number, some, drawn[some]
-        yield strata * REDRAWS, slice(None), xi  # the data themselves, for the diagonal
+
+        def units() -> Iterator[Unit]:
+            for number in range(REDRAWS):
+                drawn = redraw(piece, row_uniforms(seed, piece.start, piece.stop, 2, number))
+                for stratum in np.unique(of):
+                    some = np.flatnonzero(of == stratum)
+                    yield Unit(int(stratum) * REDRAWS + number, some, None, drawn[some])
+            yield Unit(strata * REDRAWS, slice(None))  # the data themselves, for the diagonal
+
+        return piece, units()
 
     units = gather_units(plan, rows, strata * REDRAWS + 1, units_of, engine)
     observed = plan.squares([one[None] for one in units.totals])[0] - units.own[-1]

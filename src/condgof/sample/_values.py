@@ -170,6 +170,8 @@ class Variables:
 
     def check_complete(self, advice: str = "") -> None:
         """Raise if any value is infinite, or (with advice on that) missing."""
+        if np.isfinite(self.values).all():
+            return
         values = self.values if advice else np.where(np.isnan(self.values), 0.0, self.values)
         if isinstance(self.given, np.ndarray) and all(c.kind == "numbers" for c in self.columns):
             check_finite(values, self.what, INFINITE if np.isinf(values).any() else advice)
@@ -183,7 +185,7 @@ class Variables:
     def check_categories(self) -> None:
         """Raise if a text column has as many levels as rows, unless they have an order."""
         for column, codes in zip(self.columns, self.values.T, strict=True):
-            if not column.ordered:
+            if column.levels and not column.ordered:
                 rows = int(np.count_nonzero(~np.isnan(codes)))
                 refuse_identifiers(f"{self.what} column {column.name!r}", column.levels or (), rows)
 

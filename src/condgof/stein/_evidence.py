@@ -316,8 +316,8 @@ class Functions:
         kind = self.white.dtype if float(np.abs(scores).max(initial=0.0)) < HUGE else np.float64
         near = sqdist(u, self.points, sigma)
         if type(self.kernel) is Gaussian:
-            value = np.exp((-0.5 * near).astype(kind))
-            slope = value
+            value = np.multiply(near, -0.5, dtype=kind, casting="same_kind")
+            slope = np.exp(value, out=value)
         else:
             value, slope, _ = (part.astype(kind) for part in self.kernel.profile(near))
             slope = -2.0 * slope
@@ -327,14 +327,13 @@ class Functions:
         columns = ((self.points - self.points.mean(axis=0)) / sigma**2).astype(kind)
         whites = [self.white, *(c[:, None] * self.white for c in columns.T)]
         turned = slope @ np.concatenate(whites, axis=1)
-        bent = turned[:, :rank]
+        bent = turned[:, None, :rank]
         out = turned[:, rank:].reshape(len(u), u.shape[1], rank)
         scores = scores.astype(kind)
-        for c in range(u.shape[1]):
-            if slope is value:
-                out[:, c] += (scores[:, c] - apart[:, c])[:, None] * bent
-            else:
-                out[:, c] += scores[:, c, None] * (value @ self.white) - apart[:, c, None] * bent
+        if slope is value:
+            out += (scores - apart)[:, :, None] * bent
+        else:
+            out += scores[:, :, None] * (value @ self.white)[:, None] - apart[:, :, None] * bent
         return np.asarray(out.reshape(len(u), -1))
 
 

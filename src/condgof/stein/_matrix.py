@@ -19,7 +19,7 @@ import numpy as np
 
 from condgof._typing import FloatArray, IntArray
 from condgof.engine import Engine
-from condgof.errors import check_number, check_overflow
+from condgof.errors import check_overflow
 from condgof.kernels import (
     CovariateKernel,
     FiniteLocations,
@@ -185,11 +185,8 @@ def _bytes(tile: int, m: int) -> int:
     return 8 * (5 * tile * tile + 4 * tile * max(m, 1))
 
 
-def check_memory(memory: object) -> int:
-    """Check the memory budget given by a user, in bytes."""
-    least = _bytes(MIN_TILE, 1)
-    wanted = f"at least {least} bytes"
-    return int(min(check_number(memory, "memory", wanted, lambda size: size >= least), 2**60))
+#: Bytes without which nothing can be swept.
+LEAST_MEMORY = _bytes(MIN_TILE, 1)
 
 
 def sweep(

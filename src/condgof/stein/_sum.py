@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
 from itertools import islice, pairwise
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,13 @@ class Piece:
     def stop(self) -> int:
         """Global number of the row after the last."""
         return self.start + len(self.y)
+
+    def in_order(self, order: IntArray) -> Piece:
+        """Return the same rows in another order."""
+        keep = None if self.keep is None else self.keep[order]
+        outcomes = None if self.outcomes is None else self.outcomes.take(order)
+        x, y, scores = (np.take(each, order, axis=0) for each in (self.x, self.y, self.scores))
+        return Piece(self.start, x, y, scores, keep, outcomes)
 
 
 class Rows(Protocol):
@@ -143,7 +150,7 @@ GRAM_ROWS = 2**15
 #: Beyond this many rows sums over units are made in single precision, where no value is above.
 MANY, SINGLE = 50_000, 1e12
 #: So many rows at a time.
-SHORT = 256
+SHORT = 512
 #: The number of the unit of all rows.
 ALL = -1
 
@@ -352,35 +359,61 @@ class UnitSums:
     counts: FloatArray
 
 
-#: From a piece to (numbers of the units that its rows belong to, evidence that goes into them with
-#: signs).
-UnitsOf = Callable[[Piece, AnyArray], Iterator[tuple[int, slice | IntArray, AnyArray]]]
+class Unit(NamedTuple):
+    """Rows of a piece that belong to a unit."""
+
+    number: int
+    rows: slice | IntArray
+    #: How many of the rows come with the sign +, before those with −; None for all.
+    plus: int | None = None
+    #: What they have in place of their own evidence, and which then does not count for the totals.
+    evidence: AnyArray | None = None
+
+
+#: From a piece to the same rows in some order, and the units that they belong to.
+UnitsOf = Callable[[Piece], tuple[Piece, Iterable[Unit]]]
 
 
 def gather_units(plan: Plan, rows: Rows, count: int, units_of: UnitsOf, engine: Engine) -> UnitSums:
     """Sum over all rows within each of `count` units."""
 
     def task(piece: Piece) -> dict[int, list[AnyArray]]:
+        piece, units = units_of(piece)
         features, xi = _made(plan, piece)
-        sizes = plan.sizes(features)
+        sizes, squares = plan.sizes(features), plan.evidence_squares(xi)
         # Sums over a unit are kept in single precision; they may be made in it, if it can hold them.
-        single = rows.total > MANY and float(np.abs(xi).max(initial=0.0)) < SINGLE
+        single = rows.total > MANY and max(xi.max(initial=0.0), -xi.min(initial=0.0)) < SINGLE
         kind = np.float32 if single else np.float64
-        thin: AnyArray = features.astype(kind, copy=False)
-        whole: AnyArray = xi.astype(kind, copy=False)
-        # Singles are added up over few rows at a time, then in doubles.
-        steps = range(0, len(whole), SHORT if single else PIECE)
-        parts_of = ((thin[i : i + steps.step], whole[i : i + steps.step]) for i in steps)
-        totals = added(
-            [(a[:, cut.x].T @ b[:, cut.y]).astype(np.float64) for cut in plan.cuts] for a, b in parts_of
-        )
-        parts: list[dict[int, list[AnyArray]]] = [{ALL: totals}]
-        for unit, some, own_xi in units_of(piece, xi):
-            sums = [thin[some][:, cut.x].T @ own_xi[:, cut.y].astype(thin.dtype) for cut in plan.cuts]
-            own = plan.own(sizes[some], plan.evidence_squares(own_xi))
-            counted = len(sizes[some]) if piece.keep is None else int(piece.keep[some].sum())
-            parts.append({unit: [*sums, own, np.array(float(counted))]})
-        return _by_unit(parts)
+        thin, whole = features.astype(kind, copy=False), xi.astype(kind, copy=False)
+        step, cuts = SHORT if single else PIECE, plan.cuts
+        totals = [np.zeros((c.x.stop - c.x.start, c.y.stop - c.y.start)) for c in cuts]
+
+        def products(some: AnyArray, evidence: AnyArray, into: list[FloatArray]) -> list[AnyArray]:
+            # Of few rows at a time, and those added up in double precision.
+            sums: list[AnyArray] = []
+            for i in range(0, max(len(some), 1), step):
+                a, b = some[i : i + step], evidence[i : i + step]
+                parts = [a[:, c.x].T @ b[:, c.y] for c in cuts]
+                for total, part in zip(into, parts, strict=False):
+                    total += part
+                sums = added([sums, parts]) if sums else parts
+            return sums
+
+        made: list[dict[int, list[AnyArray]]] = []
+        for unit in units:
+            some, own_xi, own_squares = thin[unit.rows], whole[unit.rows], squares[unit.rows]
+            if unit.evidence is not None:
+                own_squares = plan.evidence_squares(unit.evidence)
+                sums = products(some, unit.evidence.astype(kind, copy=False), [])
+            else:
+                sums = products(some[: unit.plus], own_xi[: unit.plus], totals)
+            if unit.plus is not None:
+                minus = products(some[unit.plus :], own_xi[unit.plus :], totals)
+                sums = [one - other for one, other in zip(sums, minus, strict=True)]
+            own = plan.own(sizes[unit.rows], own_squares)
+            counted = len(some) if piece.keep is None else int(piece.keep[unit.rows].sum())
+            made.append({unit.number: [*sums, own, np.array(float(counted))]})
+        return _by_unit([*made, {ALL: totals}])
 
     units = reduce_over(rows, engine, task, _by_unit)
     totals = units.pop(ALL)
