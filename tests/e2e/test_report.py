@@ -31,8 +31,9 @@ def order(seen):
 
 
 def test_it_opens_without_complaint_and_says_the_message(visit):
+    seen = visit(PAGES["good"])
     for name, check in CHECKS.items():
-        seen = visit(PAGES[name])
+        seen.go(PAGES[name])
         assert seen.page.locator(".words").inner_text() == check.words
         assert (
             seen.page.evaluate("JSON.parse(document.getElementById('numbers').textContent).schema") == 2
@@ -118,8 +119,10 @@ def test_without_a_script_all_cards_are_there(visit):
 
 
 def test_paper_has_three_cards_is_light_and_takes_three_pages(visit):
+    seen = visit(PAGES["good"], color_scheme="dark", **PAPER)
     for name in ("continuous", "classes", "counts", "good", "quantiles"):
-        seen = visit(PAGES[name], color_scheme="dark", **PAPER)
+        seen.page.emulate_media(media="screen")
+        seen.go(PAGES[name])
         pages = len(re.findall(rb"/Type\s*/Page\b", seen.page.pdf(prefer_css_page_size=True)))
         assert pages <= 3, name
         seen.page.emulate_media(media="print")

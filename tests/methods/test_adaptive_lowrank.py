@@ -34,7 +34,7 @@ def test_the_limit_against_redraws(name, n):
 @pytest.mark.parametrize("scores", [False, True])
 def test_the_level_of_many_rows(scores):
     """From the limit, and by signs of blocks."""
-    case, trials, found = problem("true-hetero"), 60, {0.05: 0, 0.5: 0}
+    case, trials, found = problem("true-hetero"), 30, {0.05: 0, 0.5: 0}
     for trial in range(trials):
         x, y = case.draw(4500, np.random.default_rng([trial, 100]))
         options = {"standardize": "none"} if scores else {}

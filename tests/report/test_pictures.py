@@ -2,6 +2,7 @@
 
 import re
 import xml.etree.ElementTree as ET
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -60,7 +61,7 @@ def marks(chart, kind):
 
 @pytest.mark.parametrize("name", list(CHECKS))
 def test_both_pens_draw_every_picture(name):
-    known, (_, ax) = set(colours()), plt.subplots()
+    known, (_, ax), drawn = set(colours()), plt.subplots(), Counter()
     for what, chart in all_charts(CHECKS[name]).items():
         page = svg(chart, "k1")
         assert EVIL not in page, what
@@ -75,6 +76,9 @@ def test_both_pens_draw_every_picture(name):
         header, rows = chart.table
         assert rows, what
         assert all(len(row) == len(header) for row in rows), what
+        drawn[what.rstrip(" 0123456789")] += 1
+        if drawn[what.rstrip(" 0123456789")] > 2:  # of a kind, the second pen draws two
+            continue
         ax.clear()
         assert pictures.draw(chart, ax).get_xlim() == pytest.approx(chart.x.ends), what
         assert ax.get_title(loc="left"), what
