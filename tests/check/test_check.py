@@ -406,3 +406,63 @@ def test_the_main_finding_is_found():
     x, y = case.draw(2000, np.random.default_rng(0))
     found = cg.check(case.p, x, y, rng=0, n_boot=99)
     assert found.words.startswith("The centre is wrong over all rows: too low (the median by 0.1")
+
+
+def test_the_other_rows_are_told_where_they_are_wrong_the_other_way():
+    rng = np.random.default_rng(0)
+    x = pd.DataFrame({"u": rng.random(1000), "v": rng.random(1000)})
+    y = np.where((x.u > 0.3) & (x.u < 0.65), 1.0, -0.55) + rng.standard_normal(1000)
+    found = cg.check((np.zeros(1000), np.ones(1000)), x, y, **FAST)
+    first, rest = found.slices[:2]
+    assert rest.words == f"not ({first.words})"
+    assert (first.direction, rest.direction) == ("too low", "too high")
+    z = found.frame().query(rest.query)["z"]
+    assert list(z.index) == list(rest.rows) == sorted(set(range(1000)) - set(first.rows))
+    assert rest.findings[0].estimate == pytest.approx(z.mean())
+    assert f"too high where {rest.words}" in found.words
+
+
+@pytest.mark.parametrize("query", ["z > 1", "y > 2", "pit < 0.2", "covered_90 == False"])
+def test_rows_that_are_chosen_by_what_happened_are_no_slice(query):
+    rng = np.random.default_rng(1)
+    x = rng.random(200)
+    y = x + rng.standard_normal(200)
+    end = 1.6449
+    law = cg.from_intervals(x - end, x + end, 0.9) if "covered" in query else (x, np.ones(200))
+    with pytest.raises(InputError, match="not of y, since rows that are chosen by what happened"):
+        cg.check(law, x, y, slices=[query], **FAST)
+
+
+def test_a_rare_class_is_found_and_classes_that_are_not_searched_are_said():
+    rng = np.random.default_rng(0)
+    for count, said in ((10, False), (14, True)):
+        p = np.r_[np.full(count - 1, 1.0), 0.5]
+        p = np.tile(p / p.sum(), (2000, 1))
+        u = rng.random(2000)
+        true = p + 0.3 * np.outer(u > 0.6, np.arange(count) == count - 1) * (count == 10)
+        draws = rng.random((2000, 1)) * true.sum(axis=1, keepdims=True)
+        y = (draws > true.cumsum(axis=1)[:, :-1]).sum(axis=1)
+        found = cg.check(cg.probabilities(p), pd.DataFrame({"u": u}), y, **FAST)
+        assert any("most probable ones were looked at" in note for note in found.notes) == said
+        assert bool(found.slices) != said
+        if found.slices:
+            assert found.slices[0].findings[0].label == "9"
+
+
+def test_few_rows_are_not_said_to_have_been_searched():
+    rng = np.random.default_rng(2)
+    x = rng.random(36)
+    found = cg.check((x, np.ones(36)), x, x + 3 * rng.standard_normal(36), **FAST)
+    assert found.rejected
+    assert "column" not in found.words + str(found).partition("note")[0]
+    assert "stands out" not in str(found)
+    assert any("too few to search" in note for note in found.notes)
+
+
+def test_a_shift_is_told_where_all_rows_are_too_narrow():
+    rng = np.random.default_rng(0)
+    u = rng.random(3000)
+    y = 0.7 * (u - 0.5) + 0.5 * rng.standard_normal(3000)
+    found = cg.check((np.zeros(3000), np.ones(3000)), pd.DataFrame({"u": u}), y, **FAST)
+    assert {one.kind for one in found.slices} == {"shift"}
+    assert "The centre is wrong: too high where u <" in found.words

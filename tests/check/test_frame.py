@@ -227,7 +227,11 @@ class TestNamed:
     @pytest.mark.parametrize(
         ("spec", "error", "message"),
         [
-            ("agee > 3", InputError, "no query that pandas can answer.*agee.*whose columns are age"),
+            (
+                "agee > 3",
+                InputError,
+                "no query that pandas.*agee.*asked of x and what is predicted: age",
+            ),
             ("age >", InputError, "no query"),
             ("age + 1", InputError, "no query"),
             ("", InputTypeError, "'', which is no slice. A slice is a query"),

@@ -101,7 +101,10 @@ USES = {
         [*ROLES, "--slice", "income <"],
         "The slice 'income <' is no query that pandas can answer",
     ),
-    "slice's column": ([*ROLES, "--slice", "age < 3"], "whose columns are income, food, predicted"),
+    "slice's column": (
+        [*ROLES, "--slice", "age < 3"],
+        "asked of x and what is predicted: income, predicted",
+    ),
     "no row": ([*ROLES, "--slice", "income < -9"], "No row is in the slice 'income < -9'"),
     "group of y": ([*ROLES, "--by", "food"], "Column 'food' is in --y and in --by"),
     "form": ([*ROLES, "--model-x", "list"], "--model-x must be one of 'auto', 'frame', 'array'"),

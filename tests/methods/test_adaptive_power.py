@@ -24,7 +24,7 @@ def pvalues(name, n, trials, **options):
     ],
 )
 def test_level(name, n, standardize):
-    trials = 100
+    trials = 60
     found = list(pvalues(name, n, trials, standardize=standardize))
     for alpha in (0.01, 0.05, 0.5):
         rejections = sum(p <= alpha for p in found)
@@ -36,7 +36,7 @@ def test_level(name, n, standardize):
 )
 def test_normal_scores_see_the_weights_of_separated_modes(name, seen, missed):
     """Rates measured at n = 200: by the model's CDF, and by its mean and standard deviation."""
-    trials = 30
+    trials = 25
     by_cdf, by_scale = (
         sum(p <= 0.05 for p in pvalues(name, 200, trials, standardize=by)) for by in ("cdf", "mean_std")
     )

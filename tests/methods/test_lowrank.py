@@ -106,8 +106,8 @@ def test_the_same_on_any_threads():
 
 def test_the_spectral_null_is_the_limit_of_the_signs():
     model, x, y = sample("lgm")
-    signs = cg.kcsd(model, x, y, rng=0, solver="lowrank", n_boot=4000)
-    limit = cg.kcsd(model, x, y, rng=0, solver="lowrank", null="spectral", n_boot=4000)
+    signs = cg.kcsd(model, x, y, rng=0, solver="lowrank", n_boot=1500)
+    limit = cg.kcsd(model, x, y, rng=0, solver="lowrank", null="spectral", n_boot=1500)
     assert limit.null == "spectral"
     assert ks_2samp(signs.null_distribution, limit.null_distribution).pvalue > 1e-3
 

@@ -19,8 +19,8 @@ from condgof.check._named import named_slices, read_sets
 from condgof.check._power import power_of
 from condgof.check._record import Check, Effect, Finding, Power, Slice
 from condgof.check._repair import Base
-from condgof.check._scan import Scan, Space
-from condgof.check._signals import Signals, signals_of
+from condgof.check._scan import LEAST, Scan, Space
+from condgof.check._signals import MOST_CLASSES, Signals, signals_of
 from condgof.check._size import Bench, check_allowed, tolerance_of
 from condgof.check._text import message
 from condgof.engine import single_threaded_blas, stages
@@ -193,19 +193,27 @@ def report_of(
     if rejected and scan is not None:
         threshold = scan.threshold(alpha)
         for best, p in scan.slices(alpha, MOST):
+            # After slices, what all rows have in common is what is left: of the other rows.
+            others = slices if best.everywhere else []
             inside = np.flatnonzero(scan.space.inside(best.where))
+            for one in others:
+                inside = inside[~np.isin(looked.rows[inside], one.rows)]
+            if len(inside) < LEAST:
+                continue
             reader = Reader(looked, max(threshold + best.penalty, REACH), units)
             findings = led(reader.findings(inside), signals.about[best.signal], best.z)
             if not findings[0].telling:  # it stands out, but nothing that can be said of it is certain
                 continue
-            if not best.everywhere:
-                slices.append(scan.told(best, p, looked.rows[inside], findings))
-            elif not slices:  # what all rows have in common: after a slice it is what is left
+            if others or not best.everywhere:
+                slices.append(scan.told(best, p, looked.rows[inside], findings, tuple(others)))
+            else:
                 everywhere = everywhere or findings[0]
     wrong = [group for group in groups if group.pvalue <= alpha]
     return Check(
         result=result,
-        words=message(rejected, overall, slices, everywhere, power, wrong, len(groups), looked),
+        words=message(
+            rejected, overall, slices, everywhere, power, wrong, len(groups), looked, bool(searched)
+        ),
         overall=overall,
         slices=tuple(slices),
         groups=groups,
@@ -256,6 +264,9 @@ def notes_of(looked: Looked, scan: Scan | None, depend: Dependence) -> tuple[str
             f"slices were searched in {len(scan.space.searched):,} of the rows, drawn at random, and "
             "their p-values come from these; their numbers are of all their rows"
         )
+    if scan is not None and len(looked.class_names) > MOST_CLASSES:
+        some = f"of {len(looked.class_names)} classes the {MOST_CLASSES} most probable ones"
+        notes.append(f"{some} were looked at by themselves in the search for slices")
     if scan is not None and "signs" in scan.null:
         notes.append(f"p-values of slices are corrected for the search by random {scan.null}")
     if not depend.independent:

@@ -420,6 +420,8 @@ def led(findings: tuple[Finding, ...], signal: Signal, sign: float) -> tuple[Fin
 
 def _agrees(finding: Finding, signal: Signal, sign: float) -> bool:
     """Whether a finding points the way that the signal does."""
+    if finding.kind == "shift" and signal.kind == "skew":
+        return True  # data that are shifted and narrow are skewed to the other side
     if finding.kind == signal.kind or {finding.kind, signal.kind} <= {"shift", "skew"}:
         return (finding.estimate > finding.expected) == (sign > 0)
     if signal.kind in ("spread", "tails") and finding.kind == "coverage":

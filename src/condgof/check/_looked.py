@@ -334,8 +334,11 @@ def _bands(law: Law, n: int, seed: Seed) -> dict[str, Any]:
     return {"band_rows": rows, "band_values": values} if np.isfinite(values).all() else {}
 
 
-def frame_of(looked: Looked) -> Any:
-    """Return x, y, what is predicted, and residuals; the index is the number of each row in the data."""
+def frame_of(looked: Looked, *, outcomes: bool = True) -> Any:
+    """Return x, y, what is predicted, and residuals; the index is the number of each row in the data.
+
+    Without `outcomes`, what is known before y is.
+    """
     pandas = require("pandas", "frames", "A frame of the rows")
     seen = [(Column(axis.name, axis.levels), axis.values) for axis in looked.axes if axis.predicted]
     x = list(zip(looked.x_columns, looked.x.T, strict=True))
@@ -343,7 +346,7 @@ def frame_of(looked: Looked) -> Any:
     if looked.kind == "classes" and looked.codes is not None:
         y = [(Column(looked.y_columns[0].name, looked.class_names), looked.codes)]
     others = [part for part in _predicted(looked) if not any(_same(part, other) for other in seen)]
-    others = [*y, *others, *_residuals(looked)]
+    known, others = range(len(y), len(y) + len(others)), [*y, *others, *_residuals(looked)]
     # What slices can name has the first choice of names.
     x_names = unique_names([column.name for column, _ in x], ())
     names = [*x_names, *(column.name for column, _ in seen)]
@@ -351,6 +354,8 @@ def frame_of(looked: Looked) -> Any:
     parts = zip([*names, *other_names], x + seen + others, strict=True)
     values = {name: _in_pandas(pandas, column, numbers) for name, (column, numbers) in parts}
     order = dict.fromkeys([*x_names, *other_names[: len(y)], *values])
+    if not outcomes:
+        order = dict.fromkeys([*names, *(other_names[i] for i in known)])
     return pandas.DataFrame({name: values[name] for name in order}).set_axis(looked.rows)
 
 

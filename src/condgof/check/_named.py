@@ -33,8 +33,8 @@ NO_EVIDENCE = "no evidence"
 TINY = 1e-300
 #: What a slice can be.
 KINDS = (
-    "A slice is a query for report.frame(), a dictionary such as {'age': (30, 47), 'town': 'Oslo'}, "
-    "or a boolean array with one entry for each row of the data"
+    "A slice is a query of x and what is predicted, a dictionary such as {'age': (30, 47), 'town': "
+    "'Oslo'}, or a boolean array with one entry for each row of the data"
 )
 
 
@@ -66,13 +66,14 @@ def read_named(
         words, query = " and ".join(parts), " and ".join(condition.query for condition, _ in picked)
         mask = np.all([held for _, held in picked], axis=0)
     elif isinstance(query, str) and query.strip():
-        words, frame = str(getattr(spec, "words", query)), frame_of(looked)
+        words, frame = str(getattr(spec, "words", query)), frame_of(looked, outcomes=False)
         try:
             mask = np.isin(looked.rows, frame.query(query).index.to_numpy(dtype=np.int64))
         except Exception as error:  # whatever a query may raise
             raise InputError(
                 f"The slice {query!r} is no query that pandas can answer ({type(error).__name__}: "
-                f"{error}). It is asked of report.frame(), whose columns are {_listed(frame.columns)}."
+                f"{error}). It is asked of x and what is predicted: {_listed(frame.columns)}; not of y, "
+                "since rows that are chosen by what happened differ from any model."
             ) from error
     else:
         mask = _mask(spec, looked, looked.whole if given is None else given)

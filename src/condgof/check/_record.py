@@ -106,7 +106,7 @@ class Slice(Shown, Record):
     """
 
     #: One or two; none for all rows.
-    conditions: tuple[Condition, ...]
+    conditions: tuple[Condition, ...]  # none where it is all rows but those of others
     #: "30 ≤ age ≤ 47 and married = 1".
     words: str
     #: For ``report.frame().query(...)``; "" where a user named the rows by a mask.

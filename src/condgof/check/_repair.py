@@ -366,7 +366,8 @@ def _told(correction: Correction, law: Law, gain: Gain, features: FloatArray, n:
             what += f", the odds of 0 times {_span(np.exp(eta[:, 4]))}"
     more = f", {n - MOST:,} others" if n > MOST else ""
     held = f"On held-out rows ({min(n, MOST):,} in {FOLDS} folds{more}): {gain.words}."
-    return f"Learned, {given}: {what} (middle 90% of rows).", held
+    middle = "" if every is None else " (middle 90% of rows)"
+    return f"Learned, {given}: {what}{middle}.", held
 
 
 def _span(values: AnyArray) -> str:

@@ -283,12 +283,24 @@ class Scan:
         """Return what the largest value stays below with probability 1 − alpha."""
         return float(np.quantile(self.draws, 1.0 - alpha, method="higher"))
 
-    def told(self, one: Found, p: float, rows: IntArray, findings: tuple[Finding, ...]) -> Slice:
-        """Return a slice that stands out, of rows with these numbers in the data."""
+    def told(
+        self,
+        one: Found,
+        p: float,
+        rows: IntArray,
+        findings: tuple[Finding, ...],
+        others: Sequence[Slice] = (),
+    ) -> Slice:
+        """Return a slice that stands out, of rows with these numbers in the data.
+
+        With `others` it is all rows but theirs, and has no conditions of its own.
+        """
         conditions = self.space.conditions(one.where)
-        queries = (f"({c.query})" if " or " in c.query else c.query for c in conditions)
-        words, share = " and ".join(c.words for c in conditions), len(rows) / self.space.n
-        about = conditions, words, " and ".join(queries), rows, share, p, 1.0 / (len(self.draws) + 1)
+        queries = [f"({c.query})" if " or " in c.query else c.query for c in conditions]
+        queries += [f"not ({other.query})" for other in others]
+        said = [c.words for c in conditions] + [f"not ({other.words})" for other in others]
+        words, query, share = " and ".join(said), " and ".join(queries), len(rows) / self.space.n
+        about = conditions, words, query, rows, share, p, 1.0 / (len(self.draws) + 1)
         return Slice(*about, findings, severity(findings[0]), direction(findings[0]))
 
     def slices(self, alpha: float, most: int) -> list[tuple[Found, float]]:
@@ -308,10 +320,13 @@ class Scan:
             best = central_of(self.space, values, variances, skewness, passed)
             p = pvalue(best.value, self.draws)
             inside, k = _some(self.space.inside(best.where), self.space.searched), best.signal
+            # N of the slice without anything taken off; of all rows after slices, that of the others.
+            own = inside & ~np.any(taken, axis=0) if best.everywhere and taken else inside
             taken.append(inside)
-            # N of the slice without anything taken off.
-            z = float(whole[inside, k].sum()) / np.sqrt(self.variances[best.part][best.number, [[k]]])
-            alone = float(symmetric(z, skewness[[k]], np.array([inside.sum()]))[0, 0])
+            share = own.sum() / max(inside.sum(), 1)
+            variance = self.variances[best.part][best.number, [[k]]] * max(share, 1e-9)
+            z = float(whole[own, k].sum()) / np.sqrt(variance)
+            alone = float(symmetric(z, skewness[[k]], np.array([own.sum()]))[0, 0])
             if alone * best.z > 0 and abs(alone) - best.penalty >= least:
                 named.append((best, p))
             # The signals less what is explained by a mean of their own in each slice so far.

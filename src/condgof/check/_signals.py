@@ -25,7 +25,7 @@ from condgof.sample import Seed
 KINDS = ("shift", "spread", "skew", "tails")
 THIRD = (0.0, 0.63888, 0.0, 0.48551)
 #: At most so many classes are looked at by themselves, and numbers of candidates together.
-MOST_CLASSES, CANDIDATES = 6, 2**21
+MOST_CLASSES, CANDIDATES = 12, 2**21
 #: Parts of the time that rows were watched, on the scale of Λ; see `Looked.cuts`.
 THIRDS = ("", "early third", "middle third", "late third")
 

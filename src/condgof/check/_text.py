@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -67,12 +67,18 @@ def lines_of(check: Check, order: str = "certain") -> list[Paragraph]:
     overall = (f.words for f in check.overall if f.kind not in ("correlation", "class") or f.telling)
     lines += [Paragraph("all rows", "", words) for words in overall]
     lines += [Paragraph("where", one.words, rest_words(one)) for one in check.slices_by(order)]
-    if check.rejected and not check.slices:
+    if check.rejected and not check.slices and searched_slices(check):
         lines.append(Paragraph("where", "", "no single column or pair of columns stands out"))
     lines += [Paragraph("groups", one.words, rest_words(one)) for one in check.groups[:GROUPS]]
     if len(check.groups) > GROUPS:
         lines.append(Paragraph("groups", "", f"and {len(check.groups) - GROUPS:,} more"))
     return lines + [Paragraph("note", "", note) for note in check.notes]
+
+
+def searched_slices(check: Check) -> int:
+    """Return how many slices were searched."""
+    searched = check.details.get("searched", {})
+    return int(searched.get("slices", 0) if isinstance(searched, Mapping) else searched)
 
 
 def check_text(check: Check) -> str:
@@ -100,6 +106,7 @@ def message(
     groups: Sequence[Slice] = (),
     of: int = 0,
     looked: Looked | None = None,
+    searched: bool = True,
 ) -> str:
     """Say what is wrong, over all rows (`everywhere`) and where, or what would have been found."""
     columns = {finding.column for finding in overall if finding.kind != "correlation"}
@@ -135,10 +142,14 @@ def message(
         rest = f"Of all rows: {wild.words}" if wild else "No number of all rows differs with certainty"
         if wild is None and first is not None and distance(first) >= 0.5:
             rest += f"; what comes nearest: {first.words}"
-        return f"The model is wrong, and no column or pair of columns tells where. {rest}."
+        nowhere = ", and no column or pair of columns tells where" if searched else ""
+        return f"The model is wrong{nowhere}. {rest}."
     subject = f"{SUBJECTS[first.kind]} over all rows: {brief(first)}."
-    rest = "No part of x stands out by itself" if first.kind == "shift" or not centre else centre
-    return " ".join([subject, f"{rest}.", *hint])
+    if first.kind != "shift" and centre:
+        subject += f" {centre}."
+    elif searched:
+        subject += " No part of x stands out by itself."
+    return " ".join([subject, *hint])
 
 
 def _centre(overall: Sequence[Finding], looked: Looked | None) -> tuple[Finding | None, list[str]]:

@@ -112,7 +112,7 @@ OPTIONS = (
     Option("dependence", One, "LENGTH", ROWS, None, "Rows are in order of time, and those up to about "
         "this many rows apart depend on each other; or auto."),
     Option("slice", Many, "QUERY", TEST, None, "Rows to test and describe too, as a query of pandas, "
-        "such as 'age < 30 and married == 1'. Columns are those of x and y, and predicted; may be "
+        "such as 'age < 30 and married == 1'. Columns are those of x, and predicted; may be "
         "repeated."),
     Option("tolerance", float | None, "SIZE", TEST, None, "The largest misfit that you allow, in the "
         "unit of the size that is printed (standard deviations of the model; of classes a probability): "

@@ -13,7 +13,7 @@ import numpy as np
 
 from condgof.check._comparison import Comparison, Ranking
 from condgof.check._record import Check, Slice
-from condgof.check._text import headline
+from condgof.check._text import headline, searched_slices
 from condgof.errors import InputError
 from condgof.report import _chart as c
 from condgof.report import _findings as pieces
@@ -118,8 +118,7 @@ def where(check: Check) -> str:
     """Return the slices; without any, the message says so."""
     if not check.slices:
         return ""
-    searched = check.details.get("searched", {})
-    count = searched.get("slices", 0) if isinstance(searched, Mapping) else searched
+    count = searched_slices(check)
     among = f"Found among {count:,} slices; intervals" if count else "Intervals"
     caption = (
         "Open a row for its pictures. Line: what the model says; dot and bar: the data and their "

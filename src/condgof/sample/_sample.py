@@ -323,7 +323,8 @@ def as_levels(table: Variables) -> tuple[Variables, tuple[str, ...]]:
             middle = np.quantile(known, 0.5, method="lower") if len(known) else 0.0
             values = np.where(lost, middle, values)
             beside = [Column(_unused(f"{column.name} missing", names), ("no", "yes"), not len(known))]
-            notes.append(f"{told} put at its median, and {beside[0].name!r} says where")
+            place = "its median" if len(known) else "0"
+            notes.append(f"{told} put at {place}, and {beside[0].name!r} says where")
         parts += [values] + [lost * 1.0] * len(beside)
         columns += [replace(column, constant=constant(values)), *beside]
     return replace(table, values=np.column_stack(parts), columns=tuple(columns)), tuple(notes)
