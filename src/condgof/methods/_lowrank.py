@@ -105,7 +105,12 @@ def plan_of(
             evidence: Any = CellEvidence((kernel_y,))
         else:
             rng = seed.stream(Use.LANDMARKS, 2)
-            finer: Any = {"precision": precision / 10, "cap": caps[1], "single": single}
+            # Of few rows more finely, which costs little: the residual is then that of x alone.
+            finer: Any = {
+                "precision": precision / (1 if single else 10),
+                "cap": caps[1],
+                "single": single,
+            }
             evidence, _ = SteinEvidence.on((kernel_y,), rows.y, rows.scores, rng, **finer)
         plan = Plan(Features((maker,)), evidence)
         if plan.features.width * evidence.blocks[-1].columns.stop > WIDEST and not small:

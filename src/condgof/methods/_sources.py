@@ -26,8 +26,10 @@ from condgof.methods._scored import (
     sampled_rows,
 )
 from condgof.sample import ArraySource, Block, Sample, Seed, Source, XUnits, is_lazy, names_of
-from condgof.stein._sum import PIECE, Piece, even_cuts
+from condgof.stein._sum import PIECE, Piece, cut, even_cuts
 
+#: Rows that are read, looked over and given to models at a time.
+READ = 4 * PIECE
 #: Into how many tasks the reading of single rows is cut on a cluster.
 TAKES = 64
 #: x and y as kernels see them, scores, and from what a discrete y can be drawn anew.
@@ -118,11 +120,11 @@ class StreamedRows:
         self, source: Any, models: Sequence[ModelLike], start: int, stop: int, left_out: IntArray
     ) -> Iterator[Piece]:
         """Read and score some rows; models that are bound to rows have those from `start` on."""
-        for sample, laws, rows in read_laws(source, models, start, stop):
+        for sample, laws, rows in read_laws(source, models, start, stop, READ):
             with rows_named(rows):
                 x, y, scores, outcomes = self.see(sample, laws)
             keep = ~np.isin(rows, left_out) if len(left_out) else None
-            yield Piece(int(rows[0]), x, y, scores, keep, outcomes)
+            yield from cut(Piece(int(rows[0]), x, y, scores, keep, outcomes))
 
 
 def _read(rows: StreamedRows, names: tuple[str, ...] | None, part: Any) -> Iterator[Piece]:
@@ -134,10 +136,10 @@ def _read(rows: StreamedRows, names: tuple[str, ...] | None, part: Any) -> Itera
 
 
 def read_laws(
-    source: Any, models: Sequence[ModelLike], start: int, stop: int
+    source: Any, models: Sequence[ModelLike], start: int, stop: int, size: int = PIECE
 ) -> Iterator[tuple[Sample, list[Law], IntArray]]:
-    """Read rows in pieces: the sample, the law of each model, and the numbers of the rows."""
-    for block in source.blocks(PIECE, start, stop):
+    """Read some rows at a time: the sample, the law of each model, and the numbers of the rows."""
+    for block in source.blocks(size, start, stop):
         rows = np.arange(block.start, block.start + block.n)
         sample = source.sample(block)
         with rows_named(rows):

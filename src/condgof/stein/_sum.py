@@ -136,10 +136,10 @@ def cut(rows: Piece) -> Iterator[Piece]:
     """Cut a large piece into pieces of `PIECE` rows."""
     for start in range(0, len(rows.y), PIECE):
         part = slice(start, start + PIECE)
-        own = rows.outcomes
+        own, keep = rows.outcomes, None if rows.keep is None else rows.keep[part]
         if own is not None:
             own = own.take(np.arange(start, min(start + PIECE, len(rows.y))))
-        yield Piece(rows.start + start, rows.x[part], rows.y[part], rows.scores[part], None, own)
+        yield Piece(rows.start + start, rows.x[part], rows.y[part], rows.scores[part], keep, own)
 
 
 T = TypeVar("T")
