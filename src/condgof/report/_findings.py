@@ -138,6 +138,8 @@ def message(check: Check) -> str:
 MOST_ROWS, MOST_KINDS, MOST_FINDINGS = 200, 3, 16
 #: Bytes that the pictures of a table may fill after its first three cards; cards that may have none.
 ROOM, MOST_CARDS = 400_000, 20
+#: How far apart numbers on an axis stand, in percent of its width for each character.
+APART = 7.0
 #: Findings that a slice has once, so that a row may show them beside the leading one.
 SINGLE = ("shift", "spread", "skew", "confidence", "zeros")
 
@@ -161,9 +163,12 @@ class Shared(NamedTuple):
         texts = tick_texts(at)
         if self.kind == "tails":
             texts = [f"{text}%" for text in tick_texts([100 * t for t in at])]
+        told = list[tuple[float, str]]()
+        for place, text in zip(map(self.at, at), texts, strict=True):
+            if not told or place - told[-1][0] >= APART * len(text):
+                told.append((place, text))
         marks = "".join(
-            f'<text x="{self.at(t)}%" y="11" text-anchor="middle">{html(s)}</text>'
-            for t, s in zip(at, texts, strict=True)
+            f'<text x="{place}%" y="11" text-anchor="middle">{html(text)}</text>' for place, text in told
         )
         return (
             f'<th scope="col" class="axis"><span>{html(kind_name(self.kind))}</span> '
