@@ -99,8 +99,8 @@ def check(
         beforehand, with Holm's correction for their number, whatever it is. Rows with a group each,
         not rows that depend on each other: those are ``groups=``.
     slices : sequence
-        Slices that you name beforehand, tested like groups: each a query for ``frame()``, a mask of n
-        rows, or a dict such as ``{"age": (30, 47), "married": 1}``.
+        Slices that you name beforehand, tested like groups: each a query of the columns of x and of
+        predictions in ``frame()``, a mask of n rows, or a dict such as ``{"age": (30, 47)}``.
     tolerance : float, optional
         The largest misfit that you allow, in the unit of ``effect``: with many rows every model is
         wrong. ``report.tolerance`` then says "worse than you allow", "good enough" or "undecided", each
@@ -193,8 +193,11 @@ def report_of(
     if rejected and scan is not None:
         threshold = scan.threshold(alpha)
         for best, p in scan.slices(alpha, MOST):
-            # After slices, what all rows have in common is what is left: of the other rows.
+            # After slices, what all rows have in common is what is left: of the other rows, as long as
+            # these can be said with two conditions.
             others = slices if best.everywhere else []
+            if sum(len(one.conditions) for one in others) > 2:
+                continue
             inside = np.flatnonzero(scan.space.inside(best.where))
             for one in others:
                 inside = inside[~np.isin(looked.rows[inside], one.rows)]

@@ -105,8 +105,8 @@ class Slice(Shown, Record):
     True
     """
 
-    #: One or two; none for all rows.
-    conditions: tuple[Condition, ...]  # none where it is all rows but those of others
+    #: One or two; none for all rows but those of other slices.
+    conditions: tuple[Condition, ...]
     #: "30 ≤ age ≤ 47 and married = 1".
     words: str
     #: For ``report.frame().query(...)``; "" where a user named the rows by a mask.
