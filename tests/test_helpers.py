@@ -18,7 +18,7 @@ from condgof.sample import (
     XUnits,
     as_days,
     read_groups,
-    read_labels,
+    read_y,
     refill,
 )
 
@@ -42,8 +42,6 @@ def test_numbers_are_written_as_people_do():
 def test_values_of_a_column_are_written_as_people_do():
     day = Column("day", dates=True)
     assert (day.text(18322.0), day.text(18322.6042)) == ("2020-03-01", "2020-03-01 14:30")
-    texts = [Column("size").text(v) for v in (12345.0, 2103.4, 0.12345, -0.5, 3.2e-7)]
-    assert texts == ["12,345", "2,103", "0.1235", "-0.5", "3.2e-07"]
     assert Column("town", ("Oslo", "Rome")).text(1.0) == "Rome"
 
 
@@ -71,8 +69,8 @@ def test_reading():
     np.testing.assert_array_equal(
         as_days(np.array(["1970-01-02T12:00", "NaT"], "M8[s]"), "x"), [1.5, np.nan]
     )
-    np.testing.assert_array_equal(read_labels(["b", "a", "b"]).values[:, 0], [1.0, 0.0, 1.0])
-    assert read_labels([1, 2]) is None
+    np.testing.assert_array_equal(read_y(["b", "a", "b"]).values[:, 0], [1.0, 0.0, 1.0])
+    assert (read_y(["b", "a", "b"]).labels, read_y([1, 2]).labels) == (True, False)
     again = refill(np.array([1, 2]), np.array([[3.0], [4.0]]))
     assert (again.dtype.kind, again.tolist()) == ("i", [3, 4])
 

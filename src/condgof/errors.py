@@ -13,10 +13,11 @@ import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from condgof._typing import AnyArray
+import numpy as np
+
+from condgof._typing import AnyArray
 
 
 class CondgofError(Exception):
@@ -46,9 +47,6 @@ class NonFiniteError(InputError):
         super().__init__(message)
         self.count = count
         self.first_row = first_row
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (str(self), self.count, self.first_row)
 
 
 class SupportError(InputError):
@@ -161,8 +159,6 @@ def check_object(obj: Any, what: str) -> None:
 
 def refuse_rows(bad: AnyArray, what: str, advice: str, kind: type[InputError] = InputError) -> None:
     """Raise an error that counts the rows of a mask (n, …) where anything is wrong, if there are any."""
-    import numpy as np
-
     if not bad.any():
         return
     rows = np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))
@@ -175,9 +171,9 @@ def refuse_rows(bad: AnyArray, what: str, advice: str, kind: type[InputError] = 
 
 def check_finite(values: AnyArray, what: str, advice: str) -> None:
     """Raise `NonFiniteError` when any row of `values` (n,) or (n, d) is not finite."""
-    import numpy as np
-
-    refuse_rows(~np.isfinite(values), f"{what} has NaN or infinite values", advice, NonFiniteError)
+    finite = np.isfinite(values)
+    if not finite.all():
+        refuse_rows(~finite, f"{what} has NaN or infinite values", advice, NonFiniteError)
 
 
 def check_choice(value: Any, name: str, choices: Collection[str]) -> str:
@@ -216,8 +212,6 @@ def check_number(value: Any, name: str, wanted: str, fits: Callable[[float], boo
 
 def check_overflow(*arrays: AnyArray) -> None:
     """Raise `NumericalError` when sums over the Stein matrix are not finite."""
-    import numpy as np
-
     if not all(np.isfinite(array).all() for array in arrays):
         raise NumericalError(
             "The Stein matrix overflows: scores or data are too large for double precision. "

@@ -233,12 +233,12 @@ def pvalue_number(value: float, floor: float = 0.0) -> str:
         if bound < 9.99e-5:
             return f"≤ {bound:.0e}".replace("e-0", "e-").replace("-", "−")
         shown = pvalue_number(bound)
-        return f"≤ {shown.rstrip('0').rstrip('.') if '.' in shown else shown}"
+        return f"≤ {_trimmed(shown)}"
     if value < 9.99e-5:
         return "< 0.0001"
     digits = 4 if value < 0.01 else 3 if value < 0.1 else 2
     shown = f"{value:.{digits}f}"
-    return shown.rstrip("0").rstrip(".") if value < 0.01 else shown
+    return _trimmed(shown) if value < 0.01 else shown
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -269,14 +269,13 @@ def rounded(value: float) -> str:
         return f"{value:.2g}".replace("inf", "∞")
     if size >= 100:
         return f"{value:,.0f}"
-    for places in (2, 3, 4):
-        text = f"{value:.{places}f}"
-        near_0, near_1 = size < 0.01 and places < 4, 0.99 <= size < 1.0
-        if float(text) != 0 and abs(float(text)) != 1.0 and not (near_0 and size * 10**places < 9.5):
-            return text
-        if not (near_0 or near_1 or size < 0.01):
-            return text
-    return f"{value + 0.0:.2f}".replace("-0.00", "0.00")
+    places = 2
+    if size < 0.01:
+        places = 3 if size * 1000 >= 9.5 else 4
+    elif 0.99 <= size < 1.0:
+        places = next((p for p in (2, 3, 4) if round(size, p) != 1.0), 2)
+    text = f"{value:.{places}f}"
+    return text if float(text) else "0.00"
 
 
 def decimals(value: float) -> int:

@@ -199,6 +199,10 @@ class TestWords:
         assert day.condition(cut, 0, 0).words == "day = 2020-02-20"
         assert day.condition(cut, 2, 3).words == "day ≥ 2020-05-31"
         assert day.condition(cut, 0, 1).words == "day < 2020-05-31"
+        zoned = axis(days.astype(np.int64) / DAY, "day", dates=True, utc=True)
+        assert zoned.title == "day (UTC)"
+        assert zoned.condition(cut, 1, 2).words == "2020-03-01 ≤ day (UTC) < 2020-06-01"
+        assert zoned.condition(cut, 1, 2).query == day.condition(cut, 1, 2).query
 
     @pytest.mark.parametrize(
         ("moment", "text"),

@@ -11,7 +11,8 @@ import pytest
 from scipy.stats import binom
 
 import condgof as cg
-from condgof.check import SCHEMA, _looked, _size
+from condgof.check import _looked, _size
+from condgof.check._record import SCHEMA
 from condgof.errors import CondgofError, InputError, NonFiniteError, ShapeError
 
 RNG = np.random.default_rng(7)

@@ -16,12 +16,11 @@ from condgof.check._findings import (
     direction,
     distance,
     led,
-    overall_of,
     severity,
     student,
 )
+from condgof.check._looked import Signal
 from condgof.check._record import Finding
-from condgof.check._signals import Signal
 from condgof.check._text import check_text
 from condgof.result import rounded
 
@@ -176,8 +175,7 @@ def cg_overall(z, rows=None, units=None):
         whole=n,
     )
     return {
-        (f.kind if f.kind != "coverage" else f.label): f
-        for f in overall_of(Reader(looked, REACH, units))
+        (f.kind if f.kind != "coverage" else f.label): f for f in Reader(looked, REACH, units).findings()
     }
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from condgof.check._axes import axes_of
 from condgof.check._looked import Looked, frame_of
-from condgof.check._named import read_by, read_named
+from condgof.check._scan import read_by, read_named
 from condgof.errors import InputError, InputTypeError, MissingPackageError, NonFiniteError, ShapeError
 from condgof.laws._known import Event
 from condgof.sample import Column, Sample

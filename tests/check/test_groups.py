@@ -11,8 +11,8 @@ import pytest
 from scipy.stats import binom, norm, poisson
 
 import condgof as cg
-from condgof.check._named import _bennett, _test, holm, straightened
-from condgof.check._signals import KINDS, THIRD, Signal, Signals, legendre
+from condgof.check._looked import KINDS, THIRD, Signal, Signals, legendre
+from condgof.check._scan import _bennett, _test, holm, straightened
 from condgof.errors import InputError, NonFiniteError
 
 RNG = np.random.default_rng(1)
@@ -202,7 +202,7 @@ def test_holm_against_its_definition():
 
 def of_pits(u):
     about = tuple(Signal(kind, "y") for kind in KINDS)
-    return Signals(about, legendre(u), None, None, third=THIRD)
+    return Signals(about, legendre(u), np.ones((len(u), 4)), None, third=THIRD)
 
 
 def test_third_moments_are_those_of_the_polynomials():

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom, norm, poisson, zipf
 
 import condgof as cg
-from condgof.check import _looked, _signals
+from condgof.check import _looked
 from condgof.errors import InputError
 from own_laws import OfX, model_of
 
@@ -347,7 +347,7 @@ def test_a_shift_that_fills_the_tails_is_called_a_shift():
         Finding("spread", "y", 0.86, (0.4, 2.0), 1.0, ""),
         Finding("coverage", "y", 0.55, (0.22, 0.85), 0.9, "", "90%"),
     )
-    signal = _signals.Signal("spread", "y")
+    signal = _looked.Signal("spread", "y")
     assert led(findings, signal, 4.0)[0].kind == "shift"
     assert led(findings[1:], signal, 4.0)[0].kind == "coverage"
 
@@ -363,7 +363,9 @@ def test_a_cdf_beyond_0_and_1_is_refused():
             return np.linspace(0.0, 1.2, N)
 
     x, y = sample()
-    with pytest.raises(InputError, match=r"cdf is 1\.\d+ in row 4\d\d .*lie between 0 and 1"):
+    with pytest.raises(
+        InputError, match=r"cdf must lie between 0 and 1, .* in row 4\d\d .*first is 1\.\d+"
+    ):
         cg.check(Broken(), x, y, rng=0, **FAST)
 
 

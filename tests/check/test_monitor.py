@@ -13,7 +13,14 @@ from scipy.stats import t as student
 
 import condgof as cg
 from condgof.check._monitor import Monitor
-from condgof.errors import InputError, InputTypeError, NonFiniteError, ShapeError, UnsupportedModelError
+from condgof.errors import (
+    CondgofError,
+    InputError,
+    InputTypeError,
+    NonFiniteError,
+    ShapeError,
+    UnsupportedModelError,
+)
 from condgof.methods._monitor import (
     MEAN_ROWS,
     ODDS,
@@ -269,6 +276,38 @@ def test_one_row_of_an_array():
         single.update(own, value)
     assert plain(single) == plain(whole)
     assert cg.monitor(LINE).update(1.0, 2.0).rows == 1
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        ([1.0, np.nan], 1.0),
+        ([1.0, 2.0], np.inf),
+        ([1.0, 2.0, 3.0], 1.0),
+        ([[1.0, 2.0]], 1.0),
+        ([np.inf, 0.0], 1.0),
+        (1.0, 1.0),
+        ([-7.0, 0.0], 1.0),  # a deviation below 0
+        ([-8.0, 0.0], 1.0),  # the model fails
+        ([-9.0, 0.0], 1.0),  # a mean that is no number
+    ],
+)
+def test_one_row_is_refused_as_a_batch_of_one_is(x, y):
+    def mean(x):
+        assert x[0, 0] != -8
+        return np.where(x[:, 0] == -9, np.nan, x[:, 0])
+
+    model = cg.models.Normal(mean=mean, std=lambda x: np.where(x[:, 0] == -7, -1.0, 1e-10))
+    m = cg.monitor(model, rng=0).update([[0.0, 1.0], [1.0, 1.0]], [0.0, 1.0])
+    before, fresh = plain(m), cg.monitor(model, rng=0).update([[0.0, 1.0], [1.0, 1.0]], [0.0, 1.0])
+    fresh._zeros = None  # reads every row as a batch
+    told = []
+    for one in (m, fresh):
+        with pytest.raises(CondgofError) as error:
+            one.update(np.asarray(x), y)
+        told.append((type(error.value), str(error.value)))
+    assert told[0] == told[1]
+    assert plain(m) == before
 
 
 def test_predictions_in_arrays_go_on_where_they_were():

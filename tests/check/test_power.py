@@ -9,8 +9,7 @@ import pytest
 from scipy.stats import binom
 
 import condgof as cg
-from condgof.check._power import HOPELESS, _moved, crossing
-from condgof.check._size import first_to_next
+from condgof.check._size import HOPELESS, _moved, crossing, first_to_next
 from condgof.sample import Seed, Use
 from condgof.stein._evidence import NormalEvidence
 

@@ -10,6 +10,7 @@ import pytest
 
 import condgof as cg
 from condgof.check._axes import axes_of
+from condgof.check._looked import Signal, Signals, legendre
 from condgof.check._scan import (
     BINS,
     BINS_PAIR,
@@ -22,9 +23,9 @@ from condgof.check._scan import (
     central_of,
     least_rows,
 )
-from condgof.check._signals import Signal, Signals, legendre
 from condgof.engine import as_engine
-from condgof.null._bootstrap import Dependence, pvalue
+from condgof.null._bootstrap import pvalue
+from condgof.null._dependence import Dependence
 from condgof.sample import Sample, Seed
 
 KINDS = ("shift", "spread", "skew", "tails")
@@ -45,7 +46,10 @@ def table(n, seed=0):
 def space_of(frame, first=2, total=4):
     sample = Sample.of(frame, np.arange(len(frame)) * 1.0)
     axes = axes_of(sample.x_columns, sample.x)
-    return Space.of(axes, Seed.of(0), first, total, len(frame))
+    about = (Signal("shift", "y"),) * total
+    shape = len(frame), total
+    signals = Signals(about, np.zeros(shape), np.ones(shape), None, first)
+    return Space.of(axes, signals, Seed.of(0))
 
 
 def signals_of(z):
@@ -55,7 +59,7 @@ def signals_of(z):
         return lambda rng, m: legendre(rng.random((len(rows), m), dtype=np.float32))
 
     about = tuple(Signal(kind, "y") for kind in KINDS)
-    return Signals(about, legendre(ndtr(z)), None, redraw)
+    return Signals(about, legendre(ndtr(z)), np.ones((len(z), 4)), redraw)
 
 
 def slow_slices(axes, n):

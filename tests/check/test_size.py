@@ -25,7 +25,7 @@ from condgof.check._size import (
 from condgof.methods._adaptive import make_design
 from condgof.methods._options import Options, prepare
 from condgof.methods._scored import Units
-from condgof.null._bootstrap import Dependence
+from condgof.null._dependence import Dependence
 from condgof.result import short, sized
 from condgof.sample import Seed
 

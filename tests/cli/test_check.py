@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -121,6 +122,52 @@ def test_nulls(name, table, columns, quick, capsys):
     keep = np.setdiff1d(np.arange(90), [3, 5, 80])
     np.testing.assert_allclose(np.asarray(call["y"]), columns["food"][keep])
     np.testing.assert_allclose(call["model"].mean_std()[0][:, 0], columns["mu"][keep])
+
+
+def test_missing_says_what_becomes_of_missing_values(table, columns, quick, capsys):
+    income, town, day = (columns["income"].tolist(), columns["town"].tolist(), [date(2024, 5, 1)] * 90)
+    income[3] = town[5] = day[7] = None
+    table("t.parquet", income=income, town=town, day=day)
+    words = ["t.parquet", *ROLES, "--x", "town,day"]
+    assert run(*words, "--missing", "refuse") == run(*words) == 2
+    refused = capsys.readouterr().err.splitlines()
+    assert refused[0] == refused[1]
+    assert run(*words, "--missing", "drop") == run(*words, "--drop-nulls") == 0
+    assert [len(call["x"]) for call in quick.calls] == [87, 87]
+    assert "missing" not in quick.calls[0]
+    assert run(*words, "--missing", "level", "--by", "town") == 0
+    call = quick.calls[-1]
+    assert (call["missing"], len(call["x"]), call["by"]) == ("level", 90, "town")
+    assert np.asarray(call["x"].get_column("town"))[5] is None
+    assert np.isnan(np.asarray(call["x"].get_column("income"))[3])
+    capsys.readouterr()
+    assert run(*words, "--missing", "drop", "--drop-nulls") == 2
+    assert "--drop-nulls is the same as --missing drop" in capsys.readouterr().err
+    assert run(*words, "--missing", "impute") == 2
+    assert "--missing must be one of 'refuse', 'drop', 'level', got 'impute'" in capsys.readouterr().err
+
+
+def test_missing_is_a_level_of_x_alone(table, columns, capsys, monkeypatch):
+    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
+    rng, income, town = np.random.default_rng(0), columns["income"].tolist(), columns["town"].tolist()
+    for i in rng.choice(90, 20, replace=False):
+        income[i] = None
+    town[5] = None
+    name, words = table(income=income, town=town), (*ROLES, "--x", "town", "--missing", "level")
+    assert run(name, *words, "--json") == 0
+    printed = capsys.readouterr()
+    assert "into memory, because --missing level cannot be streamed" in printed.err
+    document = json.loads(printed.out)
+    assert document["data"]["dropped_rows"] == 0
+    notes = " ".join(document["result"]["details"]["notes"])
+    assert "missing values of 'income' (20 of 90 rows) are put at its median" in notes
+    assert "missing values of 'town' (1 of 90 rows) are a level" in notes
+    mu = columns["mu"].tolist()
+    mu[2] = None
+    name = table(income=income, town=town, mu=mu)
+    for more in ((), ("--x", "mu")):
+        assert run(name, *words, *more) == 2
+        assert "has missing values in 1 row (mu 1) of 90" in capsys.readouterr().err
 
 
 def test_nan_counts_as_missing_and_other_columns_do_not_matter(table, columns, quick, capsys):

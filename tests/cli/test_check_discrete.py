@@ -141,9 +141,9 @@ def test_a_classifier_to_import(table, classes, capsys, tmp_path):
 
 PROB = ("--x", "income", "--y", "animal", "--prob", "p_cat,p_dog")
 ERRORS = {
-    "sum": ({"p_cat": np.full(90, 0.9)}, PROB, "must hold probabilities that sum up to 1 in each row"),
-    "negative": ({"p_cat": np.full(90, -0.5), "p_dog": np.full(90, 1.5)}, PROB, "in 90 of 90 rows"),
-    "one": ({"p_dog": np.full(90, 1.5)}, (*PROB[:5], "p_dog", "--classes", "cat,dog"), "lie between 0"),
+    "sum": ({"p_cat": np.full(90, 0.9)}, PROB, "columns 'p_cat', 'p_dog': P must hold probabilities"),
+    "negative": ({"p_cat": np.full(90, -0.5), "p_dog": np.full(90, 1.5)}, PROB, "smallest entry -0.5"),
+    "one": ({"p_dog": np.full(90, 1.5)}, (*PROB[:5], "p_dog", "--classes", "cat,dog"), "be negative"),
     "labels": ({}, (*PROB[:3], "town", *PROB[4:]), "--classes Bergen,Oslo"),
     "names": ({}, (*PROB, "--classes", "a,b"), "holds 'cat', 'dog', and the classes of --classes are"),
     "count": ({}, (*PROB, "--classes", "a,b,c"), "--classes names 3 classes and there are 2"),
@@ -155,7 +155,7 @@ ERRORS = {
     "many": ({}, ("--x", "income", "--y", "code,visits", *PROB[4:]), "one column of y"),
     "text": ({}, (*PROB[:4], "--count-mean", "expected"), "Column 'animal' of t.csv holds"),
     "mean": ({"expected": np.zeros(90)}, ("--x", "income", "--y", "visits", "--count-mean", "expected"),
-             "is a mean of counts and must be positive"),
+             "mean must be positive, and is not in 90 of 90 rows"),
     "broken": ({}, ("--x", "income", "--y", "food", "--count-mean", "expected"), "not a whole number"),
     "length": ({}, (*PROB, "--dependence", "soon"), "--dependence must be a block length"),
     "both": ({}, (*PROB, "--dependence", "3", "--groups", "who"), "dependence= and groups= were both"),

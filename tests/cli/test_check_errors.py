@@ -41,9 +41,9 @@ FILES = {
     "text in std": (HEAD + ROWS + "1,1,1,?\n", "Column 'sd' of t.csv holds '?'"),
     "negative std": (
         HEAD + ROWS + "1,1,1,-2\n1,1,1,-3\n",
-        "it is not in 2 of 42 rows, the first -2 in row 40",
+        "std must be positive, and is not in 2 of 42 rows, the first in row 40",
     ),
-    "zero std": (HEAD + ROWS + "1,1,1,0\n", "it is not in 1 of 41 rows, the first 0 in row 40"),
+    "zero std": (HEAD + ROWS + "1,1,1,0\n", "and is not in 1 of 41 rows, the first in row 40"),
     "nulls": (HEAD + ROWS + ",1,,1\n", "missing values in 1 row (income 1, mu 1) of 41"),
     "infinite": (
         HEAD + ROWS + "inf,1,1,1\n-inf,1,1,1\n",
@@ -168,7 +168,7 @@ def test_a_full_disk_names_what_was_being_written(table, quick, capsys, monkeypa
             patch.setattr(sys, "stdout", Full())
             assert main(["check", table(), *ROLES, *words]) == 2
         assert "No space left on device: 'standard output'" in capsys.readouterr().err
-    monkeypatch.setattr("condgof.cli._output.os.fdopen", lambda *_, **__: Full())
+    monkeypatch.setattr(Path, "write_bytes", lambda *_: Full().write(""))
     line = refused(capsys, "t.csv", *ROLES, "--report", "r.html")
     assert "No space left on device: '" in line
     assert "r.html'" in line
@@ -188,3 +188,11 @@ def test_usage(words, capsys):
 def test_numbers_out_of_range(option, table, capsys):
     assert main(["check", table(), *ROLES, *option]) == 2
     assert option[0] in capsys.readouterr().err
+
+
+def test_rows_that_were_left_out_are_said_not_to_count(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text(HEAD + ",1,1,1\n" + ROWS + "1,1,1,-2\n")
+    message = refused(capsys, "t.csv", *ROLES, "--drop-nulls")
+    assert "the first in row 40 (counted from 0)" in message
+    assert message.endswith("Rows that were left out are not counted.\n")

@@ -220,11 +220,11 @@ ERRORS = {
     "parameter of y": ((*PARAM, "shape=s,scale=food"), "Column 'food' is in --y and in --param scale"),
     "misspelt": ((*PARAM, "shape=s,scale=halv"), "--param scale: t.csv has no column 'halv'. Did you"),
     "several": ((*PARAM, "shape=d_*"), "--param shape takes one column, and 'd_*' stands for 30"),
-    "negative number": ((*PARAM, "shape=s,scale=-2"), "scale of Gamma must be positive, got -2"),
-    "negative column": ((*PARAM, "shape=mu2,scale=1"), "parameter shape of Gamma and must be positive"),
+    "negative number": ((*PARAM, "shape=s,scale=-2"), "scale must be positive, and is not in 90 of"),
+    "negative column": ((*PARAM, "shape=mu2,scale=1"), "shape must be positive, and is not in 90 of"),
     "share": (
         ("--family", "zero_inflated_poisson", "--param", "mean=expected,inflation=nexpected"),
-        "is the parameter inflation of ZeroInflatedPoisson and must lie between 0 and 1",
+        "inflation must lie between 0 and 1, and does not in 90 of 90 rows",
     ),
     "covariance": (("--family", "normal", "--param", "mean=mu,cov=sd"), "Give std in place of cov"),
     "counts": (("--family", "poisson", "--param", "mean=expected"), "y is not a whole number"),
@@ -252,17 +252,16 @@ ERRORS = {
     ),
     "low and high": (
         ("--interval", "hi90,lo90", "--coverage", "0.9"),
-        "Column 'hi90' of t.csv is the low end of the 90% interval and must be at most 'lo90', its high "
-        "end: it is not in 90 of 90 rows",
+        "low is above high in 90 of 90 rows, the first in row 0 (counted from 0). Exchange them there.",
     ),
     "nested": (
         ("--interval", "lo90,hi90,lo50,hi50", "--coverage", "0.5,0.9"),
-        "is the low end of the 90% interval and must be at most 'lo90', that of the 50%",
+        "an interval of larger coverage does not hold the smaller one in 90 of 90 rows",
     ),
     "shrinking": (
         ("--interval", "lo50,hi50,lo90,hi90", "--coverage", "0.9,0.5"), "coverage must increase",
     ),
-    "pit": (("--pit", "mu"), "Column 'mu' of t.csv is a PIT and must lie between 0 and 1: it is not in"),
+    "pit": (("--pit", "mu"), "A PIT lies between 0 and 1, and u does not in 79 of 90 rows"),
     "two pits": (("--pit", "u,nu"), "--pit names 2 columns and --y 1"),
     "two kinds": (("--pit", "u", "--draws", "d_*"), "--draws with --pit: the model comes one way"),
     "kind and model": (("--pit", "u", "--model", "m.py:f"), "--pit with --model: the model comes"),

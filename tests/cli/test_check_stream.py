@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from condgof.cli import main
@@ -77,7 +78,7 @@ def _exists(path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"sd": np.r_[np.ones(89), 0.0]}, "it is not in 1 of 90 rows, the first 0 in row 89"),
+        ({"sd": np.r_[np.ones(89), 0.0]}, "and is not in 1 of 90 rows, the first in row 89"),
         ({"mu": np.r_[np.ones(89), np.inf]}, "Column 'mu' of t.parquet is infinite in 1 of 90 rows"),
     ],
 )
@@ -142,6 +143,19 @@ def test_text_and_dates_of_x(name, table, columns, capsys, monkeypatch):
     assert streamed["data"]["dropped_by_column"] == {"town": 1}
     assert main(["check", *words, "--slice", "day < '2024-03-01'"]) == 0
     assert "day < '2024-03-01'" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.feather"])
+def test_dates_in_a_zone_are_said_to_be_in_utc(name, table, columns, capsys, monkeypatch):
+    moments = np.datetime64("2024-02-20T00:30", "us") + np.arange(90) % 40 * np.timedelta64(1, "D")
+    day = pa.array(moments, pa.timestamp("us", "Europe/Oslo"))
+    food = (columns["food"] + 2.0 * (np.arange(90) % 40 > 20)).tolist()
+    for lost in (None, 7):  # with rows left out, the others are copied
+        food = [None if i == lost else value for i, value in enumerate(food)]
+        words = [table(name, day=day, food=food), *ROLES, "--x", "day", "--drop-nulls"]
+        for limit in (2**40, 0):
+            monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", limit)
+            assert "where day (UTC) ≥ 2024-03-" in result(capsys, *words)["words"]
 
 
 def test_codes_and_text_among_numbers(table, columns, small, capsys):

@@ -62,7 +62,7 @@ def test_table_files_and_figure(here, capsys):
     image = matplotlib.image.imread("new/folder/power.png")
     assert np.ptp(image[..., :3]) > 0.5
     assert run(*words, "--seed", "1", "--out", "new/folder") == 2
-    assert "its seed is 0, and you ask for 1" in capsys.readouterr().err
+    assert "its seed was 0, and is 1 now" in capsys.readouterr().err
 
 
 def test_users_own_problem_method_and_text(here, capsys):
@@ -100,7 +100,7 @@ def test_a_fitted_model(here, capsys):
         (["--problem", "no_such:a", "--n", "10"], "cannot be imported"),
         (["--problem", "qgm", "--n", "10", "--misfit", "shift=1"], "belong to --model"),
         (["--model", "a:b", "--n", "10"], "--model needs --data"),
-        (["--model", "a:b", "--data", "none.csv", "--n", "10"], "No such file"),
+        (["--model", "a:b", "--data", "none.csv", "--n", "10"], "No file matches"),
         (
             ["--model", "a:b", "--data", "x.csv", "--x", "c", "--n", "10"],
             "has no column 'c'. Its columns are 'a', 'b'",

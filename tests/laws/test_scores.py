@@ -210,3 +210,11 @@ def test_a_network_is_scored_as_the_family_that_it_predicts() -> None:
     assert offered(law) == ("log", "crps")
     for key in ("log", "crps"):
         np.testing.assert_allclose(score(law, Y, key), score(same, Y, key), rtol=1e-5, atol=1e-5)
+
+
+def test_a_cdf_that_is_no_number_outside_the_support() -> None:
+    """That of a LogNormal of torch below 0, where CRPS would halve its panels without end."""
+    torch = pytest.importorskip("torch")
+    x, y = np.linspace(-0.5, 0.5, 20), np.linspace(0.1, 5.0, 20)
+    law = cg.from_torch(lambda x: torch.distributions.LogNormal(x, 0.5))(x)
+    np.testing.assert_allclose(law.crps(y), cg.models.LogNormal(x, 0.5).crps(y), rtol=1e-7)

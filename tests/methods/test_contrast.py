@@ -17,7 +17,7 @@ def stein(p, q, x, y, kernel_x, kernel_y, solver="exact", precision=None):
     options = Options.of(solver=solver, null="auto", n_boot=1000, precision=precision)
     models = {"p": cg.from_scores(p), "q": cg.from_scores(q)}
     joint = prepare_joint(models, x, y, "std", options, seed)
-    return contrast(joint, *joint.some[0].kernels(kernel_x, kernel_y, seed), options, seed)
+    return contrast(joint, *joint.subsample.kernels(kernel_x, kernel_y, seed), options, seed)
 
 
 def sample(n=40, d_x=2, d_y=1, seed=0):

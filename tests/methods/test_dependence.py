@@ -19,8 +19,8 @@ import condgof as cg
 import oracle
 from condgof.errors import DependenceWarning, InputError, InputTypeError, NonFiniteError, ShapeError
 from condgof.methods._fscd import split_rows
-from condgof.methods._options import Asked, auto_length, look
-from condgof.null._bootstrap import Dependence, group_weights, sign_weights, stretch_weights
+from condgof.null._bootstrap import sign_weights
+from condgof.null._dependence import Asked, Dependence, auto_length, group_weights, look, stretch_weights
 from condgof.sample import Seed
 from condgof.study import run_study
 

@@ -162,7 +162,7 @@ def test_refused_by_default(test):
             TESTS[test](MODELS["tuple"], x, y)
         assert (caught.value.count, caught.value.first_row) == (count, first)
         assert "missing='drop'" in str(caught.value)
-    with pytest.raises(InputError, match="missing must be 'refuse', 'drop' or 'level', got 'omit'"):
+    with pytest.raises(InputError, match="missing must be one of 'refuse', 'drop', 'level', got 'omit'"):
         TESTS[test](MODELS["tuple"], X, Y_LOST, missing="omit")
 
 

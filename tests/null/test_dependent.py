@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from condgof.null._bootstrap import Dependence, group_weights, sign_weights, stretch_weights
+from condgof.null._bootstrap import sign_weights
 from condgof.null._combine import Combination, Family
+from condgof.null._dependence import Dependence, group_weights, stretch_weights
 from condgof.null._draws import Drawn
 from condgof.sample import Seed
 
@@ -78,7 +79,7 @@ def test_one_sign_a_group(n, count, seed):
 
 
 def test_very_many_groups_share_signs(monkeypatch):
-    monkeypatch.setattr("condgof.null._bootstrap.MAX_GROUPS", 50)
+    monkeypatch.setattr("condgof.null._dependence.MAX_GROUPS", 50)
     w = group_weights(np.arange(120), 9, Seed.of(0)).block(0, 120)
     np.testing.assert_array_equal(w[:50], w[50:100])
     np.testing.assert_array_equal(w[:20], w[100:])

@@ -139,7 +139,7 @@ def test_signs_of_blocks_have_the_spread_of_signs_of_rows():
     by_row = weighted_rows(plan, held, sign_weights(3000, 800, Seed.of(0)), ENGINE)
     units = signed_blocks(plan, rows, 512, Seed.of(0), ENGINE)
     weights = sign_weights(len(units.counts), 800, Seed.of(0)).block(0, len(units.counts))
-    forms, own = weighted_units(plan, units, weights, ENGINE)
+    forms, own = weighted_units(plan, units.sums, weights, ENGINE)
     # The spread of a statistic of one term is that of a sum over the blocks.
     ratio = (forms - own[:, None]).std(axis=1) / by_row.draws.std(axis=1)
     assert np.abs(np.log(ratio)).max() < 5 * np.sqrt(2 / len(units.counts) + 2 / 800)

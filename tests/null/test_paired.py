@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from condgof.null._bootstrap import Dependence
+from condgof.null._dependence import Dependence
 from condgof.null._paired import Paired, differences
 
 

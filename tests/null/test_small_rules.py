@@ -5,18 +5,9 @@ import pytest
 
 from condgof.methods._baselines import slab_rows
 from condgof.methods._fscd import climb
-from condgof.methods._options import auto_length
-from condgof.null._bootstrap import (
-    Dependence,
-    group_weights,
-    normal_pvalue,
-    permutation_weights,
-    pvalue,
-    settle_ties,
-    sign_weights,
-    stretch_weights,
-)
+from condgof.null._bootstrap import normal_pvalue, permutation_weights, pvalue, settle_ties, sign_weights
 from condgof.null._combine import Combination, Family, log_tail
+from condgof.null._dependence import Dependence, auto_length, group_weights, stretch_weights
 from condgof.null._draws import Drawn, excess
 from condgof.null._paired import Difference, Paired
 from condgof.sample import Seed

@@ -48,7 +48,9 @@ def looked_of(kind, axes, y, y_columns, **more):
 def bands_of(quantiles, rng, most=600):
     """The model's quantiles in some rows, as a check has them."""
     rows = np.sort(rng.choice(len(quantiles), min(most, len(quantiles)), replace=False))
-    return {"band_rows": rows, "band_values": quantiles[rows]}
+    bands = np.full(quantiles.shape, np.nan)
+    bands[rows] = quantiles[rows]
+    return {"bands": bands}
 
 
 def x_of(n, rng, evil=False):
@@ -444,7 +446,7 @@ def scores(n=300, seed=6):
 def moments():
     """Residuals of which only mean and standard deviation are known."""
     check = continuous(seed=15)
-    looked = dataclasses.replace(check.looked, kind="moments", band_rows=None, band_values=None)
+    looked = dataclasses.replace(check.looked, kind="moments", bands=None)
     return dataclasses.replace(check, looked=looked)
 
 

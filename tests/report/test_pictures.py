@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from condgof.check._axes import Axis
+from condgof.check._record import Condition
 from condgof.errors import InputError
 from condgof.report import _chart as c
 from condgof.report import _panels as binned
@@ -175,7 +176,7 @@ def test_bands_at_levels_are_means_of_their_rows():
 def test_panels_show_quantiles_of_the_rows_of_each_bin():
     check = CHECKS["continuous"]
     for axis in check.looked.axes:
-        chart, bins = column_panel(check, axis), bins_of(axis)
+        chart, bins = column_panel(check, axis), bins_of(axis, check)
         ten, median, ninety = marks(chart, c.Intervals)
         for b, rows in enumerate(bins.rows):
             z = check.looked.z[rows, 0]
@@ -186,6 +187,30 @@ def test_panels_show_quantiles_of_the_rows_of_each_bin():
     charts = panels(check)
     assert len({chart.y.ends for chart in charts}) == 1
     assert charts[0].x.name in ("education", "predicted")
+
+
+def test_a_level_that_a_slice_names_is_among_those_drawn():
+    check = CHECKS["continuous"]
+    region = next(axis for axis in check.looked.axes if axis.name == "region")
+    sizes = np.bincount(region.values.astype(int))
+    rare = next(k for k in np.argsort(sizes) if sizes[k] >= 5)
+    name, rows = region.levels[rare], np.flatnonzero(region.values == rare)
+    assert name not in bins_of(region, check).names
+    named = replace(
+        check.slices[0], conditions=(Condition("region", f"region = {name}", ""),), rows=rows, share=0.01
+    )
+    found = replace(check, slices=(*check.slices, named))
+    assert name in bins_of(region, found).names
+    assert name in bins_of(region, check, named, 7).names
+    assert len(bins_of(region, found).names) == 12
+    charts = (
+        column_panel(found, region),
+        next(panel for panel in panels(found) if panel.x.name == "region"),
+        pictures.fit(found, "region"),
+        column_panel(check, region, named),
+    )
+    for chart in charts:
+        assert (name, str(len(rows))) in [row[:2] for row in chart.table[1]]
 
 
 def test_order_statistics_cover_the_quantile():

@@ -117,8 +117,8 @@ def test_levels_and_pairs(x):
     one = pairs((0, 1), x, 9)
     product = x[:, 0] * x[:, 1]
     np.testing.assert_allclose(one.raw(x)[:, 0], product - product.mean(), atol=1e-5)
-    (chunk,) = pairs(range(40), np.random.default_rng(0).normal(size=(9, 40)), 100).chunks
-    assert len(chunk.labels) == 100 == len(set(chunk.labels))
+    many = pairs(range(40), np.random.default_rng(0).normal(size=(9, 40)), 100)
+    assert len(many.labels) == 100 == len(set(many.labels))
 
 
 def test_turning_is_linear(x):

@@ -11,7 +11,6 @@ import tokenize
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from token import tok_name
 from typing import Any
 
@@ -23,10 +22,9 @@ from condgof.sample import Column
 
 #: A column of more levels offers its largest ones; values of more characters are not named one by one.
 LEVELS, SHORT = 60, 8
-#: Whole numbers from here on are not all numbers of their own.
-WHOLE = 2.0**53
-#: Predictions that differ by no more than this share of themselves are the same, but for rounding.
-SAME = 1e-9
+#: Whole numbers from here on are not all numbers of their own; predictions that differ by no more than
+#: this share of themselves are the same, but for rounding.
+WHOLE, SAME = 2.0**53, 1e-9
 #: Bounds may be off by one part in so many of a bin; so many columns of 0 and 1 are a category.
 ROUND, DUMMIES = 4, 3
 #: Microseconds of a day, a minute, a second, and one.
@@ -45,10 +43,10 @@ QUOTABLE = re.compile(rf"(?:{PART}|\({PART}*+\)|\[{PART}*+\])+")
 class Cut:
     """A column in bins; a slice is a range of them."""
 
-    #: The bin of each row, (n,), and the number of bins.
+    #: The bin of each row, (n,), and the number of bins; the ranges that a slice may be, (A, 2): first
+    #: and last bin.
     codes: IntArray
     count: int
-    #: The ranges that a slice may be, (A, 2): first and last bin.
     ranges: IntArray
     #: The smallest and the largest value of each bin: numbers, microseconds, or positions of levels.
     low: AnyArray
@@ -57,8 +55,6 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """A column that slices can name."""
-
     #: As `Check.frame` names it; of columns of 0 and 1 that are one category, how their names begin.
     name: str
     #: "numbers", "integers", "dates", "levels", "ordered" or "two".
@@ -71,9 +67,15 @@ class Axis:
     #: The user's name; the query of each level.
     label: str = ""
     queries: tuple[str, ...] = ()
+    #: Whether it holds dates that came with a time zone, and are in UTC.
+    utc: bool = False
+
+    @property
+    def title(self) -> str:
+        """What the words of slices, and pictures, call it."""
+        return f"{self.label or self.name}{' (UTC)' * self.utc}"
 
     def text(self, value: float) -> str:
-        """Write a value as a person does."""
         if self.levels is not None:
             return self.levels[int(value)]
         if self.kind == "dates":
@@ -93,7 +95,8 @@ class Axis:
             numbers[named] = np.arange(len(named))
             codes, ranges = numbers[places], np.repeat(np.arange(len(named))[:, None], 2, axis=1)
             return Cut(codes, int(codes.max()) + 1, ranges, named, named)
-        values, ordered = self._compared
+        values = self.numbers(self.values)
+        ordered = np.sort(values)
         starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
         if len(starts) >= bins:  # more values than bins: the nearest place where values change
             wanted = len(values) * np.arange(1, bins) / bins
@@ -111,11 +114,6 @@ class Axis:
         ranges = np.column_stack((first, last))[(first > 0) | (last < count - 1)]
         low = ordered[np.concatenate(([0], starts))]
         return Cut(codes, count, ranges, low, ordered[np.concatenate((starts, [0])) - 1])
-
-    @cached_property
-    def _compared(self) -> tuple[AnyArray, AnyArray]:
-        values = self.numbers(self.values)
-        return values, np.sort(values)
 
     def condition(self, cut: Cut, first: int, last: int) -> Condition:
         """Say which rows are in the bins from `first` to `last`."""
@@ -143,7 +141,7 @@ class Axis:
             dates, name = self.kind == "dates", quoted(self.name)
             queries = [self.within(t, t).query if dates else f"{name} == {t}" for t in texts]
         query = queries[0] if len(queries) == 1 else f"({' or '.join(queries)})"
-        return Condition(self.name, f"{self.label} = {' or '.join(words)}", query)
+        return Condition(self.name, f"{self.title} = {' or '.join(words)}", query)
 
     def span(self, low: int, high: int) -> Condition:
         """Say which rows have levels between two positions, both included."""
@@ -157,9 +155,9 @@ class Axis:
     def within(self, lower: str, upper: str, below: str = "<=") -> Condition:
         """Say which rows are between two bounds, of which one may be empty; the lower is included."""
         above = f"{commas(lower)} ≤ " if lower else ""
-        words = f"{above}{self.label} {below.replace('<=', '≤')} {commas(upper)}"
+        words = f"{above}{self.title} {below.replace('<=', '≤')} {commas(upper)}"
         if not upper:
-            words = f"{self.label} ≥ {commas(lower)}"
+            words = f"{self.title} ≥ {commas(lower)}"
         write = literal if self.kind == "dates" else str
         ends = [f"{sign} {write(end)}" for sign, end in ((">=", lower), (below, upper)) if end]
         return Condition(self.name, words, " and ".join(f"{quoted(self.name)} {end}" for end in ends))
@@ -169,7 +167,6 @@ class Axis:
         return moments(values) if self.kind == "dates" else values
 
     def written(self, value: Any) -> str:
-        """Write a number, or microseconds, with all digits."""
         return moment(int(value)) if self.kind == "dates" else digits(float(value))
 
     def _between(self, below: Any, above: Any) -> str:
@@ -189,10 +186,7 @@ def _shortest(below: float, above: float, *values: float) -> float:
 def axes_of(
     columns: Sequence[Column], x: FloatArray, predictions: Sequence[tuple[Column, FloatArray]] = ()
 ) -> tuple[Axis, ...]:
-    """Return what slices can name: the columns of x (n, d_x) that vary, and predictions, (n,) each.
-
-    Columns of 0 and 1 that belong together are one category.
-    """
+    """Return what slices can name: columns of x that vary, dummies as one category, and predictions."""
     names = unique_names([column.name for column in columns], ())
     axes = [axis_of(column, x[:, i], names[i]) for i, column in enumerate(columns)]
     taken = set(names)
@@ -237,7 +231,7 @@ def axis_of(column: Column, values: FloatArray, name: str, predicted: bool = Fal
         values = (values == high).astype(np.float64)
     elif max(-low, high) < WHOLE and np.all(values == np.floor(values)):
         kind = "integers"
-    return Axis(name, kind, values, levels, predicted, column.name, queries)
+    return Axis(name, kind, values, levels, predicted, column.name, queries, column.utc)
 
 
 def _categories(columns: Sequence[Column], x: FloatArray) -> Iterator[tuple[str, dict[int, str]]]:
@@ -297,7 +291,7 @@ def _safe(name: str) -> str:
 
 def _seen(name: str) -> str:
     """Return a name as `DataFrame.query` sees it."""
-    if name.isidentifier() and not keyword.iskeyword(name):
+    if quoted(name) == name:
         return name
     marks = {mark: f"_{tok_name[kind]}_" for mark, kind in tokenize.EXACT_TOKEN_TYPES.items()}
     marks |= {" ": "_", "?": "_QUESTIONMARK_", "$": "_DOLLARSIGN_"}
@@ -310,12 +304,11 @@ def quoted(name: str) -> str:
 
 
 def literal(text: str) -> str:
-    """Return a text as a query has it."""
     return '"' + repr(text + '"')[1:-2].replace("\\'", "'").replace('"', '\\"') + '"'
 
 
 def moments(days: FloatArray) -> IntArray:
-    """Return days since 1970 as microseconds."""
+    """Return days as microseconds."""
     return np.rint(days * UNITS[0]).astype(np.int64)
 
 
@@ -333,7 +326,6 @@ def shown(level: str) -> str:
 
 
 def digits(value: float) -> str:
-    """Write a number with all the digits that it has."""
     value = float(value) + 0.0  # no negative zero
     if value and not 1e-5 <= abs(value) < 1e16:
         return repr(value)

@@ -4,39 +4,29 @@ from __future__ import annotations
 
 import importlib
 import platform
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy
 
-from condgof._typing import IntArray
-from condgof.check._findings import REACH, Reader, led, overall_of
-from condgof.check._looked import Looked, look
-from condgof.check._named import named_slices, read_sets
-from condgof.check._power import power_of
+from condgof.check._findings import REACH, Reader, led
+from condgof.check._looked import MOST_CLASSES, Signals, look, signals_of
 from condgof.check._record import Check, Effect, Finding, Power, Slice
 from condgof.check._repair import Base
-from condgof.check._scan import LEAST, Scan, Space
-from condgof.check._signals import MOST_CLASSES, Signals, signals_of
-from condgof.check._size import Bench, check_allowed, tolerance_of
+from condgof.check._scan import LEAST, LEAST_ROWS, Scan, Space, named_slices, read_sets, units_of
+from condgof.check._size import Bench, check_allowed, power_of, tolerance_of
 from condgof.check._text import message
 from condgof.engine import single_threaded_blas, stages
-from condgof.methods._adaptive import Beside, run_adaptive
-from condgof.methods._options import Options, censored_model, prepare
+from condgof.methods._adaptive import censored_model, run_adaptive
+from condgof.methods._options import Options, prepare
 from condgof.methods._scored import Units
-from condgof.null._bootstrap import Dependence
-from condgof.null._combine import Family
 from condgof.result import GofResult, check_alpha
 from condgof.sample import RngLike, Seed
 from condgof.stein._matrix import DEFAULT_MEMORY
 
-#: How much the search counts among the families of the verdict; at most so many slices are named.
-SHARE, MOST = 0.12, 6
-#: Fewer rows are not searched; rows that depend on each other are summed up in at most so many parcels.
-LEAST_ROWS, PARCELS = 50, 512
+#: At most so many slices are named; whose versions a report tells.
+MOST, USED = 6, ("condgof", "numpy", "scipy")
 #: What a check does, in this order: shown while it takes long.
 STAGES = ("reading", "slices", "verdict", "size", "power", "numbers")
 
@@ -89,8 +79,8 @@ def check(
     model : law, model or anything `as_model` takes
         The model; a tuple (mean, std) will do.
     x, y : array_like or frame of shape (n,) or (n, d)
-        The sample; x may be a source from `scan`, which brings its own y, or Dask arrays. Of more rows
-        than fit into memory, all but the verdict come from 20,000 that are drawn at random.
+        The sample; x may be a source from `scan`, which brings its own y, or Dask arrays: of these all
+        but the verdict comes from 20,000 rows that are drawn at random.
     event, entry : array_like of shape (n,), optional
         Censoring, as in `adaptive`. Slices are then told by events observed against events expected,
         Σ Λ(y) − Λ(entry) with Λ = −log P(Y > y|x), and the effect is the relative error of the hazard.
@@ -123,11 +113,9 @@ def check(
     >>> y = x + np.where(x > 3, 2.0, 1.0) * rng.standard_normal(800)   # too noisy above 3
     >>> report = cg.check((x, np.ones(800)), x, y, rng=1)
     >>> first = report.slices[0]
-    >>> first.kind, first.direction
-    ('spread', 'too narrow')
     >>> z = report.frame().query(first.query)["z"]
-    >>> bool(abs(z.std() - first.findings[0].estimate) < 1e-12)
-    True
+    >>> first.kind, first.direction, bool(abs(z.std() - first.findings[0].estimate) < 1e-12)
+    ('spread', 'too narrow', True)
     """
     alpha = check_alpha(alpha)
     allowed = None if tolerance is None else check_allowed(tolerance)
@@ -143,53 +131,42 @@ def check(
         looked, law, rows = look(law_or_model, scored, seed, options.engine)
         sets = read_sets(by, slices, looked, scored.n + scored.subsample.sample.left_out)
         depend = options.rows if looked.all_rows else options.rows.take(looked.rows)
-        parcels = None
-        if not depend.independent:
-            parcels = np.asarray(depend.parcels(looked.n, PARCELS).of(0, looked.n), dtype=np.int64)
+        parcels = units_of(depend, looked.n)
         signals = signals_of(looked, law, rows, seed)
         begin("slices")
-        began, space, scan = time.perf_counter(), space_of(looked, signals, seed), None
+        space, scan = Space.of(looked.axes, signals, seed), None
         if space is not None:
             scan = Scan.of(space, signals, depend, options.n_boot, seed, options.engine)
-        seconds = time.perf_counter() - began
         begin("verdict")
-        adapted = run_adaptive(scored, options, seed, beside=beside_of(scan))
+        adapted = run_adaptive(scored, options, seed, beside=None if scan is None else scan.beside)
         begin("size")
         bench = Bench.of(law_or_model, scored, adapted.design, options.rows, seed, options.engine)
         effect = bench.size.effect(adapted.result.pvalue <= alpha)
         begin("power")
         power = power_of(adapted, bench, alpha)
         begin("numbers")
-        overall = overall_of(Reader(looked, REACH, parcels))
-        named = named_slices(sets, looked, signals, parcels, alpha) if sets else ()
-        report = report_of(
-            adapted.result, alpha, looked, signals, scan, seconds, parcels, overall, named, effect, power
-        )
-        notes = (*report.notes, *bench.notes, *notes_of(looked, scan, depend))
-        return replace(
-            report,
-            tolerance=None if allowed is None else tolerance_of(bench, effect, allowed, alpha),
-            details={**report.details, "notes": notes},
-            base=Base(model, law, rows, parcels),
-        )
+        reader = Reader(looked, REACH, parcels)
+        tested = named_slices(sets, looked, signals, parcels, alpha) if sets else ()
+        about = adapted.result, alpha, reader, reader.findings(), signals, scan, bench
+        return report_of(*about, effect, power, tested, allowed, Base(model, law, rows, parcels))
 
 
 def report_of(
     result: GofResult,
     alpha: float,
-    looked: Looked,
+    reader: Reader,
+    overall: tuple[Finding, ...],
     signals: Signals,
     scan: Scan | None,
-    seconds: float,
-    units: IntArray | None,
-    overall: tuple[Finding, ...],
-    groups: tuple[Slice, ...],
+    bench: Bench,
     effect: Effect,
     power: Power,
+    groups: tuple[Slice, ...] = (),
+    allowed: float | None = None,
+    base: Base | None = None,
 ) -> Check:
     """Put a report together: slices are named and described only if the verdict rejects."""
-    slices, everywhere, rejected = list[Slice](), None, result.pvalue <= alpha
-    searched = {} if scan is None else {**scan.details, "seconds": round(seconds, 3)}
+    slices, everywhere, rejected, looked = list[Slice](), None, result.pvalue <= alpha, reader.looked
     if rejected and scan is not None:
         threshold = scan.threshold(alpha)
         for best, p in scan.slices(alpha, MOST):
@@ -203,78 +180,60 @@ def report_of(
                 inside = inside[~np.isin(looked.rows[inside], one.rows)]
             if len(inside) < LEAST:
                 continue
-            reader = Reader(looked, max(threshold + best.penalty, REACH), units)
-            findings = led(reader.findings(inside), signals.about[best.signal], best.z)
+            wide = replace(reader, reach=max(threshold + best.penalty, REACH))
+            findings = led(wide.findings(inside), signals.about[best.signal], best.z)
             if not findings[0].telling:  # it stands out, but nothing that can be said of it is certain
                 continue
             if others or not best.everywhere:
                 slices.append(scan.told(best, p, looked.rows[inside], findings, tuple(others)))
             else:
                 everywhere = everywhere or findings[0]
-    wrong = [group for group in groups if group.pvalue <= alpha]
+    wrong, searched = [group for group in groups if group.pvalue <= alpha], scan is not None
+    told = rejected, overall, slices, everywhere, power, wrong, len(groups), looked, searched
     return Check(
         result=result,
-        words=message(
-            rejected, overall, slices, everywhere, power, wrong, len(groups), looked, bool(searched)
-        ),
+        words=message(*told),
         overall=overall,
         slices=tuple(slices),
         groups=groups,
         effect=effect,
         power=power,
-        tolerance=None,
+        tolerance=None if allowed is None else tolerance_of(bench, effect, allowed, alpha),
         alpha=alpha,
         looked=looked,
         details={
-            "searched": searched or {"slices": 0},
-            "versions": {
-                "condgof": importlib.import_module("condgof").__version__,
-                "numpy": np.__version__,
-                "scipy": scipy.__version__,
-                "python": platform.python_version(),
-            },
-            "notes": result.details.get("notes", ()),
+            "searched": {"slices": 0} if scan is None else scan.details,
+            "versions": {name: importlib.import_module(name).__version__ for name in USED}
+            | {"python": platform.python_version()},
+            "notes": (*result.details.get("notes", ()), *bench.notes, *_notes(reader, scan)),
         },
+        base=base,
     )
 
 
-def space_of(looked: Looked, signals: Signals, seed: Seed) -> Space | None:
-    """Return what is to be searched, where there are rows and columns for it."""
-    if looked.n < LEAST_ROWS or not looked.axes:
-        return None
-    known = signals.unit or signals.variance is not None
-    return Space.of(looked.axes, seed, signals.first, len(signals.about), looked.n, known)
-
-
-def beside_of(scan: Scan | None) -> Beside | None:
-    """Return the search as one more family of the verdict."""
-    if scan is None:
-        return None
-    return Beside(Family("slices", SHARE, np.array([0])), scan.best.value, scan.draws)
-
-
-def notes_of(looked: Looked, scan: Scan | None, depend: Dependence) -> tuple[str, ...]:
+def _notes(reader: Reader, scan: Scan | None) -> Iterator[str]:
     """Say which rows were looked at, and what the numbers leave out."""
-    notes: list[str] = []
+    looked = reader.looked
     if not looked.all_rows:
         some = f"{looked.n:,} of the {looked.whole:,} rows"
-        notes.append(f"everything but the verdict is of {some}, drawn at random")
-    if scan is None:
-        few = f"{looked.n} rows are too few to search for slices (that takes {LEAST_ROWS})"
-        notes.append(few if looked.n < LEAST_ROWS else "no column of x can be cut into slices")
-    elif scan.space.searched is not None:
-        notes.append(
-            f"slices were searched in {len(scan.space.searched):,} of the rows, drawn at random, and "
-            "their p-values come from these; their numbers are of all their rows"
-        )
-    if scan is not None and len(looked.class_names) > MOST_CLASSES:
-        some = f"of {len(looked.class_names)} classes the {MOST_CLASSES} most probable ones"
-        notes.append(f"{some} were looked at by themselves in the search for slices")
-    if scan is not None and "signs" in scan.null:
-        notes.append(f"p-values of slices are corrected for the search by random {scan.null}")
-    if not depend.independent:
-        notes.append(
+        yield f"everything but the verdict is of {some}, drawn at random"
+    if scan is None and looked.n < LEAST_ROWS:
+        yield f"{looked.n} rows are too few to search for slices (that takes {LEAST_ROWS})"
+    elif scan is None:
+        yield "no column of x can be cut into slices"
+    else:
+        if (count := len(scan.space.searched)) < looked.n:
+            yield (
+                f"slices were searched in {count:,} of the rows, drawn at random, and "
+                "their p-values come from these; their numbers are of all their rows"
+            )
+        if len(looked.class_names) > MOST_CLASSES:
+            some = f"of {len(looked.class_names)} classes the {MOST_CLASSES} most probable ones"
+            yield f"{some} were looked at by themselves in the search for slices"
+        if "signs" in scan.null:
+            yield f"p-values of slices are corrected for the search by random {scan.null}"
+    if reader.units is not None:
+        yield (
             "the smallest misfit that would have been found is worked out as if rows were independent, "
             "and so is somewhat too small"
         )
-    return tuple(notes)

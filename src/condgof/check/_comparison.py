@@ -13,16 +13,17 @@ from scipy.special import ndtr
 
 from condgof._typing import FloatArray
 from condgof.check._axes import axes_of
+from condgof.check._looked import Signal, Signals
 from condgof.check._record import Finding, Slice
 from condgof.check._scan import Scan, Space
-from condgof.check._signals import Signal, Signals
 from condgof.engine import as_engine, single_threaded_blas
 from condgof.errors import InputError, InputTypeError
 from condgof.kernels import Gaussian, Kernel
 from condgof.laws._scores import MEASURES, Measure
-from condgof.methods._options import Asked, Options
+from condgof.methods._options import Options
 from condgof.methods._several import STEIN, Contrasts, Measured, contrast, measured, prepare_joint
-from condgof.null._bootstrap import Dependence, check_n_boot
+from condgof.null._bootstrap import check_n_boot
+from condgof.null._dependence import Asked, Dependence
 from condgof.null._paired import Difference, Paired
 from condgof.result import GofResult, Record, Shown, check_alpha, plain, pvalue_words, sized
 from condgof.sample import RngLike, Seed, Use
@@ -417,24 +418,22 @@ def compare(
     how = {"kernel_x": kernel_x, "kernel_y": kernel_y, "missing": missing, "memory": memory}
     models = {p: model_p, q: model_q}
     scored, stein, n, details = _studied(models, x, y, measure, asked, seed, engine=engine, **how)
-    pairs: dict[str, Paired | Difference]
-    if stein is None:
-        pairs = {key: Paired.of(scored.differences(key), scored.dependence) for key in scored.tables}
-        means = {key: table.mean(axis=1) for key, table in scored.tables.items()}
-        infinite = {key: scored.impossible(key) for key in scored.tables}
-    else:
-        pairs, means, infinite = {STEIN: stein.pairs[0, 1]}, {STEIN: stein.discrepancies}, {}
+    study: dict[str, tuple[Difference, FloatArray, Any]] = {}
+    if stein is not None:
+        study[STEIN] = stein.pairs[0, 1], stein.discrepancies, (0, 0)
+    for key, table in scored.tables.items():
+        paired = Paired.of(scored.differences(key), scored.dependence)
+        study[key] = paired, table.mean(axis=1), scored.impossible(key)
     scores = []
-    for key, one in pairs.items():
-        first, second = means[key].tolist()
-        about, (a, b) = MEASURES.get(key, DISCREPANCY), map(int, infinite.get(key, (0, 0)))
+    for key, (one, (first, second), (a, b)) in study.items():
+        about, means = MEASURES.get(key, DISCREPANCY), (float(first), float(second))
         difference = one.value, one.interval(), one.pvalue
-        scores.append(Score(key, about.name, about.better, (first, second), *difference, (a, b)))
+        scores.append(Score(key, about.name, about.better, means, *difference, (int(a), int(b))))
     chosen = next((s for s in scores if math.isfinite(s.difference)), scores[0])
     slices: tuple[Slice, ...] = ()
     if scored.tables and scored.sample is not None and math.isfinite(chosen.difference):
         slices = _where(scored, chosen.key, (p, q), alpha, seed, engine)
-    one = pairs[chosen.key]
+    one = study[chosen.key][0]
     return Comparison(
         one.z, one.pvalue, "compare", n, seed=seed.value, details=details, names=(p, q),
         measure=chosen.key, measures=tuple(scores), slices=slices, alpha=alpha,
@@ -503,7 +502,7 @@ def rank(
     draws, seed, asked = check_n_boot(n_boot), Seed.of(rng), Asked.of(dependence, groups, "auto")
     how = {"kernel_x": kernel_x, "kernel_y": kernel_y, "missing": missing, "memory": memory}
     scored, stein, n, details = _studied(models, x, y, measure, asked, seed, engine=engine, **how)
-    pairs: Mapping[tuple[int, int], Paired | Difference]
+    pairs: Mapping[tuple[int, int], Difference]
     if stein is None:
         finite = [k for k, table in scored.tables.items() if np.isfinite(table).all()]
         key = (finite or list(scored.tables))[0]
@@ -568,11 +567,11 @@ def _studied(
     kernels = how.pop("kernel_x"), how.pop("kernel_y")
     options = Options.of(solver="auto", null="auto", n_boot=1000, precision=None, **how)
     joint = prepare_joint(models, x, y, "std", options, seed)
-    on_x, on_y = joint.some[0].kernels(*kernels, seed)
+    on_x, on_y = joint.subsample.kernels(*kernels, seed)
     stein = contrast(joint, on_x, on_y, options, seed)
-    notes = (*joint.each[0].notes(), *stein.details.get("notes", ()))
-    shown = {"kernel_x": str(on_x.shown(joint.each[0].sample.d_x)), "kernel_y": str(on_y)}
-    details = {**joint.details, **stein.details, "solver": stein.solver, **shown, "notes": notes}
+    notes = (*joint.notes(), *stein.details.get("notes", ()))
+    shown = {"kernel_x": str(on_x.shown(joint.sample.d_x)), "kernel_y": str(on_y)}
+    details = {**joint.details(), **stein.details, "solver": stein.solver, **shown, "notes": notes}
     return scored, stein, joint.n, details
 
 
@@ -588,7 +587,7 @@ def _covariance(scored: Measured, key: str) -> FloatArray:
 
 
 def _corrected(
-    pairs: Mapping[tuple[int, int], Paired | Difference], covariance: FloatArray, m: int, seed: Seed
+    pairs: Mapping[tuple[int, int], Difference], covariance: FloatArray, m: int, seed: Seed
 ) -> dict[tuple[int, int], float]:
     """Return p-values by step-down max-T over m joint normal draws of all |z|; at least their own."""
     order = sorted(pairs, key=lambda pair: pairs[pair].pvalue)
@@ -616,11 +615,10 @@ def _where(
     if scored.n < LEAST_ROWS or not axes or not (d != d[0]).any():
         return ()
     centred = (d - d.mean())[:, None]
-    signals = Signals((Signal("score", ""),), centred, None, None, first=1, unit=False)
+    signals = Signals((Signal("score", ""),), centred, None, None, first=1)
     with single_threaded_blas():
-        space = Space.of(axes, seed, 1, 1, scored.n, known=False)
-        if not space.parts:
-            return ()
+        space = Space.of(axes, signals, seed)
+        assert space is not None
         scan = Scan.of(space, signals, rows, N_SEARCH, seed, as_engine(engine))
         stand_out = scan.slices(alpha, MOST)
     units = np.asarray(rows.parcels(scored.n, scored.n).of(0, scored.n), dtype=np.int64)
@@ -642,5 +640,5 @@ def _where(
         finding = Finding("score", "", here.value, interval, 0.0, words, f"{better} better")
         weaker = here.value * overall >= 0 and abs(here.value) < abs(overall)
         if finding.telling and not weaker:  # less of the same, or perhaps nothing, is no news
-            slices.append(scan.told(one, pvalue, numbers[inside], (finding,)))
+            slices.append(scan.told(one, pvalue, numbers[inside], (finding,), ()))
     return tuple(slices)

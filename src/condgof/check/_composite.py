@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
-from condgof.check._check import beside_of, notes_of, report_of, space_of
-from condgof.check._findings import LARGEST, REACH, Reader, between, overall_of
-from condgof.check._looked import Looked, again, look, moments_of
-from condgof.check._power import POWER, UNKNOWN
+from condgof.check._check import report_of
+from condgof.check._findings import LARGEST, REACH, Reader, between
+from condgof.check._looked import Looked, Signals, look, moments_of, said_of, signals_of
 from condgof.check._record import Check, Finding, Power
 from condgof.check._scan import Scan, Space, best_of, variances_of
-from condgof.check._signals import Signals, signals_of
-from condgof.check._size import SD, Bench
+from condgof.check._size import POWER, SD, UNKNOWN, Bench
 from condgof.engine import Threads, single_threaded_blas
 from condgof.errors import InputError, UnsupportedModelError, check_finite
 from condgof.laws._as_model import as_model, law_of
@@ -27,7 +25,8 @@ from condgof.laws._law import Law, ModelLike
 from condgof.methods import _composite as bootstrap
 from condgof.methods._composite import NULL, AllOfAdaptive, Asked
 from condgof.methods._sources import refuse_source
-from condgof.null._bootstrap import Dependence, check_n_boot
+from condgof.null._bootstrap import check_n_boot
+from condgof.null._dependence import Dependence
 from condgof.result import GofResult, check_alpha
 from condgof.sample import RngLike, Sample, Seed, Use, fresh, held, take_rows
 
@@ -204,17 +203,18 @@ class AllOfCheck:
         adaptive = AllOfAdaptive.of(asked, sample, model, law, seed)
         looked, law, rows = look(law, adaptive.first, seed, Threads(1))
         signals = signals_of(looked, law, rows, seed)
-        overall, space = overall_of(Reader(looked, REACH)), space_of(looked, signals, seed)
+        overall, space = Reader(looked, REACH).findings(), Space.of(looked.axes, signals, seed)
         return cls(adaptive, looked, law, replace(signals, redraw=None), space, overall, seed)
 
     def values(self, model: ModelLike, y: AnyArray) -> FloatArray:
         """Return statistics, the largest slice, numbers of all rows, and how far y is followed."""
         scored, law = self.adaptive.scored(model, y)
-        looked = again(self.looked, law, scored)
+        said = said_of(law, scored, self.looked.kind)
+        looked = replace(self.looked, y=scored.sample.y, **said)
         scan = self._scan(signals_of(looked, law, scored, self.seed), np.empty(0))
         largest = [] if scan is None else [scan.best.value]
         # How far each number of all rows is from what the model says, 0 where there is none.
-        away = {f.about: f.estimate - f.expected for f in overall_of(Reader(looked, REACH))}
+        away = {f.about: f.estimate - f.expected for f in Reader(looked, REACH).findings()}
         apart = [away.get(f.about, 0.0) for f in self.overall if f.kind != "wild"]
         # Σ (m* − m)(y* − m)/v: its mean over refits is the effective number of parameters.
         first, refit, followed, observed = moments(self.law), moments(law), 0.0, scored.sample.y
@@ -232,33 +232,33 @@ class AllOfCheck:
         first = len(values) - 1 - apart - (self.space is not None)
         return values[:first], values[first : -1 - apart], values[-1 - apart : -1], values[-1]
 
-    def _scan(self, signals: Signals, draws: FloatArray) -> Scan | None:
+    def _scan(self, signals: Signals, draws: FloatArray, seconds: float = 0.0) -> Scan | None:
         """Return the search, with the largest slice of each refit for its null."""
         if self.space is None:
             return None
-        some = signals if self.space.searched is None else signals.take(self.space.searched)
+        some = signals.take(self.space.searched)
         variances = variances_of(self.space, some)
         best = best_of(self.space, some.values, variances, some.skewness)
-        return Scan(self.space, some, variances, draws.ravel(), NULL, best)
+        return Scan(self.space, some, variances, draws.ravel(), NULL, best, seconds)
 
     def result(self, values: FloatArray, draws: FloatArray, seed: Seed) -> GofResult:
         """Return the verdict."""
         statistics, largest, _, _ = self._parts(draws)
-        beside = beside_of(self._scan(self.signals, largest))
+        scan = self._scan(self.signals, largest)
+        beside = None if scan is None else scan.beside
         return self.adaptive.result(self._parts(values)[0], statistics, seed, beside)
 
     def report(self, result: GofResult, draws: FloatArray, alpha: float) -> Check:
         """Say everything as a check does."""
         _, largest, apart, followed = self._parts(draws)
-        scan, looked, about = self._scan(self.signals, largest), self.looked, result.details
+        looked, about = self.looked, result.details
+        scan = self._scan(self.signals, largest, about["seconds"])
         first, design = self.adaptive.first, self.adaptive.design
         bench = Bench.of(self.law, first, design, Dependence(), self.seed, Threads(1))
         overall = refitted(self.overall, apart, looked.draws)
         power = Power(None, None, POWER, alpha, NO_POWER)
-        effect = bench.size.effect(result.pvalue <= alpha)
-        report = report_of(
-            result, alpha, looked, self.signals, scan, about["seconds"], None, overall, (), effect, power
-        )
+        reader, effect = Reader(looked, REACH), bench.size.effect(result.pvalue <= alpha)
+        report = report_of(result, alpha, reader, overall, self.signals, scan, bench, effect, power)
         words = report.words
         if not report.rejected and result.null_distribution is not None:
             m, worse = draws.shape[1], int((result.null_distribution >= result.statistic).sum())
@@ -267,8 +267,7 @@ class AllOfCheck:
                 f"model and fitted again, {worse:,} look at least as wrong."
             )
         effective = float(followed.mean()) if moments(self.law) is not None else None
-        notes = (*report.notes, *bench.notes, *notes_of(looked, scan, Dependence()), OF_FITTED)
-        notes += better(effective, looked.n, about)
+        notes = (*report.notes, OF_FITTED, *better(effective, looked.n, about))
         details = {**about, **report.details, "effective_parameters": effective, "notes": notes}
         return replace(report, words=words, details=details)
 

@@ -11,9 +11,8 @@ import numpy as np
 from scipy.special import gammaincinv, ndtr, ndtri, stdtrit
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.check._looked import COUNT_LEVELS, Looked, column_pairs
+from condgof.check._looked import COUNT_LEVELS, THIRDS, Looked, Signal, column_pairs, events_of
 from condgof.check._record import Finding
-from condgof.check._signals import MOST_CLASSES, THIRDS, Signal, events_of, largest_classes
 from condgof.check._size import SD
 from condgof.laws._discrete import normalised
 from condgof.result import rounded, share_interval
@@ -27,13 +26,10 @@ MIDDLE_HALF = 2.0 * CENTRAL["50%"]
 WILD, NAMED = 1e-3, 5
 #: Standard errors to either side of the intervals of all rows: six hold together 95% of the time.
 REACH = 2.638257273476751
-#: Of all rows up to so many classes have a number, and shift and spread are of these.
-ALL_CLASSES, MEDIAN, MIDDLE = 12, "median", "middle half"
-#: What the tail of counts is of.
-LARGEST = "largest"
+#: What shift and spread of all rows are of, and the tail of counts.
+MEDIAN, MIDDLE, LARGEST = "median", "middle half", "largest"
 #: So many counts should not be the most probable ones, for a spread to tell anything.
 EVENTS = 10
-TOGETHER = "The dependence between columns of y is wrong"
 #: A number, and its interval.
 Estimate: TypeAlias = tuple[float, tuple[float, float]]
 
@@ -103,21 +99,15 @@ class Reader:
         return k / n, (float(low), float(high))
 
     def share_of(
-        self,
-        rows: IntArray,
-        happened: AnyArray,
-        says: AnyArray | float,
-        about: Signal,
-        before: str = "",
-        after: str = "",
+        self, rows: IntArray, came: AnyArray, says: AnyArray | float, about: Signal, *words: str
     ) -> Finding:
-        """Tell in how many rows something happened, beside its probability, in each row or in all."""
-        varies = np.ndim(says) > 0
-        share, ends = self.share(rows, happened, says if varies else 0.0)
+        """Tell in how many rows something came, beside its probability, in each row or in all."""
+        varies, (before, after) = np.ndim(says) > 0, words
+        share, ends = self.share(rows, came, says if varies else 0.0)
         expected = float(np.mean(says))
-        words = f"{before}{rounded(share)} of the rows{after} {between(ends)}"
-        words += f", and the model says {rounded(expected)}" if varies else ""
-        return Finding(about.kind, about.column, share, ends, expected, words, about.label)
+        said = f"{before}{rounded(share)} of the rows{after} {between(ends)}"
+        said += f", and the model says {rounded(expected)}" if varies else ""
+        return Finding(about.kind, about.column, share, ends, expected, said, about.label)
 
     def ratio(self, inside: AnyArray, happened: AnyArray, expected: FloatArray) -> Estimate:
         """Return the number of events over that expected, with the interval of a Poisson number."""
@@ -126,14 +116,10 @@ class Reader:
         low = float(gammaincinv(count, tail)) / mean if count else 0.0
         return count / mean, (low, float(gammaincinv(count + 1, 1.0 - tail)) / mean)
 
-    def findings(self, rows: IntArray, whole: bool = False) -> tuple[Finding, ...]:
-        """Return all numbers of some rows; of the `whole` sample such that one wild row moves none."""
-        return tuple(READERS.get(self.looked.kind, _continuous)(self, rows, whole))
-
-
-def overall_of(reader: Reader) -> tuple[Finding, ...]:
-    """Return what is said of all rows."""
-    return reader.findings(np.arange(reader.looked.n), whole=True)
+    def findings(self, rows: IntArray | None = None) -> tuple[Finding, ...]:
+        """Return all numbers of some rows; of the whole sample such that one wild row moves none."""
+        some = np.arange(self.looked.n) if rows is None else rows
+        return tuple(READERS.get(self.looked.kind, _continuous)(self, some, rows is None))
 
 
 def student(reach: float, n: int) -> float:
@@ -158,7 +144,6 @@ def _percent(share: float) -> str:
 
 
 def _continuous(reader: Reader, rows: IntArray, whole: bool) -> Iterator[Finding]:
-    """Residuals z of each column of y."""
     looked, several = reader.looked, len(reader.looked.y_columns) > 1
     for j, column in enumerate(looked.y_columns):
         z, of = np.asarray(looked.z)[rows, j], f" of {column.name}" if several else ""
@@ -228,7 +213,7 @@ def _shares(
         level = float(label[:-1]) / 100
         if tells(0.5 - 0.5 * level):
             about, before = Signal("coverage", column, label), f"the model's {label} interval{of} holds "
-            yield reader.share_of(rows, np.abs(z) <= end, level, about, before)
+            yield reader.share_of(rows, np.abs(z) <= end, level, about, before, "")
     if tells(0.05):
         above, below = z > CENTRAL["90%"], z < -CENTRAL["90%"]
         skew, (low, high) = reader.mean(rows, above * 1.0 - below * 1.0)
@@ -281,16 +266,15 @@ def _correlations(reader: Reader, rows: IntArray) -> Iterator[Finding]:
         yield Finding("correlation", f"{names[a]} and {names[b]}", r, ends, expected, words)
 
 
-def _classes(reader: Reader, rows: IntArray, whole: bool) -> Iterator[Finding]:
+def _classes(reader: Reader, rows: IntArray, _: bool) -> Iterator[Finding]:
     looked, name = reader.looked, reader.looked.y_columns[0].name
-    all_p, codes = np.asarray(looked.probabilities), np.asarray(looked.codes)[rows]
-    p = normalised(all_p[rows])
+    p, codes = normalised(np.asarray(looked.probabilities)[rows]), np.asarray(looked.codes)[rows]
     top = np.argmax(p, axis=1)
     about, before = Signal("confidence", name), "the most probable class is right in "
-    yield reader.share_of(rows, codes == top, p[np.arange(len(p)), top], about, before)
-    for k in largest_classes(all_p, ALL_CLASSES if whole else MOST_CLASSES):
+    yield reader.share_of(rows, codes == top, p[np.arange(len(p)), top], about, before, "")
+    for k in looked.largest_classes:
         about = Signal("class", name, looked.class_names[k])
-        yield reader.share_of(rows, codes == k, p[:, k], about, f"class {about.label} came in ")
+        yield reader.share_of(rows, codes == k, p[:, k], about, f"class {about.label} came in ", "")
 
 
 def _counts(reader: Reader, rows: IntArray, whole: bool) -> Iterator[Finding]:
@@ -304,10 +288,10 @@ def _counts(reader: Reader, rows: IntArray, whole: bool) -> Iterator[Finding]:
     levels = np.zeros((looked.n, 2, 0)) if looked.below is None else looked.below
     for level, (happened, says) in zip(COUNT_LEVELS, levels[rows].T, strict=False):
         about, after = Signal("quantile", name, f"{level:g}"), f" are at most the {level:g} quantile"
-        yield reader.share_of(rows, happened, says, about, after=after)
+        yield reader.share_of(rows, happened, says, about, "", after)
     if looked.zeros is not None and looked.has_zeros:
         zero = looked.y[rows, 0] == 0
-        yield reader.share_of(rows, zero, looked.zeros[rows], Signal("zeros", name), after=" are 0")
+        yield reader.share_of(rows, zero, looked.zeros[rows], Signal("zeros", name), "", " are 0")
     if whole and looked.upper is not None:
         share, ends = reader.share(rows, looked.upper < 0.01)
         words = (
@@ -323,11 +307,11 @@ def _events(reader: Reader, rows: IntArray, _: bool) -> Iterator[Finding]:
     for event in reader.looked.some_events:
         about, happened = Signal.of(event, name), event.happened(codes)
         if event.kind == "quantile":
-            after = f" lie below the {about.label} quantile"
-            yield reader.share_of(rows, ~happened, event.level, about, after=after)
+            words = "", f" lie below the {about.label} quantile"
+            yield reader.share_of(rows, ~happened, event.level, about, *words)
         else:
-            before = f"the model's {about.label} interval holds "
-            yield reader.share_of(rows, happened, event.expected, about, before)
+            words = f"the model's {about.label} interval holds ", ""
+            yield reader.share_of(rows, happened, event.expected, about, *words)
 
 
 def _observed(reader: Reader, rows: IntArray, whole: bool) -> Iterator[Finding]:
@@ -353,7 +337,7 @@ def _observed(reader: Reader, rows: IntArray, whole: bool) -> Iterator[Finding]:
 
 
 def _scores(reader: Reader, rows: IntArray, _: bool) -> Iterator[Finding]:
-    """Of scores alone: by E[s] = 0 and E[s(y − c)] = −1; see `condgof.check._signals`."""
+    """Of scores alone: by E[s] = 0 and E[s(y − c)] = −1; see `_of_scores` of signals."""
     looked = reader.looked
     scores, scored_y = np.asarray(looked.scores), np.asarray(looked.scored_y)
     for j, column in enumerate(looked.y_columns):
@@ -446,6 +430,7 @@ def severity(finding: Finding) -> float:
     return abs(finding.estimate - finding.expected)
 
 
+TOGETHER = "The dependence between columns of y is wrong"
 #: What is wrong, and what the model is where a number is more, or less, than it says; {} is the label.
 TOLD = {
     "shift": ("The centre is wrong", "too low", "too high"),
@@ -463,7 +448,6 @@ TOLD = {
 
 
 def direction(finding: Finding) -> str:
-    """Say in a word or two what the model is."""
     if finding.kind == "score":
         return finding.label
     _, more, less = TOLD[finding.kind]

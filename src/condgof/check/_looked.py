@@ -1,10 +1,14 @@
-"""The rows that a check looks at: what numbers, slices and pictures are made of, and their frame."""
+"""The rows that a check looks at: what numbers, slices and pictures are made of, and their frame.
+
+And signals, the functions of y, of mean 0 under the law, whose sums over rows the search compares.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -13,29 +17,38 @@ from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._axes import WHOLE, Axis, axes_of, moments, unique_names
 from condgof.engine import Engine
 from condgof.errors import CondgofError, require
+from condgof.laws._counts import cell_of, standardised
+from condgof.laws._discrete import normalised
 from condgof.laws._draws import RankOutcomes, RowDraws
 from condgof.laws._known import CellsOfY, Event
 from condgof.laws._law import Joined, Law, ModelLike, grid_of
 from condgof.laws._ratio import RatioOutcomes
 from condgof.laws._survival import hazard
-from condgof.methods._scored import CENSORED, Scored
-from condgof.methods._sources import Stream
+from condgof.methods._lowrank import until_of
+from condgof.methods._scored import CENSORED, SUBSAMPLE, Scored
+from condgof.methods._sources import score_rows
 from condgof.sample import Column, Seed, Use
 
 #: Of a stream so many rows are looked at; of so many the model's quantiles are asked for.
 STREAMED, BAND_COUNT = 20_000, 600
-#: The largest count that is drawn by itself, rows of counts that are looked at together, the least sd.
-MOST_COUNTS, PIECE, LEAST_SCALE = 60, 4096, 1e-6
-#: Rows that tell at once that a prediction is no function of one column.
-FEW = 64
-#: At most so many columns of y are looked at in pairs, and so many events by themselves.
-MOST_TOGETHER, MOST_EVENTS = 5, 6
+#: The largest count that is drawn by itself, and the least sd; at one time so many rows of counts, or
+#: numbers of draws, are looked at; rows that tell that a prediction is no function of one column.
+MOST_COUNTS, LEAST_SCALE, PIECE, CANDIDATES, FEW = 60, 1e-6, 4096, 2**21, 64
+#: At most so many columns of y are looked at in pairs, so many events and classes by themselves.
+MOST_TOGETHER, MOST_EVENTS, MOST_CLASSES = 5, 6, 12
 #: Uses of random numbers in a check; see `condgof.check._scan`.
 BAND_ROWS, LOOK_ROWS = 25, 26
-#: Quantiles by which counts without a variance are told.
-COUNT_LEVELS = (0.5, 0.9)
-#: Levels of the model's quantiles of y that pictures draw.
-BANDS = (0.05, 0.25, 0.5, 0.75, 0.95)
+#: Levels of the quantiles by which counts without a variance are told, and that pictures draw.
+COUNT_LEVELS, BANDS = (0.5, 0.9), (0.05, 0.25, 0.5, 0.75, 0.95)
+#: Shift, spread, skew and tails, and E[ψ³] of each: what a normal approximation of their sums lacks.
+KINDS = ("shift", "spread", "skew", "tails")
+THIRD = (0.0, 0.63888, 0.0, 0.48551)
+#: Parts of the time that rows were watched, on the scale of Λ; see `Looked.cuts`.
+THIRDS = ("", "early third", "middle third", "late third")
+
+#: Draws y anew m times: the signals of some rows, (rows, m, K); and what makes it for these.
+Draw = Callable[[np.random.Generator, int], AnyArray]
+Redraw = Callable[[IntArray], Draw]
 #: A column of the frame, and its values: numbers, or positions of levels.
 Part: TypeAlias = tuple[Column, AnyArray]
 
@@ -65,9 +78,8 @@ class Looked:
     #: What the model predicts: location and scale of y, (n, d_y) each.
     location: FloatArray | None = None
     scale: FloatArray | None = None
-    #: Some of the rows, and the model's quantiles of y there at the levels `BANDS`, (m, 5).
-    band_rows: IntArray | None = None
-    band_values: FloatArray | None = None
+    #: The model's quantiles of y at the levels `BANDS`, (n, 5), NaN in rows that were not asked.
+    bands: FloatArray | None = None
     #: Of scores alone, ∇ log p(y|x), and y in the coordinates that they are of, (n, d_y); of times with
     #: censoring, normal scores of y.
     scores: FloatArray | None = None
@@ -92,30 +104,19 @@ class Looked:
     hazard: FloatArray | None = None
     before: FloatArray | None = None
     #: Λ up to which about a third, and two thirds, of all events are expected.
-    cuts: tuple[float, float] = (0.0, 0.0)
+    cuts: tuple[float, ...] = (0.0, 0.0)
     #: Number of rows of the data.
     whole: int = 0
 
     @property
     def n(self) -> int:
-        """Number of rows that were looked at."""
         return len(self.rows)
-
-    @property
-    def bands(self) -> FloatArray | None:
-        """The model's quantiles of y at the levels `BANDS`, (n, 5), NaN where they are not known."""
-        if self.band_rows is None or self.band_values is None:
-            return None
-        values = np.full((self.n, len(BANDS)), np.nan)
-        values[self.band_rows] = self.band_values
-        return values
 
     @property
     def pit(self) -> FloatArray | None:
         """Φ(z), uniform under the model, (n, d_y); None where there is none."""
-        if self.z is None or self.kind not in ("continuous", "several"):
-            return None
-        return np.asarray(ndtr(self.z))
+        scored = self.kind in ("continuous", "several")
+        return np.asarray(ndtr(self.z)) if scored and self.z is not None else None
 
     def tells(self, tail: float) -> bool:
         """Whether the law tells what it gives this probability, at either end: a few draws do not."""
@@ -124,9 +125,16 @@ class Looked:
     @property
     def some_events(self) -> tuple[Event, ...]:
         """The events that are looked at by themselves, evenly spread."""
-        count = len(self.events)
-        chosen = np.linspace(0, count - 1, min(count, MOST_EVENTS)).astype(int)
+        last = len(self.events) - 1
+        chosen = np.linspace(0, last, min(last + 1, MOST_EVENTS)).astype(int)
         return tuple(self.events[k] for k in chosen)
+
+    @property
+    def largest_classes(self) -> IntArray:
+        """The most probable classes over all rows; of two, the second."""
+        shares = np.asarray(self.probabilities, dtype=np.float64).mean(axis=0)
+        largest = np.sort(np.argsort(-shares, kind="stable")[:MOST_CLASSES])
+        return largest if len(shares) > 2 else np.array([1])
 
     @property
     def has_zeros(self) -> bool:
@@ -135,28 +143,25 @@ class Looked:
 
     @property
     def all_rows(self) -> bool:
-        """Whether these are all rows of the data."""
         return self.n == self.whole
 
 
-def look(
-    model: ModelLike, scored: Scored | Stream, seed: Seed, engine: Engine
-) -> tuple[Looked, Law, Scored]:
+def look(model: ModelLike, scored: Scored, seed: Seed, engine: Engine) -> tuple[Looked, Law, Scored]:
     """Take the rows to look at: all that are in memory, of a stream some at random."""
     numbers = np.arange(scored.n)
-    if isinstance(scored, Stream):
+    if scored.source is not None:
         if scored.n > STREAMED:
             rng = seed.stream(Use.CHECK, LOOK_ROWS)
             numbers = np.sort(rng.choice(scored.n, STREAMED, replace=False))
-        rows, law = scored.with_model(numbers, engine)
+        rows, law = score_rows(scored, numbers, engine)
     else:
         assert isinstance(model, Law)
         rows, law = scored, model
         numbers = numbers if rows.sample.kept is None else rows.sample.kept
     sample, kind = rows.sample, _kind(law, rows)
-    fields = _said(law, rows, kind)
+    fields = said_of(law, rows, kind)
     if kind in ("continuous", "counts"):
-        fields |= _bands(law, len(numbers), seed)
+        fields["bands"] = _bands(law, len(numbers), seed)
     given = numbers, sample.x_columns, sample.x, (), sample.y, sample.y_columns
     looked = Looked(kind, *given, whole=scored.n, **fields)
     predictions = list(_predicted(looked)) if law.of_x else []
@@ -175,15 +180,10 @@ def look(
     return replace(looked, axes=axes), law, rows
 
 
-def again(looked: Looked, law: Law, rows: Scored) -> Looked:
-    """Return the same rows with another y and the law that was fitted to it; what tells where stays."""
-    return replace(looked, y=rows.sample.y, **_said(law, rows, looked.kind))
-
-
-def _said(law: Law, rows: Scored, kind: str) -> dict[str, Any]:
-    """Return what the law says of y."""
+def said_of(law: Law, rows: Scored, kind: str) -> dict[str, Any]:
+    """Return what the law says of y, as fields of `Looked`."""
     if kind == "counts":
-        return _of_counts(law, rows)
+        return _said_of_counts(law, rows)
     if kind == "classes":
         assert rows.outcomes is not None
         names = tuple(map(str, getattr(law, "class_names", None) or ()))
@@ -228,9 +228,7 @@ def _together(rows: Scored) -> FloatArray | None:
 
 
 def column_pairs(d_y: int) -> tuple[IntArray, IntArray]:
-    """Return which columns of y are looked at together."""
-    first, second = np.triu_indices(min(d_y, MOST_TOGETHER), 1)
-    return first, second
+    return np.triu_indices(min(d_y, MOST_TOGETHER), 1)
 
 
 def _monotone(a: FloatArray, b: FloatArray) -> bool:
@@ -244,17 +242,17 @@ def _monotone(a: FloatArray, b: FloatArray) -> bool:
     return True
 
 
-def _cuts(before: FloatArray, after: FloatArray) -> tuple[float, float]:
+def _cuts(before: FloatArray, after: FloatArray) -> tuple[float, ...]:
     """Return Λ up to which a third, and two thirds, of the events are expected, to two digits."""
-    cuts, whole = [], float((after - before).sum())
-    for share in (1 / 3, 2 / 3):
-        low, high = 0.0, float(after.max())
-        for _ in range(40):
-            middle = 0.5 * (low + high)
-            expected = float((np.minimum(after, middle) - np.minimum(before, middle)).sum())
-            low, high = (middle, high) if expected < share * whole else (low, middle)
-        cuts.append(float(f"{high:.2g}"))
-    return cuts[0], cuts[1]
+    from scipy.optimize import brentq  # seldom needed, and slow to import
+
+    whole = float((after - before).sum())
+
+    def missing(end: float, share: float) -> float:
+        return share * whole - float((np.minimum(after, end) - np.minimum(before, end)).sum())
+
+    ends = (brentq(missing, 0.0, float(after.max()), args=(share,)) for share in (1 / 3, 2 / 3))
+    return tuple(float(f"{end:.2g}") for end in ends)
 
 
 def _kind(law: Law, rows: Scored) -> str:
@@ -288,14 +286,13 @@ def moments_of(law: Law, ability: str = "location_scale") -> tuple[FloatArray, F
     return (location, scale) if np.isfinite(location).all() and np.isfinite(scale).all() else None
 
 
-def _of_counts(law: Law, rows: Scored) -> dict[str, Any]:
+def _said_of_counts(law: Law, rows: Scored) -> dict[str, Any]:
     """Return what the law says of counts: (y − mean)/sd, and how often each is expected."""
     y, n, outcomes, fields = rows.sample.y, rows.n, rows.outcomes, dict[str, Any]()
     assert outcomes is not None
     pieces = np.split(np.arange(n), np.arange(PIECE, n, PIECE))
-    fields["surest"] = np.concatenate(
-        [outcomes.take(piece).probabilities.max(axis=1) for piece in pieces]
-    )
+    surest = [outcomes.take(piece).probabilities.max(axis=1) for piece in pieces]
+    fields["surest"] = np.concatenate(surest)
     given: tuple[FloatArray, FloatArray] | None
     if isinstance(outcomes, RatioOutcomes):
         p, start = outcomes.probabilities, outcomes.start
@@ -322,16 +319,15 @@ def _of_counts(law: Law, rows: Scored) -> dict[str, Any]:
     return fields | {"below": np.stack(below, axis=2)}
 
 
-def _bands(law: Law, n: int, seed: Seed) -> dict[str, Any]:
-    """Return the model's quantiles of y in some rows."""
-    rows = np.arange(n)
+def _bands(law: Law, n: int, seed: Seed) -> FloatArray | None:
+    rows, bands = np.arange(n), np.full((n, len(BANDS)), np.nan)
     if n > BAND_COUNT:
         rows = np.sort(seed.stream(Use.CHECK, BAND_ROWS).choice(n, BAND_COUNT, replace=False))
     try:
-        values = law.take(rows).quantile(BANDS)
+        bands[rows] = law.take(rows).quantile(BANDS)
     except CondgofError:
-        return {}
-    return {"band_rows": rows, "band_values": values} if np.isfinite(values).all() else {}
+        return None
+    return bands if np.isfinite(bands[rows]).all() else None
 
 
 def frame_of(looked: Looked, *, outcomes: bool = True) -> Any:
@@ -345,7 +341,8 @@ def frame_of(looked: Looked, *, outcomes: bool = True) -> Any:
     y = list(zip(looked.y_columns, looked.y.T, strict=True))
     if looked.kind == "classes" and looked.codes is not None:
         y = [(Column(looked.y_columns[0].name, looked.class_names), looked.codes)]
-    others = [part for part in _predicted(looked) if not any(_same(part, other) for other in seen)]
+    taken = [(column.levels, values.tobytes()) for column, values in seen]
+    others = [part for part in _predicted(looked) if (part[0].levels, part[1].tobytes()) not in taken]
     known, others = range(len(y), len(y) + len(others)), [*y, *others, *_residuals(looked)]
     # What slices can name has the first choice of names.
     x_names = unique_names([column.name for column, _ in x], ())
@@ -360,7 +357,6 @@ def frame_of(looked: Looked, *, outcomes: bool = True) -> Any:
 
 
 def _predicted(looked: Looked) -> Iterator[Part]:
-    """List what the model predicts of each row."""
     if looked.kind == "classes" and looked.probabilities is not None:
         p = np.asarray(looked.probabilities, dtype=np.float64)
         yield Column("predicted", looked.class_names), p.argmax(axis=1) * 1.0
@@ -370,7 +366,6 @@ def _predicted(looked: Looked) -> Iterator[Part]:
 
 
 def _residuals(looked: Looked) -> Iterator[Part]:
-    """List how y compares with what the model says."""
     if looked.event is not None and looked.hazard is not None and looked.before is not None:
         yield Column("event"), looked.event.astype(np.int64)
         yield Column("cumulative_hazard"), looked.hazard
@@ -391,10 +386,6 @@ def _each(looked: Looked, name: str, values: AnyArray | None) -> Iterator[Part]:
         yield Column(name if single else f"{name}_{column.name}"), np.asarray(values)[:, i]
 
 
-def _same(part: Part, other: Part) -> bool:
-    return part[0].levels == other[0].levels and np.array_equal(part[1], other[1])
-
-
 def _in_pandas(pandas: Any, column: Column, values: AnyArray) -> Any:
     if column.levels is not None and column.ordered:
         return pandas.Categorical.from_codes(values.astype(np.int64), list(column.levels), ordered=True)
@@ -403,7 +394,6 @@ def _in_pandas(pandas: Any, column: Column, values: AnyArray) -> Any:
 
 
 def column_values(column: Column, values: AnyArray) -> AnyArray:
-    """Return the values of a column as a user has them."""
     if column.levels is not None:
         return np.array(column.levels, dtype=object)[values.astype(np.int64)]
     if column.dates:
@@ -412,3 +402,281 @@ def column_values(column: Column, values: AnyArray) -> AnyArray:
         return values.astype(bool)
     whole = np.all(np.abs(values) < WHOLE) and np.all(values == np.floor(values))
     return values.astype(np.int64) if whole else values
+
+
+class Signal(NamedTuple):
+    """What a function of y is about; see `Finding`."""
+
+    kind: str
+    column: str
+    label: str = ""
+
+    @classmethod
+    def of(cls, event: Event, column: str) -> Signal:
+        quantile = event.kind == "quantile"
+        return cls(event.kind, column, f"{event.level:g}" if quantile else f"{100 * event.level:g}%")
+
+
+@dataclass(frozen=True, eq=False)
+class Signals:
+    about: tuple[Signal, ...]
+    #: (n, K), and their variance under the law, None where it is not known.
+    values: FloatArray
+    variance: FloatArray | None
+    #: None where y cannot be drawn anew; how many of the first are looked at in pairs of columns of x.
+    redraw: Redraw | None
+    first: int = 2
+    #: E[ψ³] of each where it is the same in all rows; how large each can be, of a discrete law.
+    third: tuple[float, ...] = ()
+    bound: FloatArray | float | None = None
+
+    @property
+    def floor(self) -> float:
+        """What is added to the variance of a discrete sum: one rare event is no slice."""
+        return 0.0 if self.bound is None else 1.0
+
+    @property
+    def skewness(self) -> FloatArray:
+        """Of signals whose law is not known, as they are, (K,); 0 where the null knows it."""
+        if self.variance is not None:
+            return np.zeros(len(self.about))
+        return np.asarray((self.values**3).mean(axis=0) / np.maximum(self.square, 1e-300) ** 1.5)
+
+    @cached_property
+    def square(self) -> FloatArray:
+        """Mean squares over all rows, (K,)."""
+        return np.asarray(np.square(self.values).mean(axis=0))
+
+    def take(self, rows: IntArray) -> Signals:
+        redraw, variance = self.redraw, None if self.variance is None else self.variance[rows]
+        of_some = None if redraw is None else lambda some: redraw(rows[some])
+        return replace(self, values=self.values[rows], variance=variance, redraw=of_some)
+
+
+def signals_of(looked: Looked, law: Law, rows: Scored, seed: Seed) -> Signals:
+    if isinstance(rows.outcomes, RankOutcomes):
+        return _of_ranks(looked, rows.outcomes)
+    if (u := looked.pit) is not None:
+        return _of_pits(looked, u, known=rows.by == "cdf")
+    if looked.kind == "censored":
+        return _of_censored(looked, until_of(rows, seed) if rows.n <= SUBSAMPLE else None)
+    if looked.kind == "classes":
+        return _of_classes(looked)
+    if looked.kind in ("quantiles", "intervals"):
+        return _of_events(looked, rows)
+    return _of_counts(looked, law, rows) if looked.kind == "counts" else _of_scores(looked)
+
+
+def legendre(u: AnyArray) -> AnyArray:
+    """Return ψ_1 to ψ_4, orthonormal Legendre polynomials of u in [0, 1], (..., 4): no outlier rules."""
+    v = 2.0 * u - 1.0
+    square = v * v
+    out = np.empty((*u.shape, 4), dtype=u.dtype)
+    out[..., 0] = 3**0.5 * v
+    out[..., 1] = 5**0.5 * (1.5 * square - 0.5)
+    out[..., 2] = 7**0.5 * v * (2.5 * square - 1.5)
+    out[..., 3] = 3.0 * (square * (4.375 * square - 3.75) + 0.375)
+    return out
+
+
+def _of_columns(u: AnyArray, pairs: tuple[IntArray, IntArray]) -> AnyArray:
+    """Return the signals (..., K) of PITs (..., d_y): of several columns shift and spread, and pairs."""
+    each = legendre(u)
+    if u.shape[-1] == 1:
+        return each[..., 0, :]
+    shift, spread = each[..., 0], each[..., 1]
+    return np.concatenate([shift, spread, shift[..., pairs[0]] * shift[..., pairs[1]]], axis=-1)
+
+
+def _about(looked: Looked, pairs: tuple[IntArray, IntArray]) -> tuple[Signal, ...]:
+    names = [column.name for column in looked.y_columns]
+    about = [Signal(kind, name) for kind in KINDS[: 4 if len(names) == 1 else 2] for name in names]
+    both = zip(*pairs, strict=True)
+    return (*about, *(Signal("correlation", f"{names[a]} and {names[b]}") for a, b in both))
+
+
+def _of_pits(looked: Looked, u: FloatArray, known: bool) -> Signals:
+    """Of PITs; where columns of y have one each that are not known to be independent, no pairs."""
+    d_y = len(looked.y_columns)
+    pairs, third = column_pairs(d_y if known else 1), THIRD if d_y == 1 else ()
+
+    def redraw(rows: IntArray) -> Draw:
+        return lambda rng, m: _of_columns(rng.random((len(rows), m, d_y), dtype=np.float32), pairs)
+
+    about, values = _about(looked, pairs), _of_columns(u, pairs)
+    variance = np.broadcast_to(1.0, values.shape) if known else None
+    return Signals(about, values, variance, redraw if known else None, 2 * d_y, third)
+
+
+def _of_ranks(looked: Looked, outcomes: RankOutcomes) -> Signals:
+    """Of several columns of draws: y could have been any of them, and columns may go together."""
+    ranks, pairs = outcomes.ranks[:, :, : outcomes.columns], column_pairs(outcomes.columns)
+    n, count, d_y = ranks.shape
+    about = _about(looked, pairs)
+    values, mean, variance = np.empty((3, n, len(about)))
+    step = max(1, CANDIDATES // (count * len(about)))
+    for start in range(0, n, step):
+        some = slice(start, start + step)
+        each = _of_columns(np.asarray(ranks[some], dtype=np.float64), pairs)
+        mean[some], variance[some], values[some] = each.mean(axis=1), each.var(axis=1), each[:, 0]
+
+    def redraw(rows: IntArray) -> Draw:
+        centre = mean[rows].astype(np.float32)[:, None]
+        some, each = ranks[rows], np.arange(len(rows))[:, None]
+
+        def draw(rng: np.random.Generator, m: int) -> AnyArray:
+            return _of_columns(some[each, rng.integers(0, count, (len(some), m))], pairs) - centre
+
+        return draw
+
+    bound = np.abs(_of_columns(np.ones(d_y), pairs)) + np.abs(mean).max(axis=0)
+    return Signals(about, values - mean, variance, redraw, 2 * d_y, bound=bound)
+
+
+def cells_drawn(p: FloatArray) -> Callable[[np.random.Generator, int], IntArray]:
+    """Return what draws cells with probabilities p (n, C), m times for each row, (n, m)."""
+    n, count = p.shape
+    sums, offsets = np.cumsum(p, axis=1), np.arange(n)[:, None]
+    ends = (sums / sums[:, -1:] + offsets).ravel()
+
+    def draw(rng: np.random.Generator, m: int) -> IntArray:
+        places = np.searchsorted(ends, rng.random((n, m)) + offsets, side="right")
+        return np.asarray(np.minimum(places - count * offsets, count - 1))
+
+    return draw
+
+
+def _of_classes(looked: Looked) -> Signals:
+    whole, name = np.asarray(looked.probabilities), looked.y_columns[0].name
+    largest = looked.largest_classes
+    classes = (Signal("class", name, looked.class_names[k]) for k in largest)
+    about = (Signal("confidence", name), *classes)
+
+    def parts(rows: IntArray | slice) -> tuple[FloatArray, IntArray, FloatArray]:
+        p = normalised(whole[rows])
+        top = np.argmax(p, axis=1)
+        return p, top, np.column_stack([p[np.arange(len(p)), top], p[:, largest]])
+
+    def of(codes: IntArray, top: IntArray, mean: FloatArray) -> AnyArray:
+        happened = (codes == top[:, None])[:, :, None], codes[:, :, None] == largest
+        return np.concatenate(happened, axis=2, dtype=np.float32) - mean[:, None].astype(np.float32)
+
+    def redraw(rows: IntArray) -> Draw:
+        p, top, mean = parts(rows)
+        cells = cells_drawn(p)
+        return lambda rng, m: of(cells(rng, m), top, mean)
+
+    _, top, mean = parts(slice(None))
+    values = of(np.asarray(looked.codes)[:, None], top, mean)[:, 0].astype(np.float64)
+    return Signals(about, values, mean * (1.0 - mean), redraw, bound=1.0)
+
+
+def events_of(looked: Looked) -> tuple[AnyArray, FloatArray]:
+    """Return the events, and those that the model expects, of all time and of each third, (n, 4) each.
+
+    A row that was watched from Λ₀ to Λ₁ expects as many events as the length of that.
+    """
+    low, high = _thirds(looked)
+    watched = (looked.event, looked.hazard, looked.before)
+    event, hazard, before = (np.asarray(part)[:, None] for part in watched)
+    # An event at a cut belongs to the third that ends there, one at 0 to the first.
+    inside = ((hazard > low) | (low == 0.0)) & (hazard <= high)
+    return event & inside, np.asarray(np.clip(hazard, low, high) - np.clip(before, low, high))
+
+
+def _thirds(looked: Looked) -> tuple[FloatArray, FloatArray]:
+    """Return where all time, and each third of it, begin and end, (4,) each."""
+    return np.array([0.0, 0.0, *looked.cuts]), np.array([np.inf, *looked.cuts, np.inf])
+
+
+def _of_censored(looked: Looked, until: FloatArray | None) -> Signals:
+    """Of times with censoring: events less what is expected.
+
+    Where it is known `until` (n,) when rows are censored, after they were first watched, the variance is
+    what is expected to be expected up to then, P(low < Λ ≤ high); else what was expected.
+    """
+    happened, expected = events_of(looked)
+    about = tuple(Signal("events", looked.y_columns[0].name, label) for label in THIRDS)
+    if until is None:
+        return Signals(about, happened - expected, expected, None, bound=1.0)
+    (low, high), before = _thirds(looked), np.asarray(looked.before)[:, None]
+    start = np.maximum(low - before, 0.0)
+    stop = np.maximum(np.minimum(high - before, until[:, None]), start)
+
+    def redraw(rows: IntArray) -> Draw:
+        first, last, end = start[rows][:, None], stop[rows][:, None], until[rows][:, None, None]
+
+        def draw(rng: np.random.Generator, m: int) -> AnyArray:
+            times = rng.standard_exponential((len(rows), m, 1))
+            came = (times <= end) & (times > first) & (times <= last)
+            passed = np.clip(times, first, last) - first
+            return np.asarray(came - passed, dtype=np.float32)
+
+        return draw
+
+    return Signals(about, happened - expected, np.exp(-start) - np.exp(-stop), redraw, bound=1.0)
+
+
+def _of_events(looked: Looked, rows: Scored) -> Signals:
+    """Of quantiles and intervals: whether each of their statements held."""
+    assert rows.outcomes is not None
+    events, shares = looked.some_events, np.asarray(rows.outcomes.probabilities[0], dtype=np.float64)
+    about = tuple(Signal.of(event, looked.y_columns[0].name) for event in events)
+    expected = np.array([event.expected for event in events])
+    happened = np.column_stack([event.happened(np.arange(len(shares))) for event in events])
+    # An event is that y exceeds a quantile, a finding that it does not.
+    table = (happened - expected) * (-1.0 if looked.kind == "quantiles" else 1.0)
+    variance = np.broadcast_to(expected * (1.0 - expected), (looked.n, len(events)))
+
+    def redraw(rows: IntArray) -> Draw:
+        ends, small = np.cumsum(shares)[:-1], table.astype(np.float32)
+        return lambda rng, m: small[np.searchsorted(ends, rng.random((len(rows), m)), side="right")]
+
+    return Signals(about, table[rows.outcomes.observed], variance, redraw, len(events), bound=1.0)
+
+
+def _of_counts(looked: Looked, law: Law, rows: Scored) -> Signals:
+    """Of counts with known probabilities: shift and spread by the middle of each step, and zeros."""
+    assert rows.outcomes is not None
+    outcomes, name = rows.outcomes, looked.y_columns[0].name
+    if isinstance(outcomes, RatioOutcomes):
+        zero = -outcomes.start.astype(np.int64)
+    else:
+        units = (part[:, 0] for part in law.location_scale())
+        zero = cell_of(standardised(np.zeros(looked.n), *units))
+    zeros = looked.has_zeros
+    about = tuple(Signal(kind, name) for kind in ("shift", "spread", "zeros")[: 2 + zeros])
+
+    def table(some: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return probabilities of cells (n, C), signals of each cell (n, C, K), and variances."""
+        p = normalised(outcomes.take(some).probabilities)
+        middle = np.cumsum(p, axis=1) - 0.5 * p
+        made = legendre(np.clip(middle, 0.0, 1.0))[..., : 2 + zeros]
+        if zeros:
+            made[..., 2] = np.arange(p.shape[1]) == zero[some][:, None]
+        made -= (p[:, :, None] * made).sum(axis=1, keepdims=True)
+        return p, made, (p[:, :, None] * np.square(made)).sum(axis=1)
+
+    def redraw(some: IntArray) -> Draw:
+        p, made, _ = table(some)
+        small, each, cells = made.astype(np.float32), np.arange(len(p))[:, None], cells_drawn(p)
+        return lambda rng, m: small[each, cells(rng, m)]
+
+    (values, variance), bound = np.empty((2, looked.n, len(about))), np.zeros(len(about))
+    for some in np.split(np.arange(looked.n), np.arange(PIECE, looked.n, PIECE)):
+        _, made, variance[some] = table(some)
+        values[some] = made[np.arange(len(some)), outcomes.observed[some]]
+        bound = np.maximum(bound, np.abs(made).max(axis=(0, 1)))
+    return Signals(about, values, variance, redraw, bound=bound)
+
+
+def _of_scores(looked: Looked) -> Signals:
+    """Of residuals of mean 0 and variance 1; of scores, E[s] = 0 and E[s(y − c)] = −1, whatever c is."""
+    names = [column.name for column in looked.y_columns]
+    about = tuple(Signal(kind, name) for kind in KINDS[:2] for name in names)
+    if looked.z is not None:
+        parts, first = [looked.z, np.square(looked.z) - 1.0], 2
+    else:
+        s, y = (np.asarray(part, dtype=np.float64) for part in (looked.scores, looked.scored_y))
+        parts, first = [-s, -s * (y - y.mean(axis=0)) - 1.0], 2 * len(names)
+    return Signals(about, np.concatenate(parts, axis=1), None, None, first)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +17,7 @@ from condgof.check._record import Check
 from condgof.errors import InputError, ShapeError, check_number, require
 from condgof.laws._as_model import Columns, as_model, law_of
 from condgof.laws._law import Law
-from condgof.methods._monitor import LONGEST, KeptRows, RunningEvidence, Seen, look_at
+from condgof.methods._monitor import LONGEST, KeptRows, RunningEvidence, Seen, glance, look_at
 from condgof.result import Shown, check_alpha
 from condgof.sample import RngLike, Sample, Seed, is_frame
 
@@ -68,14 +69,21 @@ class Monitor(Shown):
         named = self.model.names if isinstance(self.model, Columns) else ()
         self._beside = named if beside is None else tuple(beside)
         self._schema: dict[str, Any] = {}
-        #: The latest rows: y, what bets need, and columns of x by their number.
+        #: Columns of the latest rows, what bets need, y and x by number, at most so many; batches since.
         self._kept: dict[str, AnyArray] = {}
+        self._capacity, self._batches = 0, list[dict[str, AnyArray]]()
+        #: A row of an array of zeros, where rows are of such arrays.
+        self._zeros: Sample | None = None
         self._evidence: RunningEvidence | None = None
+
+    @property
+    def _alarm(self) -> dict[str, Any] | None:
+        return self._evidence.alarm if self._evidence else None
 
     @property
     def alarm(self) -> bool:
         """Whether the evidence has ever reached 1/alpha."""
-        return self._evidence is not None and self._evidence.alarm is not None
+        return self._alarm is not None
 
     @property
     def evidence(self) -> float:
@@ -95,34 +103,30 @@ class Monitor(Shown):
     @property
     def since(self) -> int | None:
         """About which row it began, counted from 0: what the alarm is about, else the last change."""
-        if self._evidence and self._evidence.alarm:
-            return int(self._evidence.alarm["since"])
-        return self.changes[-1]["since"] if self.changes else None
+        latest = self._alarm or (self.changes[-1] if self.changes else None)
+        return None if latest is None else int(latest["since"])
 
     @property
     def words(self) -> str:
         """All this in a few sentences."""
         weighed = self._evidence.done if self._evidence else 0
         of = "" if weighed == self.rows else f" from the first {weighed:,}"
-        evidence = f"evidence {self.evidence:.3g}{of} (alarm at {1 / self.alpha:g})"
-        told = f"{self.rows:,} rows, {evidence}."
-        if self._evidence and self._evidence.alarm:
-            alarm = self._evidence.alarm
+        told = f"{self.rows:,} rows, evidence {self.evidence:.3g}{of} (alarm at {1 / self.alpha:g})."
+        alarm = self._alarm
+        if self._evidence and alarm:
             predicted = self._schema["predicted"][: self._evidence.predicted]
             along = ["", *(f" along {name}" for name in (*predicted, *map(repr, self._looked)))]
             told += (
                 f" ALARM after {alarm['rows']:,} rows: the model is wrong since about row "
                 f"{alarm['since']:,}, most of all in {alarm['how']}{along[alarm['group']]}."
             )
-        for change in self.changes[-1:]:
-            since, rows = change["since"], change["rows"]
-            told += f" Changed since about row {since:,}, noticed after {rows:,} rows."
+        for at in self.changes[-1:]:
+            told += f" Changed since about row {at['since']:,}, noticed after {at['rows']:,} rows."
         return told
 
     def records(self) -> list[dict[str, Any]]:
         """Return one row an event, the alarm and each change: after how many rows, since about which."""
-        alarm = self._evidence.alarm if self._evidence else None
-        events = [("alarm", alarm)] if alarm else []
+        events = [("alarm", self._alarm)] if self._alarm else []
         events += [("change", change) for change in self.changes]
         return [{"event": name, "rows": at["rows"], "since": at["since"]} for name, at in events]
 
@@ -134,20 +138,24 @@ class Monitor(Shown):
 
         How rows are cut into batches changes nothing. A batch that is refused leaves no trace.
         """
-        if np.ndim(y) == 0:
-            y = [y]
-            x = x if is_frame(x) else np.array([x])
-        if len(y) == 0:
-            raise ShapeError("The batch is empty. Pass one row or more; without new rows do not call.")
-        sample = _sample(x, y)
-        schema = self._compared(sample)
-        rows = np.arange(self.rows, self.rows + sample.n)
-        seen = look_at(self._law(sample, rows), sample, rows, self._seed)
-        schema |= {"kinds": list(seen.kinds), "predicted": list(seen.names)}
-        if not self.rows:
-            self._begin(schema, seen)
-        elif any(schema[key] != self._schema[key] for key in ("kinds", "predicted")):
-            raise InputError("The model says something of another kind than of the rows before.")
+        sample = None if self._zeros is None else _row_like(self._zeros, x, y)
+        seen = None if sample is None else glance(self.model, sample)
+        if sample is None:
+            if np.ndim(y) == 0:
+                y = [y]
+                x = x if is_frame(x) else np.array([x])
+            if len(y) == 0:
+                raise ShapeError("The batch is empty. Pass a row or more; without new rows do not call.")
+            sample = _sample(x, y)
+            self._compare(sample)
+        if seen is None:
+            rows = np.arange(self.rows, self.rows + sample.n)
+            seen = look_at(self._law(sample, rows), sample, rows, self._seed)
+            said = {"kinds": list(seen.kinds), "predicted": list(seen.names)}
+            if not self.rows:
+                self._begin({**_schema_of(sample), **said}, seen)
+            elif any(now != self._schema[key] for key, now in said.items()):
+                raise InputError("The model says something of another kind than of the rows before.")
         if is_frame(sample.x_given):
             self._frame = type(sample.x_given)
         self._add(sample, seen)
@@ -157,8 +165,8 @@ class Monitor(Shown):
         """Check the latest rows since `since` (or all) that are in memory; options as in `check`."""
         if not self.rows:
             raise InputError("There are no rows to check: update(x, y) comes first.")
-        first = self.rows - len(self._kept["z"])
-        places = np.arange(max(self.since or 0, first), self.rows) - first
+        first = self.rows - min(len(self._held()["z"]), self._capacity)
+        places = np.arange(max(self.since or 0, first), self.rows)
         sample, law = self._again(places)
         names = [name for name, _ in self._schema["x"]]
         x = self._x_of(places, [name for name in names if name not in self._beside] or names)
@@ -174,37 +182,30 @@ class Monitor(Shown):
         plain |= {"seed": self._seed, "rows": self.rows}
         if self._evidence is None:
             return plain
-        kept = {name: values.tolist() for name, values in self._kept.items()}
+        kept = {name: values[-self._capacity :].tolist() for name, values in self._held().items()}
         return {**plain, "said": dict(self._schema), "evidence": self._evidence.plain(), "kept": kept}
 
     @property
-    def _looked(self) -> list[str]:
-        """The columns of x that rows are grouped by."""
-        named = [name for name, _ in self._schema["x"] if name not in self._beside]
-        return named if self._evidence is None else named[: self._evidence.columns]
+    def _looked(self) -> dict[str, str]:
+        """The columns of x that rows are grouped by, and their names in memory."""
+        all_x = enumerate(name for name, _ in self._schema["x"])
+        named = [(name, f"x{i}") for i, name in all_x if name not in self._beside]
+        return dict(named if self._evidence is None else named[: self._evidence.columns])
 
-    def _compared(self, sample: Sample) -> dict[str, Any]:
-        """Return what columns are called and hold, and their form; refuse a batch with other columns."""
-        frame = is_frame(sample.x_given) or hasattr(sample.x_given, "to_frame")
-        schema: dict[str, Any] = {
-            name: [[c.name, "booleans" if c.boolean else c.kind] for c in columns]
-            for name, columns in (("x", sample.x_columns), ("y", sample.y_columns))
-        }
-        schema["form"] = type(sample.x_given).__module__.partition(".")[0] if frame else "array"
-        schema["flat_x"] = not frame and sample.x_given.ndim == 1
-        schema["flat_y"] = sample.y_given.ndim == 1
+    def _compare(self, sample: Sample) -> None:
+        """Refuse a batch that lacks predictions, or has other columns than those before."""
+        schema = _schema_of(sample)
         names = [name for name, _ in schema["x"]]
         lacking = [name for name in self._beside if name not in names]
         if lacking:
             raise InputError(f"x has no column {lacking[0]!r}, where the model's predictions should be.")
-        for what in ("x", "y") if self.rows else ():
+        for what in ("x", "y") if self._schema else ():
             now, before = (", ".join(repr(n) for n, _ in s[what]) for s in (schema, self._schema))
             if now != before:
                 raise InputError(f"{what} has the columns {now}, and before {before}.")
             for (name, kind), (_, old) in zip(schema[what], self._schema[what], strict=True):
                 if ALIKE.get(kind, kind) != ALIKE.get(old, old):
                     raise InputError(f"{what} column {name!r} holds {kind}, and before {old}.")
-        return schema
 
     def _law(self, sample: Sample, rows: IntArray) -> Law:
         """Ask the model of rows with these numbers."""
@@ -226,33 +227,49 @@ class Monitor(Shown):
     def _begin(self, schema: dict[str, Any], seen: Seen) -> RunningEvidence:
         """Make room, now that it is known what rows hold."""
         self._schema = schema
-        sizes = seen.z.shape[1], seen.predicted.shape[1], len(self._looked)
-        self._evidence = RunningEvidence(seen.kinds, *sizes, self.alpha, self.run_length, self._seed)
-        self._kept = {name: getattr(seen, name)[:0] for name in BET_ON}
+        settings = self.alpha, self.run_length, self._seed
+        self._evidence = RunningEvidence(seen, len(self._looked), *settings)
         dtypes = [object if kind == "text" else float for _, kind in (*schema["x"], schema["y"][0])]
-        self._kept["y"] = np.empty((0, len(schema["y"])), dtype=dtypes[-1])
-        self._kept |= {f"x{i}": np.empty(0, dtype=dtype) for i, dtype in enumerate(dtypes[:-1])}
+        kept = {name: getattr(seen, name)[:0] for name in BET_ON}
+        kept["y"] = np.empty((0, len(schema["y"])), dtype=dtypes[-1])
+        self._kept = kept | {f"x{i}": np.empty(0, dtype=dtype) for i, dtype in enumerate(dtypes[:-1])}
+        width = sum(math.prod(array.shape[1:]) for array in self._kept.values())
+        self._capacity = int(np.clip(NUMBERS // width, 2 * LONGEST, MOST_ROWS))
+        with suppress(InputError):
+            zeros = _sample(np.zeros((1, len(schema["x"]))), np.zeros(1))
+            self._compare(zeros)
+            self._zeros = zeros
         return self._evidence
 
     def _add(self, sample: Sample, seen: Seen) -> None:
         """Add rows that were looked at."""
-        assert self._evidence is not None
-        text = self._kept["y"].dtype == object
-        new = {name: getattr(seen, name) for name in BET_ON}
-        new["y"] = np.array(sample.y_given, dtype=object).reshape(-1, 1) if text else sample.y
-        for i, (column, values) in enumerate(zip(sample.x_columns, sample.x.T, strict=True)):
-            named = None if column.levels is None else np.array(column.levels, dtype=object)
-            new[f"x{i}"] = values if named is None else named[values.astype(int)]
-        first = self.rows - len(self._kept["z"])
-        held = {name: np.concatenate([old, new[name]]) for name, old in self._kept.items()}
-        width = sum(array[0].size if array.ndim == 2 else 1 for array in held.values())
-        capacity = int(np.clip(NUMBERS // width, 2 * LONGEST, MOST_ROWS))
-        looked = set(self._looked)
-        columns = [*held["predicted"].T[: self._evidence.predicted]]
-        columns += [held[f"x{i}"] for i, (name, _) in enumerate(self._schema["x"]) if name in looked]
-        self._evidence.add(KeptRows(first, held["z"], held["tilts"], columns), capacity)
+        evidence = self._evidence
+        assert evidence is not None
+        new = {"z": seen.z, "tilts": seen.tilts, "predicted": seen.predicted, "y": sample.y}
+        if self._kept["y"].dtype == object:
+            new["y"] = np.array(sample.y_given, dtype=object).reshape(-1, 1)
+        for i, column in enumerate(sample.x_columns):
+            values = sample.x[:, i]
+            if column.levels is not None:
+                values = np.array(column.levels, dtype=object)[values.astype(int)]
+            new[f"x{i}"] = values
+        self._batches.append(new)
         self.rows += sample.n
-        self._kept = {name: values[-capacity:] for name, values in held.items()}
+        if self.rows >= evidence.next_end:
+            held = self._held()
+            columns = [*held["predicted"].T[: evidence.predicted]]
+            columns += [held[name] for name in self._looked.values()]
+            rows = KeptRows(self.rows - len(held["z"]), held["z"], held["tilts"], columns)
+            evidence.add(rows, self._capacity)
+            self._kept = {name: values[-self._capacity :] for name, values in held.items()}
+
+    def _held(self) -> dict[str, AnyArray]:
+        """Put the latest rows and the batches since together."""
+        if self._batches:
+            for name, old in self._kept.items():
+                self._kept[name] = np.concatenate([old, *(new[name] for new in self._batches)])
+            self._batches = []
+        return self._kept
 
     def restore(self, state: Any) -> Monitor:
         """Take over a state, and refuse one that is not of this model: it must say the same of rows."""
@@ -276,17 +293,17 @@ class Monitor(Shown):
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise InputError(f"The state is damaged ({type(error).__name__}: {error}).") from error
         n = len(self._kept["z"])
-        some = np.arange(max(n - ASKED, 0), n)
+        some = np.arange(max(n - ASKED, 0), n) + self.rows - n
         try:
             sample, law = self._again(some)
-            seen = look_at(law, sample, some + self.rows - n, self._seed)
+            seen = look_at(law, sample, some, self._seed)
         except Exception as error:  # whatever a model raises that gets columns it does not know
             raise InputError(
                 "The state is of another model or of other columns: this model cannot be asked of its "
                 f"rows ({type(error).__name__}: {error})."
             ) from error
         for name in ("z", "tilts"):
-            says, said = getattr(seen, name), self._kept[name][some]
+            says, said = getattr(seen, name), self._kept[name][-ASKED:]
             if says.shape != said.shape or not np.allclose(says, said, rtol=APART, atol=APART):
                 raise InputError(
                     "The state is of another model: this one says otherwise of the latest rows. Pass "
@@ -294,19 +311,19 @@ class Monitor(Shown):
                 )
         return self
 
-    def _again(self, places: IntArray) -> tuple[Sample, Law]:
-        """Return rows that are in memory, and their law."""
-        y = self._kept["y"][places]
+    def _again(self, rows: IntArray) -> tuple[Sample, Law]:
+        """Return rows that are in memory, by their numbers, and their law."""
+        y = self._held()["y"][rows - self.rows]
         y = y.astype(str) if y.dtype == object else y
-        x = self._x_of(places, [name for name, _ in self._schema["x"]])
+        x = self._x_of(rows, [name for name, _ in self._schema["x"]])
         sample = _sample(x, y[:, 0] if self._schema["flat_y"] else y)
-        return sample, self._law(sample, places + self.rows - len(self._kept["z"]))
+        return sample, self._law(sample, rows)
 
-    def _x_of(self, places: IntArray, names: Sequence[str]) -> Any:
+    def _x_of(self, rows: IntArray, names: Sequence[str]) -> Any:
         """Return x of such rows in the form in which it came: an array, or a frame of some columns."""
         data = {}
         for i, (name, kind) in enumerate(self._schema["x"]):
-            values = self._kept[f"x{i}"][places]
+            values = self._held()[f"x{i}"][rows - self.rows]
             values = np.rint(values * 86_400e6).astype("M8[us]") if kind == "dates" else values
             if name in names:
                 data[name] = values.astype(bool) if kind == "booleans" else values
@@ -319,13 +336,42 @@ class Monitor(Shown):
         return self._frame(data)
 
 
+def _schema_of(sample: Sample) -> dict[str, Any]:
+    """Return what columns are called and hold, and their form."""
+    frame = is_frame(sample.x_given) or hasattr(sample.x_given, "to_frame")
+    schema: dict[str, Any] = {
+        name: [[c.name, "booleans" if c.boolean else c.kind] for c in columns]
+        for name, columns in (("x", sample.x_columns), ("y", sample.y_columns))
+    }
+    schema["form"] = type(sample.x_given).__module__.partition(".")[0] if frame else "array"
+    schema["flat_x"] = not frame and sample.x_given.ndim == 1
+    schema["flat_y"] = sample.y_given.ndim == 1
+    return schema
+
+
 def _sample(x: Any, y: Any) -> Sample:
     """Read a batch, of as few rows as there are."""
     given, values, columns = reading.read(x, "x", text=True)
-    table = reading.read_labels(y) or reading.read_table(reading.unboxed(y), "y", text=False)
+    table = reading.read_y(y)
     reading.check_rows(x, y, len(values), len(table.values))
     table.check_complete(reading.DROP)
     return Sample(values, table.values, given, table.plain(), columns, table.columns)
+
+
+def _row_like(zeros: Sample, x: Any, y: Any) -> Sample | None:
+    """Read one row of finite numbers, alone or in arrays, the short way; None for anything else."""
+    if isinstance(y, float) and (isinstance(x, float) or type(x) is np.ndarray):
+        given, observed = np.array([x]), np.array([y])
+    elif type(x) is type(y) is np.ndarray and y.shape == (1,):
+        given, observed = x.copy(), y.copy()
+    else:
+        return None
+    if not given.dtype == observed.dtype == np.float64 or len(given) != 1 or given.ndim > 2:
+        return None
+    values = given.reshape(1, -1).copy()
+    if values.shape != zeros.x.shape or not (math.isfinite(observed[0]) and np.isfinite(values).all()):
+        return None
+    return Sample(values, observed[:, None].copy(), given, observed, zeros.x_columns, zeros.y_columns)
 
 
 def monitor(

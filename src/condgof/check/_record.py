@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 #: Version of the dictionary that `Check.to_dict` gives, and of ``condgof check --json``.
 SCHEMA = 2
-#: In which orders slices can be listed.
+#: In which orders slices can be listed; the columns of a table of findings.
 ORDERS = ("certain", "severity")
+COLUMNS = ("kind", "column", "label", "estimate", "low", "high", "expected", "words")
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,6 @@ class Interval(Record):
     estimate: float
     low: float
     high: float
-    #: Its confidence level.
     level: float = 0.95
 
 
@@ -48,7 +48,6 @@ class Finding(Record):
     #: quantile `label`. Of times with censoring: ``"events"``, their number over that which the model
     #: expects, of all time or of a third of it, `label`, with about as many expected events each.
     kind: str
-    #: The column of y.
     column: str
     estimate: float
     #: Its interval: of a slice simultaneous over the whole search, so that it holds for what was found.
@@ -72,11 +71,8 @@ class Finding(Record):
 
     def record(self) -> dict[str, Any]:
         """Return it as a row of a table, the ends of the interval apart."""
-        low, high = self.interval
-        return {
-            "kind": self.kind, "column": self.column, "label": self.label, "estimate": self.estimate,
-            "low": low, "high": high, "expected": self.expected, "words": self.words,
-        }  # fmt: skip
+        numbers = (self.estimate, *self.interval, self.expected, self.words)
+        return dict(zip(COLUMNS, (*self.about, *numbers), strict=True))
 
 
 @dataclass(frozen=True)
@@ -96,12 +92,9 @@ class Slice(Shown, Record):
     Examples
     --------
     >>> import numpy as np, condgof as cg
-    >>> rng = np.random.default_rng(0)
-    >>> x = rng.uniform(0, 4, 800)
-    >>> y = x + np.where(x > 3, 2.0, 1.0) * rng.standard_normal(800)
-    >>> report = cg.check((x, np.ones(800)), x, y, rng=1)
-    >>> first = report.slices[0]
-    >>> bool((report.frame().query(first.query).index == first.rows).all())
+    >>> x, noise = np.random.default_rng(0).uniform(-4, 4, (2, 400))
+    >>> report = cg.check((x, np.ones(400)), x, x + noise * (x > 3), rng=1)
+    >>> all((report.frame().query(one.query).index == one.rows).all() for one in report.slices)
     True
     """
 
@@ -175,11 +168,10 @@ class Effect(Record):
 class Power(Record):
     """What could have been found: the smallest misfit that is found with probability `power`."""
 
-    #: In the unit of `Effect`; None where it is not known.
+    #: In the unit of `Effect`, and data that spread this many times (above 1) as much as the model says;
+    #: None where it is not known.
     size: float | None
-    #: Data that spread this many times (above 1) as much as the model says; None where it is not known.
     spread: float | None
-    #: With what probability, at which level.
     power: float
     alpha: float
     words: str
@@ -206,18 +198,16 @@ class Check(Shown, Record):
     Examples
     --------
     >>> import numpy as np, condgof as cg
-    >>> rng = np.random.default_rng(0)
-    >>> x = rng.uniform(-2, 2, 300)
-    >>> report = cg.check((x, np.ones(300)), x, x + rng.standard_normal(300), rng=0)
+    >>> x, noise = np.random.default_rng(0).standard_normal((2, 60))
+    >>> report = cg.check((x, np.ones(60)), x, x + noise, rng=0)
     >>> report.rejected, report.to_dict()["schema"]
     (False, 2)
     """
 
     #: The verdict: that of `adaptive`, with the search for slices as one more family.
     result: GofResult
-    #: The message in a sentence or two.
+    #: The message in a sentence or two; what is said of all rows.
     words: str
-    #: What is said of all rows.
     overall: tuple[Finding, ...]
     #: Where, most certain first; none unless the model is rejected.
     slices: tuple[Slice, ...]
@@ -227,11 +217,9 @@ class Check(Shown, Record):
     power: Power
     #: Whether the effect is too much, where the user said how much is allowed.
     tolerance: Tolerance | None
-    #: The level of all of it.
+    #: The level of all of it; the rows that were looked at; what was searched, versions, notes.
     alpha: float
-    #: The rows that were looked at.
     looked: Looked
-    #: How many slices were searched, versions, notes.
     details: Mapping[str, Any] = field(default_factory=dict)
     #: What it was of, for `repair`; it is not stored with the report.
     base: Base | None = None
@@ -301,27 +289,17 @@ class Check(Shown, Record):
         odds of 0; of classes it changes the logits; draws, quantiles and ends of intervals are moved.
         How much is learned is chosen by cross-validation, and nothing is unless it is clearly better on
         rows that were held out: ``better.held_out`` is that gain. Do not judge it on the rows that it
-        was learned on. Several columns of y, and scores or moments alone, are refused.
+        was learned on. Several columns of y, and scores or moments alone, are refused. The `rng` is of
+        the folds, and of the rows that are learned from where there are more than 10,000.
 
-        Parameters
-        ----------
-        rng : int, numpy.random.Generator or None
-            Of the folds, and of the rows that are learned from where there are more than 10,000.
-
-        Returns
-        -------
-        Repair
-            A model: ``better(x)``, ``check(better, x2, y2)``, ``better.gain(x2, y2)``; `print` it.
+        The result is a model: ``better(x)``, ``check(better, x2, y2)``, ``better.gain(x2, y2)``.
 
         Examples
         --------
         >>> import numpy as np, condgof as cg
-        >>> rng = np.random.default_rng(0)
-        >>> x = rng.normal(size=600)
-        >>> y = x + 1.5 * rng.standard_normal(600)
-        >>> better = cg.check((x, np.ones(600)), x, y, rng=0).repair()
-        >>> new_x = np.zeros(3)
-        >>> law = better.of((new_x, np.ones(3)))(new_x)
+        >>> x, noise = np.random.default_rng(0).standard_normal((2, 600))
+        >>> better = cg.check((x, np.ones(600)), x, x + 1.5 * noise, rng=0).repair()
+        >>> law = better.of((np.zeros(3), np.ones(3)))(np.zeros(3))
         >>> bool(1.3 < law.location_scale()[1][0, 0] < 1.7)
         True
         """
@@ -340,14 +318,8 @@ class Check(Shown, Record):
     ) -> str:
         """Write the report: one HTML file below 1 MB that needs no network and no other file.
 
-        Parameters
-        ----------
-        title : str, optional
-            Heading of the page; what is predicted from what unless given.
-        command : str, optional
-            The command that gives the check again.
-        notes : sequence of str
-            What else the reader should know, such as rows that were dropped.
+        `title` is the heading of the page (what is predicted from what unless given), `command` the
+        command that gives the check again, `notes` what else the reader should know.
 
         Examples
         --------
@@ -368,11 +340,7 @@ class Check(Shown, Record):
         "slices", "groups", "column" (``column=``: residual quantiles along it), "slice" (``number=``:
         the residuals of its rows), "qq", "map" (``columns=``: two of them), "null"; of classes
         "reliability" and "classes", of counts "rootogram", of quantiles and intervals "coverage", of
-        times with censoring "survival" and "thirds".
-
-        Returns
-        -------
-        matplotlib Figure or Axes
+        times with censoring "survival" and "thirds". Returns a matplotlib Figure or Axes.
 
         Examples
         --------

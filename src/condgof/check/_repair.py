@@ -172,10 +172,8 @@ class Repair(Shown, Model):
         """Return the law of the rows of the check, and repaired: each row by what others taught."""
         assert self.checked is not None
         law, x = self.checked.law, self.checked.rows.sample.x_given
-        laws = []
-        for rows, correction in self.parts:
-            laws.append((rows, _changed(correction, law.take(rows), take_rows(x, rows))))
-        return law, join(laws)
+        each = ((rows, how, law.take(rows), take_rows(x, rows)) for rows, how in self.parts)
+        return law, join([(rows, _repaired(how, own, own_x)) for rows, how, own, own_x in each])
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was learned in words, and the gain, as plain Python objects, ready for JSON."""
@@ -197,12 +195,8 @@ class Repair(Shown, Model):
         return "\n".join(self.sentences)
 
 
-def _changed(correction: Correction | None, law: Law, x: Any) -> Law:
-    return law if correction is None else correction.of(law, x)
-
-
 def _repaired(correction: Correction | None, base: ModelLike, x: Any) -> Law:
-    return _changed(correction, base(x), x)
+    return base(x) if correction is None else correction.of(base(x), x)
 
 
 def _refuse(*_: Any) -> NoReturn:

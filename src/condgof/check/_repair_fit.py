@@ -93,6 +93,7 @@ class Mapped:
     #: Whether a shape that is common to all rows is learned, too.
     shaped = True
     costs: ClassVar[FloatArray | float] = np.array([1.0, 1.0, SHAPE, SHAPE])
+    BY_ROW: ClassVar[tuple[str, ...]] = ("z",)
 
     @classmethod
     def of(cls, law: Law, looked: Looked, sample: Sample) -> Self:
@@ -114,7 +115,7 @@ class Mapped:
         return value, (bent.by_slope - bent.w * bent.by_w).T
 
     def take(self, rows: AnyArray) -> Self:
-        return replace(self, z=self.z[rows])
+        return replace(self, **{name: getattr(self, name)[rows] for name in self.BY_ROW})
 
     def learn(self, features: FloatArray, penalty: float) -> list[Learned]:
         """Learn from these rows; what comes first is simpler."""
@@ -141,6 +142,7 @@ class Knotted(Mapped):
     values: FloatArray
     places: FloatArray
     shaped = False
+    BY_ROW = ("z", "y", "values")
 
     @classmethod
     def of(cls, law: Law, looked: Looked, sample: Sample) -> Self:
@@ -154,9 +156,6 @@ class Knotted(Mapped):
             levels, values = _levels(law)
         places = np.asarray(ndtri(levels))
         return cls(maps.placed(values, places, y), y, values, places)
-
-    def take(self, rows: AnyArray) -> Self:
-        return replace(self, z=self.z[rows], y=self.y[rows], values=self.values[rows])
 
     def gains(self, learned: Learned, features: FloatArray) -> FloatArray:
         def loss(values: FloatArray) -> FloatArray:

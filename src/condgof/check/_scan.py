@@ -1,40 +1,53 @@
-"""The search for slices: all intervals of a column, all rectangles of two, against a null that is drawn.
+"""Slices: those that a search finds, and those that the user names beforehand.
 
+The search goes over all intervals of a column and all rectangles of two, against a null that is drawn.
 With signals ψ_k of mean 0 under the law, N_k(S) = Σ_{i∈S} ψ_k(y_i)/√Var, a slice counts
 max_k |N_k(S)| − √(2 log(n/|S|)), so that small slices do not win by their number.
+
+Slices and groups that are named beforehand pay no price for a search, and need no draws, so that no
+p-value has a floor: the normal law of sums with a correction for skewness, of a discrete y Bennett's
+inequality; Holm's correction for their number.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.sparse import csr_matrix, vstack
+from numpy.typing import NDArray
+from scipy.sparse import csc_matrix, csr_matrix, vstack
+from scipy.special import log_ndtr, ndtri, stdtr
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.check._axes import Axis, Cut
-from condgof.check._findings import direction, severity
+from condgof.check._axes import Axis, Cut, axis_of, commas, digits, moment, moments, unique_names
+from condgof.check._findings import Reader, direction, led, severity
+from condgof.check._looked import Looked, Signals, frame_of
 from condgof.check._record import Condition, Finding, Slice
-from condgof.check._signals import Signals
 from condgof.engine import Engine
-from condgof.null._bootstrap import Dependence, pvalue
-from condgof.sample import Seed, Use
+from condgof.errors import InputError, InputTypeError, ShapeError
+from condgof.methods._adaptive import Beside
+from condgof.null._bootstrap import pvalue
+from condgof.null._combine import Family
+from condgof.null._dependence import Dependence
+from condgof.sample import Seed, Use, as_days, missing_in, read_groups
 
-#: Quantile bins of a column by itself, and in a pair.
-BINS, BINS_PAIR = 20, 6
+#: Quantile bins of a column by itself, and in a pair; columns of which all pairs are looked at: of more,
+#: those that tell most about the predictions.
+BINS, BINS_PAIR, PAIRED = 20, 6, 16
 #: A slice has at least so many rows, and this share of them, and such a share is not in it.
 LEAST, LEAST_SHARE, OUTSIDE = 25, 0.02, 0.1
 #: Where the law of y is not known, so many: random signs are for sums that are nearly normal.
 LEAST_BY_SIGNS, SHARE_BY_SIGNS = 50, 0.05
 #: By signs a slice varies at least as much as so many rows of all do, or as all its rows do.
 FEW_ROWS = 100
-#: Columns of which all pairs are looked at; of more, those that tell most about the predictions.
-PAIRED = 16
-#: Rows that are searched, and rows whose y is drawn anew; where there are more, some at random.
-SEARCHED, REDRAWN = 100_000, 2048
+#: Fewer rows are not searched; rows that are searched, and rows whose y is drawn anew: where there are
+#: more, some at random. How much the search counts among the families of the verdict.
+LEAST_ROWS, SEARCHED, REDRAWN, SHARE = 50, 100_000, 2048, 0.12
 #: Units that get signs, where y cannot be drawn anew.
 UNITS, PARCELS = 2048, 512
 #: Draws to begin with, after which only small p-values are worth more; draws at a time.
@@ -44,30 +57,40 @@ BEGIN, FEW, CHUNK = 249, 10, 16
 COMPARED, COMPARED_ROWS, EVERYWHERE, SIMPLER = 400, 4096, 0.1, 0.95
 #: Uses of random numbers in a check; append only.
 SEARCH_ROWS, NULL_ROWS, DRAWN, UNIT_ROWS, UNIT_SIGNS = range(20, 25)
-#: How draws are made, Σ Var over the slices of each part that go with them, what makes `CHUNK` draws.
-Null: TypeAlias = tuple[str, tuple[FloatArray, ...], Callable[[int], FloatArray]]
+#: Σ Var over each slice, one array a part, (S, k).
+Variances: TypeAlias = tuple[FloatArray, ...]
+#: How draws are made, the variances that go with them, what makes `CHUNK` draws.
+Null: TypeAlias = tuple[str, Variances, Callable[[int], FloatArray]]
+#: Rows that have a name: in words and as a query ("" for a mask), and their positions.
+NamedRows: TypeAlias = tuple[Condition, IntArray]
+#: A column of numbers with at most so many values can be a group for each; the smallest p-value.
+MOST_VALUES, TINY = 50, 1e-300
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
     """Slices that are ranges of cells: of columns by themselves, or of pairs of columns."""
 
-    #: The cell of each row, numbered over all columns (or pairs), one array each, (n,).
-    cells: tuple[IntArray, ...]
-    count: int
-    #: Which cells make up each slice, (S, cells), sparse.
+    #: Which rows are in each cell, (cells, n), of all columns (or pairs), and which cells make up each
+    #: slice, (S, cells): sparse matrices of 0 and 1.
+    members: Any
     ranges: Any
     #: Rows of each slice, and what it pays for its size, (S,).
     rows: IntArray
     penalty: FloatArray
     #: Which columns and which bins: (S, 6) of axis, first, last, other axis (−1 for none), first, last.
     where: IntArray
-    #: How many of the signals are looked at.
+    #: How many of the signals it looks at.
     signals: int
 
     @classmethod
     def of(
-        cls, columns: Sequence[tuple[int, int]], cuts: Sequence[Cut], signals: int, least: int
+        cls,
+        columns: list[tuple[int, int]],
+        cuts: Sequence[Cut],
+        rows: IntArray,
+        signals: int,
+        least: int,
     ) -> Part | None:
         """Make all rectangles of pairs of columns; where the second is −1, all rows and all ranges."""
         none = Cut(0 * cuts[0].codes, 1, np.zeros((1, 2), dtype=np.int64), np.zeros(1), np.zeros(1))
@@ -75,7 +98,7 @@ class Part:
         count, start = sum(u.count * v.count for u, v in sides), 0
         cells, where, ranges = [], [], list[Any]()
         for (a, b), (u, v) in zip(columns, sides, strict=True):
-            cells.append(u.codes * v.count + v.codes + start)
+            cells.append((u.codes * v.count + v.codes)[rows] + start)
             first = np.repeat(u.ranges, len(v.ranges), axis=0)
             second = np.tile(v.ranges, (len(u.ranges), 1))
             spans = np.column_stack([np.full(len(first), a), first, np.full(len(first), b), second])
@@ -90,61 +113,52 @@ class Part:
             start += u.count * v.count
         if not ranges:
             return None
-        n, spans, matrix = len(cells[0]), np.concatenate(where), vstack(ranges, format="csr")
-        rows = sum((np.bincount(code, minlength=count) for code in cells), np.zeros(count))
-        sizes = np.rint(matrix @ rows).astype(np.int64)
-        fits = (sizes >= least) & (n - sizes >= max(10, OUTSIDE * n)) | (spans[:, 0] < 0)
-        kept = np.flatnonzero(fits)
-        if not len(kept):
+        n, spans, matrix = len(rows), np.concatenate(where), vstack(ranges, format="csr")
+        at, ends = np.column_stack(cells).ravel(), np.arange(n + 1) * len(cells)
+        members = csc_matrix((np.ones(len(at), dtype=np.float32), at, ends), (count, n))
+        sizes = np.rint(matrix @ np.bincount(at, minlength=count)).astype(np.int64)
+        kept = (sizes >= least) & (n - sizes >= max(10, OUTSIDE * n)) | (spans[:, 0] < 0)
+        if not kept.any():
             return None
-        matrix, sizes = matrix[kept].astype(np.float32), sizes[kept]
-        penalty = np.sqrt(2.0 * np.log(n / np.maximum(sizes, 1)))
-        return cls(tuple(cells), count, matrix, sizes, penalty, spans[kept], signals)
+        penalty = np.sqrt(2.0 * np.log(n / np.maximum(sizes[kept], 1)))
+        slices = matrix[kept].astype(np.float32), sizes[kept], penalty, spans[kept]
+        return cls(members, *slices, signals)
 
     def sums(self, values: AnyArray) -> FloatArray:
         """Return Σ over each slice of values (n, k), (S, k)."""
-        cells = np.zeros((self.count, values.shape[1]))
-        for code in self.cells:
-            for k in range(values.shape[1]):
-                cells[:, k] += np.bincount(code, values[:, k], self.count)
-        return np.asarray(self.ranges @ cells)
+        return np.asarray(self.ranges @ (self.members @ values))
 
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """All slices of some rows."""
-
     axes: tuple[Axis, ...]
     fine: tuple[Cut, ...]
     coarse: tuple[Cut, ...]
     parts: tuple[Part, ...]
-    #: The rows that are searched, among those that are looked at; None for all.
-    searched: IntArray | None
+    #: The rows that are searched, among the n that are looked at.
+    searched: IntArray
     n: int
 
     @classmethod
-    def of(
-        cls, axes: tuple[Axis, ...], seed: Seed, first: int, total: int, n: int, known: bool = True
-    ) -> Space:
-        """Make the slices of n rows; pairs of columns see the `first` signals of a `total`."""
-        searched = None
+    def of(cls, axes: tuple[Axis, ...], signals: Signals, seed: Seed) -> Space | None:
+        """Make the slices of rows with signals, if there are columns and enough rows for it."""
+        n, total = signals.values.shape
+        if n < LEAST_ROWS or not axes:
+            return None
+        searched = np.arange(n)
         if n > SEARCHED:
             searched = np.sort(seed.stream(Use.CHECK, SEARCH_ROWS).choice(n, SEARCHED, replace=False))
         fine, coarse = (tuple(axis.cut(bins) for axis in axes) for bins in (BINS, BINS_PAIR))
-        few, few_coarse = (
-            [replace(cut, codes=_some(cut.codes, searched)) for cut in cuts] for cuts in (fine, coarse)
-        )
-        least = least_rows(n if searched is None else SEARCHED, known)
-        pairs = list(itertools.combinations(_paired(axes, few_coarse, searched), 2))
+        least = least_rows(len(searched), signals.variance is not None)
+        pairs = list(itertools.combinations(_paired(axes, coarse, searched), 2))
         parts = (
-            Part.of([(a, -1) for a in range(len(axes))], few, total, least),
-            Part.of(pairs, few_coarse, min(first, total), least),
+            Part.of([(a, -1) for a in range(len(axes))], fine, searched, total, least),
+            Part.of(pairs, coarse, searched, min(signals.first, total), least),
         )
         return cls(axes, fine, coarse, tuple(p for p in parts if p is not None), searched, n)
 
     @property
     def count(self) -> int:
-        """Number of slices."""
         return sum(len(part.rows) for part in self.parts)
 
     def _ranges(self, where: IntArray) -> Iterator[tuple[Axis, Cut, int, int]]:
@@ -155,7 +169,6 @@ class Space:
                 yield self.axes[a], cuts[a], int(first), int(last)
 
     def conditions(self, where: IntArray) -> tuple[Condition, ...]:
-        """Say what a slice is."""
         return tuple(axis.condition(cut, *bins) for axis, cut, *bins in self._ranges(where))
 
     def bounds(self, where: IntArray) -> int:
@@ -175,23 +188,22 @@ class Space:
 
 
 def least_rows(n: int, known: bool = True) -> int:
-    """Return how many rows a slice has at least."""
     least, share = (LEAST, LEAST_SHARE) if known else (LEAST_BY_SIGNS, SHARE_BY_SIGNS)
     return max(least, int(np.ceil(share * n)))
 
 
-def _paired(axes: tuple[Axis, ...], cuts: Sequence[Cut], searched: IntArray | None) -> list[int]:
+def _paired(axes: tuple[Axis, ...], cuts: Sequence[Cut], searched: IntArray) -> list[int]:
     """Choose the columns of which pairs are looked at: predictions, and those by which they differ."""
     usable = [a for a, cut in enumerate(cuts) if len(cut.ranges)]
     if len(usable) <= PAIRED:
         return usable
-    told = [axes[a].values for a in usable if axes[a].predicted]
-    told = [_some(np.argsort(np.argsort(values, kind="stable")), searched) for values in told]
+    predicted = (axes[a].values for a in usable if axes[a].predicted)
+    told = [np.argsort(np.argsort(values, kind="stable"))[searched] for values in predicted]
 
     def telling(a: int) -> float:
         if axes[a].predicted:
             return np.inf
-        code, n = cuts[a].codes, cuts[a].count
+        code, n = cuts[a].codes[searched], cuts[a].count
         rows = np.maximum(np.bincount(code, minlength=n), 1)
         shares = [(np.bincount(code, v - v.mean(), n) ** 2 / rows).sum() / v.var() for v in told]
         return float(max(shares, default=0.0))
@@ -199,14 +211,8 @@ def _paired(axes: tuple[Axis, ...], cuts: Sequence[Cut], searched: IntArray | No
     return sorted(sorted(usable, key=lambda a: -telling(a))[:PAIRED])
 
 
-def _some(values: AnyArray, rows: IntArray | None) -> AnyArray:
-    return values if rows is None else values[rows]
-
-
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The slice that stands out most."""
-
     where: IntArray
     #: Which signal, and N of it; which of the parts, and which slice of it.
     signal: int
@@ -219,7 +225,6 @@ class Found:
 
     @property
     def everywhere(self) -> bool:
-        """Whether it is all rows."""
         return bool(self.where[0] < 0)
 
 
@@ -229,24 +234,24 @@ class Scan:
 
     space: Space
     signals: Signals
-    #: Σ Var over each slice, one array a part, (S, k).
-    variances: tuple[FloatArray, ...]
+    variances: Variances
     #: Null draws of the largest value, and how they were made; the slice that is largest.
     draws: FloatArray
     null: str
     best: Found
+    #: How long it took.
+    seconds: float = 0.0
 
     @classmethod
     def of(
         cls, space: Space, signals: Signals, rows: Dependence, n_boot: int, seed: Seed, engine: Engine
     ) -> Scan:
         """Search, and draw from the null: more draws only where the p-value is small."""
-        if space.searched is not None:
-            signals = signals.take(space.searched)
-        known, nulls = _known_variances(space, signals), list[Null]()
+        began, signals = time.perf_counter(), signals.take(space.searched)
+        known, nulls = None if signals.variance is None else variances_of(space, signals), list[Null]()
         if not rows.independent or signals.redraw is None:
             nulls.append(_by_signs(space, signals, known, rows, seed))
-        drawn = signals.redraw is not None and (rows.independent or signals.variance is not None)
+        drawn = signals.redraw is not None and (rows.independent or signals.bound is not None)
         if drawn and known is not None:
             nulls.append(_by_redraw(space, signals, known, seed))
         scans = []
@@ -258,25 +263,29 @@ class Scan:
                     made = np.concatenate(list(engine.local.map(task, range(start, stop, CHUNK))))
                     draws = np.append(draws, made[: stop - start])
             scans.append(cls(space, signals, variances, draws, how, best))
-        return max(scans, key=lambda scan: scan.pvalue)
+        found = max(scans, key=lambda scan: scan.pvalue)
+        return replace(found, seconds=time.perf_counter() - began)
+
+    @property
+    def beside(self) -> Beside:
+        return Beside(Family("slices", SHARE, np.array([0])), self.best.value, self.draws)
 
     @property
     def pvalue(self) -> float:
-        """Of the largest of all slices."""
         return pvalue(self.best.value, self.draws)
 
     @property
     def details(self) -> dict[str, Any]:
-        """What was searched."""
         space = self.space
         return {
             "slices": space.count,
             "columns": len(space.axes),
-            "pairs": sum(len(part.cells) for part in space.parts[1:]),
-            "rows": space.n if space.searched is None else len(space.searched),
+            "pairs": sum(part.members.nnz // len(space.searched) for part in space.parts[1:]),
+            "rows": len(space.searched),
             "draws": len(self.draws),
             "null": self.null,
             "pvalue": self.pvalue,
+            "seconds": round(self.seconds, 3),
         }
 
     def threshold(self, alpha: float) -> float:
@@ -289,12 +298,9 @@ class Scan:
         p: float,
         rows: IntArray,
         findings: tuple[Finding, ...],
-        others: Sequence[Slice] = (),
+        others: Sequence[Slice],
     ) -> Slice:
-        """Return a slice that stands out, of rows with these numbers in the data.
-
-        With `others` it is all rows but theirs, and has no conditions of its own.
-        """
+        """Return a slice that stands out, of these rows in the data; with `others`, all but theirs."""
         conditions = self.space.conditions(one.where)
         queries = [f"({c.query})" if " or " in c.query else c.query for c in conditions]
         queries += [f"not ({other.query})" for other in others]
@@ -319,7 +325,7 @@ class Scan:
                 break
             best = central_of(self.space, values, variances, skewness, passed)
             p = pvalue(best.value, self.draws)
-            inside, k = _some(self.space.inside(best.where), self.space.searched), best.signal
+            inside, k = self.space.inside(best.where, self.space.searched), best.signal
             # N of the slice without anything taken off; of all rows after slices, that of the others.
             own = inside & ~np.any(taken, axis=0) if best.everywhere and taken else inside
             taken.append(inside)
@@ -341,7 +347,7 @@ class Scan:
 
 
 def best_of(
-    space: Space, values: AnyArray, variances: tuple[FloatArray, ...], skewness: FloatArray | None = None
+    space: Space, values: AnyArray, variances: Variances, skewness: FloatArray | None = None
 ) -> Found:
     """Return the slice with the largest |N| less its penalty."""
     every = _compared(space, values, variances, skewness)
@@ -351,11 +357,7 @@ def best_of(
 
 
 def central_of(
-    space: Space,
-    values: AnyArray,
-    variances: tuple[FloatArray, ...],
-    skewness: FloatArray | None,
-    passed: float,
+    space: Space, values: AnyArray, variances: Variances, skewness: FloatArray | None, passed: float
 ) -> Found:
     """Return, of the slices above a bound, that which is expected to overlap the wrong one most.
 
@@ -381,7 +383,7 @@ def central_of(
 
 
 def _compared(
-    space: Space, values: AnyArray, variances: tuple[FloatArray, ...], skewness: FloatArray | None
+    space: Space, values: AnyArray, variances: Variances, skewness: FloatArray | None
 ) -> list[AnyArray]:
     """Return N of all slices and signals, one array a part, (S, k)."""
     return [
@@ -413,53 +415,43 @@ def symmetric(
     return np.where(a * z > 0.0, moved, z) if longer else moved
 
 
-def _known_variances(space: Space, signals: Signals) -> tuple[FloatArray, ...] | None:
-    """Return Σ Var over slices where the law tells it."""
-    if signals.variance is not None:
-        variance = signals.variance
-        return tuple(part.sums(variance[:, : part.signals]) + signals.floor for part in space.parts)
-    if not signals.unit:
-        return None
-    return tuple(np.outer(part.rows, np.ones(part.signals)) for part in space.parts)
-
-
-def variances_of(space: Space, signals: Signals) -> tuple[FloatArray, ...]:
+def variances_of(space: Space, signals: Signals) -> Variances:
     """Return Σ Var over slices as the law tells it, and where it does not, Σ of squares."""
-    squares = np.square(signals.values)
-    return _known_variances(space, signals) or tuple(
-        np.maximum(part.sums(squares[:, : part.signals]), 1e-300) for part in space.parts
-    )
+    each = np.square(signals.values) if signals.variance is None else signals.variance
+    sums = (part.sums(each[:, : part.signals]) for part in space.parts)
+    return tuple(np.maximum(one + signals.floor, 1e-300) for one in sums)
+
+
+def units_of(rows: Dependence, n: int) -> IntArray | None:
+    """Return the parcel of each of n rows, where they depend on each other."""
+    return None if rows.independent else np.asarray(rows.parcels(n, PARCELS).of(0, n), dtype=np.int64)
 
 
 def _by_signs(
-    space: Space, signals: Signals, known: tuple[FloatArray, ...] | None, rows: Dependence, seed: Seed
+    space: Space, signals: Signals, known: Variances | None, rows: Dependence, seed: Seed
 ) -> Null:
     """Give units of rows random signs: rows, some at random where there are many, or what depends."""
     n, values, skewness = space.n, signals.values, signals.skewness
-    if not rows.independent:
-        parcels, how = rows.parcels(n, PARCELS), "signs of groups or blocks of rows"
-        units, count = np.asarray(parcels.of(0, n), dtype=np.int64), parcels.count
-    else:
-        units, count, how = np.arange(n), min(n, UNITS), "signs of rows"
+    units, how = units_of(rows, n), "signs of groups or blocks of rows"
+    if units is None:
+        units, how = np.arange(n), "signs of rows"
         if n > UNITS:
             units = seed.stream(Use.CHECK, UNIT_ROWS).permutation(n) % UNITS
-    units = _some(units, space.searched)
-    sums, variances = [], []
+    count, units = int(units.max()) + 1, units[space.searched]
+    sums, variances, at = [], [], (np.arange(len(units)), units)
     for p, part in enumerate(space.parts):
         # The sums of each signal over the rows of a unit in a cell, (signals, cells, units).
-        each = np.zeros((part.signals, part.count * count), dtype=np.float32)
-        for k in range(part.signals):
-            for code in part.cells:
-                each[k] += np.bincount(code * count + units, values[:, k], part.count * count)
-        sums.append(each.reshape(part.signals, part.count, count))
+        by_unit = (csr_matrix((one, at), (len(units), count)) for one in values.T[: part.signals])
+        each = [(part.members @ one).toarray().astype(np.float32) for one in by_unit]
+        sums.append(each)
         if rows.independent:
             squares = np.square(values[:, : part.signals])
             # Few rows that happen to vary little would stand out by that: at least as much as all do.
             few = np.minimum(part.rows, FEW_ROWS)[:, None]
             variance = np.maximum(part.sums(squares), few * squares.mean(axis=0))
         else:
-            by_unit = [np.square(part.ranges @ one).sum(axis=1) for one in sums[p]]
-            variance = np.column_stack(by_unit).astype(np.float64)
+            together = [np.square(part.ranges @ one).sum(axis=1) for one in each]
+            variance = np.column_stack(together).astype(np.float64)
         variances.append(np.maximum(variance, 1e-300 if known is None else known[p]))
     scales = [(1.0 / np.sqrt(variance)).astype(np.float32) for variance in variances]
 
@@ -472,23 +464,18 @@ def _by_signs(
     return how, tuple(variances), task
 
 
-def _by_redraw(space: Space, signals: Signals, variances: tuple[FloatArray, ...], seed: Seed) -> Null:
+def _by_redraw(space: Space, signals: Signals, variances: Variances, seed: Seed) -> Null:
     """Draw y anew from the law, of some rows where there are many."""
     n, rows = len(signals.values), np.arange(len(signals.values))
     assert signals.redraw is not None
+    assert signals.variance is not None
     if n > REDRAWN:
         rows = np.sort(seed.stream(Use.CHECK, NULL_ROWS).choice(n, REDRAWN, replace=False))
     redraw, members, scales = signals.redraw(rows), list[Any](), []
     for part, variance in zip(space.parts, variances, strict=True):
-        # Which of these rows are in each cell, (cells, rows).
-        at = np.concatenate([code[rows] for code in part.cells])
-        columns = np.tile(np.arange(len(rows)), len(part.cells))
-        ones = np.ones(len(at), dtype=np.float32)
-        members.append(csr_matrix((ones, (at, columns)), shape=(part.count, len(rows))))
+        members.append(part.members[:, rows])
         if n > REDRAWN:
-            known = np.ones((len(rows), part.signals), dtype=np.float32)
-            if signals.variance is not None:
-                known = signals.variance[rows][:, : part.signals].astype(np.float32)
+            known = signals.variance[rows, : part.signals].astype(np.float32)
             sums = part.ranges @ (members[-1] @ known) + signals.floor
             # A slice that hardly any of these rows is in has its share of the variance.
             variance = np.maximum(sums, 0.5 * (variance * (len(rows) / n)))
@@ -509,10 +496,257 @@ def _largest(
     """Return the largest value of all slices in each of m draws, (m,)."""
     largest = []
     for part, sums, scale in zip(space.parts, cells, scales, strict=True):
-        z = (part.ranges @ sums.reshape(part.count, -1)).reshape(len(part.rows), -1, part.signals)
+        z = (part.ranges @ sums.reshape(len(sums), -1)).reshape(len(part.rows), -1, part.signals)
         z *= scale[:, None, :]
         z = symmetric(z, skewness, part.rows, longer=True)
         np.abs(z, out=z)
         z -= part.penalty.astype(np.float32)[:, None, None]
         largest.append(z.max(axis=0).max(axis=1))  # in this order: slices lie farthest apart
     return np.asarray(np.max(largest, axis=0), dtype=np.float64)
+
+
+def read_sets(by: Any, named: Sequence[Any], looked: Looked, given: int) -> list[NamedRows]:
+    """Read groups and slices; `given` rows are in the user's data."""
+    column, sets = "", list[NamedRows]()
+    if by is not None:
+        column, codes, told = read_by(by, looked, given)
+        sets += [(Condition(column, *names), np.flatnonzero(codes == k)) for k, names in enumerate(told)]
+    if isinstance(named, (str, dict)) or not isinstance(named, Iterable):
+        raise InputError("slices must be a list of slices: put it in brackets, slices=[...].")
+    for one in named:
+        words, query, mask = read_named(one, looked, given)
+        sets.append((Condition(column, words, query), np.flatnonzero(mask)))
+    return sets
+
+
+def read_named(
+    spec: Any, looked: Looked, given: int | None = None
+) -> tuple[str, str, NDArray[np.bool_]]:
+    """Return a slice that the user names: in words, as a query ("" for a mask), and its rows (n,)."""
+    query = spec if isinstance(spec, str) else getattr(spec, "query", None)
+    if isinstance(spec, Mapping) and spec:
+        picked = [_pick(_axis(name, looked, "slices"), wanted) for name, wanted in spec.items()]
+        parts = [f"({c.words})" if c.query[0] == "(" and len(picked) > 1 else c.words for c, _ in picked]
+        words, query = " and ".join(parts), " and ".join(condition.query for condition, _ in picked)
+        mask = np.all([held for _, held in picked], axis=0)
+    elif isinstance(query, str) and query.strip():
+        words, frame = str(getattr(spec, "words", query)), frame_of(looked, outcomes=False)
+        try:
+            mask = np.isin(looked.rows, frame.query(query).index.to_numpy(dtype=np.int64))
+        except Exception as error:  # whatever a query may raise
+            raise InputError(
+                f"The slice {query!r} is no query that pandas can answer ({type(error).__name__}: "
+                f"{error}). It is asked of x and what is predicted: {_listed(frame.columns)}; not of y, "
+                "since rows that are chosen by what happened differ from any model."
+            ) from error
+    else:
+        mask = _mask(spec, looked, looked.whole if given is None else given)
+        words, query = f"the {np.count_nonzero(mask):,} rows of a mask", ""
+    if not mask.any():
+        raise InputError(f"No row is in the slice {words!r}. Leave it out, or make it larger.")
+    return words, query, mask
+
+
+def _mask(spec: Any, looked: Looked, given: int) -> NDArray[np.bool_]:
+    """Read one truth value for each row of the user's data; return those of the rows looked at."""
+    try:
+        raw = np.asarray(spec)
+    except Exception:  # whatever an object's __array__ may raise
+        raw = np.asarray(None)
+    if raw.dtype.kind == "O" and raw.ndim and all(isinstance(v, (bool, np.bool_)) for v in raw.flat):
+        raw = raw.astype(bool)
+    if raw.dtype.kind != "b" or not raw.ndim:
+        got = f"{spec!r:.60}" if not raw.ndim else f"an array of {raw.dtype} values"
+        missing = " with missing values" if raw.ndim and missing_in(spec).any() else ""
+        raise InputTypeError(
+            f"slices has {got}{missing}, which is no slice. A slice is a query of x and what is "
+            "predicted, a dictionary such as {'age': (30, 47), 'town': 'Oslo'}, or a boolean array with "
+            "one entry for each row of the data."
+        )
+    if raw.shape != (given,):
+        raise ShapeError(
+            f"slices has a mask of shape {raw.shape}, and the data have {given} rows. Pass one truth "
+            f"value for each row, shape ({given},)."
+        )
+    return np.asarray(raw[looked.rows])
+
+
+def read_by(
+    by: Any, looked: Looked, given: int | None = None
+) -> tuple[str, IntArray, tuple[tuple[str, str], ...]]:
+    """Return the groups of ``by=``: its name, the group of each row (n,), words and a query for each."""
+    if isinstance(by, str):
+        axis = _axis(by, looked, "by")
+        values, codes = np.unique(axis.values, return_inverse=True)
+        if axis.levels is None and len(values) > MOST_VALUES:
+            raise InputError(
+                f"by={by!r} is a column of {axis.kind} with {len(values)} values, too many for a group "
+                f"each (at most {MOST_VALUES}). Cut it into ranges, by=pandas.cut(x[{by!r}], 5), or, if "
+                f"its values are labels, pass them, by=x[{by!r}]."
+            )
+        places = values.astype(np.int64) if axis.levels else axis.numbers(values)
+        made = (axis.equals([place]) for place in places)
+        return axis.label, codes.reshape(-1), tuple((one.words, one.query) for one in made)
+    groups = read_groups(by, None, looked.whole if given is None else given, looked.rows, what="by")
+    _, first = np.unique(groups, return_index=True)
+    if len(first) in (1, looked.n):
+        alike = "the same in all" if len(first) == 1 else "different in each of the"
+        raise InputError(
+            f"by is {alike} {looked.n} rows. Pass one label for each row, the same in a group."
+        )
+    labels = np.asarray(by).reshape(-1)[looked.rows][first]
+    categories = getattr(getattr(by, "dtype", None), "categories", None)
+    known = {str(level): i for i, level in enumerate(() if categories is None else categories)}
+    keys = np.array([known[str(label)] for label in labels]) if known else labels
+    try:
+        order = np.argsort(keys, kind="stable")
+    except TypeError:  # numbers and text
+        order = np.argsort([str(label) for label in labels], kind="stable")
+    name = getattr(by, "name", None)
+    named = "group" if name is None or callable(name) or name == "" else str(name)
+    texts = [_text(label) for label in labels]
+    for i, text in enumerate(texts):
+        if (same := texts.index(text)) < i:
+            both = f"{labels[same]!r} and {labels[i]!r}"
+            raise InputError(f"by has groups that read the same, {both}. Make labels of one type.")
+    return named, np.argsort(order)[groups], tuple((f"{named} = {texts[i]}", "") for i in order)
+
+
+def _text(label: Any) -> str:
+    days = as_days(np.array([label]), "by") if isinstance(label, np.datetime64) else None
+    if days is not None:
+        return moment(int(moments(days)[0]))
+    return digits(float(label)) if isinstance(label, (float, np.floating)) else str(label)
+
+
+def _axis(name: Any, looked: Looked, what: str) -> Axis:
+    """Find a column by the user's name, or by that of report.frame()."""
+    names = unique_names([column.name for column in looked.x_columns], ())
+    for i, column in enumerate(looked.x_columns):
+        if str(name) in (column.name, names[i]):
+            axis = axis_of(column, looked.x[:, i], names[i])
+            if axis is None:
+                raise InputError(f"{what}: the column {name!r} is the same in all rows. Pass another.")
+            return axis
+    named = next((axis for axis in looked.axes if axis.name == name), None)
+    if named is not None:
+        return named
+    known = [column.name for column in looked.x_columns] + [a.name for a in looked.axes if a.predicted]
+    other = " Or pass one label for each row." if what == "by" else ""
+    raise InputError(f"{what} has {name!r}, which is no column: those are {_listed(known)}.{other}")
+
+
+def _pick(axis: Axis, wanted: Any) -> tuple[Condition, NDArray[np.bool_]]:
+    """Read what a dictionary says of one column: a value, a list of values, or (from, to)."""
+    numbers = axis.numbers(axis.values)
+    if not isinstance(wanted, tuple):
+        several = list(wanted) if isinstance(wanted, (list, set, np.ndarray)) else [wanted]
+        values = [_value(axis, value) for value in several]
+        if not values:
+            raise InputError(f"slices has an empty list for {axis.label!r}. Pass at least one value.")
+        return axis.equals(values), np.isin(numbers, values)
+    ranged = axis.levels is None or axis.kind == "ordered"
+    if not ranged or len(wanted) != 2 or wanted == (None, None):
+        raise InputError(
+            f"slices has {wanted!r} for {axis.label!r}. A tuple is both ends of a range of numbers, "
+            "dates or ordered levels, such as (30, 47), of which one may be None. Pass a list of levels."
+        )
+    low, high = (None if end is None else _value(axis, end) for end in wanted)
+    held = np.ones(len(numbers), dtype=bool) if low is None else numbers >= low
+    held &= True if high is None else numbers <= high
+    if axis.levels is not None:
+        return axis.span(low or 0, len(axis.levels) - 1 if high is None else high), held
+    lower, upper = ("" if end is None else axis.written(end) for end in (low, high))
+    return axis.within(lower, upper), held
+
+
+def _value(axis: Axis, value: Any) -> Any:
+    """Read a value of a column: a number, microseconds since 1970, or the position of a level."""
+    levels = axis.levels
+    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if levels is not None:
+        text = commas(digits(float(value))) if number and axis.kind == "two" else str(value)
+        if text in levels:
+            return levels.index(text)
+        raise InputError(f"slices: {value!r} is no level of {axis.label!r}. It has {_listed(levels)}.")
+    if axis.kind == "dates":
+        try:
+            raw = np.array([value], dtype="M8[us]" if isinstance(value, str) else object)
+            days = as_days(raw, axis.label)
+        except ValueError:  # a text that is no date
+            days = None
+        if days is not None and not np.isnan(days[0]):
+            return int(moments(days)[0])
+    elif number and np.isfinite(value):
+        return float(value)
+    raise InputTypeError(f"slices: the column {axis.label!r} holds {axis.kind}, got {value!r}.")
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(map(str, names[:12])) + (", …" if len(names) > 12 else "")
+
+
+def named_slices(
+    sets: Sequence[NamedRows], looked: Looked, signals: Signals, units: IntArray | None, alpha: float
+) -> tuple[Slice, ...]:
+    """Test rows that have a name each; the smallest p-values first."""
+    tests = [_test(signals, rows, units) for _, rows in sets]
+    adjusted = holm(np.array([p for p, _, _ in tests]))
+    reader = Reader(looked, -float(ndtri(alpha / (2.0 * len(sets) * len(signals.about)))), units)
+    slices = []
+    for (condition, rows), p, (_, k, z) in zip(sets, adjusted.tolist(), tests, strict=True):
+        findings = led(reader.findings(rows), signals.about[k], z)
+        said = direction(findings[0]) if p <= alpha else "no evidence"
+        about = (condition,), condition.words, condition.query, looked.rows[rows], len(rows) / looked.n
+        slices.append(Slice(*about, p, TINY * len(sets), findings, severity(findings[0]), said))
+    return tuple(sorted(slices, key=lambda one: one.pvalue))
+
+
+def _test(signals: Signals, rows: IntArray, units: IntArray | None) -> tuple[float, int, float]:
+    """Return the p-value of some rows, the signal that is strongest there, and N of it."""
+    values = signals.values[rows]
+    sums, n = values.sum(axis=0), len(rows)
+    known = n * signals.square if signals.variance is None else signals.variance[rows].sum(axis=0)
+    if units is not None or signals.variance is None:
+        of = np.arange(n) if units is None else np.unique(units[rows], return_inverse=True)[1]
+        logs, z = _by_units(values, np.asarray(of), known)
+    elif signals.bound is not None:
+        logs, z = _bennett(sums, known, signals.bound), sums / np.sqrt(known + signals.floor)
+    else:
+        z = sums / np.sqrt(known)
+        normal = straightened(z, signals.third or (0.0,) * len(z), n)
+        logs = np.minimum(math.log(2.0) + log_ndtr(-np.abs(normal)), 0.0)  # log P(|Z| ≥ |z|)
+    k = int(np.argmin(logs))
+    return max(min(1.0, len(sums) * math.exp(max(float(logs[k]), -700.0))), TINY), k, float(z[k])
+
+
+def straightened(z: FloatArray, third: Sequence[float], n: int) -> FloatArray:
+    """Take the skewness off standardised sums of n terms: N − aN² + a²N³/3, which always increases."""
+    a = np.asarray(third) / (6.0 * math.sqrt(n))
+    return np.asarray(z - a * (z**2 - 1.0) + a**2 * z**3 / 3.0)
+
+
+def _bennett(sums: FloatArray, variance: FloatArray, bound: FloatArray | float = 1.0) -> FloatArray:
+    """Return log of 2·exp(−V·h(t/V)), h(u) = (1 + u)log(1 + u) − u, in units of the largest term."""
+    v = np.maximum(variance / np.square(bound), 1e-300)
+    u = np.abs(sums) / bound / v
+    return np.asarray(np.minimum(math.log(2.0) - v * ((1.0 + u) * np.log1p(u) - u), 0.0))
+
+
+def _by_units(values: FloatArray, units: IntArray, known: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Compare sums with their variation between units, by Student's law of so many units."""
+    count = int(units.max()) + 1
+    each = np.stack([np.bincount(units, column, count) for column in values.T])
+    # At least what is known of it: a few rows may be alike by chance.
+    variance = np.maximum(np.square(each).sum(axis=1), np.maximum(known, 1e-300))
+    z = each.sum(axis=1) / np.sqrt(variance)
+    # z² ≤ count by Cauchy and Schwarz; as a t statistic of the mean over units.
+    t = z * np.sqrt((count - 1) / np.maximum(count - z**2, 1e-12)) if count > 1 else 0.0 * z
+    with np.errstate(divide="ignore"):
+        return np.log(np.minimum(2.0 * stdtr(max(count - 1, 1), -np.abs(t)), 1.0)), z
+
+
+def holm(pvalues: FloatArray) -> FloatArray:
+    order = np.argsort(pvalues, kind="stable")
+    stepped = np.maximum.accumulate(pvalues[order] * np.arange(len(pvalues), 0, -1))
+    return np.asarray(np.minimum(stepped, 1.0)[np.argsort(order)])

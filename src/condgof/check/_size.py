@@ -1,7 +1,10 @@
-"""How much: the size of a misfit, on a scale that does not grow with n and is that of `Power`.
+"""How much: the size of a misfit, and the smallest that is found, on a scale that does not grow with n.
 
 The discrepancy D = E[k(x,x')·ξ(y|x)·ξ(y'|x')] of evidence ξ, of mean 0 given x under the model, is held
 against D(s) of a misfit that is the same at every x and has the size s, over the same pairs of rows.
+
+Power: such a misfit moves the constant, G = Σ_i ξ_i, to n·E[ξ]. Sums under it are drawn and go through
+the combination of the verdict; other families stay at their null draws, so that it is rather too small.
 """
 
 from __future__ import annotations
@@ -16,20 +19,21 @@ import numpy as np
 from scipy.special import gammaincinv, ndtri, stdtrit
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.check._record import Effect, Interval, Tolerance
+from condgof.check._record import Effect, Interval, Power, Tolerance
 from condgof.engine import Engine, single_threaded_blas
 from condgof.errors import check_number
 from condgof.kernels import CovariateKernel, Gaussian, cell_scales, median_distance
 from condgof.laws._discrete import Outcomes, normalised
 from condgof.laws._known import CellsOfY
 from condgof.laws._law import Law, ModelLike
-from condgof.methods._adaptive import LOCAL_X, Design, narrowed
+from condgof.methods._adaptive import LOCAL_X, Adapted, Design, narrowed
 from condgof.methods._scored import CENSORED, Scored
-from condgof.methods._sources import Stream
-from condgof.null._bootstrap import Dependence
-from condgof.result import short, sized
+from condgof.methods._sources import score_rows
+from condgof.null._combine import Combination, Family
+from condgof.null._dependence import Dependence
+from condgof.result import decimals, short, sized
 from condgof.sample import Seed, Use
-from condgof.stein._evidence import CensoredEvidence, SteinEvidence
+from condgof.stein._evidence import CensoredEvidence, Evidence, NormalEvidence, SteinEvidence
 from condgof.stein._features import Features, nystrom
 
 #: At most this many rows in memory, and of a stream, which has to be read once more.
@@ -55,12 +59,24 @@ SIGMA, SIZES, TILTED = 1.0, (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0), 64
 TILTS, STEEPEST, POINTS = 14, 8.0, 6
 #: What a size is, held against the largest that a user allows.
 WORSE, ENOUGH, UNDECIDED = "worse than you allow", "good enough", "undecided"
+#: The power, draws of the sum under a misfit; rows from which its mean and noise come, of counts fewer.
+POWER, DRAWS, USED, USED_SLOW = 0.8, 240, 800, 128
+#: The least and the largest shift and logarithm of a ratio; families of statistics of the constant.
+LEAST, MOST, CONSTANT = 1e-5, 4.0, ("constant", "level")
+HOPELESS = "With so few rows, or groups of them, hardly any misfit would have been found."
+UNKNOWN = "What size of misfit would have been found is not known"
+
+#: From a size to the evidence of rows (N, q) under the misfit, the mean of the evidence (q,), and the
+#: share of rows that are other than they would have been.
+Misfit = Callable[[float], tuple[AnyArray, AnyArray, float]]
+#: From some rows to E[(ξ_i·ξ_j)²] under the model, of pairs of them.
+Squares = Callable[[IntArray], FloatArray]
+#: From a misfit, and its largest size, to the smallest size that is found; infinite if it is larger.
+Finder = Callable[[Misfit, float], float]
 
 
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """Rows in memory with their law."""
-
     law: Law
     rows: Scored
     #: Number of rows of the whole sample; k with the median bandwidth.
@@ -74,7 +90,7 @@ class Bench:
     def of(
         cls,
         model: ModelLike,
-        scored: Scored | Stream,
+        scored: Scored,
         design: Design,
         dependence: Dependence,
         seed: Seed,
@@ -82,7 +98,7 @@ class Bench:
     ) -> Bench:
         """Take the rows; `model` is their law where they are in memory."""
         n, numbers, notes = scored.n, np.arange(scored.n), tuple[str, ...]()
-        most = MOST_READ if isinstance(scored, Stream) else MOST_ROWS
+        most = MOST_ROWS if scored.source is None else MOST_READ
         outcomes = scored.subsample.outcomes
         if outcomes is not None:  # fewer, where what the model says of each is large
             most = min(most, max(1024, MOST_NUMBERS // int(outcomes.probabilities.shape[1])))
@@ -96,20 +112,18 @@ class Bench:
                 how = "at even steps"
             of = f"{most:,} of the {n:,} rows, {how}"
             notes = (f"the size of the misfit is of {of}; the verdict of all",)
-        if isinstance(scored, Stream):
-            rows, law = scored.with_model(numbers, engine)
+        if scored.source is not None:
+            rows, law = score_rows(scored, numbers, engine)
         else:
             assert isinstance(model, Law)
             rows, law = (scored.take(numbers), model.take(numbers)) if n > most else (scored, model)
         return cls(law, rows, n, design.kernel_x, dependence, seed, notes)
 
     def stream(self, use: int) -> np.random.Generator:
-        """Return the random numbers of one use."""
         return self.seed.stream(Use.CHECK, use)
 
     @cached_property
     def size(self) -> Size:
-        """The size of the misfit, for `Effect` and for a tolerance."""
         with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore", under="ignore"):
             if self.ranks:
                 return _of_columns(self)
@@ -121,7 +135,6 @@ class Bench:
 
     @property
     def counts(self) -> bool:
-        """Whether y is a count."""
         return self.rows.cells is not None and self.rows.cells.blocks[0].distances
 
     @property
@@ -197,16 +210,12 @@ def _root(function: Callable[[float], float], low: float, high: float) -> float:
 
 
 def pair_sums(
-    f: AnyArray,
-    xi: AnyArray,
-    move: AnyArray | None,
-    rows: Dependence,
-    expected: Callable[[IntArray], FloatArray] | None = None,
+    f: AnyArray, xi: AnyArray, move: AnyArray | None, rows: Dependence, expected: Squares | None = None
 ) -> PairSums:
     """Sum pairs of rows with features f (n, r) of x, k = ffᵀ, and evidence ξ (n, q).
 
     `move` (n, q) is what a misfit of size 1 does to the mean of ξ, None where that does not depend on x.
-    `expected` gives E[(ξ_i·ξ_j)²] under the model for pairs of some rows: rare events may not have come.
+    What is `expected` counts, where it is known: rare events may not have come.
     Rows that depend on each other are summed up in parcels, and pairs within one are left out.
     """
     n, unit, least = len(f), 1.0, 0.0
@@ -254,7 +263,6 @@ def _off_diagonal(matrix: AnyArray) -> float:
 
 
 def parcels_of(rows: Dependence, n: int) -> IntArray | None:
-    """Return the parcel of each of n rows, where they depend on each other."""
     if rows.independent:
         return None
     if rows.codes is not None:
@@ -266,8 +274,6 @@ def parcels_of(rows: Dependence, n: int) -> IntArray | None:
 
 @dataclass(frozen=True, eq=False)
 class Size:
-    """The size of a misfit, ready to be told."""
-
     #: Of all columns of y together, or of each by itself: then the size is that of the worst.
     parts: tuple[PairSums, ...]
     #: From D over `PairSums.near` to the size.
@@ -281,7 +287,6 @@ class Size:
 
     @property
     def estimate(self) -> float:
-        """The size."""
         return max(self.of(part.mean / part.near) for part in self.parts)
 
     def bounds(self, tail: float) -> tuple[float, float]:
@@ -290,7 +295,7 @@ class Size:
         return max(low for low, _ in sizes), max(high for _, high in sizes)
 
     def _ends(self, part: PairSums, tail: float) -> tuple[float, float]:
-        """Return bounds of D; of several lower ones the largest counts, and none may be wrong."""
+        # Of several lower bounds the largest counts, and none may be wrong.
         lower = tail / len(self.parts)
         return part.ends(lower, tail, lambda d: self.wider(self.of(d / part.near)))
 
@@ -311,7 +316,6 @@ class Size:
 
 
 def check_allowed(allowed: Any) -> float:
-    """Check the size that a user allows."""
     wanted = "a positive number, the largest misfit that you allow"
     return check_number(allowed, "tolerance", wanted, lambda value: 0 < value < math.inf)
 
@@ -550,9 +554,8 @@ def _of_counts(bench: Bench) -> Size:
 
 def count_positions(bench: Bench, p: FloatArray) -> FloatArray:
     """Return where the cells of counts lie, (K,), with probabilities p (n, K)."""
-    assert bench.rows.cells is not None
-    assert bench.rows.outcomes is not None
-    positions = bench.rows.cells.blocks[0].positions if bench.rows.outcomes.linear else None
+    cells, outcomes = bench.rows.cells, bench.rows.outcomes
+    positions = cells.blocks[0].positions if cells and outcomes and outcomes.linear else None
     return np.arange(float(p.shape[1])) if positions is None else positions
 
 
@@ -605,3 +608,191 @@ def mean_residuals(outcomes: Outcomes, moved: FloatArray) -> FloatArray:
         ends = [np.full(len(moved), k) for k in range(moved.shape[1])]
     rows = np.arange(len(moved))
     return np.asarray(sum(moved[rows, end][:, None] * np.asarray(outcomes.of(end)) for end in ends))
+
+
+def power_of(adapted: Adapted, bench: Bench, alpha: float) -> Power:
+    """Find the smallest misfit of each kind that the verdict finds with probability `POWER`."""
+    rows, evidence, unknown = bench.rows, adapted.design.plan.evidence, ""
+    plain = rows.cells is not None and len(rows.cells.blocks) == 1 and not bench.counts
+    if bench.ranks:
+        unknown = "for draws of several columns"
+    elif rows.cells is not None and rows.outcomes is None:
+        unknown = "where very many counts are known by ratios of their probabilities"
+    elif plain and not isinstance(bench.law, CellsOfY):
+        unknown = "where classes are compared by their labels alone"
+    size, spread, found = math.inf, None, ""
+    units = bench.n if bench.dependence.independent else bench.dependence.count or bench.n
+    if 2.0 ** (1 - units) <= alpha / 2:
+        if unknown:
+            return Power(None, None, POWER, alpha, f"{UNKNOWN} {unknown}.")
+        of = _power_continuous if rows.cells is None else _power_cells
+        of = _power_hazard if isinstance(evidence, CensoredEvidence) else of
+        size, spread, found = of(_finder(adapted, bench, alpha), evidence, bench)
+    rest = f"{found[1:]} would have been found with probability {POWER:g}."
+    return Power(size, spread, POWER, alpha, f"{found[0].upper()}{rest}" if found else HOPELESS)
+
+
+def _finder(adapted: Adapted, bench: Bench, alpha: float) -> Finder:
+    # The statistics of the constant are drawn under a misfit; of another family its value is enough.
+    whole, evidence, n = adapted.combination, adapted.design.plan.evidence, bench.n
+    parts = zip(whole.families, whole.parts, strict=True)
+    of_x = [(family, part) for family, part in parts if family.name not in CONSTANT]
+    constants, first = [f for f in whole.families if f.name in CONSTANT], len(of_x)
+    constant = adapted.design.plan.which("constant")
+    families = [Family(f.name, f.share, np.array([i])) for i, (f, _) in enumerate(of_x)]
+    families += [Family(f.name, f.share, first + np.searchsorted(constant, f.which)) for f in constants]
+    scaled = np.vstack([*(part for _, part in of_x), whole.scaled[constant]])
+    centre = np.append(np.zeros(first), whole.centre[constant])
+    spread = np.append(np.ones(first), whole.spread[constant])
+    others = scaled[:first, np.arange(DRAWS) % (scaled.shape[1] - 1)]
+    combination = Combination(tuple(families), scaled, centre, spread)
+    threshold, rng = combination.threshold(alpha), bench.stream(MISFITS)
+    starts = [block.columns.start for block in evidence.blocks]
+
+    def second(xi: AnyArray) -> FloatArray:
+        """Return the size of E[ξξᵀ] of each block, to which the spread under signs is in proportion."""
+        blocks = (xi[:, block.columns] for block in evidence.blocks)
+        return np.array([np.linalg.norm(block.T @ block) / len(block) for block in blocks])
+
+    def smallest(misfit: Misfit, most: float) -> float:
+        none = misfit(0.0)[0]
+        signs = rng.integers(0, 2, (DRAWS, len(none))).astype(none.dtype) * 2 - 1
+        # With signs, not draws from the law, a misfit widens its own null.
+        before = None if "null" in adapted.ran.details else second(none)
+
+        @np.errstate(over="ignore", invalid="ignore")
+        def power(size: float) -> float:
+            xi, mean, share = misfit(size)
+            sums = n * mean + np.sqrt(n / len(xi)) * (signs @ (xi - xi.mean(axis=0)))
+            expected = n * np.add.reduceat(np.square(xi).mean(axis=0), starts)
+            moved = np.add.reduceat(np.square(sums), starts, axis=1) - expected
+            if before is not None:
+                moved /= np.maximum(second(xi), 1e-300) / np.maximum(before, 1e-300)
+            values = combination.of_others(np.vstack([others, moved.T]))
+            # Where nothing is different, nothing can be seen: rare events come one by one.
+            limit = alpha - math.expm1(-n * share)
+            return min(float(np.mean(values >= threshold)), limit)
+
+        return crossing(power, min(3.0 / math.sqrt(n), most / 2), most)
+
+    return smallest
+
+
+def crossing(power_at: Callable[[float], float], guess: float, most: float) -> float:
+    """Return the size at which a growing function reaches `POWER`, from a first guess on."""
+    size, power = guess, power_at(guess)
+    up = power < POWER
+    while True:
+        following = min(2.0 * size, most) if up else 0.5 * size
+        reached = power_at(following)
+        if (reached >= POWER) == up:
+            break
+        if following >= most or following < LEAST:
+            return math.inf if up else following
+        size, power = following, reached
+    low, high = sorted([(size, power), (following, reached)])
+    middle = math.sqrt(low[0] * high[0])
+    power = power_at(middle)
+    low, high = (low, (middle, power)) if power >= POWER else ((middle, power), high)
+    share = (POWER - low[1]) / (high[1] - low[1]) if high[1] > low[1] else 0.5
+    return float(low[0] + share * (high[0] - low[0]))
+
+
+def _shift_or_spread(size: float, spread: float | None, of: str = "", scale: str = "") -> str:
+    parts = []
+    if math.isfinite(size):
+        parts.append(f"a shift{of} {'by' if of else 'of'} {short(size)} {SD}{scale}")
+    if spread is not None and math.isfinite(spread):
+        parts.append(f"a spread{of} wrong by a factor of {spread:.{decimals(spread - 1.0) - 1}f}")
+    return ", or ".join(parts) + "," * (len(parts) > 1)
+
+
+def _power_continuous(
+    smallest: Finder, evidence: Evidence, bench: Bench
+) -> tuple[float, float | None, str]:
+    rows, unit, spread = bench.rows, 1.0, None
+    if rows.by == "none":
+        unit = float(np.exp(np.log(score_spread(rows)).mean())) or 1.0
+    size = smallest(_moved(evidence, bench, lambda u, size: u + size * unit, unit), MOST)
+    if rows.by != "none":
+        wider = _moved(evidence, bench, lambda u, size: u * math.exp(size), unit)
+        spread = math.exp(smallest(wider, MOST))
+    of = " of one column" if rows.sample.d_y > 1 else ""
+    scale = " (on its normal-score scale)" * bench.ranked_only
+    return size, spread, _shift_or_spread(size, spread, of, scale)
+
+
+def _moved(
+    evidence: Evidence, bench: Bench, move: Callable[[FloatArray, float], FloatArray], unit: float
+) -> Misfit:
+    """Return what a move of the first column of y does, with the scores of a Gaussian of sd `unit`."""
+    rng, rows = bench.stream(MISFITS), bench.rows
+    if isinstance(evidence, NormalEvidence):
+        # Evenly spread over the law in each column.
+        places = [rng.permutation(USED) + 0.5 for _ in range(rows.sample.d_y)]
+        u = np.asarray(ndtri(np.column_stack(places) / USED))
+        scores = -u
+    else:
+        some = np.sort(rng.choice(rows.n, min(USED, rows.n), replace=False))
+        u, scores = rows.y[some], rows.scores[some]
+    before = evidence.of(u, scores)
+
+    def misfit(size: float) -> tuple[AnyArray, AnyArray, float]:
+        other, moved_scores = u.copy(), scores.copy()
+        other[:, 0] = move(u[:, 0], size)
+        moved_scores[:, 0] -= (other[:, 0] - u[:, 0]) / unit**2  # s(y) = −(y − mean)/τ²
+        xi = evidence.of(other, moved_scores)
+        return xi, np.asarray((xi - before).mean(axis=0, dtype=np.float64)), math.inf
+
+    return misfit
+
+
+def _power_hazard(smallest: Finder, evidence: Evidence, bench: Bench) -> tuple[float, None, str]:
+    """A row at risk at Λ is so with exp(−sΛ) times the probability where the hazard is 1 + s times it.
+
+    E[ξ] = s·E[∫ f(Λ) exp(−sΛ) dΛ] over the time that rows are watched.
+    """
+    assert isinstance(evidence, CensoredEvidence)
+    rows, tilted = bench.rows, evidence.tilted
+    some = np.sort(bench.stream(MISFITS).choice(rows.n, min(USED, rows.n), replace=False))
+    u, watched = rows.y[some], rows.scores[some]
+    xi = evidence.of(u, watched)
+
+    def misfit(size: float) -> tuple[AnyArray, AnyArray, float]:
+        moved = tilted(size, u) - tilted(size, watched[:, 2:])
+        return xi, size * moved.mean(axis=0, dtype=np.float64), math.inf
+
+    size = smallest(misfit, MOST)
+    found = f"a hazard that is {short(1.0 + size)} times what the model says, at every x,"
+    return size, None, found if math.isfinite(size) else ""
+
+
+def _power_cells(smallest: Finder, evidence: Evidence, bench: Bench) -> tuple[float, float | None, str]:
+    rows, outcomes, rng = bench.rows, bench.rows.outcomes, bench.stream(MISFITS)
+    assert outcomes is not None
+    most_rows = min(USED_SLOW if bench.counts else USED, rows.n)
+    seen = outcomes.take(np.sort(rng.choice(rows.n, most_rows, replace=False)))
+    p, rng = normalised(seen.probabilities), bench.stream(MISFITS)
+    order = np.argsort(-p, axis=1, kind="stable")  # rare cells last
+    # Rows are drawn at evenly spread places of their laws: rare events are as many as they should be.
+    at = ((rng.permutation(len(p)) + rng.random()) / len(p))[:, None]
+
+    def of(law: Callable[[float], FloatArray], most: float = MOST) -> float:
+        def misfit(size: float) -> tuple[AnyArray, AnyArray, float]:
+            q = normalised(np.maximum(law(size), 0.0))
+            sums = np.cumsum(np.take_along_axis(q, order, axis=1), axis=1)
+            places = np.minimum((at >= sums).sum(axis=1), p.shape[1] - 1)
+            xi = evidence.of(p, np.asarray(seen.of(order[np.arange(len(p)), places])))
+            mean = evidence.of(p, mean_residuals(seen, q - p)).mean(axis=0)
+            return xi, mean, 0.5 * float(np.abs(q - p).sum(axis=1).mean())
+
+        return smallest(misfit, most)
+
+    if bench.counts:
+        counts = count_positions(bench, p)
+        shift = of(lambda size: shifted_law(p, counts, size))
+        spread = math.sqrt(1.0 + of(lambda grown: wider_law(p, counts, grown)))
+        return shift, spread, _shift_or_spread(shift, spread)
+    side = Side.of(bench.law, p)
+    size = of(lambda size: p + size * side.move, side.room)
+    return size, None, side.found.format(short(size)) if math.isfinite(size) else ""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from condgof.check._findings import TOLD, direction, distance
+from condgof.check._findings import LARGEST, TOLD, direction, distance
 from condgof.check._record import Check, Finding, Power, Slice
 from condgof.result import pvalue_words, rounded
 
@@ -28,17 +28,14 @@ RIGHT_ONES = "are these the right predictions, in the unit of y (mean and std no
 
 
 def headline(check: Check) -> str:
-    """Say whether there is evidence against the model."""
     return f"{'Evidence' if check.rejected else 'No evidence'} against {check.subject}"
 
 
 def verdict_words(check: Check) -> str:
-    """Say the same, with the p-value."""
     return f"{headline(check)} ({check.result.pvalue_words})"
 
 
 def rest_words(one: Slice) -> str:
-    """Say how many rows a slice has, what is wrong there, and the p-value."""
     return f" ({one.n:,} rows): {one.message}; {pvalue_words(one.pvalue, one.pvalue_floor)}"
 
 
@@ -51,7 +48,6 @@ class Paragraph(NamedTuple):
 
 
 def title_of(check: Check) -> str:
-    """Say what was checked: "Check of food given income, n = 117"."""
     return f"Check of {_all(check.y_columns)} given {_all(check.x_columns)}, n = {check.result.n:,}"
 
 
@@ -76,13 +72,11 @@ def lines_of(check: Check, order: str = "certain") -> list[Paragraph]:
 
 
 def searched_slices(check: Check) -> int:
-    """Return how many slices were searched."""
     searched = check.details.get("searched", {})
     return int(searched.get("slices", 0) if isinstance(searched, Mapping) else searched)
 
 
 def check_text(check: Check) -> str:
-    """Write a check in some lines."""
     text, before = [title_of(check)], ""
     for line in lines_of(check):
         head = f"  {line.head if line.head != before else '':8} "
@@ -186,9 +180,7 @@ def _brief(finding: Finding, where: str = "", several: bool = False) -> str:
         "shift": f"{of}by {rounded(abs(finding.estimate))} standard deviations",
         "spread": f"{of}{value} times as wide" if of else f"the data spread {value} times as much",
         "coverage": f"the {finding.label} interval holds {value}",
-        "tails": f"{value} are counts of a probability below 0.01"
-        if finding.label == "largest"
-        else finding.words,
+        "tails": finding.words,
         "skew": finding.words,
         "events": finding.words.rpartition(" (ratio")[0],
         "confidence": f"right in {value}, says {expected}",
@@ -197,6 +189,8 @@ def _brief(finding: Finding, where: str = "", several: bool = False) -> str:
         "quantile": f"{value} lie below it, says {expected}",
         "correlation": f"of the residuals {value}, says {expected}",
     }[finding.kind]
+    if finding.label == LARGEST:
+        number = f"{value} are counts of a probability below 0.01"
     place = f" {'in' if where.endswith(' of a mask') else 'where'} {where}" if where else ""
     column = f" for {finding.column}" if several and finding.kind not in ("skew", "tails") else ""
     return f"{direction(finding)}{column}{place} ({number})"

@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except (CondgofError, OSError) as error:
-        _complain(str(error))
+        tell(str(error))
         return 2
     except KeyboardInterrupt:
         return 130
@@ -52,10 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("CONDGOF_DEBUG"):
             traceback.print_exc()
-        _complain(
-            f"internal error, please report it: {type(error).__name__}: {error} "
-            "(CONDGOF_DEBUG=1 shows where)"
-        )
+        what = f"{type(error).__name__}: {error} (CONDGOF_DEBUG=1 shows where)"
+        tell(f"internal error, please report it: {what}")
         return 3
     return 0
 
@@ -68,9 +66,9 @@ def _stop(*signal_and_frame: object) -> None:
     raise _Stopped
 
 
-def _complain(message: str) -> None:
-    """Print a message; names from users' data in it cannot steer the terminal."""
+def tell(message: str) -> None:
+    """Say something that is not a result; names from users' data in it cannot steer the terminal."""
     from condgof.report import terminal
 
     lines = "\n".join(terminal(line) for line in message.split("\n"))
-    print(f"condgof: {lines}", file=sys.stderr)
+    print(f"condgof: {lines}", file=sys.stderr, flush=True)

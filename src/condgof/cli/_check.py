@@ -35,6 +35,7 @@ from condgof.laws._as_model import FAMILIES
 from condgof.report import terminal
 
 NAMED = 5
+MISSING = ("refuse", "drop", "level")
 DATA, PREDICTIONS, MODEL = "Data", "Predictions in columns of DATA: one kind", "Or a model to import"
 ROWS, TEST, OUTPUT = "Groups, and rows that depend on each other", "Check", "Output"
 
@@ -65,12 +66,13 @@ EXAMPLES = (
 OPTIONS = (
     Option("x", list[str], "COLUMN", DATA, ..., "What y is modelled by. Text columns are categories."),
     Option("y", list[str], "COLUMN", DATA, ..., "What was observed."),
-    Option("categorical", Many, "COLUMN", DATA, None, "Those of x that are categories though they hold "
-        "numbers, such as codes."),
+    Option("categorical", Many, "COLUMN", DATA, None, "Columns of x that hold categories in numbers."),
     Option("drop-nulls", bool, "", DATA, False, "Leave out rows with missing values, and say how many; "
         "they are an error otherwise."),
-    Option("mean", Many, "COLUMN", PREDICTIONS, None, "Predicted mean of a normal model, one for each "
-        "of y."),
+    Option("missing", One, "HOW", DATA, None, "What becomes of missing values: refuse them, drop the "
+        "rows (as --drop-nulls does), or level: of x, missing is a level (numbers and dates are put at "
+        "their median, with a column beside them that says where)."),
+    Option("mean", Many, "COLUMN", PREDICTIONS, None, "Mean of a normal model, one for each of y."),
     Option("std", Many, "COLUMN", PREDICTIONS, None, "Its standard deviation, one for each of y."),
     Option("family", One, "NAME", PREDICTIONS, None, f"A closed form: {', '.join(FAMILIES)}."),
     Option("param", Many, "NAME=COLUMN", PREDICTIONS, None, "Its parameters, each a column or a "
@@ -81,21 +83,17 @@ OPTIONS = (
         "levels, which increase: q05=0.05,q50=0.5,q95=0.95."),
     Option("interval", Many, "COLUMN", PREDICTIONS, None, "Low and high end of a prediction interval, "
         "as in lo,hi; of nested intervals, the smallest first: lo50,hi50,lo90,hi90."),
-    Option("coverage", Many, "SHARE", PREDICTIONS, None, "How often each interval should hold y: 0.9, "
-        "or 0.5,0.9."),
+    Option("coverage", Many, "SHARE", PREDICTIONS, None, "How often each holds y: 0.9, or 0.5,0.9."),
     Option("pit", Many, "COLUMN", PREDICTIONS, None, "Probability integral transform F(y|x), between 0 "
         "and 1, one for each of y."),
-    Option("score", Many, "COLUMN", PREDICTIONS, None, "The derivative of log p(y|x) by y, one for "
-        "each of y."),
+    Option("score", Many, "COLUMN", PREDICTIONS, None, "Derivative of log p(y|x) by y, for each of y."),
     Option("prob", Many, "COLUMN", PREDICTIONS, None, "Of classes: predicted probability, a column for "
         "each class of y (or one, for the second of two classes). Classes are called as the columns "
         "are, without what all of these begin or end with; or see --classes."),
     Option("classes", One, "NAMES", PREDICTIONS, None, "What y calls the classes, with commas between, "
         "in the order of --prob; a name with a comma in it between double quotes."),
-    Option("ordered", bool, "", PREDICTIONS, False, "The order of the classes means something, such as "
-        "grades or stages."),
-    Option("count-mean", Many, "COLUMN", PREDICTIONS, None, "Of counts: predicted mean of a Poisson "
-        "model."),
+    Option("ordered", bool, "", PREDICTIONS, False, "The order of the classes means something."),
+    Option("count-mean", Many, "COLUMN", PREDICTIONS, None, "Of counts: mean of a Poisson model."),
     Option("model", One, "ADDRESS", MODEL, None, "A fitted model to import: package.module:name, or "
         "path/to/file.py:name. This runs the code in there: name only code that you trust. A function "
         "without arguments is called for the model. Pickle files are never opened."),
@@ -121,8 +119,7 @@ OPTIONS = (
     Option("seed", int, "N", TEST, 0, "The same seed gives the same result.", 0),
     Option("threads", int | None, "N", TEST, None, "One a core unless given; the result does not "
         "depend on it.", 1),
-    Option("order", str, "ORDER", OUTPUT, "certain", "Which slices come first: certain, or severity, "
-        "the worst."),
+    Option("order", str, "ORDER", OUTPUT, "certain", "Which slices come first: certain, or severity."),
     Option("report", Path | None, "FILE", OUTPUT, None, "Write a report, one HTML file; a file of that "
         "name is replaced, but none that is read."),
     Option("repair", Path | None, "FILE", OUTPUT, None, "Learn a correction of the model, and write "
@@ -147,6 +144,11 @@ def check(given: Given) -> int:
             f"of a standard deviation), got {tolerance:g}."
         )
     check_choice(given["order"], "--order", ORDERS)
+    if given["missing"] is not None:
+        check_choice(given["missing"], "--missing", MISSING)
+        if given["drop_nulls"]:
+            raise InputError("--drop-nulls is the same as --missing drop. Give one of the two.")
+        given = {**given, "drop_nulls": given["missing"] == "drop"}
     check_shared(given)
     check_place(given["repair"], "--repair", (".parquet", ".csv"))
     check_classes(given, given["prob"] or ())
@@ -200,9 +202,8 @@ def dependence_of(given: Given) -> int | str | None:
     if asked is None or asked == "auto":
         return asked
     if not asked.isdecimal() or int(asked) < 1:
-        raise InputError(
-            f"--dependence must be a block length (a whole number from 1 on) or auto, got {asked!r}."
-        )
+        length = "a block length (a whole number from 1 on)"
+        raise InputError(f"--dependence must be {length} or auto, got {asked!r}.")
     return int(asked)
 
 
@@ -214,16 +215,12 @@ def command_line(given: Given) -> str:
 def _checked(sample: Loaded, given: Given) -> tuple[Check, Repair | None]:
     """Check the model, and repair it where that is asked for."""
     settings: dict[str, Any] = {
-        **sample.watched,
-        "by": sample.by,
-        "slices": tuple(given["slice"] or ()),
-        "tolerance": given["tolerance"],
-        "alpha": given["alpha"],
-        "rng": given["seed"],
-        "engine": given["threads"],
-    }
-    beside = {"dependence": dependence_of(given), "groups": sample.groups}
-    settings |= {name: value for name, value in beside.items() if value is not None}
+        "by": sample.by, "slices": tuple(given["slice"] or ()), "tolerance": given["tolerance"],
+        "alpha": given["alpha"], "rng": given["seed"], "engine": given["threads"],
+        "dependence": dependence_of(given), "groups": sample.groups, **sample.watched,
+    }  # fmt: skip
+    if given["missing"] == "level":
+        settings["missing"] = "level"
     result = run_check(sample.models[0], sample.x, sample.y, **settings)
     if given["repair"] is None:
         return result, None

@@ -8,13 +8,13 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from condgof.check import Comparison, Ranking
 from condgof.check import compare as compare_models
 from condgof.check import rank as rank_models
-from condgof.cli._app import Many, One, Option, command
+from condgof.cli import _check
+from condgof.cli._app import Option, command
 from condgof.cli._check import check_shared, command_line, dependence_of
 from condgof.cli._load import Loaded, loaded, open_table
 from condgof.cli._model import load_model, model_file, running
@@ -26,7 +26,6 @@ from condgof.report import terminal
 from condgof.sample import Table
 
 VERSION = 2
-DATA, MODELS, ROWS, OUTPUT = "Data", "Models to rank", "Rows that depend on each other", "Output"
 
 ABOUT = (
     "By proper scores: the log score of densities and probabilities, the CRPS of CDFs and draws, the "
@@ -59,55 +58,20 @@ RANK_EXAMPLES = (
     "condgof rank table.csv --x income --y food --candidate 'line: mean=mu1 std=sd1' "
     "--candidate 'skewed: family=lognormal param=mu=m,sigma=s' --candidate 'forest: draws=d_*'"
 )
-#: The kinds of prediction, and what each option has.
-KINDS = {
-    "mean": "Predicted mean, one for each of y.",
-    "std": "Predicted standard deviation, one for each of y.",
-    "family": "A family of distributions by name, such as lognormal.",
-    "param": "Its parameters: mu=m,sigma=0.5, columns or numbers.",
-    "draws": "Draws of y, a column each.",
-    "quantiles": "Quantiles and their levels, as in q05=0.05,q95=0.95.",
-    "interval": "Ends of an interval, low and high.",
-    "coverage": "How often the interval should hold y, such as 0.9.",
-    "prob": "Probabilities of the classes, a column each, or that of the second of two.",
-    "count-mean": "Predicted mean of Poisson counts.",
-    "score": "The derivative of log p(y|x) by y, one for each of y.",
-    "pit": "Refused: PITs say whether a model is calibrated, and not how well it predicts.",
-}
-#: What an option takes, where that is no COLUMN.
-TAKES = {
-    "family": "NAME", "param": "NAME=COLUMN", "quantiles": "COLUMN=LEVEL", "coverage": "SHARE",
-}  # fmt: skip
-SHARED = (
-    Option("x", list[str], "COLUMN", DATA, ..., "What y is modelled by. Text columns are categories."),
-    Option("y", list[str], "COLUMN", DATA, ..., "What was observed."),
-    Option("categorical", Many, "COLUMN", DATA, None, "Columns of x that hold categories in numbers."),
-    Option("classes", One, "NAMES", DATA, None,
-        "Names of the classes of --prob options, in their order."),
-    Option("ordered", bool, "", DATA, False, "The order of the classes means something."),
-    Option("drop-nulls", bool, "", DATA, False,
-        "Leave out rows with missing values, and say how many; they "
-        "are an error otherwise."),
-    Option("model-x", str, "FORM", None, "auto", "How imported models get x: frame, array, or auto."),
-    Option("measure", str, "NAME", None, "auto", "Measure of the verdict; auto: all that models offer."),
-    Option("groups", One, "COLUMN", ROWS, None,
-        "Which rows belong together, and may depend on each other."),
-    Option("dependence", One, "LENGTH", ROWS, None,
-        "Rows are in order of time: a block length, or auto."),
-    Option("alpha", float, "LEVEL", None, 0.05, "Level of the test."),
-    Option("seed", int, "N", None, 0, "The same seed gives the same result.", 0),
-    Option("threads", int | None, "N", None, None,
-        "One a core unless given; results do not depend on it.", 1),
-    Option("report", Path | None, "FILE", OUTPUT, None,
-        "Write the report to this file, one page of HTML."),
-    Option("json", bool, "", OUTPUT, False, "Print one JSON document and nothing else."),
-    Option("quiet", bool, "", OUTPUT, False, "Print the verdict only, one line."),
-    Option("fail-on-reject", bool, "", OUTPUT, False,
-        "Exit with 1 when the models differ, for pipelines."),
+#: The kinds of prediction; they, and what they share with a check, are options of that.
+KINDS = (
+    "mean", "std", "family", "param", "draws", "quantiles", "interval", "coverage", "prob",
+    "count-mean", "score", "pit",
 )  # fmt: skip
-ADDRESS = (
-    "A fitted model to import: package.module:name, or path/to/file.py:name. This runs the code in "
-    "there: name only code that you trust."
+OF_CHECK = {option.name: option for option in _check.OPTIONS}
+REFUSED = "Refused: PITs say whether a model is calibrated, and not how well it predicts."
+DATA = ("x", "y", "categorical", "classes", "ordered", "drop-nulls", "model-x")
+TEST = ("groups", "dependence", "alpha", "seed", "threads", "report", "json", "quiet")
+SHARED = (
+    *(OF_CHECK[name] for name in DATA),
+    Option("measure", str, "NAME", None, "auto", "Measure of the verdict; auto: all that models offer."),
+    *(OF_CHECK[name] for name in TEST),
+    OF_CHECK["fail-on-reject"]._replace(help="Exit with 1 when the models differ, for pipelines."),
 )
 CANDIDATE = (
     "A model: its name, a colon, and its predictions by kind, as in 'old: mean=mu std=sd', 'new: "
@@ -118,11 +82,10 @@ CANDIDATE = (
 
 def _side(letter: str) -> list[Option]:
     """Return the options of one side of a comparison."""
-    panel, options = f"Model {letter}", []
-    for kind, text in KINDS.items():
-        takes, type_ = TAKES.get(kind, "COLUMN"), One if kind == "family" else Many
-        options.append(Option(f"{letter}-{kind}", type_, takes, panel, None, text))
-    address = Option(f"{letter}-model", One, "ADDRESS", panel, None, ADDRESS)
+    panel = f"Model {letter}"
+    options = [OF_CHECK[kind]._replace(name=f"{letter}-{kind}", panel=panel) for kind in KINDS]
+    options[-1] = options[-1]._replace(help=REFUSED)
+    address = OF_CHECK["model"]._replace(name=f"{letter}-model", panel=panel)
     name = Option(f"{letter}-name", str, "TEXT", panel, letter, f"What to call model {letter}.")
     return [*options, address, name]
 
@@ -154,11 +117,8 @@ class Candidate:
             raise InputError(f"--candidate {text!r}: {error}.") from error
         columns = {key: value if key == "family" else [value] for key, _, value in pairs}
         unknown = [key for key in columns if key not in (*KINDS, "model")]
-        if (
-            not (colon and name.strip() and columns)
-            or unknown
-            or not all(value for _, _, value in pairs)
-        ):
+        whole = colon and name.strip() and columns and all(value for _, _, value in pairs)
+        if unknown or not whole:
             raise InputError(
                 f"--candidate {text!r}: write a name, a colon, and what the model is in, as in 'old: "
                 "mean=mu std=sd', 'new: draws=d_*' or 'fit: model=mine.py:fitted'. The kinds are "
@@ -179,10 +139,10 @@ class Candidate:
             columns = {kind.replace("-", "_"): value for kind, value in self.given.items()}
             return find_roles({**given, **columns, "model": self.model}, table.label, table.names)
 
-    def load(self, form: str, roles: Roles) -> ModelLike | None:
+    def load(self, form: str, x: tuple[str, ...]) -> ModelLike | None:
         """Import the model, where it is to be imported."""
         with self.flags():
-            return None if self.model is None else load_model(self.model, form, roles.x)
+            return None if self.model is None else load_model(self.model, form, x)
 
     @contextmanager
     def flags(self) -> Iterator[None]:
@@ -208,7 +168,7 @@ def compare(given: Given) -> int:
 
 @command(
     "rank",
-    [*SHARED, Option("candidate", list[str], "MODEL", MODELS, ..., CANDIDATE)],
+    [*SHARED, Option("candidate", list[str], "MODEL", "Models to rank", ..., CANDIDATE)],
     RANK_HELP,
     RANK_EXAMPLES,
 )
@@ -243,7 +203,7 @@ def _run(given: Given, sides: Sequence[Candidate], ranked: bool = False) -> tupl
     with redirect_stdout(sys.stderr):
         table = open_table(given["data"])
         roles = _common_roles([side.roles(table, given) for side in sides])
-        models = [side.load(given["model_x"], roles) for side in sides]
+        models = [side.load(given["model_x"], roles.x) for side in sides]
         check_apart(given["report"], "--report", [*table.paths, *map(model_file, addresses)])
         with loaded(table, roles, models, given) as sample, running(*addresses):
             names = tuple(side.name for side in sides)

@@ -11,9 +11,10 @@ from condgof.check import Check, check
 from condgof.check._text import verdict_words
 from condgof.cli._app import command, out_option
 from condgof.cli._output import console, show_check, write_whole
-from condgof.errors import MissingPackageError, require
+from condgof.errors import MissingPackageError
 from condgof.laws._families import Normal
 from condgof.report import terminal
+from condgof.report._pens import new_figure
 from condgof.sample import Frame
 from condgof.study._examples import EngelStudy, engel_study
 
@@ -92,13 +93,10 @@ def _command(report: Path) -> str:
 def _figure(checks: dict[str, Check], path: Path) -> None:
     """Draw the first picture of each report, side by side; without matplotlib the reports must do."""
     try:
-        require("matplotlib", "plot", "Drawing a figure")
+        figure = new_figure((11.0, 5.0), shown=False)
     except MissingPackageError:
         return
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11.0, 5.0), layout="constrained")
-    parts: Any = figure.subfigures(1, len(checks))
+    parts = figure.subfigures(1, len(checks))
     for (name, result), part in zip(checks.items(), parts, strict=True):
         part.suptitle(f"{name.capitalize()}. {verdict_words(result)}")
         ax = result.plot("fit", part.subplots(), column="income")

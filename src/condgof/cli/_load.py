@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condgof._typing import AnyArray, IntArray
+from condgof.cli import tell
 from condgof.cli._output import naming
-from condgof.cli._roles import ColumnRule, Given, Roles, class_law, number_of
-from condgof.errors import InputError, InputTypeError, NonFiniteError, ShapeError
-from condgof.laws._law import ModelLike
-from condgof.report import terminal
+from condgof.cli._roles import Given, Roles, class_law, naming_columns, number_of
+from condgof.errors import CondgofError, InputError, InputTypeError, NonFiniteError, ShapeError
+from condgof.laws._law import Law, ModelLike
 from condgof.sample import MIN_ROWS, Frame, Source, Table, arrow, missing_in
 from condgof.sample._table import TEXT, NotNumbersError
 
@@ -36,54 +36,45 @@ def open_table(data: str) -> Table:
     return Table.of_text("standard input", sys.stdin.buffer.read()) if data == STDIN else Table.of(data)
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Read:
-    """A table that was read through: what is missing or impossible in it, and the columns to keep."""
+    """A table that was read through: what is missing or infinite in it, and the columns to keep."""
 
     table: Table
     roles: Roles
     #: Columns that were kept, and which rows have everything, batch by batch.
     parts: list[dict[str, AnyArray]] = field(default_factory=list)
     complete: list[NDArray[np.bool_]] = field(default_factory=list)
-    #: In how many rows each column is missing; and of columns that are infinite, and of rules that do
-    #: not hold: in how many rows, in which first, and the value there.
+    #: In how many rows each column is missing; and infinite: in how many rows, and in which first.
     missing: Counter[str] = field(default_factory=Counter)
-    wrong: dict[str | ColumnRule, tuple[int, int, float]] = field(default_factory=dict)
+    infinite: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, table: Table, roles: Roles, keep: Sequence[str]) -> Read:
-        """Read a table through, and keep some columns; those of x that are not all numbers are text."""
+    def of(cls, table: Table, roles: Roles, keep: Sequence[str], optional: Collection[str] = ()) -> Read:
+        """Read a table through, and keep some columns; those of x that are not all numbers are text.
+
+        Values of columns that are `optional` are not missing.
+        """
         read = cls(table, roles)
         try:
             for batch in table.batches():
-                read._add(batch)
+                lost = [np.zeros(len(next(iter(batch.values()))), dtype=bool)]
+                for name, values in batch.items():
+                    if name not in optional:
+                        # Of objects, those of text, None alone is missing.
+                        text = values.dtype == object
+                        lost.append(values == np.array(None) if text else missing_in(values))
+                        read.missing[name] += int(lost[-1].sum())
+                    if values.dtype.kind == "f" and (endless := np.isinf(values)).any():
+                        count, first = read.infinite.get(name, (0, read.rows + int(endless.argmax())))
+                        read.infinite[name] = count + int(endless.sum()), first
+                read.complete.append(~np.logical_or.reduce(lost))
                 read.parts.append({name: batch[name] for name in keep})
         except NotNumbersError as error:
             if "text" not in roles.kinds[error.column]:
                 raise
-            return cls.of(table.reading(roles.kinds | {error.column: TEXT}), roles, keep)
+            return cls.of(table.reading(roles.kinds | {error.column: TEXT}), roles, keep, optional)
         return read
-
-    def _add(self, columns: Mapping[str, AnyArray]) -> None:
-        """Count some rows more."""
-        absent = {
-            # Of objects, those of text, None alone is missing.
-            name: values == np.array(None) if values.dtype == object else missing_in(values)
-            for name, values in columns.items()
-        }
-        wrong: dict[str | ColumnRule, AnyArray] = {
-            name: np.isinf(values) for name, values in columns.items() if values.dtype.kind == "f"
-        }
-        for rule in dict.fromkeys(rule for each in self.roles.predictions for rule in each.rules):
-            known = ~np.logical_or.reduce([absent[name] for name in rule.names])
-            wrong[rule] = known & ~rule.holds(*(columns[name] for name in rule.names))
-        for key, bad in wrong.items():
-            if bad.any():
-                at, name = int(np.argmax(bad)), key if isinstance(key, str) else key.names[0]
-                count, *first = self.wrong.get(key, (0, self.rows + at, float(columns[name][at])))
-                self.wrong[key] = (count + int(bad.sum()), *first)  # type: ignore[assignment]
-        self.missing.update({name: int(part.sum()) for name, part in absent.items() if part.any()})
-        self.complete.append(~np.logical_or.reduce(list(absent.values())))
 
     @property
     def rows(self) -> int:
@@ -103,13 +94,13 @@ class Read:
     @property
     def endless(self) -> list[str]:
         """The columns that are infinite, and may be: ends of intervals that have none."""
-        may = {name for each in self.roles.predictions for name in each.endless} - set(self.roles.x)
-        return [key for key in self.wrong if isinstance(key, str) and key in may]
+        ends = {name for each in self.roles.predictions for name in each.facts.get("interval", ())}
+        return [name for name in self.infinite if name in ends - {*self.roles.x}]
 
     @property
     def dropped_by_column(self) -> dict[str, int]:
         """In how many rows each column is missing, in the order of the roles."""
-        return {name: self.missing[name] for name in self.roles.all if name in self.missing}
+        return {name: self.missing[name] for name in self.roles.all if self.missing[name]}
 
     @property
     def words(self) -> str:
@@ -124,34 +115,18 @@ class Read:
         if rows == 0:
             raise InputError(f"{label} has no rows, only the names of its columns.")
         if dropped and not drop_nulls:
-            raise NonFiniteError(
-                f"{label} has missing values in {self.words} of {rows:,}. --drop-nulls leaves those "
-                "rows out.",
-                count=dropped,
-            )
-        # What is infinite goes first: it breaks rules as well.
-        for key, (count, first, value) in sorted(
-            self.wrong.items(), key=lambda item: not isinstance(item[0], str)
-        ):
-            if isinstance(key, ColumnRule):
-                raise InputError(
-                    f"Column {key.names[0]!r} of {label} {key.words}: it is not in {count:,} of "
-                    f"{rows:,} rows, the first {value:g} in row {first:,} (counted from 0)."
-                )
-            if key not in self.endless:
-                raise NonFiniteError(
-                    f"Column {key!r} of {label} is infinite in {count:,} of {rows:,} rows, the first "
-                    f"in row {first:,} (counted from 0). Leave those rows out.",
-                    count=count,
-                    first_row=first,
-                )
+            what = f"{label} has missing values in {self.words} of {rows:,}"
+            raise NonFiniteError(f"{what}. --drop-nulls leaves those rows out.", count=dropped)
+        for name, (count, first) in self.infinite.items():
+            if name not in self.endless:
+                where = f"{count:,} of {rows:,} rows, the first in row {first:,} (counted from 0)"
+                what = f"Column {name!r} of {label} is infinite in {where}. Leave those rows out."
+                raise NonFiniteError(what, count=count, first_row=first)
         left = rows - dropped
         if left < least:
             after = f" after {dropped:,} with missing values were left out" if dropped else ""
-            raise InputError(
-                f"{label} has {left} row{'s' * (left != 1)}{after}, and a check needs at least "
-                f"{least}, better hundreds."
-            )
+            what = f"{label} has {left} row{'s' * (left != 1)}{after}"
+            raise InputError(f"{what}, and a check needs at least {least}, better hundreds.")
 
     def column(self, name: str) -> AnyArray:
         """Return a column that was kept, of the rows that have everything."""
@@ -203,43 +178,63 @@ def loaded(
 ) -> Iterator[Loaded]:
     """Read a table for as long as a check takes; a model that is None is the next of its predictions."""
     table = table.reading(roles.kinds)
-    reason = None
+    level, reason = given.get("missing") == "level", ""
     if table.paths and table.bytes > STREAM_BYTES:
-        if not all(each.streams for each in roles.predictions):
-            reason = "predictions of classes and counts"
-        elif roles.event is not None:
-            reason = "--event"
-        elif roles.groups is not None:
-            reason = f"the groups of {roles.groups}"
-        else:
+        reasons = {
+            "predictions of classes and counts": {"prob", "count_mean"}
+            & {option for each in roles.predictions for option in each.facts},
+            "--missing level": level,
+            "--event": roles.event is not None,
+            f"the groups of {roles.groups}": roles.groups is not None,
+        }
+        reason = next((why for why, holds in reasons.items() if holds), "")
+        if not reason:
             read = Read.of(table, roles, roles.labels)
             read.judge(given["drop_nulls"])
             if not read.endless:
                 bound = _models(models, read, [each.model for each in roles.predictions])
                 by = _by(read)
                 read.parts.clear()  # memory is for the check
-                with _source(read) as source:
+                with _counting(read), _source(read) as source:
                     yield Loaded(read, bound, source, None, by)
                 return
             reason = f"an interval without an end (in {read.endless[0]})"
-    if reason is not None and not given["quiet"]:
-        text = f"reading {len(roles.all)} columns into memory, because {reason} cannot be streamed."
-        print(f"condgof: {terminal(text)}", file=sys.stderr)
-    yield _whole(table, roles, models, given)
-
-
-def _whole(table: Table, roles: Roles, models: Sequence[ModelLike | None], given: Given) -> Loaded:
-    read = Read.of(table, roles, roles.all)
+    if reason and not given["quiet"]:
+        tell(f"reading {len(roles.all)} columns into memory, because {reason} cannot be streamed.")
+    # Of x alone missing may be a level: not of what is predicted, nor of which rows are together.
+    read = Read.of(
+        table, roles, roles.all, {*roles.x} - {*roles.predicted, roles.groups} if level else ()
+    )
     read.judge(given["drop_nulls"])
+    with _counting(read):
+        yield _whole(read, models, given)
+
+
+@contextmanager
+def _counting(read: Read) -> Iterator[None]:
+    """Have errors say that the rows that were left out are not counted in their row numbers."""
+    try:
+        yield
+    except CondgofError as error:
+        if read.dropped and "counted from 0" in str(error):
+            error.args = (f"{error} Rows that were left out are not counted.", *error.args[1:])
+        raise
+
+
+def _whole(read: Read, models: Sequence[ModelLike | None], given: Given) -> Loaded:
+    roles, label = read.roles, read.table.label
     data = {name: read.column(name) for name in roles.all}
-    check_text(read.table, roles, {name: set(data[name]) for name in roles.x if data[name].dtype == "O"})
-    x = Frame({name: data[name] for name in roles.x})
-    predicted = [
-        class_law(given, data, each.names, roles.y[0], table.label) if each.model is None
-        # Numbered as a stream of these rows has them, so that ties are broken alike.
-        else each.model.bind(data, np.arange(len(x)))
-        for each in roles.predictions
-    ]  # fmt: skip
+    text = {name: {*data[name]} - {None} for name in roles.x if data[name].dtype == "O"}
+    check_text(read.table, roles, text)
+    x = Frame({name: data[name] for name in roles.x}, utc=read.table.utc)
+    predicted: list[Law] = []
+    for each in roles.predictions:
+        if each.model is None:
+            predicted.append(class_law(given, data, each.names, roles.y[0], label))
+            continue
+        with naming_columns(each.names, label):
+            # Numbered as a stream of these rows has them, so that ties are broken alike.
+            predicted.append(each.model.bind(data, np.arange(len(x))))
     named = {"event": roles.event, "entry": roles.entry}
     watched = {option: data[name] for option, name in named.items() if name is not None}
     groups = None if roles.groups is None else data[roles.groups]
@@ -271,15 +266,13 @@ def check_text(table: Table, roles: Roles, levels: Mapping[str, Collection[str]]
 
 def _models(models: Sequence[ModelLike | None], read: Read, predicted: Sequence[Any]) -> list[Any]:
     """Return all models: None is the next of those in columns; what is bound to rows is cut to them."""
-    columns, n = iter(predicted), read.rows
-    ready = []
+    columns, ready = iter(predicted), []
     for model in models:
         if model is not None and model.rows is not None:
-            if model.rows != n:
-                raise ShapeError(
-                    f"The model is bound to {model.rows} rows and the table has {n}. Give it one row "
-                    "for each of the table, also for rows that --drop-nulls leaves out."
-                )
+            if model.rows != read.rows:
+                what = f"The model is bound to {model.rows} rows and the table has {read.rows}"
+                every = "one row for each of the table, also for rows that --drop-nulls leaves out"
+                raise ShapeError(f"{what}. Give it {every}.")
             model = model.take(read.chosen) if read.dropped else model
         ready.append(next(columns) if model is None else model)
     return ready
@@ -293,10 +286,12 @@ def _source(read: Read) -> Iterator[Source]:
         if read.dropped:
             path, pa = Path(folder) / "complete.feather", arrow()
             types = {"numbers": pa.float64(), "text": pa.string(), "dates": pa.timestamp("us")}
-            schema = pa.schema([(name, types[kind]) for name, kind in table.kinds.items()])
+            held = {name: types[kind] for name, kind in table.kinds.items()}
+            held |= dict.fromkeys(table.utc, pa.timestamp("us", "UTC"))
+            schema = pa.schema(list(held.items()))
             with naming(path), arrow("ipc").new_file(str(path), schema) as writer:
                 for data, complete in zip(table.batches(), read.complete, strict=True):
-                    chosen = [pa.array(values[complete]) for values in data.values()]
+                    chosen = [pa.array(data[name][complete], held[name]) for name in held]
                     writer.write_batch(pa.RecordBatch.from_arrays(chosen, schema=schema))
             table = replace(Table.of(path).reading(roles.kinds), kinds=table.kinds)
         source = Source.of(table, roles.x, roles.y, roles.predicted, flat_y=len(roles.y) == 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import os
 import sys
@@ -15,14 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from condgof.errors import (
-    CondgofError,
-    InputError,
-    InputTypeError,
-    MissingPackageError,
-    ModelError,
-    require,
-)
+from condgof.errors import CondgofError, InputError, InputTypeError, ModelError, require
 from condgof.laws._as_model import Columns, as_model
 from condgof.laws._law import Law, Model, ModelLike
 from condgof.sample import Frame, as_days
@@ -45,7 +39,11 @@ def load_model(address: str, form: str, x_names: tuple[str, ...]) -> ModelLike:
             f"{address!r} names columns of a table, and --model takes a model. Name the columns by "
             "--mean and --std, --draws, --quantiles, ..., in place of --model."
         )
-    asked = partial(_in_form, partial(x_in_form, _form(form), x_names))
+    if form == "auto":
+        form = "frame" if importlib.util.find_spec("pandas") else "array"
+    elif form == "frame":
+        require("pandas", "frames", "--model-x frame")
+    asked = partial(_in_form, partial(x_in_form, form, x_names))
     if isinstance(model, Model):
         return replace(model, make=partial(asked, model.make))
     # A closed form of functions of x is a law still to be called; one of arrays asks for x no more.
@@ -73,19 +71,6 @@ def _needs_nothing(function: Callable[..., Any]) -> bool:
     return True
 
 
-def _form(asked: str) -> str:
-    """Return the form that x is given in; pandas may not be installed."""
-    if asked == "array":
-        return asked
-    try:
-        require("pandas", "frames", "--model-x frame")
-    except MissingPackageError:
-        if asked == "frame":
-            raise
-        return "array"
-    return "frame"
-
-
 def x_in_form(form: str, names: tuple[str, ...], x: Any) -> Any:
     """Turn x into what the model expects; a stream of numbers has it as an array."""
     if isinstance(x, np.ndarray):
@@ -104,8 +89,8 @@ def x_in_form(form: str, names: tuple[str, ...], x: Any) -> Any:
                 f"Column {name!r} of x holds text, and the model gets x as an array of numbers. "
                 "Install pandas (pip install 'condgof[frames]') for --model-x frame, or leave it out."
             )
-    numbers = (np.asarray(as_days(v, name)) if v.dtype.kind == "M" else v for name, v in data.items())
-    return np.column_stack(list(numbers))
+        data[name] = np.asarray(as_days(values, name)) if values.dtype.kind == "M" else values
+    return np.column_stack(list(data.values()))
 
 
 def _in_form(
@@ -123,8 +108,11 @@ OURS = ("condgof", "numpy", "scipy", "pyarrow", "typer", "click", "rich", "threa
 
 
 @contextmanager
-def running(*addresses: str | None) -> Iterator[None]:
-    """Turn what goes wrong in users' models, and their leaving the program, into errors of theirs."""
+def running(*addresses: str | None, what: str = "") -> Iterator[None]:
+    """Turn what goes wrong in users' code, and its leaving the program, into errors of theirs.
+
+    It is the models at some addresses, or `what`.
+    """
     try:
         yield
     except (Exception, SystemExit) as caught:
@@ -132,18 +120,19 @@ def running(*addresses: str | None) -> Iterator[None]:
         if isinstance(error, CondgofError):
             raise
         given = [each for each in addresses if each is not None]
-        seen = {Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__)}
-        passed = [each for each in given if Path(model_file(each) or "").resolve() in seen]
         left, where = isinstance(error, SystemExit), users_line(error)
-        if not given or not (left or where):
+        if not (given or what) or not (left or where):
             raise
+        if given:
+            seen = {Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__)}
+            passed = [each for each in given if Path(model_file(each) or "").resolve() in seen]
+            what = f"The model {(passed or given)[0]!r}"
         failed = "tried to end the program" if left else "failed"
-        what = f"The model {(passed or given)[0]!r} {failed}{where}: {type(error).__name__}: {error}."
-        advice = (
-            "A model has to return, or to raise another error." if left
-            else "(--model-x says in what form it gets x.)"
-        )  # fmt: skip
-        raise InputError(f"{what} {advice}") from error
+        advice = " It has to return, or to raise another error." if left else ""
+        if given and not left:
+            advice = " (--model-x says in what form it gets x.)"
+        told = f"{what} {failed}{where}: {type(error).__name__}: {error}."
+        raise InputError(f"{told}{advice}") from error
 
 
 def users_line(error: BaseException) -> str:

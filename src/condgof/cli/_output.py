@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import sys
-import tempfile
+import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -42,13 +43,11 @@ def check_place(path: Path | None, flag: str, endings: tuple[str, ...] = ()) -> 
     """Raise unless the file that an option names can be written: before the work, not after it."""
     if path is None:
         return
-    folder = path.parent
+    folder, example = path.parent, path / "report.html"
     if not folder.is_dir():
         raise InputError(f"{flag} {path}: there is no folder {folder}. Make it first (mkdir -p).")
     if path.is_dir():
-        raise InputError(
-            f"{flag} {path} is a folder. Name a file in it, such as {path / 'report.html'}."
-        )
+        raise InputError(f"{flag} {path} is a folder. Name a file in it, such as {example}.")
     if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
         raise InputError(f"{flag} {path}: you may not write there.")
     if endings and path.suffix.lower() not in endings:
@@ -73,15 +72,15 @@ def write_whole(path: Path, text: str | bytes) -> None:
             path.write_bytes(data)
             return
         path = path.resolve()  # of a link, what it points to
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        new = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
         try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            os.chmod(name, path.stat().st_mode if path.exists() else 0o666 & ~_umask())
-            os.replace(name, path)
+            new.write_bytes(data)
+            if path.exists():
+                shutil.copymode(path, new)
+            os.replace(new, path)
         except BaseException:
             with suppress(OSError):
-                os.unlink(name)
+                new.unlink()
             raise
 
 
@@ -96,13 +95,6 @@ def naming(path: Path | str) -> Iterator[None]:
         if error.filename is not None:
             raise
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
-
-
-def _umask() -> int:
-    """Return the process's mask for new files, which can only be read by setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 class _Screen(Console):
@@ -170,21 +162,20 @@ def write_repaired(path: Path, check: Check, better: Repair) -> None:
 
 def predicted(law: Law, check: Check) -> dict[str, AnyArray]:
     """Return what a law predicts, a column each."""
+
+    def listed(begin: str, names: Iterable[Any], values: AnyArray) -> dict[str, AnyArray]:
+        named = (f"{begin}{name if isinstance(name, str) else format(name, 'g')}" for name in names)
+        return dict(zip(named, np.asarray(values).T, strict=True))
+
     if isinstance(law, Probabilities):
-        return {
-            f"p_{name}": p for name, p in zip(law.class_names, normalised(law.values).T, strict=True)
-        }
+        return listed("p_", law.class_names, normalised(law.values))
     if isinstance(law, Quantiles):
-        return {f"q{level:g}": q for level, q in zip(law.levels, np.asarray(law.values).T, strict=True)}
+        return listed("q", law.levels, law.values)
     if isinstance(law, Intervals):
-        return {
-            f"{end}_{coverage:g}": values
-            for end, ends in (("low", law.low), ("high", law.high))
-            for coverage, values in zip(law.coverage, np.asarray(ends).T, strict=True)
-        }
+        return listed("low_", law.coverage, law.low) | listed("high_", law.coverage, law.high)
     if not law.can("cdf"):
         return {"pit": ndtr(law.normal_scores(check.looked.y)[:, 0])}
-    columns = {f"q{level:g}": q for level, q in zip(BANDS, law.quantile(BANDS).T, strict=True)}
+    columns = listed("q", BANDS, law.quantile(BANDS))
     if isinstance(law, Counts):
         columns["p_0"] = law.cdf(np.zeros(law.n))
     if law.can("mean_std"):

@@ -7,13 +7,14 @@ import difflib
 import fnmatch
 import io
 import math
+import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import Any, TypeAlias
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,6 @@ from condgof._typing import AnyArray
 from condgof.errors import CondgofError, InputError
 from condgof.laws._as_model import FAMILIES, Columns, columns, find_family
 from condgof.laws._discrete import Probabilities, probabilities
-from condgof.laws._law import Law
 from condgof.sample._table import ANY, LABELS, NUMBERS, TEXT
 from condgof.study._names import did_you_mean
 
@@ -44,67 +44,41 @@ NONE: dict[str, Any] = {
     "mean": [], "std": [], "family": None, "param": {}, "draws": [], "quantiles": {}, "interval": [],
     "coverage": [], "pit": [], "score": [], "prob": [], "count_mean": [],
 }  # fmt: skip
-#: How far from 1 probabilities may sum up, as three decimals leave them, and below 0 by rounding.
-TOLERANCE, ROUNDED = 1e-3, 1e-6
+#: Predictions that are columns and nothing else, in words.
+LISTS = {
+    "mean": "normal, mean = {mean}, standard deviation = {std}",
+    "score": "scores = {score}",
+    "pit": "probability integral transforms = {pit}",
+    "prob": "classes, probabilities = {prob}",
+    "count_mean": "Poisson counts, mean = {count_mean}",
+}
 #: How many names a message lists.
 LISTED = 10
 
 
-@dataclass(frozen=True)
-class ColumnRule:
-    """What the numbers of a column must be, row by row; or of a column compared with another."""
-
-    names: tuple[str, ...]
-    words: str
-    #: From the columns, (m,) each, to whether it holds, (m,).
-    holds: Callable[..., AnyArray]
-
-
-#: What numbers must be: in words, and whether it holds.
-Must: TypeAlias = tuple[str, Callable[[AnyArray], AnyArray]]
-POSITIVE: Must = ("must be positive", lambda values: values > 0)
-BETWEEN: Must = ("must lie between 0 and 1", lambda values: (values >= 0) & (values <= 1))
-#: Predictions that are columns and nothing else: words, and which of them must be what.
-LISTS: dict[str, tuple[str, str, str, Must | None]] = {
-    "mean": (
-        "normal, mean = {mean}, standard deviation = {std}",
-        "std", "is a standard deviation and", POSITIVE,
-    ),
-    "score": ("scores = {score}", "", "", None),
-    "pit": ("probability integral transforms = {pit}", "pit", "is a PIT and", BETWEEN),
-    "prob": ("classes, probabilities = {prob}", "", "", None),
-    "count_mean": (
-        "Poisson counts, mean = {count_mean}", "count_mean", "is a mean of counts and", POSITIVE,
-    ),
-}  # fmt: skip
-
-
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """What columns of a table say of y."""
+    """What columns of a table say of y: in words, for JSON as some of `NONE`, and as a model."""
 
     words: str
-    #: For JSON, some of `NONE`; and the columns by the option that names them.
     facts: Mapping[str, Any]
     #: None for classes, whose names depend on y.
     model: Columns | None = None
-    rules: tuple[ColumnRule, ...] = ()
-    roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
-    def endless(self) -> tuple[str, ...]:
-        """Columns that may be infinite: ends of intervals."""
-        return self.roles.get("--interval", ())
+    def roles(self) -> dict[str, tuple[str, ...]]:
+        """The columns by the option that names them."""
+        param = self.facts.get("param", {}).items()
+        listed = {*self.facts} - {"family", "param", "coverage"}
+        return {
+            **{flag_of(option): tuple(self.facts[option]) for option in NONE if option in listed},
+            **{f"--param {key}": (name,) for key, name in param if isinstance(name, str)},
+        }
 
     @property
     def names(self) -> tuple[str, ...]:
         """All columns."""
         return tuple(dict.fromkeys(name for names in self.roles.values() for name in names))
-
-    @property
-    def streams(self) -> bool:
-        """Whether rows can be looked at a block at a time."""
-        return not {"prob", "count_mean"} & set(self.facts)
 
 
 @dataclass(frozen=True)
@@ -130,8 +104,7 @@ class Roles:
     @property
     def numbers(self) -> tuple[str, ...]:
         """The columns that must hold numbers; y too, unless it may be text."""
-        watched = (name for name in (self.event, self.entry) if name is not None)
-        return tuple(dict.fromkeys((*self.y, *self.predicted, *watched)))
+        return tuple(filter(None, dict.fromkeys((*self.y, *self.predicted, self.event, self.entry))))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -154,42 +127,36 @@ class Roles:
 
 def find_roles(given: Given, table: str, names: Sequence[str]) -> Roles:
     """Find the columns that options name in a table, and check that the roles go together."""
-    kind, imported = _one_kind(given), given.get("model") is not None
-    y = pick(given["y"], names, table, "--y")
-    finder = _Finder(given, table, names, y)
-    predictions = () if kind is None else (finder.prediction(kind),)
-    by, groups, event, entry = (
-        None if given.get(option) is None else pick_one(given[option], names, table, f"--{option}")
-        for option in ("by", "groups", "event", "entry")
+    kind, y = _one_kind(given), pick(given["y"], names, table, "--y")
+    prediction = None if kind is None else _Finder(given, table, names, y).prediction(kind)
+    single = {
+        option: None
+        if given.get(option) is None
+        else pick_one(given[option], names, table, f"--{option}")
+        for option in ("by", "event", "entry", "groups")
+    }
+    uses = {"--y": y} if prediction is None else {"--y": y, **prediction.roles}
+    uses |= {f"--{option}": (name,) for option, name in single.items() if name and option != "groups"}
+    x = pick(
+        given["x"], names, table, "--x", without={name for named in uses.values() for name in named}
     )
-    taken = {*y, *(name for each in predictions for name in each.names), by, event, entry}
-    x = pick(given["x"], names, table, "--x", without=taken)
-    coded = given.get("categorical")
-    categorical = pick(coded, x, "--x", "--categorical") if coded else ()
-    text_y = imported or kind == "prob"
-    roles = Roles(x, y, predictions, by, categorical, groups, text_y, event, entry)
-    _check_roles(roles)
-    return roles
-
-
-def _check_roles(roles: Roles) -> None:
-    """Refuse a column that has two roles."""
-    uses = [("--y", roles.y), *(pair for each in roles.predictions for pair in each.roles.items())]
-    single = (("--by", roles.by), ("--event", roles.event), ("--entry", roles.entry))
-    uses += [(flag, (name,)) for flag, name in single if name is not None]
     seen: dict[str, str] = {}
-    for flag, names in (*uses, ("--x", roles.x)):
-        for name in names:
+    for flag, named in (*uses.items(), ("--x", x)):
+        for name in named:
             # x may hold predictions: p(y|x) with x the predicted mean is a sound question.
             if name in seen and (flag != "--x" or seen[name] in ("--y", "--event")):
                 raise InputError(
                     f"Column {name!r} is in {seen[name]} and in {flag}. Give it one of the two."
                 )
             seen.setdefault(name, flag)
+    coded = given.get("categorical")
+    categorical = pick(coded, x, "--x", "--categorical") if coded else ()
+    predictions = () if prediction is None else (prediction,)
+    text_y = given.get("model") is not None or kind == "prob"
+    return Roles(x, y, predictions, categorical=categorical, text_y=text_y, **single)
 
 
 def flag_of(*options: str) -> str:
-    """Write options as they are typed."""
     return " and ".join(f"--{option.replace('_', '-')}" for option in options)
 
 
@@ -226,44 +193,30 @@ class _Finder:
         """Find the columns of a prediction, by the first option of one of `KINDS`."""
         if kind not in ("mean", "pit", "score") and len(self.y) > 1:
             raise InputError(
-                f"{flag_of(kind)} is of one column of y, and --y names {len(self.y)}. Check each by "
-                "itself."
+                f"{flag_of(kind)} is of one column of y, and --y names {len(self.y)}: check each alone."
             )
         if kind in LISTS:
             return self._listed(kind)
         made: Prediction = getattr(self, f"_{kind}")()
         return made
 
-    def _each(self, option: str) -> tuple[str, ...]:
-        """Find a column for each of y."""
-        names = self._pick(option)
-        if len(names) != len(self.y):
-            raise InputError(
-                f"{flag_of(option)} names {len(names)} column{'s' * (len(names) != 1)} and --y "
-                f"{len(self.y)}. Give one for each column of y, in the same order."
-            )
-        return names
-
     def _pick(self, option: str) -> tuple[str, ...]:
         return pick(self.given[option], self.names, self.table, flag_of(option))
 
     def _listed(self, kind: str) -> Prediction:
         """Make a prediction of which JSON lists the columns, option by option."""
-        options = next(options for options in KINDS if kind == options[0])
-        words, limited, what, must = LISTS[kind]
-        named = {o: self._pick(o) if kind == "prob" else self._each(o) for o in options}
-        model = None
+        named = {o: list(self._pick(o)) for o in next(each for each in KINDS if each[0] == kind)}
+        for option, names in named.items():
+            if kind != "prob" and len(names) != len(self.y):
+                raise InputError(
+                    f"{flag_of(option)} names {len(names)} column{'s' * (len(names) != 1)} and --y "
+                    f"{len(self.y)}. Give one for each column of y, in the same order."
+                )
+        options: dict[str, Any] = dict(named)
         if kind == "count_mean":
-            model = columns(family="poisson", param={"mean": named[kind][0]})
-        elif kind != "prob":
-            model = columns(**named)  # type: ignore[arg-type]
-        return Prediction(
-            words.format(**{option: ", ".join(names) for option, names in named.items()}),
-            {option: list(names) for option, names in named.items()},
-            model,
-            () if must is None else _rules(named[limited], what, must),
-            {flag_of(option): names for option, names in named.items()},
-        )
+            options = {"family": "poisson", "param": {"mean": named[kind][0]}}
+        words = LISTS[kind].format(**{option: ", ".join(names) for option, names in named.items()})
+        return Prediction(words, named, None if kind == "prob" else columns(**options))
 
     def _draws(self) -> Prediction:
         draws = pick(self.given["draws"], self.names, self.table, "--draws", self.y, natural=True)
@@ -274,7 +227,7 @@ class _Finder:
             )
         words = f"{len(draws)} draws a row, {draws[0]} to {draws[-1]}"
         model = columns(draws=draws, rng=self.given.get("seed", 0))
-        return Prediction(words, {"draws": list(draws)}, model, roles={"--draws": draws})
+        return Prediction(words, {"draws": list(draws)}, model)
 
     def _quantiles(self) -> Prediction:
         levels: dict[str, float] = {}
@@ -284,12 +237,9 @@ class _Finder:
             if name in levels:
                 raise InputError(f"{flag} names the column {name!r} twice. Name each column once.")
             levels[name] = _level(level, flag)
-        return Prediction(
-            "quantiles, " + ", ".join(f"{name} = {level:g}" for name, level in levels.items()),
-            {"quantiles": levels},
-            _tried(flag, quantiles=levels, rng=self.given.get("seed", 0)),
-            roles={flag: tuple(levels)},
-        )
+        words = ", ".join(f"{name} = {level:g}" for name, level in levels.items())
+        model = _tried(flag, quantiles=levels, rng=self.given.get("seed", 0))
+        return Prediction(f"quantiles, {words}", {"quantiles": levels}, model)
 
     def _interval(self) -> Prediction:
         ends = self._pick("interval")
@@ -301,25 +251,18 @@ class _Finder:
                 f"{len(shares)} number{'s' * (len(shares) != 1)}. Give a low and a high end for each "
                 "coverage, the smallest first: --interval lo50,hi50,lo90,hi90 --coverage 0.5,0.9."
             )
-        named = [f"{100 * share:g}%" for share in shares]
-        listed = list(zip(ends[::2], ends[1::2], named, strict=True))
-        return Prediction(
-            "interval, " + ", ".join(f"{share} = {low} to {high}" for low, high, share in listed),
-            {"interval": list(ends), "coverage": shares},
-            _tried("--coverage", interval=ends, coverage=shares),
-            _nested(listed),
-            {"--interval": ends},
-        )
+        listed = zip(shares, ends[::2], ends[1::2], strict=True)
+        words = ", ".join(f"{100 * share:g}% = {low} to {high}" for share, low, high in listed)
+        model = _tried("--coverage", interval=ends, coverage=shares)
+        return Prediction(f"interval, {words}", {"interval": list(ends), "coverage": shares}, model)
 
     def _family(self) -> Prediction:
-        family = str(self.given["family"])
-        form = find_family(family)
-        if form is None:
+        family, param = str(self.given["family"]), dict[str, str | float]()
+        if find_family(family) is None:
             guess = did_you_mean(family.strip().lower(), FAMILIES)
             raise InputError(
                 f"--family: there is no {family!r}.{guess} There are: {', '.join(FAMILIES)}."
             )
-        param: dict[str, str | float] = {}
         example = "--param mu=m,sigma=s (or a number, df=5)"
         for key, word in pairs(self.given["param"], self.names, "--param", example, named=1):
             if key in param:
@@ -333,48 +276,8 @@ class _Finder:
             raise InputError("--param: a covariance is no column of a table. Give std in place of cov.")
         model = _tried("--param", family=family, param=param)
         shown = [f"{k} = {v if isinstance(v, str) else format(v, 'g')}" for k, v in param.items()]
-        return Prediction(
-            ", ".join([model.name, *shown]),
-            {"family": model.name.lower(), "param": param},
-            model,
-            _limits(form, param),
-            {f"--param {key}": (value,) for key, value in param.items() if isinstance(value, str)},
-        )
-
-
-def _rules(names: Sequence[str], what: str, must: Must) -> tuple[ColumnRule, ...]:
-    return tuple(ColumnRule((name,), f"{what} {must[0]}", must[1]) for name in names)
-
-
-def _nested(intervals: Sequence[tuple[str, str, str]]) -> tuple[ColumnRule, ...]:
-    """Return what must hold of the ends of intervals: low, high and what it is called, each."""
-    end = "is the {} end of the {} interval and must be at most {!r}, {}"
-    rules = [
-        ColumnRule((low, high), end.format("low", share, high, "its high end"), np.less_equal)
-        for low, high, share in intervals
-    ]
-    for (low, high, inner), (wide_low, wide_high, outer) in pairwise(intervals):
-        of_inner, of_outer = f"that of the {inner} interval", f"that of the {outer} interval"
-        rules += [
-            ColumnRule((wide_low, low), end.format("low", outer, low, of_inner), np.less_equal),
-            ColumnRule((high, wide_high), end.format("high", inner, wide_high, of_outer), np.less_equal),
-        ]
-    return tuple(rules)
-
-
-def _limits(form: type[Law], param: Mapping[str, str | float]) -> tuple[ColumnRule, ...]:
-    """Return what must hold of the parameters of a family; numbers are checked at once."""
-    family = form.__name__
-    above = ("std",) if family == "Normal" else getattr(form, "POSITIVE", ())
-    limits = dict.fromkeys(above, POSITIVE) | dict.fromkeys(getattr(form, "SHARES", ()), BETWEEN)
-    rules: tuple[ColumnRule, ...] = ()
-    for name, must in limits.items():
-        value = param.get(name)
-        if isinstance(value, str):
-            rules += _rules([value], f"is the parameter {name} of {family} and", must)
-        elif value is not None and not must[1](np.array(value)):
-            raise InputError(f"--param: {name} of {family} {must[0]}, got {value:g}.")
-    return rules
+        facts = {"family": model.name.lower(), "param": param}
+        return Prediction(", ".join([model.name, *shown]), facts, model)
 
 
 def _tried(flag: str, **options: Any) -> Columns:
@@ -405,20 +308,29 @@ def check_classes(given: Given, prob: Sequence[str]) -> None:
 def class_law(
     given: Given, data: Mapping[str, AnyArray], names: tuple[str, ...], y: str, table: str
 ) -> Probabilities:
-    """Return the law of classes that columns of probabilities hold, checked."""
+    """Return the law of classes that columns of probabilities hold."""
     values = np.column_stack([np.asarray(data[name], dtype=np.float64) for name in names])
     classes: Sequence[Any] = _class_names(given["classes"], names, data[y], y)
-    _check_probabilities(values, names, table)
     if data[y].dtype.kind != "O":
-        try:
-            classes = [float(name) for name in classes]
-        except ValueError as error:
+        if any(number_of(name) is None for name in classes):
             raise InputError(
                 f"y holds numbers, and the classes are called {few(classes)}. Name all of them by "
                 "numbers."
-            ) from error
+            )
+        classes = [float(name) for name in classes]
     p = values[:, 0] if len(names) == 1 else values
-    return probabilities(p, list(classes), ordered=given["ordered"])
+    with naming_columns(names, table):
+        return probabilities(p, list(classes), ordered=given["ordered"])
+
+
+@contextmanager
+def naming_columns(names: Sequence[str], table: str) -> Iterator[None]:
+    """Have what is wrong with predictions say which columns they are."""
+    try:
+        yield
+    except CondgofError as error:
+        error.args = (f"{table}, columns {few(names)}: {error}", *error.args[1:])
+        raise
 
 
 def _class_names(asked: str | None, columns: tuple[str, ...], y: AnyArray, name: str) -> tuple[str, ...]:
@@ -440,12 +352,11 @@ def _class_names(asked: str | None, columns: tuple[str, ...], y: AnyArray, name:
     for names in ways:
         if len(set(names)) == count and labels <= set(names):
             return names
-    unknown = sorted(labels - set(ways[-1]))
     where = "--classes" if asked is not None else "the columns of --prob"
     joined = io.StringIO()
     csv.writer(joined, lineterminator="").writerow(sorted(labels)[:count])
     raise InputError(
-        f"Column {name!r} holds {few(unknown)}, and the classes of {where} are "
+        f"Column {name!r} holds {few(sorted(labels - {*ways[-1]}))}, and the classes of {where} are "
         f"{few(ways[-1])}. Name the classes as {name!r} does, in the order of the columns: "
         f"--classes {shlex.quote(joined.getvalue())}"
     )
@@ -454,31 +365,13 @@ def _class_names(asked: str | None, columns: tuple[str, ...], y: AnyArray, name:
 def spellings(columns: Sequence[str]) -> list[tuple[str, ...]]:
     """Return what classes may be called: their columns, and these without what all begin or end with."""
     ways = [tuple(columns)]
-    for turned in (False, True):
-        names = [name[::-1] for name in columns] if turned else list(columns)
-        first, last = min(names), max(names)
-        same = (i for i, letter in enumerate(first) if last[i : i + 1] != letter)
-        common = first[: next(same, len(first))]
+    for way in (1, -1):  # forwards, and from the end
+        names = [name[::way] for name in columns]
+        common = os.path.commonprefix(names)  # noqa: RUF071 - letter by letter is what is meant
         cut = max((sign.end() for sign in re.finditer(r"[^0-9A-Za-z]", common)), default=len(common))
         if cut and all(len(name) > cut for name in names):
-            ways.append(tuple(name[cut:][::-1] if turned else name[cut:] for name in names))
+            ways.append(tuple(name[cut:][::way] for name in names))
     return ways
-
-
-def _check_probabilities(values: AnyArray, columns: tuple[str, ...], table: str) -> None:
-    sums = values.sum(axis=1) if len(columns) > 1 else np.ones(len(values))
-    bad = (values.min(axis=1) < -ROUNDED) | (values.max(axis=1) > 1 + TOLERANCE)
-    bad |= np.abs(sums - 1.0) > TOLERANCE
-    if not bad.any():
-        return
-    row = int(np.argmax(bad))
-    shown = ", ".join(f"{name} = {value:.6g}" for name, value in zip(columns, values[row], strict=True))
-    what = "sum up to 1 in each row" if len(columns) > 1 else "lie between 0 and 1"
-    raise InputError(
-        f"The columns of --prob must hold probabilities that {what}: {table} has others in "
-        f"{int(bad.sum()):,} of {len(values):,} rows, the first in row {row:,} (counted from 0): "
-        f"{shown[:200]}."
-    )
 
 
 def number_of(text: str) -> float | None:
@@ -502,16 +395,11 @@ def pick(
     The first that fits counts: a column of that very name; names separated by commas; ``#k`` or ``k``,
     the column at position k counted from 0; a pattern with ``*``, ``?`` or ``[...]``, which leaves out
     columns `without` and may be sorted in `natural` order, d_10 after d_9.
-
-    Examples
-    --------
-    >>> names = ["age", "feat_1", "feat_2", "a,b"]
-    >>> pick(["feat_*", "a,b"], names, "t.csv", "--x")
-    ('feat_1', 'feat_2', 'a,b')
-    >>> pick(["feat_2,age"], names, "t.csv", "--x"), pick(["#0", "1"], names, "t.csv", "--x")
-    (('feat_2', 'age'), ('age', 'feat_1'))
     """
     its_columns = f"Its columns are {few(names)}."
+
+    def in_order(name: str) -> list[str | int]:
+        return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
 
     def meant(word: str) -> list[str]:
         if word in names:
@@ -523,10 +411,8 @@ def pick(
         if position.isdecimal():
             if int(position) < len(names):
                 return [names[int(position)]]
-            raise InputError(
-                f"{flag}: {table} has no column {word!r}: positions go from 0 to {len(names) - 1}. "
-                f"{its_columns}"
-            )
+            last = f"positions go from 0 to {len(names) - 1}"
+            raise InputError(f"{flag}: {table} has no column {word!r}: {last}. {its_columns}")
         pattern = any(character in word for character in "*?[")
         matching = [name for name in names if pattern and fnmatch.fnmatchcase(name, word)]
         if not matching:
@@ -540,18 +426,16 @@ def pick(
             raise InputError(f"{flag}: {table} has no column {word!r}. {hint}")
         left = [name for name in dict.fromkeys(matching) if name not in without]
         if not left:
-            raise InputError(
-                f"{flag}: every column that matches {word!r} has another role ({few(matching)})."
-            )
-        return sorted(left, key=_natural) if natural else left
+            every = f"every column that matches {word!r} has another role"
+            raise InputError(f"{flag}: {every} ({few(matching)}).")
+        return sorted(left, key=in_order) if natural else left
 
     columns = Counter(name for word in asked for name in meant(word))
     counts = Counter(names)
     for name, times in columns.items():
         if counts[name] > 1:
-            raise InputError(
-                f"{table} has {counts[name]} columns named {name!r}. Give each its own name."
-            )
+            many = f"{counts[name]} columns named {name!r}"
+            raise InputError(f"{table} has {many}. Give each its own name.")
         if times > 1:
             raise InputError(f"{flag} names the column {name!r} twice. Name each column once.")
     if not columns:
@@ -573,11 +457,6 @@ def pairs(
     """Split options such as ``mu=a,sigma=b`` into pairs; a column's own name may have commas in it.
 
     `named` (0 or 1) says which side of the "=" is a column.
-
-    Examples
-    --------
-    >>> pairs(["mu=a,sigma=2", "loc=b,c"], ["a", "b,c"], "--param", "", named=1)
-    [('mu', 'a'), ('sigma', '2'), ('loc', 'b,c')]
     """
 
     def halves(text: str) -> tuple[str, str]:
@@ -590,18 +469,12 @@ def pairs(
         whole = halves(word)[named] in names
         for part in [word] if whole else [part for part in word.split(",") if part.strip()]:
             if not all(halves(part)):
-                raise InputError(
-                    f"{flag} is used as in {example}, and {part.strip()!r} is no such pair."
-                )
+                what = f"{part.strip()!r} is no such pair"
+                raise InputError(f"{flag} is used as in {example}, and {what}.")
             split.append(halves(part))
     if not split:
         raise InputError(f"{flag} is empty. It is used as in {example}.")
     return split
-
-
-def _natural(name: str) -> list[str | int]:
-    """Return what sorts names with numbers in them: text and numbers by turns."""
-    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
 
 
 def few(names: Sequence[str]) -> str:

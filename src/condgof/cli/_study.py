@@ -15,21 +15,23 @@ from rich import progress as bars
 from rich.console import Console
 
 from condgof._typing import FloatArray
+from condgof.cli import tell
 from condgof.cli._app import Many, One, Option, command, out_option
 from condgof.cli._load import open_table
-from condgof.cli._model import modules_from_here, users_line
+from condgof.cli._model import modules_from_here, running
 from condgof.cli._output import write_whole
 from condgof.cli._roles import Given, number_of, pick
-from condgof.errors import CondgofError, InputError, MissingPackageError, check_finite, require
+from condgof.errors import InputError, MissingPackageError, check_finite, require
 from condgof.report._studies import draw_criterion, draw_power
-from condgof.sample import Table, as_numbers
-from condgof.sample._table import FORMATS, NUMBERS
+from condgof.sample import as_numbers
+from condgof.sample._table import NUMBERS
 from condgof.study import PROBLEMS, illustrate, misfit_of, run_study
 from condgof.study._examples import ILLUSTRATIONS, PAPER_METHODS, PAPER_SIZES, PAPER_TRIALS
 from condgof.study._misfit import MISFITS
 from condgof.study._names import METHODS, Reference
 
 DEFAULT_MISFITS = "shift=0,shift=0.2,scale=1.3"
+YOURS = "A model, problem or test of yours"
 #: Seconds between two lines where there is no terminal.
 EVERY = 60.0
 SEED = Option("seed", int, "N", None, 0, "Another seed gives other samples.", 0)
@@ -63,8 +65,7 @@ STUDY = (
         "imported: with n rows, what misfit could I have seen?"),
     Option("data", Path | None, "FILE", None, None,
         "With --model: the x to draw from, a Parquet, CSV or Feather file, or .npy."),
-    Option("x", One, "COLUMNS", None, None,
-        "With --data: the columns of x; all of them unless given."),
+    Option("x", One, "COLUMNS", None, None, "With --data: the columns of x; all unless given."),
     Option("misfit", One, "MISFITS", None, None, f"With --model: misfits and sizes, of "
         f"{', '.join(MISFITS)}. shift and tilt are in model standard deviations, scale is a ratio, "
         "outliers a share; shift=0 shows the level. shift=0,shift=0.2,scale=1.3 unless given."),
@@ -121,9 +122,8 @@ def criterion(given: Given) -> int:
     illustrations = [illustrate(name, n=n, rng=given["seed"]) for name in ILLUSTRATIONS]
     lines = ["problem,v,criterion"]
     for one in illustrations:
-        print(
-            f"{one.name:15} criterion highest at x = {one.top:.2f} ({one.criterion.max():.3f}), n = {n}"
-        )
+        highest = f"x = {one.top:.2f} ({one.criterion.max():.3f})"
+        print(f"{one.name:15} criterion highest at {highest}, n = {n}")
         points = zip(one.grid, one.criterion, strict=True)
         lines += [f"{one.name},{v:.6g},{value:.6g}" for v, value in points]
     out.mkdir(parents=True, exist_ok=True)
@@ -139,26 +139,22 @@ def run(problems: Any, methods: Any, n: Any, given: Given, **options: Any) -> in
     out: Path = given["out"]
     options |= {"rng": given["seed"]}
     try:
-        with _engine(given) as engine, progress_bar() as progress, _staying():
+        with _engine(given) as engine, progress_bar() as progress, running(what=YOURS):
             study = run_study(
                 problems, methods, n, out=out, engine=engine, progress=progress, say=tell, **options
             )
     except KeyboardInterrupt:
         tell(f"stopped. What is finished is in {out}; run the same command again to go on.")
         raise typer.Exit(130) from None
-    print(study)
-    print(f"\nTables: {out / 'table.txt'} (.csv, .json, .md). Trials: {out / 'trials.jsonl'}.")
+    print(f"{study}\n\nTables: {out / 'table.txt'} (.csv, .json, .md). Trials: {out / 'trials.jsonl'}.")
     try:
-        path = out / "power.png"
-        draw_power(study).savefig(path, dpi=150)
-        print(f"Figure: {path}")
+        draw_power(study).savefig(out / "power.png", dpi=150)
+        print(f"Figure: {out / 'power.png'}")
     except MissingPackageError as error:
         tell(f"no figure. {error}")
     if refuted := study.refuted():
-        tell(
-            f"{len(refuted)} trials have observations outside the model's support and count as "
-            f"rejections. The first ({refuted[0].at}): {refuted[0].note}"
-        )
+        what = "trials have observations outside the model's support and count as rejections"
+        tell(f"{len(refuted)} {what}. The first ({refuted[0].at}): {refuted[0].note}")
     if failed := study.failures():
         total = len(study.cells()) * study.trials
         text = f"{len(failed)} of {total} trials failed. The first ({failed[0].at}): {failed[0].error}"
@@ -166,11 +162,6 @@ def run(problems: Any, methods: Any, n: Any, given: Given, **options: Any) -> in
             raise InputError(text)
         tell(f"{text} (--retry-failed tries them again)")
     return 0
-
-
-def tell(text: str) -> None:
-    """Say something that is not a result."""
-    print(f"condgof: {text}", file=sys.stderr, flush=True)
 
 
 def split(values: Iterable[str] | str | None) -> list[str]:
@@ -194,11 +185,9 @@ def read_problems(given: Given) -> list[Any]:
         for text in split(misfits or DEFAULT_MISFITS):
             kind, _, size = text.partition("=")
             if number_of(size) is None:
-                raise InputError(
-                    f"--misfit takes kind=size, as in shift=0.2,scale=1.3; got {text!r}. "
-                    f"There are: {', '.join(MISFITS)}."
-                )
-            with _staying():
+                form = "--misfit takes kind=size, as in shift=0.2,scale=1.3"
+                raise InputError(f"{form}; got {text!r}. There are: {', '.join(MISFITS)}.")
+            with running(what=YOURS):
                 problems.append(misfit_of(Reference(model), x, kind.strip(), float(size)))
     if not problems:
         raise InputError("A study needs --problem (such as qgm), or --model with --data.")
@@ -206,7 +195,7 @@ def read_problems(given: Given) -> list[Any]:
 
 
 def _read_x(path: Path, columns: list[str]) -> FloatArray:
-    """Read columns of x, (n, d), or all: a table, whose first line may name them, or a .npy array."""
+    """Read columns of x, (n, d), or all: a table, or a .npy array."""
     if path.suffix == ".npy":
         if columns:
             raise InputError(f"{path} is an array: its columns have no names. Leave out --x.")
@@ -217,7 +206,9 @@ def _read_x(path: Path, columns: list[str]) -> FloatArray:
         values = as_numbers(array, str(path)).astype(np.float64)
         x = values[:, None] if values.ndim == 1 else values
     else:
-        table = _table(path, columns)
+        table = open_table(str(path))
+        if all(number_of(name) is not None for name in table.names):
+            raise InputError(f"{path} has no first line with the names of its columns. Add one.")
         names = pick(columns, table.names, table.label, "--x") if columns else table.names
         batches = table.reading(dict.fromkeys(names, NUMBERS)).batches()
         parts = [np.column_stack(list(batch.values())) for batch in batches]
@@ -226,41 +217,6 @@ def _read_x(path: Path, columns: list[str]) -> FloatArray:
         raise InputError(f"{path} has no rows.")
     check_finite(x, str(path), "Leave those rows out.")
     return x
-
-
-def _table(path: Path, columns: list[str]) -> Table:
-    """Find a table, whose first line, if it is CSV, may be numbers already."""
-    if FORMATS.get(path.suffix.lower(), "CSV") != "CSV":
-        return open_table(str(path))
-    text = path.read_bytes().removeprefix(b"\xef\xbb\xbf")  # the mark of some editors
-    table = Table.of_text(str(path), text)
-    if not all(number_of(name) is not None for name in table.names):
-        return table
-    if columns:
-        raise InputError(f"{path} has no first line with names. Add one, or leave out --x.")
-    made_up = ",".join(f"x{i + 1}" for i in range(len(table.names)))
-    return Table.of_text(str(path), f"{made_up}\n".encode() + text)
-
-
-@contextmanager
-def _staying() -> Iterator[None]:
-    """Have what users' models and tests raise be theirs, and not end the program."""
-    try:
-        yield
-    except SystemExit as stop:
-        raise InputError(
-            f"A model, problem or test of yours tried to end the program: SystemExit: {stop}. It has to "
-            "return, or to raise another error."
-        ) from stop
-    except (CondgofError, OSError):
-        raise
-    except Exception as error:
-        where = users_line(error)
-        if not where:
-            raise
-        raise InputError(
-            f"A model, problem or test of yours failed{where}: {type(error).__name__}: {error}"
-        ) from error
 
 
 @contextmanager
@@ -276,10 +232,8 @@ def _engine(given: Given) -> Iterator[Any]:
     try:
         client = distributed.Client(scheduler, timeout=20)
     except (ValueError, TypeError) as error:
-        raise InputError(
-            f"--scheduler must be the address of a Dask scheduler, such as tcp://host:8786, got "
-            f"{scheduler!r}: {error}."
-        ) from error
+        form = "the address of a Dask scheduler, such as tcp://host:8786"
+        raise InputError(f"--scheduler must be {form}, got {scheduler!r}: {error}.") from error
     with client:
         yield client
 
@@ -297,12 +251,12 @@ def progress_bar() -> Iterator[Callable[[int, int], None]]:
             yield lambda done, total: bar.update(task, completed=done, total=total)
         return
     start = last = time.monotonic()
-    before: int | None = None
+    before = -1
 
     def show(done: int, total: int) -> None:
         nonlocal before, last
         now = time.monotonic()
-        if before is None:
+        if before < 0:
             before = done
             if 0 < done < total:
                 tell(f"{done:,} of {total:,} trials are there already.")

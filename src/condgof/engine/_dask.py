@@ -5,13 +5,12 @@ Dask schedules; here the number of tasks that are out is bounded, and what a dea
 
 from __future__ import annotations
 
-import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
-from condgof.engine._threads import Threads, cores, single_threaded_blas
+from condgof.engine._threads import Task, Threads, Value, cores, single_threaded_blas
 from condgof.errors import InputError
 
 
@@ -24,9 +23,6 @@ class Deferred:
     #: Dask collections that a worker computes, or holds already.
     parts: tuple[Any, ...]
 
-
-Task = TypeVar("Task")
-Value = TypeVar("Value")
 
 #: How often a value that was lost is asked for again. A task that kills its worker each time (it
 #: runs out of memory, say) must end in an error at last.
@@ -55,64 +51,34 @@ class Cluster:
         raises is raised here; tasks of a worker that died are tried again. `most` guards this machine's
         memory and is not used.
         """
-        sent = _Sent(self.client, task)
-        waiting: deque[tuple[Task, Any]] = deque()
-        try:
-            for item in items:
-                waiting.append((item, sent.submit(item)))
-                # Counted anew each time: workers come and go.
-                if len(waiting) > 2 * max(2, sum(self.client.nthreads().values())):
-                    yield sent.value(waiting)
-            while waiting:
-                yield sent.value(waiting)
-        finally:
-            if waiting and self.client.status == "running":
-                self.client.cancel([future for _, future in waiting])
+        return (value for _, value in self._values(_Sent(self.client, task), items))
 
     def completed(
         self, task: Callable[[Task], Value], items: Iterable[Task]
     ) -> Iterator[tuple[Task, Value]]:
         """Apply `task` to every item and yield each item with its value as soon as that is there."""
-        from distributed import CancelledError, KilledWorker, as_completed
+        return self._values(_Sent(self.client, task, in_order=False), items)
 
-        sent, source = _Sent(self.client, task), iter(items)
-        running: dict[Any, tuple[Task, int]] = {}
-        arrivals: Any = as_completed()  # type: ignore[no-untyped-call]
-
-        def hand_in(item: Task, attempt: int) -> None:
-            future = sent.submit(item)
-            running[future] = item, attempt
-            arrivals.add(future)
-
-        def top_up() -> None:
-            most = 2 * max(2, sum(self.client.nthreads().values()))
-            for item in itertools.islice(source, max(0, most - len(running))):
-                hand_in(item, 1)
-
+    def _values(self, sent: _Sent, items: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+        waiting: deque[tuple[Any, Any]] = deque()
         try:
-            top_up()
-            for future in arrivals:
-                item, attempt = running.pop(future)
-                try:
-                    value = future.result()
-                except (CancelledError, KilledWorker):
-                    if attempt == ATTEMPTS:
-                        raise
-                    sent.renew()
-                    hand_in(item, attempt + 1)
-                    continue
-                yield item, value
-                top_up()
+            for item in items:
+                waiting.append((item, sent.submit(item)))
+                # Counted anew each time: workers come and go.
+                if len(waiting) > 2 * max(2, sum(self.client.nthreads().values())):
+                    yield sent.take(waiting)
+            while waiting:
+                yield sent.take(waiting)
         finally:
-            if running:
-                self.client.cancel(list(running))
+            if waiting and self.client.status == "running":
+                self.client.cancel([future for _, future in waiting])
 
 
 class _Sent:
     """A task that was sent to all workers."""
 
-    def __init__(self, client: Any, task: Callable[[Any], Any]) -> None:
-        self.client, self.task = client, task
+    def __init__(self, client: Any, task: Callable[[Any], Any], *, in_order: bool = True) -> None:
+        self.client, self.task, self.in_order = client, task, in_order
         self.renew()
 
     def renew(self) -> None:
@@ -129,13 +95,19 @@ class _Sent:
         parts = self.client.compute(list(item.parts))
         return self.client.submit(_run, self.future, item.value, *parts, pure=False)
 
-    def value(self, waiting: deque[tuple[Any, Any]]) -> Any:
-        """Take the first of what is waiting, and return its value when it is there."""
-        from distributed import CancelledError, KilledWorker
+    def take(self, waiting: deque[tuple[Any, Any]]) -> tuple[Any, Any]:
+        """Take the first of what is waiting, or the first that is there, with its value."""
+        from distributed import CancelledError, KilledWorker, wait
 
         for attempt in range(ATTEMPTS + 1):
             try:
-                value = waiting[0][1].result()
+                if not self.in_order:
+                    futures = [future for _, future in waiting]
+                    wait(futures, return_when="FIRST_COMPLETED")  # type: ignore[no-untyped-call]
+                    there = (i for i, future in enumerate(futures) if future.done())
+                    waiting.rotate(-next(there, 0))
+                item, future = waiting[0]
+                value = future.result()
                 break
             except (CancelledError, KilledWorker):
                 if attempt == ATTEMPTS:
@@ -143,7 +115,7 @@ class _Sent:
                 # Every worker that had the task is gone, or this item was caught in too many deaths.
                 self._again(waiting)
         waiting.popleft()
-        return value
+        return item, value
 
     def _again(self, waiting: deque[tuple[Any, Any]]) -> None:
         """Send the task again, and hand in again what has no value yet."""

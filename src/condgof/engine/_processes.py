@@ -14,46 +14,21 @@ import pickle
 import signal
 import subprocess
 import sys
-import threading
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import Any
 
-from condgof.engine._threads import single_threaded_blas
+from condgof.engine._threads import Task, Threads, Value, shared_out
 from condgof.errors import CondgofError
-
-Task = TypeVar("Task")
-Value = TypeVar("Value")
 
 #: Read by the BLAS libraries when they load: a worker is one core's worth.
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "BLIS")}
 
-_END = object()
-
 
 class WorkerError(CondgofError, RuntimeError):
     """A worker process died."""
-
-
-@dataclass(frozen=True)
-class Crew:
-    """Run tasks in `count` threads of this process; with one, in this very thread."""
-
-    count: int
-
-    def completed(
-        self, task: Callable[[Task], Value], items: Iterable[Task]
-    ) -> Iterator[tuple[Task, Value]]:
-        """Apply `task` to every item and yield each item with its value as soon as that is there."""
-        with single_threaded_blas():
-            if self.count == 1:
-                for item in items:
-                    yield item, task(item)
-            else:
-                yield from _shared_out([task] * self.count, items)
 
 
 @dataclass(frozen=True)
@@ -71,14 +46,18 @@ class Processes:
         """
         payload = None if self.count == 1 else _pickled(task)
         if payload is None:
-            yield from Crew(self.count).completed(task, items)
+            yield from Threads(self.count).completed(task, items)
             return
         workers = [_Worker(payload) for _ in range(self.count)]
-        yield from _shared_out([worker.run for worker in workers], items, workers)
+
+        def stop() -> None:
+            for worker in workers:
+                worker.close()
+
+        yield from shared_out([worker.run for worker in workers], items, stop=stop)
 
 
 def can_send(task: Any) -> bool:
-    """Whether a task can be sent to another process."""
     return _pickled(task) is not None
 
 
@@ -94,47 +73,6 @@ def _pickled(task: Any) -> bytes | None:
         return None
     # Plain pickle names what the user's script defines, and a worker has another __main__.
     return None if pickler is pickle and b"__main__" in data else data
-
-
-def _shared_out(
-    runners: Sequence[Callable[[Any], Any]], items: Iterable[Any], workers: Sequence[_Worker] = ()
-) -> Iterator[tuple[Any, Any]]:
-    """Let each runner take the next item when it is free, in a thread of its own."""
-    source, turn, stop = iter(items), threading.Lock(), threading.Event()
-    done: SimpleQueue[tuple[Any, Any, BaseException | None]] = SimpleQueue()
-
-    def serve_one(run: Callable[[Any], Any]) -> None:
-        try:
-            while not stop.is_set():
-                with turn:
-                    item = next(source, _END)
-                if item is _END:
-                    break
-                done.put((item, run(item), None))
-        except BaseException as error:
-            done.put((None, None, error))
-        else:
-            done.put((_END, None, None))
-
-    threads = [threading.Thread(target=serve_one, args=(run,), daemon=True) for run in runners]
-    try:
-        for thread in threads:
-            thread.start()
-        busy = len(threads)
-        while busy:
-            item, value, error = done.get()
-            if error is not None:
-                raise error
-            if item is _END:
-                busy -= 1
-            else:
-                yield item, value
-    finally:
-        stop.set()
-        for worker in workers:  # a thread waits for its worker, which may be busy for long
-            worker.close()
-        for thread in threads:
-            thread.join()
 
 
 class _Worker:

@@ -64,7 +64,6 @@ class _Line:
         self._now, self._share = "", ""
 
     def begin(self, name: str) -> None:
-        """Go on to a stage."""
         self._now, self._share = name, ""
 
     def counted(self, items: Iterable[Item], total: int) -> Iterator[Item]:

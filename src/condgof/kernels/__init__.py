@@ -10,15 +10,12 @@ from condgof.kernels._cells import (
     resolve_cells,
 )
 from condgof.kernels._kernel import (
-    IMQ,
     Categorical,
     CovariateKernel,
     FiniteLocations,
     Gaussian,
     Gram,
     Kernel,
-    Matern12,
-    Matern52,
     OnColumns,
     Product,
     Radial,
@@ -29,6 +26,7 @@ from condgof.kernels._kernel import (
     resolve_y,
     sqdist,
 )
+from condgof.kernels._radial import IMQ, Matern12, Matern52
 
 __all__ = [
     "IMQ", "Block", "Categorical", "CellKernel", "Cells", "CovariateKernel", "FiniteLocations",

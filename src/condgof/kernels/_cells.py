@@ -62,7 +62,6 @@ class Block:
 
     @property
     def columns(self) -> slice:
-        """The columns of the residuals."""
         return slice(self.start, self.stop)
 
 
@@ -76,7 +75,6 @@ class Cells:
 
     @property
     def width(self) -> int:
-        """Number of columns."""
         return self.blocks[-1].stop
 
 
@@ -95,12 +93,10 @@ class CellKernel(Kernel):
 
     @property
     def size(self) -> int:
-        """Number of features."""
         return int(self.features(np.zeros((1, self.width))).shape[1])
 
     @property
     def width(self) -> int:
-        """Number of columns of the residuals."""
         return max(block.stop for block, _ in self.parts)
 
     def features(self, residuals: FloatArray) -> FloatArray:
@@ -118,7 +114,6 @@ class CellKernel(Kernel):
         return repr(self.shown)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the kernel as plain Python objects, ready for JSON."""
         return self.shown.to_dict()
 
 

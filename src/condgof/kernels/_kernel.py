@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from numbers import Real
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from condgof._typing import FloatArray
-from condgof.errors import InputError, InputTypeError, NumericalError
+from condgof.errors import InputError, InputTypeError, NumericalError, check_number
 from condgof.result import plain
 from condgof.sample import Column, Seed, Use
 
@@ -153,27 +154,16 @@ class Radial(Kernel):
     smooth: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        kernel, bandwidth = type(self).__name__, self.bandwidth
-        wanted = f"{kernel}: the bandwidth must be a positive number or 'median', got"
-        if isinstance(bandwidth, str):
-            if bandwidth != "median":
-                raise InputError(f"{wanted} {bandwidth!r}.")
+        given = self.bandwidth
+        if isinstance(given, str) and given == "median":
             return
-        number = isinstance(bandwidth, (int, float, np.integer, np.floating))
-        if isinstance(bandwidth, bool) or not number:
-            raise InputTypeError(f"{wanted} {type(bandwidth).__name__}.")
-        try:
-            sigma = float(bandwidth)
-        except OverflowError:
-            sigma = math.inf
-        if not math.isfinite(sigma) or sigma <= 0:
-            raise InputError(
-                f"{kernel}: the bandwidth must be positive and finite, got {sigma!r}. "
-                "Pass a positive number or 'median'."
-            )
+        what, wanted = f"{type(self).__name__}: the bandwidth", "a positive number or 'median'"
+        if not isinstance(given, (str, Real)) or isinstance(given, bool):
+            raise InputTypeError(f"{what} must be {wanted}, got {type(given).__name__}.")
+        sigma = check_number(given, what, wanted, lambda v: 0 < v < math.inf)
         if not SMALLEST <= sigma <= 1.0 / SMALLEST:  # its fourth power must neither over- nor underflow
             raise InputError(
-                f"{kernel}: the bandwidth {sigma:.3g} is too small or too large for double precision. "
+                f"{what} {sigma:.3g} is too small or too large for double precision. "
                 "Rescale the data, so that distances are nearer to 1."
             )
         object.__setattr__(self, "bandwidth", sigma)
@@ -185,12 +175,6 @@ class Radial(Kernel):
     def value(self, t: FloatArray) -> FloatArray:
         """Return φ(t) alone."""
         return self.profile(t)[0]
-
-    def curvature_slope(self, t: FloatArray, profile: Profile) -> FloatArray:
-        """Return t·φ'''(t), which the optimiser of the y-bandwidth needs, from the `profile` at t."""
-        step, t = 1e-5, np.asarray(t, dtype=np.float64)  # in single precision a difference is noise
-        upper, lower = self.profile(t * (1 + step))[2], self.profile(t * (1 - step))[2]
-        return (upper - lower) / (2 * step)
 
     @property
     def sigma(self) -> float:
@@ -241,12 +225,9 @@ class Categorical(Kernel):
     similarity: float = 0.5
 
     def __post_init__(self) -> None:
-        number = isinstance(self.similarity, (int, float, np.integer, np.floating))
-        if not number or not 0 <= self.similarity < 1:
-            raise InputError(
-                f"Categorical: similarity must be at least 0 and below 1, got {self.similarity!r}."
-            )
-        object.__setattr__(self, "similarity", float(self.similarity))
+        wanted = "at least 0 and below 1"
+        given = check_number(self.similarity, "Categorical: similarity", wanted, lambda v: 0 <= v < 1)
+        object.__setattr__(self, "similarity", given)
 
     def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
         out = np.ones((len(a), len(b)))
@@ -274,89 +255,7 @@ class Gaussian(Radial):
         return phi, -0.5 * phi, 0.25 * phi
 
     def value(self, t: FloatArray) -> FloatArray:
-        """Return φ(t) alone."""
         return np.exp(-0.5 * t)
-
-    def curvature_slope(self, t: FloatArray, profile: Profile) -> FloatArray:
-        """Return t·φ'''(t)."""
-        return -0.5 * t * profile[2]
-
-
-@dataclass(frozen=True, repr=False)
-class IMQ(Radial):
-    """Inverse multiquadric kernel, (1 + ‖a − b‖² / σ²)^(−1/2), σ the bandwidth: good when d_y is large.
-
-    Examples
-    --------
-    >>> IMQ(1.0)(np.array([[0.0]]), np.array([[0.0], [1.0]])).round(3)
-    array([[1.   , 0.707]])
-    """
-
-    def profile(self, t: FloatArray) -> Profile:
-        """Return φ, φ', φ'' of φ(t) = (1 + t)^(−1/2)."""
-        u = 1.0 / (1.0 + t)
-        phi = np.sqrt(u)
-        dphi = -0.5 * phi * u
-        return phi, dphi, -1.5 * dphi * u
-
-    def value(self, t: FloatArray) -> FloatArray:
-        """Return φ(t) alone."""
-        return 1.0 / np.sqrt(1.0 + t)
-
-    def curvature_slope(self, t: FloatArray, profile: Profile) -> FloatArray:
-        """Return t·φ'''(t)."""
-        return -2.5 * t * profile[2] / (1.0 + t)
-
-
-@dataclass(frozen=True, repr=False)
-class Matern52(Radial):
-    """Matérn kernel of smoothness 5/2, (1 + ρ + ρ²/3) exp(−ρ) with ρ = √5 ‖a − b‖ / σ, σ the bandwidth.
-
-    It is not analytic: on x, the paper's theorem for random locations does not cover it.
-
-    Examples
-    --------
-    >>> Matern52(1.0)(np.array([[0.0]]), np.array([[0.0], [1.0]])).round(3)
-    array([[1.   , 0.524]])
-    """
-
-    def profile(self, t: FloatArray) -> Profile:
-        """Return φ, φ', φ'' as functions of t = ρ²/5."""
-        rho = np.sqrt(5.0 * t)
-        decay = np.exp(-rho)
-        phi = (1.0 + rho + rho * rho / 3.0) * decay
-        return phi, (-5.0 / 6.0) * (1.0 + rho) * decay, (25.0 / 12.0) * decay
-
-    def curvature_slope(self, t: FloatArray, profile: Profile) -> FloatArray:
-        """Return t·φ'''(t); φ''' alone is infinite at 0."""
-        return -0.5 * np.sqrt(5.0 * t) * profile[2]
-
-
-@dataclass(frozen=True, repr=False)
-class Matern12(Radial):
-    """Matérn kernel of smoothness 1/2, exp(−‖a − b‖ / σ), for x only (and for y in `mmd`).
-
-    Also known as the exponential or Laplacian kernel; σ is the bandwidth. It has a kink at 0, where a
-    Stein kernel on y needs two derivatives. It is not analytic: the paper's theorem for random
-    locations does not cover it.
-
-    Examples
-    --------
-    >>> Matern12(1.0)(np.array([[0.0]]), np.array([[0.0], [1.0]])).round(3)
-    array([[1.   , 0.368]])
-    """
-
-    smooth: ClassVar[bool] = False
-
-    def profile(self, t: FloatArray) -> Profile:
-        """Return φ, φ', φ'' of φ(t) = exp(−√t); the derivatives are cut off at the kink."""
-        root = np.sqrt(np.maximum(t, 1e-24))
-        phi = np.exp(-np.sqrt(t))
-        return phi, -0.5 * phi / root, 0.25 * phi * (1.0 + 1.0 / root) / (root * root)
-
-    def value(self, t: FloatArray) -> FloatArray:
-        """Return φ(t) alone."""
-        return np.exp(-np.sqrt(t))
 
 
 @dataclass(frozen=True)
@@ -369,7 +268,6 @@ class OnColumns(Kernel):
     labels: tuple[str, ...] = ()
 
     def indices(self) -> list[int]:
-        """Return the column numbers."""
         if any(isinstance(column, str) for column in self.columns):
             raise InputError(f"{self!r} names columns, which a test turns into numbers.")
         return [int(column) for column in self.columns]
@@ -432,6 +330,20 @@ class CovariateKernel(Product):
         """Whether some factor compares levels, between which there are no points."""
         return any(isinstance(factor.kernel, Categorical) for factor in self.factors)
 
+    def joined(self, x: FloatArray) -> tuple[FloatArray, tuple[OnColumns, ...]]:
+        """Return columns of x (n, d_x) whose product is that of all Gaussian factors, and the others.
+
+        They are in bandwidths, from the median: moved first, then divided, or years would lose digits.
+        """
+        columns, others = [np.empty((len(x), 0))], []
+        moved = x - np.median(x, axis=0) if self.factors else x
+        for factor in self.factors:
+            if type(factor.kernel) is Gaussian:
+                columns.append(moved[:, factor.indices()] / factor.kernel.sigma)
+            else:
+                others.append(factor)
+        return np.concatenate(columns, axis=1), tuple(others)
+
     def shown(self, d_x: int) -> Kernel:
         """Return the simplest kernel that says the same, for results and their readers."""
         if len(self.factors) == 1:
@@ -493,8 +405,8 @@ def _spread(kernel: Radial | Categorical, columns: Sequence[Column]) -> list[OnC
     levels = tuple(i for i, column in enumerate(columns) if column.categorical)
     if isinstance(kernel, Categorical):
         return [OnColumns(kernel, numeric + levels)]
-    factors = [OnColumns(kernel, numeric)] if numeric else []
-    return factors + ([OnColumns(Categorical(), levels)] if levels else [])
+    both = OnColumns(kernel, numeric), OnColumns(Categorical(), levels)
+    return [factor for factor in both if factor.columns]
 
 
 def _locate(factor: OnColumns, columns: Sequence[Column]) -> OnColumns:
@@ -546,19 +458,11 @@ class Gram:
     @classmethod
     def of(cls, kernel: CovariateKernel, points: FloatArray) -> Gram:
         """Prepare the rows `points` (n, d) for a kernel that is ready."""
-        # Moved first, then divided: large coordinates (years, seconds) would lose digits.
-        moved = points - np.median(points, axis=0)
-        parts, others = [np.empty((len(points), 0))], []
-        for factor in kernel.factors:
-            if type(factor.kernel) is Gaussian:
-                parts.append(moved[:, factor.indices()] / factor.kernel.sigma)
-            else:
-                others.append(factor)
-        return cls(np.concatenate(parts, axis=1), points, tuple(others))
+        joined, others = kernel.joined(points)
+        return cls(joined, points, others)
 
     @property
     def n(self) -> int:
-        """Number of rows (and columns)."""
         return len(self.points)
 
     def block(self, rows: slice, columns: slice) -> FloatArray:

@@ -20,13 +20,13 @@ from condgof.laws._families import Normal, normal
 from condgof.laws._functions import from_scores
 from condgof.laws._known import from_intervals, from_pit, from_quantiles
 from condgof.laws._law import Declared, Law, Model, ModelLike
-from condgof.laws._library import classifier, comes_from
+from condgof.laws._library import class_law, comes_from
 from condgof.laws._line import Bounds
 from condgof.laws._parameters import Parametric
 from condgof.sample import RngLike, Sample, Seed, is_frame
 
 #: Which function makes a law or a model, or None, of an object of a library, asked in this order: those
-#: of NGBoost and scikit-survival are also scikit-learn's. A module has ``SUPPORTED``, for messages.
+#: of NGBoost and scikit-survival are also scikit-learn's.
 ADAPTERS = {
     "ngboost": ("_scipy", "of_ngboost"), "qp": ("_scipy", "of_qp"), "scipy": ("_scipy", "from_frozen"),
     "torch": ("_torch", "adapt"), "flowjax": ("_jax", "adapt"), "numpyro": ("_jax", "adapt"),
@@ -35,38 +35,34 @@ ADAPTERS = {
     "lifelines": ("_survival", "of_lifelines"), "sksurv": ("_survival", "of_sksurv"),
     "sklearn": ("_sklearn", "adapt"),
 }  # fmt: skip
-SUPPORTED = """\
+PREDICTIONS = """\
   a tuple (mean, std) of arrays, or condgof.normal(mean=..., std=...)
   condgof.from_draws(Y) for posterior-predictive or simulator draws, (n, m)
   condgof.from_quantiles(Q, levels), condgof.from_intervals(low, high, coverage)
   condgof.from_pit(u), condgof.from_bins(edges, P), condgof.from_scores(S)
   condgof.from_score(f) or condgof.from_log_prob(f) for a function f(y, x)
-  condgof.models.Normal, NormalMixture, StudentT, Laplace, Gamma, Exponential, Weibull, LogNormal,
-  Beta, Uniform, Poisson, NegativeBinomial, Binomial, …, of arrays or functions of x
+  condgof.models.Normal, Gamma, Poisson, …, of arrays or functions of x
   condgof.probabilities(P) for class probabilities, an object with predict_proba,
   condgof.from_ratio(f)"""
+OBJECTS = """
+  a frozen scipy.stats distribution, or one of torch, NumPyro, FlowJAX, skpro, NGBoost or qp
+  condgof.from_scipy(f), from_torch(f) or from_jax(f) for a function f(x) → distribution
+  fitted models of scikit-learn with return_std or predict_proba, of skpro, NGBoost, statsmodels
+  (condgof.from_statsmodels), lifelines or scikit-survival; ArviZ data with a posterior_predictive
+  condgof.models.with_residual_scale(regressor, std=...) for any other regressor"""
 Names: TypeAlias = str | Sequence[str]
 #: Predictions by role, (n, k) each.
 Parts: TypeAlias = Mapping[str, FloatArray]
 FAMILIES: dict[str, type[Parametric]] = {
-    "normal": Normal,
-    "student-t": families.StudentT,
-    "laplace": families.Laplace,
-    "lognormal": families.LogNormal,
-    "gamma": families.Gamma,
-    "exponential": families.Exponential,
-    "weibull": families.Weibull,
-    "inverse-gaussian": families.InverseGaussian,
-    "beta": families.Beta,
-    "uniform": families.Uniform,
-    "poisson": counts.Poisson,
-    "negative-binomial": counts.NegativeBinomial,
-    "binomial": counts.Binomial,
+    "normal": Normal, "student-t": families.StudentT, "laplace": families.Laplace,
+    "lognormal": families.LogNormal, "gamma": families.Gamma, "exponential": families.Exponential,
+    "weibull": families.Weibull, "inverse-gaussian": families.InverseGaussian, "beta": families.Beta,
+    "uniform": families.Uniform, "poisson": counts.Poisson,
+    "negative-binomial": counts.NegativeBinomial, "binomial": counts.Binomial,
     "zero-inflated-poisson": counts.ZeroInflatedPoisson,
     "zero-inflated-negative-binomial": counts.ZeroInflatedNegativeBinomial,
-    "hurdle-poisson": counts.HurdlePoisson,
-    "hurdle-negative-binomial": counts.HurdleNegativeBinomial,
-}
+    "hurdle-poisson": counts.HurdlePoisson, "hurdle-negative-binomial": counts.HurdleNegativeBinomial,
+}  # fmt: skip
 
 
 def as_model(obj: Any) -> ModelLike:
@@ -90,8 +86,8 @@ def as_model(obj: Any) -> ModelLike:
     if isinstance(obj, tuple):
         if len(obj) != 2:
             raise InputTypeError(
-                f"A tuple stands for (mean, std), and this one has {len(obj)} parts. For other "
-                "predictions use condgof.from_draws, from_quantiles, from_intervals, ...."
+                f"A tuple stands for (mean, std), and this one has {len(obj)} parts. Other predictions: "
+                "condgof.from_draws, from_quantiles, from_intervals, …"
             )
         return Normal(mean=obj[0], std=obj[1])
     for library, (module, function) in ADAPTERS.items():
@@ -100,25 +96,24 @@ def as_model(obj: Any) -> ModelLike:
             if adapted is not None:
                 return adapted  # type: ignore[no-any-return]
     if hasattr(obj, "predict_proba") and not isinstance(obj, type):
-        return classifier(obj.predict_proba, getattr(obj, "classes_", None), type(obj).__name__)
+        name, classes = type(obj).__name__, getattr(obj, "classes_", None)
+        return Model(partial(class_law, obj.predict_proba, classes, name), name)
     if isinstance(obj, type):
         raise InputTypeError(f"{obj.__name__} is a class. Pass an object of it, fitted.")
     if callable(obj):
         raise InputTypeError(
-            "A bare function is ambiguous. Name what it computes: condgof.from_score(f) for "
-            "f(y, x) → scores, condgof.from_log_prob(f) for f(y, x) → log-density, "
-            "condgof.from_scipy(f) for f(x) → frozen scipy.stats distribution, "
-            "condgof.models.Model(f) for f(x) → law."
+            "A bare function is ambiguous. Name what it computes: condgof.from_score(f) for f(y, x) → "
+            "scores, from_log_prob(f) for f(y, x) → log-density, from_scipy(f) for f(x) → frozen "
+            "scipy.stats distribution, condgof.models.Model(f) for f(x) → law."
         )
     if isinstance(obj, (np.ndarray, list)) or is_frame(obj) or hasattr(obj, "__array__"):
         got = f"shape {np.shape(obj)}" if np.ndim(obj) else f"a single {type(obj).__name__}"
         raise InputTypeError(
             f"An array alone does not say what it is: {got} could be predictions, scores, draws or "
-            f"probabilities. Name it. What works:\n{SUPPORTED}"
+            f"probabilities. Name it. What works:\n{PREDICTIONS}"
         )
-    modules = dict.fromkeys(module for module, _ in ADAPTERS.values())
-    more = "".join(f"\n  {import_module(f'condgof.laws.{name}').SUPPORTED}" for name in modules)
-    raise InputTypeError(f"Cannot make a model of {type(obj).__name__}. What works:\n{SUPPORTED}{more}")
+    works = PREDICTIONS + OBJECTS
+    raise InputTypeError(f"Cannot make a model of {type(obj).__name__}. What works:\n{works}")
 
 
 def law_of(model: ModelLike, sample: Sample) -> Law:
@@ -127,21 +122,19 @@ def law_of(model: ModelLike, sample: Sample) -> Law:
     if index is not None and hasattr(sample.x_given, "iloc"):
         predicted = index[sample.kept] if sample.left_out and len(index) != sample.n else index
         if len(predicted) == sample.n and not predicted.equals(x_index):
-            raise InputError(
-                "The predictions and x have different indices. Align them first, such as mean = "
-                "mean.loc[x.index], or pass arrays if rows match by position."
-            )
+            advice = "Align them first, such as mean.loc[x.index], or pass arrays."
+            raise InputError(f"The predictions and x have different indices. {advice}")
     if sample.kept is not None and sample.left_out and model.rows == sample.n + sample.left_out:
         notes = getattr(model, "notes", ())
         model = model.take(sample.kept)
-        if isinstance(model, Law) and not model.notes:
+        if notes and isinstance(model, Law) and not model.notes:
             model = model.noted(*notes)
     law = model(sample.x_given, sample.n)
     text = [column.name for column in sample.y_columns if column.categorical]
     if text and not law.discrete:
         raise InputTypeError(
-            f"y column {text[0]!r} holds text or categories, and y must be numeric for this model. "
-            "Pass numbers, or a model of classes (condgof.probabilities, a classifier)."
+            f"y column {text[0]!r} holds text or categories, and y must be numeric for this model. Pass "
+            "numbers, or a model of classes (condgof.probabilities, a classifier)."
         )
     return law.facing(sample.y_given)
 
@@ -159,17 +152,13 @@ def cdf_rows(law: Law, sample: Sample, rows: IntArray) -> FloatArray:
     """Return F(y_k | x_i) for some rows i and all k of a sample with d_y = 1, (len(rows), n)."""
     values = laws.grid_of(law.take(rows), sample.y_given)
     values = laws.check_shape(values, len(rows), sample.n, "What cdf_grid returns")
-    broken = ~np.isfinite(values)
-    bad = broken if broken.any() else (values < -laws.CDF_ROUNDING) | (values > 1.0 + laws.CDF_ROUNDING)
+    bad = ~((values >= -laws.CDF_ROUNDING) & (values <= 1.0 + laws.CDF_ROUNDING))
     if bad.any():
         i, k = np.argwhere(bad)[0]
-        message = (
+        raise (InputError if np.isfinite(values[i, k]) else NonFiniteError)(
             f"The model's cdf is {values[i, k]:.6g} given row {rows[i]} of x (counted from 0), at "
             f"y = {sample.y[k, 0]:.6g}, and a cdf lies between 0 and 1. Check the model there."
         )
-        if broken.any():
-            raise NonFiniteError(message, int(bad.any(axis=1).sum()), int(rows[i]))
-        raise InputError(message)
     return np.clip(values, 0.0, 1.0)
 
 
@@ -194,10 +183,8 @@ class Columns:
         return self
 
     def __call__(self, x: Any = None, n: int | None = None) -> NoReturn:
-        raise InputTypeError(
-            "condgof.columns(...) names columns of a table: pass condgof.scan(...) as x, or arrays as "
-            "the model."
-        )
+        advice = "pass condgof.scan(...) as x, or arrays as the model"
+        raise InputTypeError(f"condgof.columns(...) names columns of a table: {advice}.")
 
     def bind(self, table: Mapping[str, AnyArray], rows: IntArray, x: Any = None) -> Law:
         """Return the law of some rows, from their columns, their numbers in the whole table, and x."""
@@ -217,17 +204,17 @@ def _made(kind: str, options: Any, seed: int, parts: Parts, rows: IntArray) -> L
     if kind == "family":
         form, numbers = options
         return form(**{name: p[:, 0] for name, p in parts.items()}, **numbers)(n=len(rows))  # type: ignore[no-any-return]
+    (first, *_), makers = parts.values(), {"mean": normal, "score": from_scores, "pit": from_pit}
+    if kind in makers:
+        return makers[kind](*parts.values())  # type: ignore[operator, no-any-return]
     if kind == "draws":
-        return replace(from_draws(parts["draws"], rng=seed), ids=rows)
-    if kind == "quantiles":
-        law = from_quantiles(parts["quantiles"], options, rng=seed)
-        # Rows are read some at a time, so that no count of them is that of the table.
-        notes = ("predicted quantiles cross in some rows; they were sorted there",) if law.notes else ()
-        return replace(law, ids=rows).noted(*notes)
+        return replace(from_draws(first, rng=seed), ids=rows)
     if kind == "interval":
-        return from_intervals(parts["interval"][:, ::2], parts["interval"][:, 1::2], options)
-    makers: dict[str, Callable[..., Law]] = {"mean": normal, "score": from_scores, "pit": from_pit}
-    return makers[kind](*parts.values())
+        return from_intervals(first[:, ::2], first[:, 1::2], options)
+    law = from_quantiles(first, options, rng=seed)
+    # Rows are read some at a time, so that no count of them is that of the table.
+    notes = ("predicted quantiles cross in some rows; they were sorted there",) if law.notes else ()
+    return replace(law, ids=rows).noted(*notes)
 
 
 def columns(
@@ -289,19 +276,14 @@ def columns(
     if support is not None and kind != "score":
         raise InputError("support= goes with score=: other predictions have a support of their own.")
     if kind == "family":
-        return _family_columns(str(family), param or {}, seed)
+        return _family_columns(str(family), {} if param is None else param, seed)
     if kind == "mean" and len(given.get("mean", ())) != len(given.get("std", ())):
         raise InputError("columns needs mean= and std= with as many columns each.")
     if kind == "interval" and len(given["interval"]) != 2 * np.size(coverage):
-        raise InputError(
-            f"interval= needs a column for low and one for high for each coverage: got "
-            f"{len(given['interval'])} columns and {np.size(coverage)} coverages."
-        )
-    levels = (
-        laws.check_levels(list(quantiles.values()))
-        if quantiles
-        else laws.check_levels(coverage, "coverage")
-    )
+        got = f"{len(given['interval'])} columns and {np.size(coverage)} coverages"
+        raise InputError(f"interval= needs a low and a high column for each coverage: got {got}.")
+    asked = (list(quantiles.values()), "levels") if quantiles else (coverage, "coverage")
+    levels = laws.check_levels(*asked)
     bounds = None if support is None else Bounds.of(support)
     return Columns(given, partial(_made, kind, tuple(levels), seed), support=bounds)
 

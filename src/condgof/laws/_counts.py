@@ -7,7 +7,7 @@ depends on x alone, and a cell's probability is a difference of two values of th
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import betainc, betaincc, betaln, gammaincc, gammaln, ive, xlog1py, xlogy
@@ -29,9 +29,8 @@ NO_TAIL, MOST_COUNTS, HELD = 1e-9, 2**20, 2**22
 FINENESS, REACH = 8, 8
 COUNT = 2 * FINENESS * REACH + 1
 POSITIONS = (np.arange(COUNT) - FINENESS * REACH) / FINENESS
-COUNTS = Cells(
-    (Block("counts", 0, COUNT, POSITIONS, distances=True),), "location and scale of the model, in cells"
-)
+CELLS = Block("counts", 0, COUNT, POSITIONS, distances=True)
+COUNTS = Cells((CELLS,), "location and scale of the model, in cells")
 
 
 def standardised(y: AnyArray, location: FloatArray, scale: FloatArray) -> FloatArray:
@@ -135,9 +134,7 @@ def summed(cdf: Cdf, y: FloatArray, ends: FloatArray, name: str) -> FloatArray:
     low, high = np.minimum(ends[:, :1], y), np.maximum(ends[:, 1:], y)
     count = float((high - low).max(initial=0.0))
     if not count <= MOST_COUNTS:
-        raise NumericalError(
-            f"The counts of {name} spread over {count:.3g} values, too many to sum over."
-        )
+        raise NumericalError(f"The counts of {name} spread over {count:.3g} values, too many to sum.")
     out, step = np.zeros(len(y)), max(1, HELD // max(len(y), 1))
     for start in range(0, int(count), step):
         k = low + np.arange(float(start), min(start + step, int(count)))
@@ -210,25 +207,25 @@ class Poisson(CountFamily):
         return np.asarray(gammaincc(y + 1.0, mean))
 
     def _draw(self, rng: np.random.Generator, mean: Array) -> AnyArray:
-        if np.max(mean, initial=0.0) > 9.2e18:
-            raise NumericalError(
-                f"Counts of a mean of {np.max(mean):.3g} cannot be drawn: an integer has room for 9e18. "
-                "Check the model's means."
-            )
-        return rng.poisson(mean)
+        return _drawn_poisson(rng, mean)
 
     def _moments(self, mean: Array) -> tuple[Array, Array]:
         return mean, mean
 
     def _crps(self, y: Array, mean: Array) -> Array:
-        known = np.maximum(y, 0.0)
-        tail = np.where(y < 0, 0.0, self._tail(known, mean))
-        here = np.where(y < 0, 0.0, np.exp(self._log_pmf(known, mean)))
+        known = np.maximum(y, 0.0)  # of this class, as a subclass with other zeros asks
+        tail = np.where(y < 0, 0.0, Poisson._tail(self, known, mean))
+        here = np.where(y < 0, 0.0, np.exp(Poisson._log_pmf(self, known, mean)))
         apart = ive(0, 2.0 * mean) + ive(1, 2.0 * mean)
         return np.asarray((y - mean) * (2.0 * tail - 1.0) + mean * (2.0 * here - apart))
 
 
-POISSON = object.__new__(Poisson)
+def _drawn_poisson(rng: np.random.Generator, mean: Array) -> AnyArray:
+    most = np.max(mean, initial=0.0)
+    if most > 9.2e18:
+        room = "an integer has room for 9e18. Check the model's means"
+        raise NumericalError(f"Counts of a mean of {most:.3g} cannot be drawn: {room}.")
+    return rng.poisson(mean)
 
 
 @family
@@ -262,14 +259,15 @@ class NegativeBinomial(CountFamily):
         return np.asarray(betainc(size, y + 1.0, size / (mean + size)))
 
     def _draw(self, rng: np.random.Generator, mean: Array, dispersion: Array) -> AnyArray:
-        return POISSON._draw(rng, rng.gamma(1.0 / dispersion, mean * dispersion))
+        return _drawn_poisson(rng, rng.gamma(1.0 / dispersion, mean * dispersion))
 
     def _moments(self, mean: Array, dispersion: Array) -> tuple[Array, Array]:
         return mean, mean + dispersion * mean**2
 
     def _crps(self, y: Array, mean: Array, dispersion: Array) -> Array:
         size = 1.0 / dispersion
-        share, tail = size / (mean + size), self._tail(np.maximum(y, 0.0), mean, dispersion)
+        share = size / (mean + size)
+        tail = betainc(size, np.maximum(y, 0.0) + 1.0, share)
         sign_mean = 2.0 * np.where(y < 0, 0.0, tail) - 1.0
         # F of one more success at y − 1, by whose sum Σ k p(k) is known.
         below = np.where(y < 1, 0.0, betainc(size + 1.0, np.maximum(y, 1.0), share))
@@ -280,9 +278,6 @@ class NegativeBinomial(CountFamily):
         log_phi = -size * np.log1p(4.0 * odds * (1.0 + odds) * u * u / (1.0 + u * u))
         apart = ((-np.expm1(log_phi) / u) @ (0.1 * 0.25 * np.cosh(v)))[:, None]
         return np.asarray(y * sign_mean - mean * (2.0 * below - 1.0) - apart)
-
-
-NEGATIVE_BINOMIAL = object.__new__(NegativeBinomial)
 
 
 @family
@@ -332,48 +327,41 @@ class Binomial(CountFamily):
 
 
 class _OtherZeros(CountFamily):
-    """A family with other zeros, of the last parameter: a mixture of 0, 1 − share, and the family."""
+    """The mixture of 0 and the family that a subclass also inherits; the last parameter is of zeros."""
 
-    #: The family, whose functions depend on parameters alone.
-    FORM: ClassVar[Any]
-
-    _share: Callable[..., Array]
+    #: The weights of 0 and of the family.
+    _weights: Callable[..., tuple[Array, Array]]
 
     def _moments(self, *p: Array) -> tuple[Array, Array]:
-        share, (family_mean, variance) = self._share(*p), self.FORM._moments(*p[:-1])
+        (_, share), (family_mean, variance) = self._weights(*p), super()._moments(*p[:-1])
         mean = share * family_mean
         return mean, share * (variance + family_mean**2) - mean**2
 
     def _crps(self, y: Array, *p: Array) -> Array:
         """E|Y − Y'| is bilinear in the mixture."""
-        w, (mean, _) = self._extra(*p), self.FORM._moments(*p[:-1])
-        apart = mean - self.FORM._crps(np.zeros_like(y), *p[:-1])  # half of E|Y − Y'| of the family
-        away = w * np.abs(y) + (1.0 - w) * (self.FORM._crps(y, *p[:-1]) + apart)
+        form: Any = super()
+        (w, _), (mean, _) = self._weights(*p), form._moments(*p[:-1])
+        apart = mean - form._crps(np.zeros_like(y), *p[:-1])  # half of E|Y − Y'| of the family
+        away = w * np.abs(y) + (1.0 - w) * (form._crps(y, *p[:-1]) + apart)
         return np.asarray(away - w * (1.0 - w) * mean - (1.0 - w) ** 2 * apart)
-
-    def _extra(self, *p: Array) -> Array:
-        return 1.0 - self._share(*p)
 
 
 class _ZeroInflated(_OtherZeros):
     """Zero with probability w, else of the family."""
 
-    def _extra(self, *p: Array) -> Array:
-        return p[-1]
-
-    def _share(self, *p: Array) -> Array:
-        return 1.0 - p[-1]
+    def _weights(self, *p: Array) -> tuple[Array, Array]:
+        return p[-1], 1.0 - p[-1]
 
     def _log_pmf(self, y: Array, *p: Array) -> Array:
         with np.errstate(divide="ignore"):
-            other: Array = np.log1p(-p[-1]) + self.FORM._log_pmf(y, *p[:-1])
+            other: Array = np.log1p(-p[-1]) + super()._log_pmf(y, *p[:-1])
             return np.where(y == 0, np.logaddexp(np.log(p[-1]), other), other)
 
     def _tail(self, y: Array, *p: Array) -> Array:
-        return np.asarray(p[-1] + (1.0 - p[-1]) * self.FORM._tail(y, *p[:-1]))
+        return np.asarray(p[-1] + (1.0 - p[-1]) * super()._tail(y, *p[:-1]))
 
     def _draw(self, rng: np.random.Generator, *p: Array) -> Array:
-        drawn = self.FORM._draw(rng, *p[:-1])
+        drawn = super()._draw(rng, *p[:-1])
         return np.where(rng.random(drawn.shape) < p[-1], 0.0, drawn)
 
 
@@ -386,28 +374,30 @@ class _Hurdle(_OtherZeros):
 
     def _zero(self, *p: Array) -> Array:
         """Return the family's own probability of zero."""
-        return np.asarray(np.exp(self.FORM._log_pmf(np.zeros_like(p[-1]), *p[:-1])))
+        return np.asarray(np.exp(super()._log_pmf(np.zeros_like(p[-1]), *p[:-1])))
 
-    def _share(self, *p: Array) -> Array:
-        return (1.0 - p[-1]) / (1.0 - self._zero(*p))
+    def _weights(self, *p: Array) -> tuple[Array, Array]:
+        share = (1.0 - p[-1]) / (1.0 - self._zero(*p))
+        return 1.0 - share, share
 
     def _log_pmf(self, y: Array, *p: Array) -> Array:
         with np.errstate(divide="ignore"):
-            other = np.log1p(-p[-1]) + self.FORM._log_pmf(y, *p[:-1]) - np.log1p(-self._zero(*p))
+            other = np.log1p(-p[-1]) + super()._log_pmf(y, *p[:-1]) - np.log1p(-self._zero(*p))
             return np.where(y == 0, np.log(p[-1]), other)
 
     def _tail(self, y: Array, *p: Array) -> Array:
         zero = self._zero(*p)
-        return np.asarray(p[-1] + (1.0 - p[-1]) * (self.FORM._tail(y, *p[:-1]) - zero) / (1.0 - zero))
+        return np.asarray(p[-1] + (1.0 - p[-1]) * (super()._tail(y, *p[:-1]) - zero) / (1.0 - zero))
 
     def _draw(self, rng: np.random.Generator, *p: Array) -> Array:
+        form: Any = super(_OtherZeros, self)  # the family itself, not the mixture
         crossed, zero = rng.random(p[-1].shape) >= p[-1], self._zero(*p)
         # A quantile of 1 has no end.
         wanted = np.minimum(zero + (1.0 - zero) * (1.0 - rng.random(zero.shape)), 1.0 - 1e-15)
-        mean, variance = self.FORM._moments(*p[:-1])
+        mean, variance = form._moments(*p[:-1])
 
         def tail(y: FloatArray) -> FloatArray:
-            return np.where(y < 0, 0.0, self.FORM._tail(np.maximum(y, 0.0), *p[:-1]))
+            return np.where(y < 0, 0.0, form._tail(np.maximum(y, 0.0), *p[:-1]))
 
         step = np.maximum(np.ceil(np.sqrt(variance)), 1.0)
         drawn = smallest_count(tail, wanted, np.floor(mean), step)
@@ -415,13 +405,8 @@ class _Hurdle(_OtherZeros):
 
 
 @family
-class ZeroInflatedPoisson(_ZeroInflated):
-    """Counts that are 0 with probability w(x), and else Poisson with mean μ(x).
-
-    Parameters
-    ----------
-    mean, inflation : number, array (n,) or function of x
-        μ, the mean of the Poisson part, and w, the probability of the extra zeros.
+class ZeroInflatedPoisson(_ZeroInflated, Poisson):
+    """Counts that are 0 with probability inflation(x), and else Poisson(mean(x)).
 
     Examples
     --------
@@ -429,20 +414,12 @@ class ZeroInflatedPoisson(_ZeroInflated):
     array([0.684])
     """
 
-    mean: Any
     inflation: Any
-
-    FORM = POISSON
 
 
 @family
-class ZeroInflatedNegativeBinomial(_ZeroInflated):
-    """Counts that are 0 with probability w(x), and else negative binomial.
-
-    Parameters
-    ----------
-    mean, dispersion, inflation : number, array (n,) or function of x
-        As in `NegativeBinomial`, and w, the probability of the extra zeros.
+class ZeroInflatedNegativeBinomial(_ZeroInflated, NegativeBinomial):
+    """Counts that are 0 with probability inflation(x), and else NegativeBinomial(mean, dispersion).
 
     Examples
     --------
@@ -451,21 +428,12 @@ class ZeroInflatedNegativeBinomial(_ZeroInflated):
     array([0.75])
     """
 
-    mean: Any
-    dispersion: Any
     inflation: Any
-
-    FORM = NEGATIVE_BINOMIAL
 
 
 @family
-class HurdlePoisson(_Hurdle):
-    """Counts that are 0 with probability π(x), and else Poisson with mean μ(x), given that y > 0.
-
-    Parameters
-    ----------
-    mean, zero : number, array (n,) or function of x
-        μ, the mean of the Poisson law before its zeros are cut off, and π, the probability of 0.
+class HurdlePoisson(_Hurdle, Poisson):
+    """Counts that are 0 with probability zero(x), and else Poisson(mean(x)) given that y > 0.
 
     Examples
     --------
@@ -473,20 +441,12 @@ class HurdlePoisson(_Hurdle):
     array([0.5  , 0.291])
     """
 
-    mean: Any
     zero: Any
-
-    FORM = POISSON
 
 
 @family
-class HurdleNegativeBinomial(_Hurdle):
-    """Counts that are 0 with probability π(x), and else negative binomial given that y > 0.
-
-    Parameters
-    ----------
-    mean, dispersion, zero : number, array (n,) or function of x
-        As in `NegativeBinomial`, before zeros are cut off, and π, the probability of 0.
+class HurdleNegativeBinomial(_Hurdle, NegativeBinomial):
+    """Counts that are 0 with probability zero(x), else NegativeBinomial(mean, dispersion) given y > 0.
 
     Examples
     --------
@@ -495,8 +455,4 @@ class HurdleNegativeBinomial(_Hurdle):
     array([0.2, 0.4])
     """
 
-    mean: Any
-    dispersion: Any
     zero: Any
-
-    FORM = NEGATIVE_BINOMIAL

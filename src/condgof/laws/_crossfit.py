@@ -32,12 +32,6 @@ Fold = tuple[IntArray, IntArray]
 Parts = Sequence[tuple[IntArray, Law]]
 
 
-def accepts(function: Callable[..., Any], name: str) -> bool:
-    """Whether a function has a parameter of this name."""
-    signature = signature_of(function)
-    return signature is not None and name in signature.parameters
-
-
 @dataclass(frozen=True, eq=False)
 class Fitter:
     """A user's `fit`, (x, y) → model, called so that x and y cannot be swapped silently."""
@@ -52,10 +46,8 @@ class Fitter:
         """Check that `fit` can be called, and look at its parameters."""
         if isinstance(fit, type) or not callable(fit) or isinstance(fit, (Law, Model, Columns)):
             what = f"the class {fit.__name__}" if isinstance(fit, type) else type(fit).__name__
-            raise InputTypeError(
-                f"fit must be a function (x, y) → model, such as condgof.fits.ols(), got {what}. "
-                "For a scikit-learn estimator pass condgof.fits.sklearn(estimator)."
-            )
+            like = "such as condgof.fits.ols() or condgof.fits.sklearn(estimator)"
+            raise InputTypeError(f"fit must be a function (x, y) → model, {like}, got {what}.")
         signature = signature_of(fit)
         if signature is None:
             return cls(fit, (), False)
@@ -69,8 +61,7 @@ class Fitter:
             name = getattr(fit, "__name__", type(fit).__name__)
             raise InputTypeError(
                 f"fit must be a function (x, y) → model, and {name}{signature} cannot be called with x "
-                f"and y ({error}). Where it makes such a function, as those of condgof.fits do, call it "
-                f"first: {name}(...)."
+                f"and y ({error}). If it makes such a function, call it first: {name}(...)."
             ) from error
         return fitter
 
@@ -101,7 +92,7 @@ class Folds(Joined):
         rows = np.arange(self.n)[rows]
         chosen = ((k, np.flatnonzero(fold[rows] == k)) for k in range(len(self.laws)))
         parts = [(at, self.laws[k][1].take(place[rows[at]])) for k, at in chosen if len(at)]
-        return taken(self, laws=parts)
+        return taken(self, rows, laws=parts)
 
     def can(self, ability: str) -> bool:
         return all(law.can(ability) for _, law in self.laws)
@@ -138,7 +129,7 @@ class DiscreteFolds(Folds, Discrete):
             return Residuals(u, values)
         p = _placed(self.laws, [c.probabilities for c in cells])
         observed = _placed(self.laws, [c.observed for c in cells])
-        return Residuals(u, values, replace(cells[0], rows=discrete.SomeRows(p), observed=observed))
+        return Residuals(u, values, replace(cells[0], whole=p, observed=observed, index=None))
 
     def remarks(self, y: AnyArray) -> tuple[str, ...]:
         y = np.asarray(y)
@@ -151,18 +142,13 @@ def join(laws: Parts) -> Law:
     first = laws[0][1]
     whole: Law | None = None
     if all(type(law) is type(first) for _, law in laws):
-        if isinstance(first, Probabilities):
-            whole = _one_table(laws)
-        elif isinstance(first, (Parametric, *ROWWISE)):
-            whole = _one_law(laws)
+        whole = _one_table(laws) if isinstance(first, Probabilities) else _one_law(laws)
     if whole is None:
         kinds = [_kind(law) for _, law in laws]
         odd = next((k for k, kind in enumerate(kinds) if kind != kinds[0]), None)
         if odd is not None:
-            raise InputError(
-                f"Fold 1 gives a law of {kinds[0]}, and fold {odd + 1} of {kinds[odd]}, which cannot be "
-                "put together. Let fit return one kind of model."
-            )
+            two = f"Fold 1 gives a law of {kinds[0]}, and fold {odd + 1} of {kinds[odd]}"
+            raise InputError(f"{two}, which cannot be put together. Let fit return one kind of model.")
         whole = (DiscreteFolds if first.discrete else Folds)(laws)
     notes = dict.fromkeys(note for _, law in laws for note in law.notes)
     return whole.noted(*(note for note in notes if note not in whole.notes))
@@ -179,6 +165,8 @@ def _kind(law: Law) -> str:
 def _one_law(laws: Parts) -> Law | None:
     """Join laws of one class, parameter by parameter or array by array; None where they do not fit."""
     first: Any = laws[0][1]
+    if not isinstance(first, (Parametric, *ROWWISE)):
+        return None
     joined: dict[str, Any] = {}
     n = sum(len(rows) for rows, _ in laws)
     held = [{k: v for k, v in vars(law).items() if k not in UNLIKE} for _, law in laws]
@@ -205,7 +193,7 @@ def _one_law(laws: Parts) -> Law | None:
     if isinstance(first, Parametric):
         joined["index"] = None  # not that of the first fold
         return first._with(joined, n)
-    return replace(first, **joined)  # type: ignore[no-any-return]
+    return replace(first, **joined)
 
 
 def _placed(laws: Parts, parts: Iterable[Any]) -> AnyArray:
@@ -253,11 +241,10 @@ def crossfit(
     for all. What is tested is this *way of fitting*, with (K − 1)/K of the rows, its estimation error
     included; whether the *family* holds the truth is what `composite` asks.
 
-    The evidence of different folds is weakly dependent, since a row's own y is in the fits of the other
-    folds; what a fit can follow cancels over the folds, so that a test is conservative. Measured,
-    `adaptive` on lines fitted to lines, 5 folds, 1,000 samples each of 60 to 200 rows and 1 to 10
-    columns: rejected in at most 0.006 of them at α = 0.05. Even so it sees more than half of the rows
-    held against a fit of the other half: 0.59 against 0.55 for a missing square (n = 200, 200 samples).
+    A row's own y is in the fits of the other folds, and what a fit can follow cancels over the folds, so
+    that a test is conservative: `adaptive` on lines fitted to lines, 5 folds, 60 to 200 rows and 1 to 10
+    columns, rejected at most 0.006 of 1,000 samples at α = 0.05. Even so it sees more than half of the
+    rows held against a fit of the other half: 0.59 against 0.55 for a missing square.
 
     Parameters
     ----------
@@ -265,7 +252,6 @@ def crossfit(
         (x, y) → model, or (x, y, rng) → model: those of `condgof.fits`, or any function whose result
         `as_model` takes. An estimator is cloned and fitted as `condgof.fits.sklearn` does.
     x, y : array_like or frame of shape (n,) or (n, d)
-        Covariates and responses.
     folds : int or iterable of (train, test)
         How many folds, drawn with `rng`; or the row numbers of each, as scikit-learn's splitters yield
         them: every row must be held out exactly once.
@@ -303,10 +289,10 @@ def crossfit(
             fold_rng = seed.stream(Use.REPLICATE, k, 1)
             model = as_model(fitter(take_rows(x, train), take_rows(y, train), fold_rng))
             if model.rows is not None:
-                raise InputTypeError(
-                    f"fit returned predictions for {model.rows} rows. Return a model, which can be "
-                    "asked at other rows of x: a fitted object, or condgof.models.Model(f), f(x) → law."
+                asked = (
+                    "Return what can be asked at other rows of x: condgof.models.Model(f), f(x) → law"
                 )
+                raise InputTypeError(f"fit returned predictions for {model.rows} rows. {asked}.")
             laws.append((test, model(take_rows(x, test), len(test))))
         except (MissingPackageError, MemoryError):
             raise  # the machine's fault, and not this fold's
@@ -340,7 +326,6 @@ def _drawn(folds: Any, n: int, groups: IntArray | None, seed: Seed) -> list[Fold
 
 
 def _given(folds: Any, n: int, groups: IntArray | None) -> list[Fold]:
-    """Check folds that a user passes."""
     hint = "folds must be a number, or pairs (train, test) of row numbers"
     if isinstance(folds, (str, bytes, bool)) or not isinstance(folds, Iterable):
         raise InputTypeError(f"{hint}, got {folds!r}.")
@@ -361,8 +346,7 @@ def _given(folds: Any, n: int, groups: IntArray | None) -> list[Fold]:
         pairs.append((train, test))
     wrong = np.flatnonzero(held != 1)
     if len(wrong):
-        raise InputError(
-            f"Every row must be held out exactly once, and {len(wrong)} of {n} are not: row {wrong[0]} "
-            f"(counted from 0) is in {held[wrong[0]]} folds. Leave rows of no fold out of x and y."
-        )
+        first = f"row {wrong[0]} (counted from 0) is in {held[wrong[0]]} folds"
+        count = f"{len(wrong)} of {n} are not"
+        raise InputError(f"Every row must be held out exactly once, and {count}: {first}.")
     return pairs

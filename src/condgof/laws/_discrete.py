@@ -23,7 +23,7 @@ from condgof.errors import (
     refuse_rows,
 )
 from condgof.kernels import Block, Cells
-from condgof.laws._law import ByRow, Law, indexed, refuse_outside
+from condgof.laws._law import ByRow, Law, indexed, refuse_outside, same_as
 from condgof.sample import as_numbers
 
 #: Which residuals a test may ask for: those of y itself, or with them all that the model can be held to.
@@ -32,26 +32,10 @@ PLAIN, FULL = "plain", "full"
 HELD = 2**23
 #: How far from 1 the probabilities of a row may sum up, and how far below 0 rounding may leave one.
 TOLERANCE, ROUNDED = 1e-3, 1e-6
+NAMED = "Name them as y does, condgof.probabilities(P, classes=[...]), or correct y."
 #: Rows that are looked at together; how many of the largest probabilities are looked at by rank; the
 #: least that a probability counts as where its logarithm is taken.
 ROWS, RANKS, LEAST = 4096, 16, 1e-3
-
-
-@dataclass(frozen=True, eq=False)
-class SomeRows:
-    """Some rows of a large array, all unless there is an index, copied only when they are looked at."""
-
-    whole: AnyArray
-    index: IntArray | None = None
-
-    def take(self, rows: Any) -> SomeRows:
-        if self.index is not None:
-            return SomeRows(self.whole, self.index[rows])
-        return SomeRows(self.whole[rows]) if isinstance(rows, slice) else SomeRows(self.whole, rows)
-
-    @property
-    def values(self) -> AnyArray:
-        return np.asarray(self.whole if self.index is None else self.whole[self.index])
 
 
 class Outcomes(Protocol):
@@ -73,15 +57,17 @@ class Outcomes(Protocol):
 class CellOutcomes:
     """Outcomes with known probabilities; as an array, the residuals of the cells that were observed."""
 
-    rows: SomeRows
+    #: Those of all rows, (m, K), and which of these rows it is of: copied only when they are looked at.
+    whole: AnyArray
     #: The residuals, of `width` columns, of rows with probabilities (b, K) and observed cells (b,).
     make: Callable[[FloatArray, IntArray], FloatArray]
     width: int
     observed: IntArray
+    index: IntArray | None = None
 
     @property
     def probabilities(self) -> AnyArray:
-        return self.rows.values
+        return np.asarray(self.whole if self.index is None else self.whole[self.index])
 
     @property
     def linear(self) -> bool:
@@ -89,17 +75,20 @@ class CellOutcomes:
 
     @property
     def plain(self) -> int:
-        return int(self.rows.whole.shape[1])
+        return int(self.whole.shape[1])
 
     def take(self, rows: Any) -> CellOutcomes:
-        return replace(self, rows=self.rows.take(rows), observed=self.observed[rows])
+        observed = self.observed[rows]
+        if self.index is None and isinstance(rows, slice):
+            return replace(self, whole=self.whole[rows], observed=observed)
+        return replace(self, index=rows if self.index is None else self.index[rows], observed=observed)
+
+    __getitem__ = take
 
     def of(self, codes: IntArray) -> FloatArray:
         made = replace(self, observed=codes)
-        if len(codes) * self.width <= HELD:
-            return np.asarray(made)
-        # It is taken by rows and turned into an array like any other, and so passes for one.
-        return cast(FloatArray, made)
+        # A large one is taken by rows and turned into an array like any other, and so passes for one.
+        return np.asarray(made) if len(codes) * self.width <= HELD else cast(FloatArray, made)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -107,9 +96,6 @@ class CellOutcomes:
 
     def __len__(self) -> int:
         return len(self.observed)
-
-    def __getitem__(self, rows: Any) -> CellOutcomes:
-        return self.take(rows)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> FloatArray:
         made = self.make(normalised(self.probabilities), self.observed)
@@ -138,10 +124,10 @@ def check_probabilities(p: AnyArray, what: str, advice: str) -> AnyArray:
     refuse_rows(broken, f"{what} has NaN or infinite values", "Check the model there.", NonFiniteError)
     bad = np.flatnonzero((least < -ROUNDED) | (np.abs(sums - 1.0) > TOLERANCE))
     if len(bad):
+        got = f"the sum {sums[bad[0]]:.6g} and the smallest entry {least[bad[0]]:.3g}"
         raise InputError(
             f"{what} must hold probabilities, which must not be negative and must sum to 1 in each row; "
-            f"row {bad[0]} (counted from 0) has the sum {sums[bad[0]]:.6g} and the smallest entry "
-            f"{least[bad[0]]:.3g}. {advice}"
+            f"row {bad[0]} (counted from 0) has {got}. {advice}"
         )
     return np.maximum(p, 0) if least.min() < 0 else p
 
@@ -158,9 +144,11 @@ class Residuals:
     outcomes: Outcomes | None = None
 
     @classmethod
-    def of_cells(cls, p: AnyArray, codes: IntArray, u: FloatArray | None = None) -> Residuals:
-        """Return e_y − p of observed cells (n,) with the probabilities p (n, K)."""
-        outcomes = CellOutcomes(SomeRows(p), one_hot_less, p.shape[1], codes)
+    def of_cells(
+        cls, p: AnyArray, codes: IntArray, u: FloatArray | None = None, ranked: int = 0
+    ) -> Residuals:
+        """Return e_y − p of cells (n,) of probabilities p (n, K), or the `ranked` columns of `full`."""
+        outcomes = CellOutcomes(p, full if ranked else one_hot_less, ranked or p.shape[1], codes)
         return cls(codes[:, None].astype(np.float64) if u is None else u, outcomes.of(codes), outcomes)
 
 
@@ -177,9 +165,6 @@ class Discrete(Law):
 
     def cells(self, by: str) -> Cells:
         """Return what the columns of the residuals are of."""
-        raise NotImplementedError
-
-    def residuals(self, y: AnyArray, by: str) -> Residuals:
         raise NotImplementedError
 
     def remarks(self, y: AnyArray) -> tuple[str, ...]:
@@ -199,8 +184,8 @@ def flat(y: AnyArray) -> AnyArray:
     """Return a y of one column as (n,)."""
     y = np.asarray(y)
     if y.ndim != 1 and y.shape[1:] != (1,):
-        what = f"A model of a discrete y is for one column of y, got shape {y.shape}"
-        raise ShapeError(f"{what}. Pass one label or count for each row.")
+        advice = "Pass one label or count for each row."
+        raise ShapeError(f"A discrete y must be one column of y, got shape {y.shape}. {advice}")
     return y.reshape(-1)
 
 
@@ -239,8 +224,9 @@ class Classes:
             raise ShapeError("classes must be a list of labels, one for each column of P.")
         missing = [v is None or (isinstance(v, float) and v != v) for v in classes]
         if any(missing):
-            where = f"at position {missing.index(True)} (counted from 0). Name every class as y does."
-            raise InputError(f"classes has a missing value (None or NaN) {where}")
+            raise InputError(
+                f"classes has a missing value (None or NaN) at position {missing.index(True)}."
+            )
         labels = np.asarray(classes)
         if labels.dtype.kind == "b":
             labels = labels.astype(np.int64)
@@ -252,10 +238,8 @@ class Classes:
             raise InputError(f"classes must all be different, got {_listed(labels)}.")
         made = cls(labels)
         if len(np.unique(made.values)) < count:
-            raise InputError(
-                f"Classes such as {_listed(labels[:2])} are too large to be told apart as double "
-                "precision numbers. Pass classes and y as text."
-            )
+            few = _listed(labels[:2])
+            raise InputError(f"Classes such as {few} are too large to be told apart. Pass them as text.")
         return made
 
     @property
@@ -276,10 +260,7 @@ class Classes:
         y, shown = flat(y), _listed(self.labels)
         if y.dtype.kind not in ("biuf" if self.numeric else "OUS"):
             held, are = ("text", "the numbers") if self.numeric else ("numbers", "called")
-            raise InputTypeError(
-                f"y holds {held}, and the classes are {are} {shown}. Name them as y does, "
-                "condgof.probabilities(P, classes=[...]), or pass y as they are called."
-            )
+            raise InputTypeError(f"y holds {held}, and the classes are {are} {shown}. {NAMED}")
         known = self.values if self.numeric else self.labels
         given = y.astype(np.float64) if self.numeric else np.array([str(label) for label in y])
         if self.numeric:
@@ -292,7 +273,7 @@ class Classes:
             raise InputError(
                 f"y has labels that are not among the classes in {len(bad)} of {len(y)} rows, the first "
                 f"in row {bad[0]} (counted from 0): {_listed(y[bad[:1]])}. The classes are {shown}. "
-                "Name them as y does, condgof.probabilities(P, classes=[...]), or correct y."
+                f"{NAMED}"
             )
         return np.asarray(positions, dtype=np.int64)
 
@@ -330,9 +311,7 @@ class Probabilities(ByRow, Discrete):
     def _codes(self, y: AnyArray) -> IntArray:
         return self.classes.find(self._checked(y))
 
-    @property
-    def class_names(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self.classes.names
+    class_names = same_as("classes.names")
 
     def cells(self, by: str) -> Cells:
         count = self.values.shape[1]
@@ -344,18 +323,14 @@ class Probabilities(ByRow, Discrete):
         return Cells(blocks, "labels, their ranks and their log-probabilities in the model")
 
     def residuals(self, y: AnyArray, by: str) -> Residuals:
-        codes, make = self._codes(y), full if by == FULL else one_hot_less
-        outcomes = CellOutcomes(SomeRows(self.values), make, self.cells(by).width, codes)
-        return Residuals(codes[:, None].astype(np.float64), outcomes.of(codes), outcomes)
+        ranked = self.cells(by).width if by == FULL else 0
+        return Residuals.of_cells(self.values, self._codes(y), ranked=ranked)
 
     def remarks(self, y: AnyArray) -> tuple[str, ...]:
         impossible = int((self.values[np.arange(self.n), self._codes(y)] <= 0).sum())
-        rows = "row" if impossible == 1 else "rows"
-        remark = (
-            f"the model gives the observed class probability 0 in {impossible} {rows}, which refutes it "
-            "without any test unless that is rounding"
-        )
-        return (remark,) if impossible else ()
+        where = f"probability 0 in {impossible} row{'s' if impossible > 1 else ''}"
+        refutes = "which refutes it without any test unless that is rounding"
+        return (f"the model gives the observed class {where}, {refutes}",) if impossible else ()
 
     def _each(self, ask: Callable[[FloatArray, slice], AnyArray]) -> AnyArray:
         """Ask something of the normalised probabilities, some rows at a time, and join the answers."""
@@ -420,10 +395,8 @@ class Probabilities(ByRow, Discrete):
 
     def _check(self, what: str) -> None:
         if not self.can(what):
-            raise UnsupportedModelError(
-                f"Classes without an order have no {what}. Pass ordered=True to condgof.probabilities "
-                "if the order of the classes means something."
-            )
+            advice = "Pass ordered=True to condgof.probabilities if their order means something."
+            raise UnsupportedModelError(f"Classes without an order have no {what}. {advice}")
 
 
 def full(probabilities: FloatArray, codes: IntArray) -> FloatArray:
@@ -435,8 +408,12 @@ def full(probabilities: FloatArray, codes: IntArray) -> FloatArray:
     ranks = min(count - 1, RANKS)
     observed = probabilities[np.arange(n), codes]
     out = np.empty((n, count + ranks + 1))
-    # The probabilities of the classes by rank; equal ones in the order of the classes.
-    top = _most_probable(probabilities, ranks)
+    # The classes by rank; equally probable ones in their order.
+    top = np.broadcast_to(np.arange(count), probabilities.shape)
+    if count > 4 * RANKS:  # the most probable, in the order of the classes
+        top = np.sort(np.argpartition(-probabilities, ranks, axis=1)[:, :ranks], axis=1)
+    most = np.argsort(-np.take_along_axis(probabilities, top, axis=1), axis=1, kind="stable")
+    top = np.take_along_axis(top, most[:, :ranks], axis=1)
     held = np.take_along_axis(probabilities, top, axis=1)
     seen = np.cumsum(top == codes[:, None], axis=1)
     np.subtract(seen, np.cumsum(held, axis=1), out=out[:, count : count + ranks])
@@ -444,16 +421,6 @@ def full(probabilities: FloatArray, codes: IntArray) -> FloatArray:
     out[:, -1] = np.log(np.maximum(observed, LEAST)) - np.einsum("ij,ij->i", probabilities, logs)
     out[:, :count] = one_hot_less(probabilities, codes)
     return out
-
-
-def _most_probable(probabilities: FloatArray, ranks: int) -> IntArray:
-    """Return the columns of the `ranks` largest probabilities of each row, the largest first."""
-    if probabilities.shape[1] <= 4 * RANKS:
-        return np.argsort(-probabilities, axis=1, kind="stable")[:, :ranks]
-    # Sorted by column first, so that ties among those found are in the order of the classes.
-    some = np.sort(np.argpartition(-probabilities, ranks, axis=1)[:, :ranks], axis=1)
-    held = np.take_along_axis(probabilities, some, axis=1)
-    return np.take_along_axis(some, np.argsort(-held, axis=1, kind="stable"), axis=1)
 
 
 def probabilities(P: Any, classes: Any = None, *, ordered: bool = False) -> Probabilities:
@@ -466,11 +433,9 @@ def probabilities(P: Any, classes: Any = None, *, ordered: bool = False) -> Prob
     P : array_like of shape (n, K), or (n,) for two classes
         The probabilities of the classes in each row, or of the second of two classes. The array is used
         as it is and not copied: leave it alone while the law is in use.
-    classes : list of K numbers or strings, optional
-        What y calls the classes, in the order of the columns; 0, 1, …, K − 1 unless given.
-    ordered : bool
-        Whether the order of the classes means something (grades, stages): y is then compared by how far
-        apart classes lie, too.
+    classes, ordered : list of K numbers or strings, bool
+        What y calls the classes, in the order of the columns, 0, 1, …, K − 1 unless given; whether that
+        order means something (grades, stages): y is then compared by how far apart classes lie, too.
 
     Examples
     --------
@@ -486,16 +451,14 @@ def probabilities(P: Any, classes: Any = None, *, ordered: bool = False) -> Prob
     if array.ndim == 1:
         array = np.column_stack([1.0 - array, array])
     if array.ndim != 2 or array.shape[1] < 2 or not len(array):
-        raise ShapeError(
-            "P must have shape (n, K) with K ≥ 2 columns, or (n,) for the second of two classes, got "
-            f"{np.shape(P)}."
-        )
+        wanted = "(n, K) with K ≥ 2 columns, or (n,) for the second of two classes"
+        raise ShapeError(f"P must have shape {wanted}, got {np.shape(P)}.")
     view = check_probabilities(array, "P", "Pass probabilities, not scores or logits.").view()
     view.flags.writeable = False
     law = Probabilities(view, Classes.of(classes, array.shape[1]), bool(ordered))
     return indexed(law, P)
 
 
-def bernoulli(p: FloatArray, classes: Any = None) -> Probabilities:
-    """Law of two classes from the probability of the second one, (n,)."""
-    return probabilities(np.clip(np.asarray(p, dtype=np.float64).reshape(-1), 0.0, 1.0), classes)
+def bernoulli(p: FloatArray) -> Probabilities:
+    """Law of the classes 0 and 1 from the probability of 1, (n,)."""
+    return probabilities(np.clip(np.asarray(p, dtype=np.float64).reshape(-1), 0.0, 1.0))

@@ -8,15 +8,16 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, NoReturn, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import DerivativeError, InputError, InputTypeError, ShapeError, UnsupportedModelError
+from condgof.errors import InputTypeError, ShapeError, UnsupportedModelError, check_count
 from condgof.laws import _families as families
 from condgof.laws._counts import Binomial, NegativeBinomial, Poisson
 from condgof.laws._discrete import Discrete, Probabilities, bernoulli, probabilities
+from condgof.laws._functions import refuse_flat
 from condgof.laws._law import Batched, Law, Model, as_rows, same_as, tail_scores
 from condgof.laws._library import named_method
 from condgof.laws._parameters import Parameter
@@ -81,9 +82,7 @@ class Network:
     density: Callable[[Any, Any], Any] | None = None
 
     def __post_init__(self) -> None:
-        whole = isinstance(self.size, (int, np.integer)) and not isinstance(self.size, bool)
-        if not whole or self.size < 1:
-            raise InputError(f"batch_size must be a positive integer, got {self.size!r}.")
+        check_count(self.size, "batch_size")
 
     def session(self) -> AbstractContextManager[Any]:
         return nullcontext()
@@ -139,16 +138,14 @@ class NetworkLaw(Batched):
     def joined(self) -> Law:
         """Return the law of a discrete y at all rows as one that needs no network."""
         first: Any = self.first
-        classes = isinstance(first, Probabilities)
+        if isinstance(first, Probabilities):
+            return replace(first, values=self._about_rows(lambda law, rows: law.values))  # type: ignore[attr-defined]
 
-        def table(law: Any, rows: Any) -> Any:
-            parameters = () if classes else law._parameters().values()
-            return law.values if classes else np.column_stack([p.value for p in parameters])
+        def table(law: Any, rows: Any) -> FloatArray:
+            return np.column_stack([parameter.value for parameter in law._parameters().values()])
 
-        whole = self._about_rows(table)
-        named = {} if classes else dict(zip(first._parameters(), whole.T, strict=True))
-        law: Law = replace(first, values=whole) if classes else type(first)(**named)
-        return law(None, self.count)
+        named = zip(first._parameters(), self._about_rows(table).T, strict=True)
+        return type(first)(**dict(named))(None, self.count)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, eq=False)
@@ -534,13 +531,3 @@ def check_rowwise(values: Any, rows: int) -> Any:
             f"The log-density must have one number for each row, shape ({rows},), got {got}.{square}"
         )
     return values.reshape(rows)
-
-
-def refuse_flat(why: str) -> NoReturn:
-    """Refuse a density whose score is 0 everywhere, or that y does not enter."""
-    raise DerivativeError(
-        f"The log-density {why}, so its score says nothing: a piecewise constant density (a histogram) "
-        "cannot be tested through its score. If the model has a CDF, condgof.adaptive(..., "
-        "standardize='cdf') fits; else use a test that works on samples. (A smooth density gets here "
-        "when its gradient is cut: by no_grad, detach or NumPy inside the model.)"
-    )

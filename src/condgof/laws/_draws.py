@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,6 @@ from condgof.sample import RngLike, Seed, Use, as_numbers
 BLOCK = 4096
 #: Cosines of a rank, and of two of them, that serve as evidence.
 WAVES, CROSSED = 6, 2
-SUPPORTED = "ArviZ InferenceData or DataTree with a group posterior_predictive"
 #: What ArviZ calls the dimensions that are not of y.
 DRAWS = ("chain", "draw")
 GROUP = "posterior_predictive"
@@ -43,18 +43,21 @@ def row_uniforms(seed: int, numbers: IntArray) -> FloatArray:
     blocks = numbers // BLOCK
     for block in np.unique(blocks):
         here = blocks == block
-        drawn = Seed(seed).stream(Use.RANKS, int(block)).random(BLOCK)
-        out[here] = drawn[numbers[here] % BLOCK]
+        out[here] = _block(seed, int(block))[numbers[here] % BLOCK]
     return out
 
 
-def one_column(law: Law, y: AnyArray, advice: str = "") -> FloatArray:
-    """Return y as (n, 1), for a law of one column."""
+@lru_cache(maxsize=8)  # a row after the other, as in `monitor`, asks for the same block
+def _block(seed: int, block: int) -> FloatArray:
+    return Seed(seed).stream(Use.RANKS, block).random(BLOCK)
+
+
+def columns_of(law: Law, y: AnyArray, d_y: int = 1) -> FloatArray:
+    """Return y as (n, d_y), which a law must be of."""
     y = as_rows(y)
-    if y.shape != (law.n, 1):
-        raise ShapeError(
-            f"{law.name} is of one column of y in {law.n} rows, and y has shape {y.shape}.{advice}"
-        )
+    if y.shape != (law.n, d_y):
+        columns = f"{d_y} columns" if d_y > 1 else "one column"
+        raise ShapeError(f"{law.name} is of {columns} of y in {law.n} rows, and y has shape {y.shape}.")
     return y
 
 
@@ -97,7 +100,7 @@ class Draws(RowDraws):
 
     def _counts(self, y: AnyArray) -> tuple[FloatArray, FloatArray]:
         """Return how many draws are below y, and how many equal it, (n,)."""
-        y = one_column(self, y, " Pass draws of shape (n, m, d_y) for several columns.")
+        y = columns_of(self, y)
         below, equal = np.empty((2, self.n))
         for rows in self._blocks():
             values, at_y = alike(self.values[rows], y[rows])
@@ -122,7 +125,7 @@ class Draws(RowDraws):
 
     def crps(self, y: AnyArray) -> FloatArray:
         """Return the fair CRPS: that of the law which the draws are from has the same mean, (n,)."""
-        y, m, out = one_column(self, y), self.values.shape[1], np.empty(self.n)
+        y, m, out = columns_of(self, y), self.values.shape[1], np.empty(self.n)
         weights = (2.0 * np.arange(m) - (m - 1.0)) / (m * max(m - 1.0, 1.0))
         for rows in self._blocks():
             values = np.sort(np.asarray(self.values[rows], dtype=np.float64), axis=1)
@@ -203,12 +206,7 @@ class VectorDraws(RowDraws, Discrete):
     """Draws of several columns of y; see `from_draws`."""
 
     def numbers(self, y: AnyArray) -> FloatArray:
-        y, d_y = as_rows(as_numbers(y, "y")), self.values.shape[2]
-        if y.shape != (self.n, d_y):
-            raise ShapeError(
-                f"The draws are of {d_y} columns of y in {self.n} rows, and y has shape {y.shape}."
-            )
-        return y
+        return columns_of(self, as_numbers(y, "y"), self.values.shape[2])
 
     def energy(self, y: AnyArray) -> FloatArray:
         """Return the fair energy score: mean ‖draw − y‖ less half that of two draws, (n,)."""
@@ -247,8 +245,8 @@ class VectorDraws(RowDraws, Discrete):
         return Residuals(self.scores_by_column(y), outcomes.of(outcomes.observed), outcomes)
 
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
-        parts = [self.column(k).mean_std() for k in range(self.values.shape[2])]
-        return np.hstack([mean for mean, _ in parts]), np.hstack([std for _, std in parts])
+        means, stds = zip(*(self.column(k).mean_std() for k in range(self.values.shape[2])), strict=True)
+        return np.hstack(means), np.hstack(stds)
 
 
 def from_draws(draws: Any, *, rng: RngLike = 0) -> Draws | VectorDraws:

@@ -119,9 +119,9 @@ class Normal(ContinuousFamily):
 
     def _moments(self, n: int, d_y: int) -> tuple[FloatArray, FloatArray]:
         mean, scale = self._placed(n, d_y)
-        if self.cov is None:
-            return mean, scale
-        return mean, np.sqrt(np.diagonal(self.cov.values(n, (d_y, d_y)), axis1=1, axis2=2))
+        if self.cov is not None:
+            scale = np.sqrt(np.diagonal(self.cov.values(n, (d_y, d_y)), axis1=1, axis2=2))
+        return mean, scale
 
     def quantile(self, levels: Any) -> FloatArray:
         mean, std = self._moments(self._size(), 1)
@@ -325,16 +325,6 @@ class _Positive(Independent):
         return p[-1], np.array(np.inf)
 
 
-class _Scaled(_Positive):
-    """A family on (loc, ∞) whose scale may be given as a rate."""
-
-    EITHER = ("scale", "rate")
-
-    def _at(self, n: int, d_y: int) -> Values:
-        values = zip(self._parameters(), super()._at(n, d_y), strict=True)
-        return tuple(1.0 / value if name == "rate" else value for name, value in values)
-
-
 class _Between(Independent):
     """A family on (low, high), which are the last of its parameters."""
 
@@ -348,7 +338,7 @@ class _Between(Independent):
 
 
 @family
-class Exponential(_Scaled):
+class Exponential(_Positive):
     """Exponential model, p(y|x) = exp(−(y − loc)/scale) / scale for y > loc.
 
     Parameters
@@ -367,7 +357,7 @@ class Exponential(_Scaled):
     rate: Any = None
     loc: Any = 0.0
 
-    DRAW = "exponential"
+    EITHER, DRAW = ("scale", "rate"), "exponential"
 
     def _density(self, y: Array, scale: Array, loc: Array) -> tuple[Array, Array]:
         return -(y - loc) / scale - np.log(scale), np.broadcast_to(-1.0 / scale, y.shape)
@@ -385,7 +375,7 @@ class Exponential(_Scaled):
 
 
 @family
-class Gamma(_Scaled):
+class Gamma(_Positive):
     """Gamma model: y − loc has density t^(shape−1) exp(−t/scale) / (Γ(shape) scale^shape) for t > 0.
 
     Parameters
@@ -405,7 +395,7 @@ class Gamma(_Scaled):
     rate: Any = None
     loc: Any = 0.0
 
-    DRAW = "gamma"
+    EITHER, DRAW = ("scale", "rate"), "gamma"
 
     def _density(self, y: Array, shape: Array, scale: Array, loc: Array) -> tuple[Array, Array]:
         z = (y - loc) / scale
@@ -421,14 +411,12 @@ class Gamma(_Scaled):
 
     def _crps(self, y: Array, shape: Array, scale: Array, loc: Array) -> Array:
         z = (y - loc) / scale
-        this, next_one = (
-            2.0 * special.gammainc(shape + k, np.maximum(z, 0.0)) - 1.0 for k in (0.0, 1.0)
-        )
-        return np.asarray(scale * (z * this - shape * next_one - np.exp(-special.betaln(0.5, shape))))
+        this, other = (2.0 * special.gammainc(shape + k, np.maximum(z, 0.0)) - 1.0 for k in (0.0, 1.0))
+        return np.asarray(scale * (z * this - shape * other - np.exp(-special.betaln(0.5, shape))))
 
 
 @family
-class Weibull(_Scaled):
+class Weibull(_Positive):
     """Weibull model: P(y > t|x) = exp(−((t − loc)/scale)^shape) for t > loc.
 
     Parameters
@@ -448,6 +436,8 @@ class Weibull(_Scaled):
     rate: Any = None
     loc: Any = 0.0
 
+    EITHER = ("scale", "rate")
+
     def _draw(self, rng: np.random.Generator, *p: Array) -> Array:
         shape, scale, loc = p
         return np.asarray(loc + scale * rng.weibull(shape))
@@ -463,8 +453,7 @@ class Weibull(_Scaled):
 
     def _moments(self, shape: Array, scale: Array, loc: Array) -> tuple[Array, Array]:
         first, second = special.gammaln(1.0 + 1.0 / shape), special.gammaln(1.0 + 2.0 / shape)
-        with np.errstate(over="ignore"):
-            return loc + scale * np.exp(first), scale * np.sqrt(np.exp(second) - np.exp(2.0 * first))
+        return loc + scale * np.exp(first), scale * np.sqrt(np.exp(second) - np.exp(2.0 * first))
 
 
 @family
@@ -503,12 +492,10 @@ class LogNormal(_Positive):
         return loc + mean, mean * np.sqrt(np.expm1(sigma**2))
 
     def _crps(self, y: Array, mu: Array, sigma: Array, loc: Array) -> Array:
-        with np.errstate(divide="ignore"):
-            z = (np.log(np.maximum(y - loc, 0.0)) - mu) / sigma
+        z = (np.log(np.maximum(y - loc, 0.0)) - mu) / sigma
         inner = special.ndtr(z - sigma) - special.ndtr(-sigma / np.sqrt(2.0))
-        return np.asarray(
-            (y - loc) * (2.0 * special.ndtr(z) - 1.0) - 2.0 * np.exp(mu + 0.5 * sigma**2) * inner
-        )
+        mean = np.exp(mu + 0.5 * sigma**2)
+        return np.asarray((y - loc) * (2.0 * special.ndtr(z) - 1.0) - 2.0 * mean * inner)
 
     def location_scale(self) -> tuple[Array, Array]:
         mu, sigma, loc = self._at(self._size(), self._d_y)
@@ -584,10 +571,8 @@ class Beta(_Between):
         return log_density, (a - 1.0) / (y - low) - (b - 1.0) / (high - y)
 
     def _log_tails(self, y: Array, a: Array, b: Array, low: Array, high: Array) -> tuple[Array, Array]:
-        width = high - low
-        return log_of(special.betainc(a, b, (y - low) / width)), log_of(
-            special.betainc(b, a, (high - y) / width)
-        )
+        below, above = (y - low) / (high - low), (high - y) / (high - low)
+        return log_of(special.betainc(a, b, below)), log_of(special.betainc(b, a, above))
 
     def _draw(self, rng: np.random.Generator, a: Array, b: Array, low: Array, high: Array) -> Array:
         return low + (high - low) * rng.beta(a, b)
@@ -598,11 +583,9 @@ class Beta(_Between):
 
     def _crps(self, y: Array, a: Array, b: Array, low: Array, high: Array) -> Array:
         v = (y - low) / (high - low)
-        this, next_one = (
-            2.0 * special.betainc(a + k, b, np.clip(v, 0.0, 1.0)) - 1.0 for k in (0.0, 1.0)
-        )
+        this, other = (2.0 * special.betainc(a + k, b, np.clip(v, 0.0, 1.0)) - 1.0 for k in (0.0, 1.0))
         apart = 2.0 * np.exp(special.betaln(2.0 * a, 2.0 * b) - 2.0 * special.betaln(a, b)) / a
-        return np.asarray((high - low) * (v * this - a / (a + b) * (next_one + apart)))
+        return np.asarray((high - low) * (v * this - a / (a + b) * (other + apart)))
 
 
 @family

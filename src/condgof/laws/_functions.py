@@ -8,11 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof._typing import AnyArray, FloatArray
 from condgof.errors import (
     DerivativeError,
     InputError,
@@ -22,7 +22,7 @@ from condgof.errors import (
     refuse_rows,
     users_code,
 )
-from condgof.laws._law import AtRows, ByRow, Declared, Law, Model, ModelLike, as_rows, indexed, row_count
+from condgof.laws._law import AtRows, ByRow, Declared, Law, Model, ModelLike, as_rows, indexed, one_each
 from condgof.laws._line import Bounds, Line, with_support
 from condgof.sample import as_numbers, fresh, is_lazy
 
@@ -36,9 +36,6 @@ class Scores(ByRow, Declared):
 
     values: AnyArray
     ends: tuple[AnyArray, AnyArray] | None = None
-
-    def take(self, rows: IntArray) -> Scores:
-        return Scores(values=self.values[rows], ends=self._ends_of(rows))
 
     def score(self, y: AnyArray) -> AnyArray:
         self._checked(y)
@@ -54,16 +51,16 @@ class FunctionOfRows(AtRows):
     count: int
     ends: tuple[AnyArray, AnyArray] | None = None
 
-    def _called(self, y: AnyArray, what: str) -> AnyArray:
+    def _called(self, y: AnyArray) -> Any:
         # Fresh copies: a function that works in place must not move the rows for the next call.
-        return as_numbers(call_density(self.function, fresh(self._checked(y)), fresh(self.x)), what)
+        return call_density(self.function, fresh(self._checked(y)), fresh(self.x))
 
 
 class ScoreFunction(FunctionOfRows):
     """A law known through its score function; see `from_score`."""
 
     def score(self, y: AnyArray) -> AnyArray:
-        return self._called(y, "The scores")
+        return as_numbers(self._called(y), "The scores")
 
 
 class NumericalScore(Law):
@@ -88,11 +85,7 @@ class NumericalScore(Law):
 
         scores, errors = differentiate(moved_log_prob, rows if line is None else line.forward(rows))
         if not scores.any() and not self._is_uniform(y, line):
-            raise DerivativeError(
-                "The log-density is flat at every row, so its score says nothing: a piecewise constant "
-                "density (a histogram) cannot be tested through its score. Use a test that works on the "
-                "CDF (zheng) or on samples (mmd), or condgof.from_bins."
-            )
+            refuse_flat("is flat at every row")
         # The median, because an outlier's score must not excuse errors of the other rows.
         size = np.abs(scores) + np.median(np.abs(scores), axis=0)
         if line is not None:
@@ -117,6 +110,16 @@ class NumericalScore(Law):
         return all(np.allclose(self.log_prob(at.reshape(y.shape)), self.log_prob(y)) for at in places)
 
 
+def refuse_flat(why: str) -> NoReturn:
+    """Refuse a density whose score is 0 everywhere, or that y does not enter."""
+    raise DerivativeError(
+        f"The log-density {why}, so its score says nothing: a piecewise constant density (a histogram) "
+        "cannot be tested through its score. condgof.from_bins takes a histogram, and "
+        "condgof.adaptive(..., standardize='cdf') a model with a CDF. (A smooth density gets here when "
+        "its gradient is cut: by no_grad, detach or NumPy inside the model.)"
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class LogDensity(FunctionOfRows, NumericalScore):
     """A law known through its log-density; see `from_log_prob`."""
@@ -125,12 +128,7 @@ class LogDensity(FunctionOfRows, NumericalScore):
     normalised = False  # nobody said so
 
     def log_prob(self, y: AnyArray) -> FloatArray:
-        values, n = self._called(y, "What log_prob returns"), len(y)
-        if values.shape != (n,):
-            raise ShapeError(
-                f"log_prob must return one number for each row, shape ({n},), got {values.shape}."
-            )
-        return values.astype(np.float64)
+        return one_each(self._called(y), len(y), "log_prob")
 
 
 def from_scores(scores: Any, *, support: Any = None) -> Scores:
@@ -150,7 +148,7 @@ def from_scores(scores: Any, *, support: Any = None) -> Scores:
     """
     if is_lazy(scores):  # a Dask array, which a test lays out beside x and y
         return Scores(values=scores)
-    array = np.array(as_numbers(scores, "An array of scores", verb="must hold"))
+    array = np.array(as_numbers(scores, "An array of scores"))
     if array.ndim not in (1, 2) or not array.size:
         raise ShapeError(f"Scores must have shape (n,) or (n, d_y), got {array.shape}.")
     array.flags.writeable = False  # it is what the law answers with
@@ -159,7 +157,7 @@ def from_scores(scores: Any, *, support: Any = None) -> Scores:
 
 
 def _law(kind: Callable[..., Law], function: Any, bounds: Bounds | None, x: Any, n: int) -> Law:
-    return kind(function, x, row_count(x, n), None if bounds is None else bounds.at(x, n))
+    return kind(function, x, n, None if bounds is None else bounds.at(x, n))
 
 
 def from_score(function: Callable[..., Any], *, support: Any = None) -> Model:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from condgof.laws._functions import call_density
 from condgof.laws._law import Law, Model
 from condgof.laws._library import comes_from
 
-SUPPORTED = "condgof.from_jax(f) for f(x) → NumPyro distribution; a FlowJAX distribution"
 #: The smallest number of rows that is compiled; on how many it is tried if a function is one of rows.
 LEAST, TRIED = 16, 3
 jax_module = partial(require, "jax", "jax", "A JAX model")
@@ -34,8 +33,7 @@ class Kept(dict[Any, Any]):
 class JaxNetwork(Network):
     """A JAX model; see `from_jax`."""
 
-    LIBRARY: ClassVar[str] = "JAX"
-    TAKES: ClassVar[str] = "a function x → distribution or a distribution"
+    LIBRARY, TAKES = "JAX", "a function x → distribution or a distribution"
     #: Whether `make` or `density` is a function of one row; None: tried.
     per_row: bool | None = None
     kept: Kept = field(default_factory=Kept)
@@ -79,10 +77,8 @@ class JaxNetwork(Network):
 
     def takes_rows(self, y: AnyArray, x: Any) -> bool:
         """Whether the function is that of one row; remembered for y and x of such shapes."""
-        if self.per_row is not None:
-            return self.per_row
-        if len(y) < TRIED:  # too few to tell it of others
-            return self._tried(y, x)
+        if self.per_row is not None or len(y) < TRIED:  # too few to tell it of others
+            return self._tried(y, x) if self.per_row is None else self.per_row
         shapes = y.shape[1:], None if x is None else x.shape[1:]
         if shapes not in self.kept:
             self.kept[shapes] = self._tried(y, x)
@@ -105,8 +101,7 @@ class JaxNetwork(Network):
         if not errors and not np.allclose(values[False], values[True], 1e-3, 1e-3, equal_nan=True):
             raise InputError(
                 "The model can be called with one row and with many, and the two disagree. Say which is "
-                "meant: condgof.from_jax(f, per_row=True) or per_row=False; wrap a log-density of one "
-                "row in jax.vmap."
+                "meant: condgof.from_jax(f, per_row=True) or False, or wrap it in jax.vmap."
             )
         return False not in values
 
@@ -186,9 +181,9 @@ def from_jax(
 ) -> Model:
     """Model from JAX: a function that returns a distribution, or an object with a log-density.
 
-    Scores come from closed forms where the family has one here, and from ``jax.grad`` otherwise,
-    compiled, batch by batch, in the precision that JAX is set to. As with ``jax.jit``, values that a
-    function reads from outside are those of its first call: make a new model after training on.
+    Scores come from closed forms where there is one here, else from ``jax.grad``, compiled, batch by
+    batch, in the precision that JAX is set to. As with ``jax.jit``, values that a function reads from
+    outside are those of its first call: make a new model after training on.
 
     Parameters
     ----------
@@ -199,10 +194,9 @@ def from_jax(
     method, y, x : str, optional
         The name of a method of `model` that returns log p(y|x), such as "log_prob", and what it calls
         y and x; needed unless it calls them so.
-    per_row : bool, optional
-        Whether `model` takes one row or all of them; by default both are tried on three rows.
-    batch_size : int
-        Rows evaluated at a time: memory grows with it, results do not change.
+    per_row, batch_size : bool or None, int
+        Whether `model` takes one row or all of them, by default both are tried on three rows; rows
+        evaluated at a time, with which memory grows and results do not change.
 
     Examples
     --------
@@ -221,10 +215,8 @@ def from_jax(
     if library != "numpyro":
         return network.model_of(model, method, y, x)
     if tuple(model.batch_shape):
-        raise InputTypeError(
-            f"{type(model).__name__} has a batch of {tuple(model.batch_shape)}. Pass the function that "
-            "makes it, condgof.from_jax(f) with f(x) → distribution."
-        )
+        kind, batch = type(model).__name__, tuple(model.batch_shape)
+        raise InputTypeError(f"{kind} has a batch of {batch}. Pass the function that makes it.")
     return network.model(make=partial(_always, model), per_row=False)
 
 
@@ -242,9 +234,8 @@ def adapt(obj: Any) -> Model | None:
 def _library(obj: Any) -> str | None:
     """Return whose distribution an object is."""
     marks = {"flowjax": "cond_shape", "numpyro": "batch_shape"}
-    return next(
-        (lib for lib, mark in marks.items() if comes_from(obj, lib) and hasattr(obj, mark)), None
-    )
+    theirs = (name for name, mark in marks.items() if comes_from(obj, name) and hasattr(obj, mark))
+    return next(theirs, None)
 
 
 def _always(dist: Any, x: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -13,7 +14,7 @@ from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import InputError, NonFiniteError, ShapeError, check_finite, refuse_rows
 from condgof.kernels import Block, Cells
 from condgof.laws._discrete import Discrete, Residuals, check_probabilities, normalised
-from condgof.laws._draws import alike, one_column, row_uniforms
+from condgof.laws._draws import alike, columns_of, row_uniforms
 from condgof.laws._law import ByRow, as_rows, check_levels, indexed, tail_scores
 from condgof.sample import RngLike, Seed, as_numbers
 
@@ -45,17 +46,12 @@ class CellsOfY(ByRow, Discrete):
     seed: int
     ids: IntArray
 
-    def codes(self, y: AnyArray) -> IntArray:
-        """Return the cell of each row's y, (n,)."""
-        raise NotImplementedError
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """What the law says of y, one statement each."""
-        raise NotImplementedError
+    #: The cell of each row's y, (n,), and what the law says of y, one statement each.
+    codes: ClassVar[Callable[..., IntArray]]
+    events: ClassVar[Any]
 
     def numbers(self, y: AnyArray) -> FloatArray:
-        return one_column(self, as_numbers(y, "y"))[:, 0]
+        return columns_of(self, as_numbers(y, "y"))[:, 0]
 
     def residuals(self, y: AnyArray, by: str) -> Residuals:
         p = np.broadcast_to(self.shares, (self.n, len(self.shares)))
@@ -194,9 +190,7 @@ def from_quantiles(quantiles: Any, levels: Any, *, rng: RngLike = 0) -> Quantile
     >>> cg.adaptive(cg.from_quantiles(constant, [0.1, 0.5, 0.9]), x, y, rng=1).reject()
     True
     """
-    at = check_levels(levels)
-    if (np.diff(at) <= 0).any():
-        raise InputError(f"levels must increase, got {levels!r}. Sort them, and the columns with them.")
+    at, shares = _levels(levels, "levels")
     array = _table(quantiles, "quantiles", len(at), "levels")
     falls = np.diff(array, axis=1) < 0
     often = falls.mean(axis=0)
@@ -206,9 +200,8 @@ def from_quantiles(quantiles: Any, levels: Any, *, rng: RngLike = 0) -> Quantile
             f"The {at[k]:g} quantile is above the {at[k + 1]:g} quantile in {int(falls[:, k].sum())} of "
             f"{len(array)} rows. Are the columns in the order of the levels?"
         )
-    shares, ids = np.diff(at, prepend=0.0, append=1.0), np.arange(len(array))
+    ids, crossed = np.arange(len(array)), int(falls.any(axis=1).sum())
     law = indexed(Quantiles(shares, Seed.of(rng).value, ids, np.sort(array, axis=1), at), quantiles)
-    crossed = int(falls.any(axis=1).sum())
     note = f"predicted quantiles cross in {crossed} of {len(array)} rows; they were sorted there"
     return law.noted(note) if crossed else law
 
@@ -235,20 +228,15 @@ def from_intervals(low: Any, high: Any, coverage: Any = 0.9) -> Intervals:
     >>> cg.adaptive(cg.from_intervals(-width, width, 0.9), x, y, rng=1).reject()
     True
     """
-    share, given = check_levels(coverage, "coverage"), (low, high)
-    if (np.diff(share) <= 0).any():
-        raise InputError(f"coverage must increase, the smallest interval first, got {coverage!r}.")
-    low, high = (
-        _table(end, name, len(share), "coverages", finite=False)
-        for end, name in zip(given, ("low", "high"), strict=True)
-    )
+    (share, shares), given = _levels(coverage, "coverage"), (low, high)
+    low = _table(low, "low", len(share), "coverages", finite=False)
+    high = _table(high, "high", len(share), "coverages", finite=False)
     if low.shape != high.shape:
         raise ShapeError(f"low has shape {low.shape} and high {high.shape}: they must agree.")
     refuse_rows(low > high, "low is above high", "Exchange them there.")
     advice = "Nested intervals go from the smallest to the largest."
     crossed = (np.diff(low, axis=1) > 0) | (np.diff(high, axis=1) < 0)
     refuse_rows(crossed, "an interval of larger coverage does not hold the smaller one", advice)
-    shares = np.diff(share, prepend=0.0, append=1.0)
     return indexed(Intervals(shares, 0, np.arange(len(low)), low, high, share), *given)
 
 
@@ -262,9 +250,7 @@ class Pit(ByRow):
     values: FloatArray
 
     def normal_scores(self, y: AnyArray) -> FloatArray:
-        self._checked(y)
-        if as_rows(y).shape != self.values.shape:
-            raise ShapeError(f"The PITs have shape {self.values.shape}, and y has {np.shape(y)}.")
+        columns_of(self, y, self.values.shape[1])
         return tail_scores(self.values, 1.0 - self.values)
 
 
@@ -320,7 +306,7 @@ class Histograms(ByRow):
 
     def _place(self, y: AnyArray) -> tuple[IntArray, FloatArray, FloatArray]:
         """Return the bin of y (clipped), its share of that bin's width, and the width, (n,)."""
-        y = one_column(self, y)
+        y = columns_of(self, y)
         code = np.clip((self.edges <= y).sum(axis=1) - 1, 0, self.edges.shape[1] - 2)
         low, width = self._edge(code), self._edge(code + 1) - self._edge(code)
         return code, np.clip((y[:, 0] - low) / width, 0.0, 1.0), width
@@ -346,7 +332,7 @@ class Histograms(ByRow):
         return np.where(outside, -np.inf, values)
 
     def crps(self, y: AnyArray) -> FloatArray:
-        y, edges = one_column(self, y), self.edges
+        y, edges = columns_of(self, y), self.edges
         sums = np.hstack([np.zeros((self.n, 1)), np.cumsum(self.probabilities, axis=1)])
         here = self.cdf(y)[:, None]
         # F is linear between edges: the integral of its square is a sum, on either side of y.
@@ -407,15 +393,20 @@ def from_bins(edges: Any, probabilities: Any) -> Histograms:
     )
 
 
+def _levels(given: Any, what: str) -> tuple[FloatArray, FloatArray]:
+    """Check increasing levels, (K,), and return the probabilities of the cells between them as well."""
+    levels = check_levels(given, what)
+    if (np.diff(levels) <= 0).any():
+        raise InputError(f"{what} must increase, got {given!r}. Sort, and the columns with it.")
+    return levels, np.diff(levels, prepend=0.0, append=1.0)
+
+
 def _table(values: Any, what: str, count: int, counted: str, *, finite: bool = True) -> FloatArray:
     """Read predictions with one row an observation and as many columns as there are levels."""
     array = as_rows(as_numbers(values, what).astype(np.float64))
-    if array.ndim != 2 or not len(array):
-        raise ShapeError(
-            f"{what} must have shape (n, {count}), one row an observation, got {array.shape}."
-        )
-    if array.shape[1] != count:
-        raise ShapeError(f"{what} has {array.shape[1]} columns, and there are {count} {counted}.")
+    if array.shape[1:] != (count,) or not len(array):
+        wanted = f"(n, {count}), one row an observation and a column for each of the {counted}"
+        raise ShapeError(f"{what} must have shape {wanted}, got {array.shape}.")
     bad, held = (~np.isfinite(array), "NaN or infinite") if finite else (np.isnan(array), "NaN")
     refuse_rows(bad, f"{what} has {held} values", "Check the model there.", NonFiniteError)
     return array

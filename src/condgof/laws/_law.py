@@ -25,6 +25,7 @@ from condgof.errors import (
     ShapeError,
     SupportError,
     UnsupportedModelError,
+    refuse_rows,
     users_code,
 )
 from condgof.sample import as_numbers, fresh, take_rows
@@ -49,8 +50,10 @@ def same_as(path: str) -> Any:
     return property(attrgetter(path))
 
 
-def taken(law: L, **fields: Any) -> L:
-    """Return the law of some rows, a dataclass: other fields, and the same `of_x`."""
+def taken(law: L, rows: IntArray, **fields: Any) -> L:
+    """Return the law of some rows, a dataclass: these fields, its `ends` there, and the same `of_x`."""
+    if ends := getattr(law, "ends", None):
+        fields["ends"] = tuple(end[rows] if np.ndim(end) and len(end) > 1 else end for end in ends)
     made = replace(law, **fields)  # type: ignore[type-var]
     if "of_x" in vars(law):
         object.__setattr__(made, "of_x", law.of_x)
@@ -131,13 +134,12 @@ class Law:
         One with a density of a single y and no CDF then offers normal scores if the density can be
         integrated to one (`condgof.laws._quadrature`). Any other is returned as it is.
         """
+        if self.discrete or self.can("normal_scores") or self.can("cdf") or not self.can("log_prob"):
+            return self
         from condgof.laws._quadrature import Integrated
 
         y = np.asarray(y)
-        density = y.shape[1:] in ((), (1,)) and not self.discrete and self.can("log_prob")
-        return (
-            self if not density or self.can("normal_scores") or self.can("cdf") else Integrated(self, y)
-        )
+        return Integrated(self, y) if y.shape[1:] in ((), (1,)) else self
 
     def noted(self, *notes: str) -> Self:
         """Return the same law with more notes for the reader of a result."""
@@ -197,7 +199,7 @@ class Law:
         """Return P(Y ≤ v | x) at m values, (n, m); `cdf` gets them as they are, (m,) or (m, 1)."""
         law = self.take(np.repeat(np.arange(self.n), len(values)))
         tiled = np.tile(values, (self.n, *(1 for _ in values.shape[1:])))
-        return _one_each(law.cdf(tiled), len(tiled), "cdf").reshape(self.n, len(values))
+        return one_each(law.cdf(tiled), len(tiled), "cdf").reshape(self.n, len(values))
 
     def quantile(self, levels: Any) -> FloatArray:
         """Return the quantiles of y at m levels for d_y = 1, (n, m), here by halving an interval."""
@@ -273,12 +275,6 @@ class Declared(Law):
     def support(self) -> tuple[AnyArray, AnyArray]:
         return super().support if self.ends is None else self.ends
 
-    def _ends_of(self, rows: IntArray) -> tuple[AnyArray, AnyArray] | None:
-        if self.ends is None:
-            return None
-        low, high = (end[rows] if np.ndim(end) and len(end) > 1 else end for end in self.ends)
-        return low, high
-
     def within(self, low: AnyArray, high: AnyArray) -> Self:
         return replace(self, ends=(low, high))  # type: ignore[type-var]
 
@@ -293,7 +289,7 @@ class AtRows(Declared):
 
     def take(self, rows: IntArray) -> Self:
         x = None if self.x is None else take_rows(self.x, rows)
-        return taken(self, x=x, count=len(rows), ends=self._ends_of(rows))
+        return taken(self, rows, x=x, count=len(rows))
 
 
 class ByRow(Law):
@@ -306,7 +302,7 @@ class ByRow(Law):
         return len(getattr(self, self.EACH[0]))
 
     def take(self, rows: IntArray) -> Self:
-        return taken(self, **{name: getattr(self, name)[rows] for name in self.EACH})
+        return taken(self, rows, **{name: getattr(self, name)[rows] for name in self.EACH})
 
 
 class ModelLike(Protocol):
@@ -383,18 +379,20 @@ class Model:
         return law(x, n) if law.rows is None else law
 
 
-def _asked(name: str, of_y: bool = False) -> Any:
-    """Return the method of a joined law that asks all its parts, perhaps about their y."""
-    if of_y:
-        return lambda self, y: self._at(name, y)
+def _asked(name: str) -> Any:
+    """Return the method of a joined law that asks all its parts."""
     return lambda self, *given: self._gather(lambda law, rows: getattr(law, name)(*given))
+
+
+def _asked_of_y(name: str) -> Any:
+    return lambda self, y: self._at(name, y)
 
 
 class Joined(Law):
     """A law put together of the laws of some of its rows, which are asked one after the other."""
 
-    def parts(self) -> Iterator[tuple[Any, Law]]:
-        raise NotImplementedError
+    #: Which rows they are, and the laws.
+    parts: Callable[..., Iterator[tuple[Any, Law]]]
 
     @cached_property
     def first(self) -> Law:
@@ -420,9 +418,8 @@ class Joined(Law):
         assert out is not None
         return out[0] if single else tuple(out)
 
-    def _about_rows(self, ask: Callable[[Law, Any], Any]) -> Any:
-        """Ask all parts what depends on their rows alone, and is not random."""
-        return self._gather(ask)
+    #: The same, of what depends on the rows alone and is not random.
+    _about_rows = _gather
 
     def _at(self, name: str, y: AnyArray) -> Any:
         y = self._checked(y)
@@ -441,8 +438,8 @@ class Joined(Law):
 
         return self._about_rows(ask)  # type: ignore[no-any-return]
 
-    log_prob, cdf, sf, crps = (_asked(name, True) for name in ("log_prob", "cdf", "sf", "crps"))
-    normal_scores, marginals = _asked("normal_scores", True), _asked("marginals", True)
+    log_prob, cdf, sf, crps = map(_asked_of_y, ("log_prob", "cdf", "sf", "crps"))
+    normal_scores, marginals = _asked_of_y("normal_scores"), _asked_of_y("marginals")
     sample, quantile = _asked("sample"), _asked("quantile")
     mean_std, location_scale = _asked("mean_std"), _asked("location_scale")
 
@@ -562,7 +559,8 @@ def log_tail_scores(log_lower: FloatArray, log_upper: FloatArray) -> FloatArray:
     return np.where(log_lower < log_upper, ndtri_exp(log_lower), -ndtri_exp(log_upper))
 
 
-def _one_each(raw: Any, n: int, what: str) -> FloatArray:
+def one_each(raw: Any, n: int, what: str) -> FloatArray:
+    """Check that a function of the model, `what`, returned one number for each row, (n,)."""
     got = as_numbers(raw, f"What {what} returns", advice="Check the model.")
     if got.shape not in ((n,), (n, 1)):
         raise ShapeError(f"{what} must return one number for each row, shape ({n},), got {got.shape}.")
@@ -571,14 +569,11 @@ def _one_each(raw: Any, n: int, what: str) -> FloatArray:
 
 def checked_cdf(raw: Any, n: int, what: str = "cdf") -> FloatArray:
     """Check that a CDF has one number for each row, between 0 and 1 up to rounding, (n,)."""
-    values = _one_each(raw, n, what)
+    values = one_each(raw, n, what)
     # NaN passes: what is done with the values says where and why.
-    bad = np.flatnonzero((values < -CDF_ROUNDING) | (values > 1.0 + CDF_ROUNDING))
-    if len(bad):
-        raise InputError(
-            f"The model's {what} is {values[bad[0]]:.6g} in row {bad[0]} (counted from 0), and must lie "
-            "between 0 and 1. Check the model there."
-        )
+    bad = (values < -CDF_ROUNDING) | (values > 1.0 + CDF_ROUNDING)
+    got = f"The first is {values[bad.argmax()]:.6g}. Check the model there." if n else ""
+    refuse_rows(bad, f"The model's {what} must lie between 0 and 1, and does not", got)
     return np.asarray(np.clip(values, 0.0, 1.0))
 
 

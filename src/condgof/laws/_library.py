@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from condgof._typing import AnyArray, FloatArray
+from condgof._typing import FloatArray
 from condgof.errors import CondgofError, InputError, ShapeError
 from condgof.laws._discrete import probabilities
 from condgof.laws._functions import signature_of
-from condgof.laws._law import Law, Model
+from condgof.laws._law import Law
 from condgof.sample import is_frame
 
 
@@ -64,36 +64,29 @@ def prediction(values: Any, n: int, what: str) -> FloatArray:
     return array
 
 
-def predicted_law(
-    library: str, predict: Callable[[Any], Any], read: Callable[[Any, Any], Law], x: Any
-) -> Law:
-    """Predict at the table of x, and read the law of its rows from that: (predicted, x) → law."""
+def predicted(library: str, predict: Callable[[Any], Any], x: Any) -> Any:
+    """Ask a library for its prediction at the table of x."""
     table = as_table(x)
     with predicting(library, len(table)):
-        predicted = predict(table)
-    return read(predicted, x)
+        return predict(table)
 
 
-def classifier(predict: Callable[[Any], Any], classes: Any, library: str) -> Model:
-    """Make a model of a function x → class probabilities (n, K), and what y calls the classes."""
-    labels = None if classes is None else np.asarray(classes)
-    return Model(partial(predicted_law, library, predict, partial(_class_law, labels, library)), library)
-
-
-def _class_law(classes: AnyArray | None, library: str, predicted: Any, x: Any) -> Law:
-    if isinstance(predicted, list):
-        raise ShapeError(f"{library} predicts {len(predicted)} outputs. Pass a classifier of one y.")
-    values = np.asarray(predicted)
-    if values.ndim != 2 or len(values) != len(x):
-        raise ShapeError(f"{library} predicted a shape of {values.shape}, and x has {len(x)} rows.")
-    if values.shape[1] < 2:
+def class_law(predict: Callable[[Any], Any], classes: Any, library: str, x: Any) -> Law:
+    """Return the law of class probabilities (n, K) at x, and of what y calls the classes."""
+    values = predicted(library, predict, x)
+    if isinstance(values, list):
+        raise ShapeError(f"{library} predicts {len(values)} outputs. Pass a classifier of one y.")
+    shape = np.shape(values)
+    if len(shape) != 2 or shape[0] != len(x):
+        raise ShapeError(f"{library} predicted a shape of {shape}, and x has {len(x)} rows.")
+    if shape[1] < 2:
         raise InputError(f"{library} was fitted on a single class, so that there is nothing to test.")
-    return probabilities(values, classes)
+    return probabilities(np.asarray(values), classes)
 
 
-def _by_name(owner: Any, method: str, y_name: str, x_name: str, y: Any, x: Any) -> Any:
-    """Call a method with y and x by name; without x for an unconditional model."""
-    return getattr(owner, method)(**({y_name: y} if x is None else {y_name: y, x_name: x}))
+def _by_name(function: Callable[..., Any], y_name: str, x_name: str, y: Any, x: Any) -> Any:
+    """Call a function with y and x by name; without x for an unconditional model."""
+    return function(**({y_name: y} if x is None else {y_name: y, x_name: x}))
 
 
 def named_method(owner: Any, method: str, y: str | None, x: str | None, maker: str) -> Any:
@@ -105,11 +98,8 @@ def named_method(owner: Any, method: str, y: str | None, x: str | None, maker: s
     function = getattr(owner, method, None) if isinstance(method, str) else None
     kind = type(owner).__name__
     if not callable(function):
-        names = [n for n in dir(owner) if "prob" in n or "density" in n]
-        raise InputError(
-            f"{kind} has no method {method!r}. "
-            + (f"Those that may be meant: {', '.join(names)}." if names else "Name one that it has.")
-        )
+        names = ", ".join(n for n in dir(owner) if "prob" in n or "density" in n)
+        raise InputError(f"{kind} has no method {method!r}. Those that may be meant: {names or 'none'}.")
     signature = signature_of(function)
     parameters = list(signature.parameters.values()) if signature else []
     single = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
@@ -117,20 +107,18 @@ def named_method(owner: Any, method: str, y: str | None, x: str | None, maker: s
     # Unknown where any name may be passed.
     known = signature is not None and not any(p.kind is p.VAR_KEYWORD for p in parameters)
     every = [p.name for p in single] if known else []
-    if y is not None and x is not None:
-        unknown = [name for name in (y, x) if known and name not in every]
-        if unknown:
-            raise InputError(f"{method}({', '.join(every)}) of {kind} has no parameter {unknown[0]!r}.")
-        return partial(_by_name, owner, method, y, x)
     if y is None and x is None:
         if {"x", "y"} <= set(every):
-            return partial(_by_name, owner, method, "y", "x")
-        if len(required) == 2 and "y" in required:
-            required.remove("y")
-            return partial(_by_name, owner, method, "y", required[0])
-    first, second = every[:2] if len(every) > 1 else ("inputs", "context")
-    raise InputError(
-        f"{kind}.{method}({', '.join(every) or '...'}) does not say which parameter is y and "
-        f"which is x. Name both, for example condgof.{maker}(model, method={method!r}, y={first!r}, "
-        f"x={second!r})."
-    )
+            y, x = "y", "x"
+        elif len(required) == 2 and "y" in required:
+            y, x = "y", required[1 - required.index("y")]
+    if y is None or x is None:
+        first, second = every[:2] if len(every) > 1 else ("inputs", "context")
+        raise InputError(
+            f"{kind}.{method}({', '.join(every) or '...'}) does not say which parameter is y and which "
+            f"x. Name both: condgof.{maker}(model, method={method!r}, y={first!r}, x={second!r})."
+        )
+    unknown = [name for name in (y, x) if known and name not in every]
+    if unknown:
+        raise InputError(f"{method}({', '.join(every)}) of {kind} has no parameter {unknown[0]!r}.")
+    return partial(_by_name, function, y, x)

@@ -48,7 +48,7 @@ class Parameter:
         """Read a number, an array or a function of x; a `Parameter` stays."""
         if isinstance(value, Parameter):
             return value
-        return cls(name, value if callable(value) else _numbers(name, value), plain)
+        return cls(name, value if callable(value) else as_numbers(value, name).astype(np.float64), plain)
 
     @property
     def rowwise(self) -> bool:
@@ -60,11 +60,11 @@ class Parameter:
             return self
         with users_code(f"{self.name}(x)"):
             value = self.value(fresh(x))
-        evaluated = replace(self, value=_numbers(f"{self.name}(x)", value))
-        if evaluated.rowwise and len(evaluated.value) != n:
-            shape = evaluated.value.shape
-            raise ShapeError(f"{self.name}(x) must have {n} rows, one for each of x, got shape {shape}.")
-        return evaluated
+        value = as_numbers(value, f"{self.name}(x)").astype(np.float64)
+        if value.ndim > self.plain and len(value) != n:
+            got = f"got shape {value.shape}"
+            raise ShapeError(f"{self.name}(x) must have {n} rows, one for each of x, {got}.")
+        return Parameter(self.name, value, self.plain)
 
     def take(self, rows: IntArray, n: int) -> Parameter:
         if not self.rowwise or (len(self.value) == 1 and n != 1):
@@ -80,7 +80,7 @@ class Parameter:
     def values(self, n: int, shape: tuple[int, ...], *, finite: bool = True) -> FloatArray:
         """Return the values at n rows, (n, *shape); a last dimension of 1 may be left out."""
         array: FloatArray = self.value
-        if finite:
+        if finite and not np.isfinite(array).all():
             check_finite(np.atleast_1d(array), self.name, CHECK)
         if array.ndim == 0:
             return np.broadcast_to(array, (n, *shape))
@@ -89,7 +89,8 @@ class Parameter:
         if whole.shape[1:] not in shapes or len(whole) not in (1, n):
             wanted = " or ".join(str((n, *s)) for s in shapes)
             raise ShapeError(f"{self.name} must have shape {wanted}, got {array.shape}.")
-        return np.broadcast_to(whole.reshape(-1, *shape), (n, *shape))
+        whole = whole.reshape(-1, *shape)
+        return whole if len(whole) == n else np.broadcast_to(whole, (n, *shape))
 
 
 class Parametric(Law):
@@ -170,22 +171,24 @@ class Parametric(Law):
         return len(y if self._rows is None else self._checked(y))
 
     def _at(self, n: int, d_y: int) -> tuple[FloatArray, ...]:
-        """Return the parameters at n rows, checked, (n, d_y) each."""
+        """Return the parameters at n rows, checked, (n, d_y) each; a rate as the scale that it means."""
         values = []
         for name, parameter in self._parameters().items():
-            values.append(value := parameter.values(n, (d_y,)))
+            value = parameter.values(n, (d_y,))
             if name in self.POSITIVE:
                 check_positive(value, name)
             if name in self.SHARES:
                 outside = ~((value >= 0) & (value <= 1))
                 refuse_rows(outside, f"{name} must lie between 0 and 1, and does not", CHECK)
+            values.append(1.0 / value if name == "rate" else value)
         return tuple(values)
 
     def crps(self, y: AnyArray) -> FloatArray:
         y = self._column(y, "CRPS")
         if self._crps is None:
             return super().crps(y)
-        return np.asarray(self._crps(y, *self._at(self._size(y), 1)))[:, 0]
+        with np.errstate(all="ignore"):
+            return np.asarray(self._crps(y, *self._at(self._size(y), 1)))[:, 0]
 
     @property
     def _d_y(self) -> int:
@@ -217,17 +220,14 @@ class ContinuousFamily(Parametric):
         return y
 
 
-def _numbers(name: str, value: Any) -> FloatArray:
-    return as_numbers(value, name).astype(np.float64)
-
-
 def check_positive(values: FloatArray, name: str) -> FloatArray:
-    refuse_rows(~(values > 0), f"{name} must be positive, and is not", CHECK)
+    if not (values > 0).all():
+        refuse_rows(~(values > 0), f"{name} must be positive, and is not", CHECK)
     return values
 
 
 class Independent(ContinuousFamily):
-    """A family of independent coordinates: functions of y inside `_ends` and of parameters, (n, d_y)."""
+    """Independent coordinates: functions of y, not used outside `_ends`, and of parameters, (n, d_y)."""
 
     POSITIVE = ("mean", "shape", "df", "scale", "rate", "sigma", "a", "b")
 
@@ -243,7 +243,7 @@ class Independent(ContinuousFamily):
         return np.array(-np.inf), np.array(np.inf)
 
     def score(self, y: AnyArray) -> FloatArray:
-        p, y, below, above = self._placed(y)
+        y, p, below, above = self._placed(y)
         with np.errstate(all="ignore"):
             return np.where(below | above, np.nan, self._density(y, *p)[1])
 
@@ -255,12 +255,13 @@ class Independent(ContinuousFamily):
     _log_density: Callable[..., Array] = _log_form
 
     def log_prob(self, y: AnyArray) -> FloatArray:
-        p, y, below, above = self._placed(y)
+        y, p, below, above = self._placed(y)
         return np.asarray(np.where(below | above, -np.inf, self._log_density(y, *p)).sum(axis=1))
 
     def normal_scores(self, y: AnyArray) -> FloatArray:
-        p, y, below, above = self._placed(y)
-        lower, upper = self._log_tails(y, *p)
+        y, p, below, above = self._placed(y)
+        with np.errstate(all="ignore"):
+            lower, upper = self._log_tails(y, *p)
         # What cannot be is as far out as numbers go.
         lower = np.where(below, LOG_TINY, np.where(above, 0.0, lower))
         upper = np.where(above, LOG_TINY, np.where(below, 0.0, upper))
@@ -280,28 +281,23 @@ class Independent(ContinuousFamily):
         return np.clip(self._draw(rng, *p), least, np.nextafter(high, -np.inf))
 
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
-        mean, std = self._moments(*self._at(self._size(), self._d_y))
+        with np.errstate(over="ignore"):
+            mean, std = self._moments(*self._at(self._size(), self._d_y))
         return np.array(mean), np.array(std)
 
     def _tail(self, y: AnyArray, *, upper: bool) -> FloatArray:
-        p, y, below, above = self._placed(y, 1)
-        values = np.exp(self._log_tails(y, *p)[upper])
+        y, p, below, above = self._placed(y, 1)
+        with np.errstate(all="ignore"):
+            values = np.exp(self._log_tails(y, *p)[upper])
         zero, one = (above, below) if upper else (below, above)
         return np.where(zero, 0.0, np.where(one, 1.0, values))
 
-    def _placed(self, y: AnyArray, d_y: int = 0) -> tuple[Values, FloatArray, AnyArray, AnyArray]:
-        """Return the parameters, y with what is outside put inside, and what was below and above."""
+    def _placed(self, y: AnyArray, d_y: int = 0) -> tuple[FloatArray, Values, AnyArray, AnyArray]:
+        """Return y, the parameters, and what of y is below and above the support."""
         y = as_rows(y)
         p = self._at(self._size(y), d_y or y.shape[1])
         low, high = self._ends(p)
-        below, above = y <= low, y >= high
-        if below.any() or above.any():
-            has_low, has_high = np.isfinite(low), np.isfinite(high)
-            least, most = np.where(has_low, low, 0.0), np.where(has_high, high, 0.0)
-            one = np.where(has_low, least + 1.0 + np.abs(least), most - 1.0 - np.abs(most))
-            inside = np.where(has_low & has_high, 0.5 * (least + most), one)
-            y = np.where(below | above, inside, y)
-        return p, y, below, above
+        return y, p, y <= low, y >= high
 
 
 T = TypeVar("T", bound=type)

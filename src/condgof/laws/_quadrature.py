@@ -54,13 +54,11 @@ Function = Callable[[FloatArray], FloatArray]
 
 
 class Tails(NamedTuple):
-    """P(Y ≤ y | x), P(Y > y | x), their error and the logarithm of the density's integral, (n,) each.
-
-    An error, in units of `AIM`, is infinite where the density could not be integrated.
-    """
+    """P(Y ≤ y | x), P(Y > y | x), their error and the logarithm of the density's integral, (n,) each."""
 
     lower: FloatArray
     upper: FloatArray
+    #: In units of `AIM`, and infinite where the density could not be integrated.
     error: FloatArray
     log_mass: FloatArray
 
@@ -118,10 +116,10 @@ class Integrated(Around):
 
     @cached_property
     def tails(self) -> Tails:
-        rows = np.arange(len(self.seen))
-        if len(rows) <= BLOCK:  # a function may be bound to its rows
+        n = len(self.seen)
+        if n <= BLOCK:  # a function may be bound to its rows
             return _tails(self.law, self.seen)
-        blocks = (rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK))
+        blocks = np.split(np.arange(n), range(BLOCK, n, BLOCK))
         parts = [_tails(self.law.take(block), self.seen[block]) for block in blocks]
         return Tails(*map(np.concatenate, zip(*parts, strict=True)))
 
@@ -168,8 +166,8 @@ class Places(NamedTuple):
     height: FloatArray
 
     def and_places(self, more: Places) -> Places:
-        v, height = np.hstack([self.v, more.v]), np.hstack([self.height, more.height])
-        return Places(*_along(np.argsort(v, axis=1, kind="stable"), v, height))
+        both = Places(*map(np.hstack, zip(self, more, strict=True)))
+        return Places(*_along(np.argsort(both.v, axis=1, kind="stable"), *both))
 
 
 class Modes(NamedTuple):
@@ -187,8 +185,8 @@ class Modes(NamedTuple):
 
 
 def _along(order: IntArray, *parts: AnyArray) -> list[AnyArray]:
-    """Return columns of arrays, (n, m), those that `order` tells in each row."""
-    return [np.take_along_axis(part, order, 1) for part in parts]
+    """Return columns of arrays, (n, m, …), those that `order` tells in each row."""
+    return [part[np.arange(len(order))[:, None], order] for part in parts]
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,19 +198,16 @@ class Density:
     #: Ends of that part, (n,) each, and whether the support ends beyond them.
     low: FloatArray
     high: FloatArray
-    ends_low: AnyArray
-    ends_high: AnyArray
+    bounded: tuple[AnyArray, AnyArray]
 
     @classmethod
     def of(cls, log_prob: Function, support: tuple[AnyArray, AnyArray], n: int) -> Density:
         line = Line.of(support, n, 1)
-        if line is None:
-            never, far = np.zeros(n, dtype=bool), np.full(n, 1e150)
-            return cls(log_prob, None, -far, far, never, never)
-        low, high = line.low[:, 0], line.high[:, 0]
+        ends = np.broadcast_to([[-np.inf], [np.inf]], (2, n)) if line is None else (line.low, line.high)
+        low, high = (np.reshape(end, n) for end in ends)
         has_low, has_high = np.isfinite(low), np.isfinite(high)
         both = has_low & has_high
-        width = np.where(both, np.where(both, high, 1.0) - np.where(both, low, 0.0), 1.0)
+        width = np.where(both, high - low, 1.0)
 
         def nearest(end: FloatArray) -> FloatArray:
             # Nearer than 2²⁴ of its last digits y is too coarse; tails are continued there.
@@ -222,7 +217,7 @@ class Density:
         free = np.where(has_low | has_high, 690.0, 1e150)
         lowest = np.where(has_low, nearest(low), -free)
         highest = np.where(has_high, -nearest(high), free)
-        return cls(log_prob, line, lowest, highest, has_low, has_high)
+        return cls(log_prob, line, lowest, highest, (has_low, has_high))
 
     def of_y(self, y: FloatArray) -> FloatArray:
         return y if self.line is None else self.line.forward(y[:, None])[:, 0]
@@ -231,7 +226,7 @@ class Density:
         v, line = np.clip(v, self.low, self.high), self.line
         values = self.log_prob(v if line is None else line.backward(v[:, None])[:, 0])
         if line is not None:  # log dy/dv
-            one = np.where(self.ends_low, v, np.where(self.ends_high, -v, 0.0))
+            one = np.where(self.bounded[0], v, np.where(self.bounded[1], -v, 0.0))
             width = (line.high - line.low)[:, 0]
             both = np.log(width) + log_expit(v) + log_expit(-v)
             values = values + np.where(np.isfinite(width), both, one)
@@ -248,7 +243,7 @@ class Density:
         size = np.abs(start[:, 0])
         # A y that is 0 by chance, or but for rounding, is no unit to measure with.
         size = np.maximum(size, 2.0**-10 * np.median(size))
-        fixed = self.ends_low | self.ends_high | ~(size > 0)
+        fixed = self.bounded[0] | self.bounded[1] | ~(size > 0)
         unit = np.where(fixed, 1.0, 2.0 ** np.frexp(size)[1])
         steps = unit[:, None] * STEPS
         return self.look(np.hstack([start - steps[:, ::-1], start, start + steps])), unit
@@ -376,27 +371,24 @@ class Span:
     top: FloatArray
     left: FloatArray
     right: FloatArray
-    #: Where the density ends with a jump, so that nothing is beyond.
-    stops_left: AnyArray
-    stops_right: AnyArray
+    #: Where the density ends with a jump, on the left and on the right, so that nothing is beyond.
+    stops: tuple[AnyArray, AnyArray]
 
     @classmethod
     def of(cls, g: Density, seen: Places, modes: Modes) -> Span:
         """Go outwards from the modes until there is no mass to speak of."""
         m, top, s = (part[:, 0] for part in modes[:3])
         (left, stops_left), (right, stops_right) = (_reach(g, seen, modes, sign) for sign in (-1.0, 1.0))
-        return cls(g, m, s, top, -np.arcsinh(left / s), np.arcsinh(right / s), stops_left, stops_right)
+        ends = -np.arcsinh(left / s), np.arcsinh(right / s)
+        return cls(g, m, s, top, *ends, (stops_left, stops_right))
 
     def t(self, v: FloatArray) -> FloatArray:
         """Return t of v, (n,) or (n, places)."""
         m, s = (self.m, self.s) if v.ndim == 1 else (self.m[:, None], self.s[:, None])
         return np.asarray(np.arcsinh((v - m) / s))
 
-    def v(self, t: FloatArray) -> FloatArray:
-        return np.asarray(self.m + self.s * np.sinh(t))
-
     def height(self, t: FloatArray) -> FloatArray:
-        return self.g.height(self.v(t))
+        return self.g.height(self.m + self.s * np.sinh(t))
 
     def lost(self, places: Places) -> AnyArray:
         """Mark places outside the range where there is mass nevertheless, (n, places)."""
@@ -454,15 +446,13 @@ def _reach(g: Density, seen: Places, modes: Modes, sign: float) -> tuple[FloatAr
 
 @dataclass(frozen=True, eq=False)
 class Panels:
-    """log g at the nodes (n, panels, nodes) of pieces [start, stop] of t, (n, panels), perhaps empty.
-
-    `past` has the errors of what a panel is a half and a quarter of, (n, panels, 2).
-    """
+    """log g at the nodes (n, panels, nodes) of pieces [start, stop] of t, (n, panels), perhaps empty."""
 
     span: Span
     start: FloatArray
     stop: FloatArray
     values: FloatArray
+    #: The errors of what a panel is a half and a quarter of, (n, panels, 2).
     past: FloatArray
 
     @classmethod
@@ -482,46 +472,37 @@ class Panels:
         start, stop = _along(order[:, :most], start, stop)
         return cls(span, start, stop, span.values(start, stop), np.full((*start.shape, 2), np.inf))
 
-    @property
-    def exists(self) -> AnyArray:
-        return self.start < self.stop
-
     @cached_property
     def coefficients(self) -> FloatArray:
         return np.asarray(self.values @ COEFFICIENTS)
 
-    def masses(self) -> FloatArray:
-        return self.span.integral(self.values, self.start, self.stop, X, W)
-
-    def at(self, t: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Return the panel that t, (n,), is in, or the nearest, and the polynomial there."""
+    def at(self, t: FloatArray) -> tuple[tuple[IntArray, IntArray], FloatArray, FloatArray, FloatArray]:
+        """Return an index of the panels that t, (n,), is in or next to, their ends, and log g there."""
         away = np.maximum(self.start - t[:, None], t[:, None] - self.stop)
-        inside = np.argmin(np.where(self.exists, away, np.inf), axis=1)
-        rows = np.arange(len(t))
-        start, stop = self.start[rows, inside], self.stop[rows, inside]
+        inside = np.arange(len(t)), np.argmin(np.where(self.start < self.stop, away, np.inf), axis=1)
+        start, stop = self.start[inside], self.stop[inside]
         x = np.clip((2.0 * t - start - stop) / (stop - start), -1.0, 1.0)
-        return inside, _series(self.coefficients[rows, inside], x[:, None])[:, 0]
+        return inside, start, stop, _series(self.coefficients[inside], x[:, None])[:, 0]
 
     def errors(self, hints: Places) -> tuple[FloatArray, FloatArray]:
         """Return the error of log g in each panel, and of tails because of it, (n, panels) each."""
         span, error = self.span, np.abs(self.coefficients[:, :, -2:]).sum(axis=2)
         for t, height in zip(span.t(hints.v).T, hints.height.T, strict=True):
-            inside, value = self.at(np.clip(t, span.left, span.right))
+            inside, *_, value = self.at(np.clip(t, span.left, span.right))
             apart = np.abs(value - height)
             high = np.maximum(value, height) + np.log(np.cosh(t)) > span.top - MATTERS
             matters = high & (apart > 1e-4) & (t >= span.left) & (t <= span.right)
-            rows = np.flatnonzero(matters)
-            error[rows, inside[rows]] = np.maximum(error[rows, inside[rows]], apart[rows])
+            error[inside] = np.maximum(error[inside], np.where(matters, apart, 0.0))
         # exp of a polynomial that falls too far is not integrated well.
         error = np.where(np.ptp(self.values, axis=2) > 40.0, np.maximum(error, 1.0), error)
-        mass = self.masses() * np.exp(np.minimum(error, 30.0))
+        mass = span.integral(self.values, self.start, self.stop, X, W) * np.exp(np.minimum(error, 30.0))
         order = np.argsort(self.start, axis=1, kind="stable")
         sums = np.cumsum(np.take_along_axis(mass, order, 1), axis=1)
         lower, total = np.empty_like(mass), sums[:, -1:]
         np.put_along_axis(lower, order, sums, 1)
         tail = np.minimum(lower, total - lower + mass)
         harm = np.minimum(error, 1.0) * mass / np.sqrt(tail * total)
-        return error, np.where(self.exists & (tail > NEGLIGIBLE * total), harm, 0.0)
+        return error, np.where((self.start < self.stop) & (tail > NEGLIGIBLE * total), harm, 0.0)
 
     def refined(self, hints: Places) -> Panels:
         """Halve panels until all tails are accurate, or halving them more is of no use."""
@@ -541,69 +522,55 @@ class Panels:
 
     def _halved(self, which: IntArray, wanted: AnyArray, error: FloatArray) -> Panels:
         """Halve some panels of each row, (n, k): the left half takes the place of the whole."""
-        each = which[:, :, None]
-        start, stop = _along(which, self.start, self.stop)
+        halves, at = wanted[:, :, None], (np.arange(len(which))[:, None], which)
+        start, stop, before = self.start[at], self.stop[at], self.past[at]
         middle = np.where(wanted, 0.5 * (start + stop), stop)
         left = self.span.values(start, np.where(wanted, middle, start))
-        left = np.where(wanted[:, :, None], left, np.take_along_axis(self.values, each, 1))
-        before = np.take_along_axis(self.past, each, 1)
-        past = np.stack([np.take_along_axis(error, which, 1), before[:, :, 0]], axis=2)
-        past = np.where(wanted[:, :, None], past, before)
         stops, values, pasts = self.stop.copy(), self.values.copy(), self.past.copy()
-        np.put_along_axis(stops, which, middle, 1)
-        np.put_along_axis(values, each, left, 1)
-        np.put_along_axis(pasts, each, past, 1)
-        starts, stops = np.hstack([self.start, middle]), np.hstack([stops, stop])
-        values = np.hstack([values, self.span.values(middle, stop)])
-        return Panels(self.span, starts, stops, values, np.hstack([pasts, past]))
+        past = np.where(halves, np.stack([error[at], before[:, :, 0]], axis=2), before)
+        stops[at], values[at], pasts[at] = middle, np.where(halves, left, values[at]), past
+        more = middle, stop, self.span.values(middle, stop), past
+        parts = zip((self.start, stops, values, pasts), more, strict=True)
+        return Panels(self.span, *map(np.hstack, parts))
 
     def misses(self, place: FloatArray) -> AnyArray:
         """Whether the density is another than was found, at places that differ from row to row, (n,)."""
-        mass = self.masses()
+        mass = self.span.integral(self.values, self.start, self.stop, X, W)
+        missed = np.zeros(len(place), dtype=bool)
         sums = np.cumsum(mass, axis=1)
-        rows, missed = np.arange(len(place)), np.zeros(len(place), dtype=bool)
         for k in range(PROBES):
-            share = (np.abs(place) * 1e5 + k * 0.6180339887) % 1.0
-            goal = share * sums[:, -1]
-            k_th = np.minimum((sums < goal[:, None]).sum(axis=1), mass.shape[1] - 1)
-            within = 1.0 - (sums[rows, k_th] - goal) / mass[rows, k_th]
-            start, stop = self.start[rows, k_th], self.stop[rows, k_th]
-            t = start + np.clip(within, 0.0, 1.0) * (stop - start)
-            missed |= np.abs(self.span.height(t) - self.at(t)[1]) > MISSED
+            goal = (np.abs(place) * 1e5 + k * 0.6180339887) % 1.0 * sums[:, -1]
+            panel = np.minimum((sums < goal[:, None]).sum(axis=1), mass.shape[1] - 1)
+            at = np.arange(len(place)), panel
+            within = np.clip(1.0 - (sums[at] - goal) / mass[at], 0.0, 1.0)
+            t = self.start[at] + within * (self.stop[at] - self.start[at])
+            missed |= np.abs(self.span.height(t) - self.at(t)[-1]) > MISSED
         return missed
 
     def tails(self, hints: Places, v: FloatArray) -> Tails:
         """Integrate to the left and to the right of v, (n,)."""
-        span, t, rows = self.span, self.span.t(v), np.arange(len(v))
+        span, t = self.span, self.span.t(v)
         # A polynomial far from what it should be, in a valley between modes, may rise to anything.
         most = self.values.max(axis=2) + 2.0
         mass = np.empty_like(most)
         for k in range(mass.shape[1]):
             logs = np.minimum(self.coefficients[:, k] @ FINE_VALUES, most[:, k, None])
             mass[:, k] = span.integral(logs, self.start[:, k], self.stop[:, k], FINE_X, FINE_W)
-        inside = self.at(np.clip(t, span.left, span.right))[0]
-        series, top = self.coefficients[rows, inside], most[rows, inside, None]
-        start, stop = self.start[rows, inside], self.stop[rows, inside]
-        at = np.clip(t, start, stop)
+        inside, start, stop, _ = self.at(np.clip(t, span.left, span.right))
+        series, top, at = self.coefficients[inside], most[inside][:, None], np.clip(t, start, stop)
         # The panel that v is in: x is the place in it, from −1 to 1.
-        x = ((2.0 * at - start - stop) / (stop - start))[:, None]
-        left = np.minimum(_series(series, 0.5 * (x - 1.0) + 0.5 * (x + 1.0) * FINE_X), top)
-        right = np.minimum(_series(series, 0.5 * (x + 1.0) + 0.5 * (1.0 - x) * FINE_X), top)
-        lower, upper = (
-            span.integral(logs, low, high, FINE_X, FINE_W) + mass.sum(axis=1, where=others)
-            for logs, low, high, others in (
-                (left, start, at, self.stop <= start[:, None]),
-                (right, at, stop, self.start >= stop[:, None]),
-            )
-        )
-        error, harm = self.errors(hints)[1].sum(axis=1), np.zeros(len(v))
+        x, parts = ((2.0 * at - start - stop) / (stop - start))[:, None], []
         for sign in (-1.0, 1.0):
-            beyond, whole, wrong = self._end(sign, v, t)
-            lower = lower + (beyond if sign < 0 else whole - beyond)
-            upper = upper + (beyond if sign > 0 else whole - beyond)
-            harm = harm + wrong
-        total = lower + upper
-        error = np.where(np.isfinite(total) & (total > 0), error + harm / total, np.inf)
+            logs = _series(series, 0.5 * (x + sign) + 0.5 * (1.0 - sign * x) * FINE_X)
+            low, high = (start, at) if sign < 0 else (at, stop)
+            others = self.stop <= start[:, None] if sign < 0 else self.start >= stop[:, None]
+            part = span.integral(np.minimum(logs, top), low, high, FINE_X, FINE_W)
+            parts.append(part + mass.sum(axis=1, where=others))
+        (below, lowest, harm), (above, highest, more) = (self._end(sign, v, t) for sign in (-1.0, 1.0))
+        lower = parts[0] + below + (highest - above)
+        upper = parts[1] + (lowest - below) + above
+        total, error = lower + upper, self.errors(hints)[1].sum(axis=1)
+        error = np.where(np.isfinite(total) & (total > 0), error + (harm + more) / total, np.inf)
         return Tails(lower / total, upper / total, error, np.log(total * span.s) + span.top)
 
     def _end(self, sign: float, v: FloatArray, t: FloatArray) -> tuple[FloatArray, ...]:
@@ -612,12 +579,11 @@ class Panels:
         There g goes on with the slope that it ends with: like an exponential of v where the support is
         bounded (y itself has a power), else of t (v has a power).
         """
-        span, rows = self.span, np.arange(len(v))
-        stops, end = (span.stops_left, span.left) if sign < 0 else (span.stops_right, span.right)
-        in_v = span.g.ends_low if sign < 0 else span.g.ends_high
-        last, value = self.at(end)
-        series, start, stop = (p[rows, last] for p in (self.coefficients, self.start, self.stop))
-        half, middle = 0.5 * (stop - start), 0.5 * (start + stop)
+        span = self.span
+        side, end = (0, span.left) if sign < 0 else (1, span.right)
+        stops, in_v = span.stops[side], span.g.bounded[side]
+        last, start, stop, value = self.at(end)
+        series, half, middle = self.coefficients[last], 0.5 * (stop - start), 0.5 * (start + stop)
 
         def rate(x: float) -> FloatArray:
             at, falls = middle + half * x, -sign * (series @ legval(x, legder(np.eye(NODES)))) / half
@@ -629,7 +595,7 @@ class Panels:
         mass = np.where(stops | ~(falls > 0), 0.0, density / falls)
         wrong = np.where(falls > 0, mass * np.abs(1.0 - before / falls), density)
         matters = ~stops & (np.maximum(mass, density) > NEGLIGIBLE)
-        place = np.where(in_v, span.v(end), end)
+        place = np.where(in_v, span.m + span.s * np.sinh(end), end)
         away = np.maximum(sign * (np.where(in_v, v, t) - place), 0.0)
         beyond = np.where(mass > 0, mass * np.exp(-falls * away), 0.0)
         return beyond, mass, np.where(matters, wrong, 0.0)

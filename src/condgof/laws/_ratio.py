@@ -16,11 +16,11 @@ import numpy as np
 from scipy.special import expit
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import InputTypeError, NonFiniteError, NumericalError, ShapeError, refuse_rows
+from condgof.errors import InputTypeError, NonFiniteError, NumericalError, refuse_rows
 from condgof.laws._counts import COUNT, FINENESS, REACH, Whole, standardised
 from condgof.laws._discrete import Residuals
 from condgof.laws._functions import FunctionOfRows, check_callable
-from condgof.laws._law import Law, Model, ModelLike, refuse_outside, same_as
+from condgof.laws._law import Law, Model, ModelLike, one_each, refuse_outside, same_as
 
 #: Widths to either side of the mode over which ratios are normalised, what may be left out there, and
 #: up to how many counts in a row, and in all rows together.
@@ -89,10 +89,8 @@ class Ratios(Whole):
     name = "The model of counts"
     normalised = False
     low: int
-
-    def log_ratio(self, y: FloatArray) -> FloatArray:
-        """Return log p(y+1|x)/p(y|x), (n,), for y ≥ low."""
-        raise NotImplementedError
+    #: log p(y+1|x)/p(y|x), (n,), for y ≥ low.
+    log_ratio: Callable[..., FloatArray]
 
     def _bounds(self) -> tuple[AnyArray, AnyArray]:
         return np.array(float(self.low)), np.array(np.inf)
@@ -163,10 +161,7 @@ class FromRatio(Ratios, FunctionOfRows):
     low: int = 0
 
     def log_ratio(self, y: FloatArray) -> FloatArray:
-        raw = self._called(y, "What the ratio function returns")
-        if raw.shape not in ((len(y),), (len(y), 1)):
-            raise ShapeError(f"The ratio must be one number for each row, ({len(y)},), got {raw.shape}.")
-        values = raw.reshape(-1).astype(np.float64)
+        values = one_each(self._called(y), len(y), "the ratio function")
         least = f"The smallest is {values.min():g}."
         refuse_rows(values < 0, "A ratio of probabilities is not negative, and these are", least)
         with np.errstate(divide="ignore"):

@@ -108,12 +108,17 @@ class Warp:
         return np.asarray(slope + rise / density * normal * steep)
 
 
-def _density(shape: FloatArray, u: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return a density that is linear between equally spaced knots, and its slope, at u."""
+def _piece(shape: FloatArray, u: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Return the piece between knots that u is in, how far, and by how much the density rises there."""
     place = u * (len(shape) - 1)
     left = np.minimum(place.astype(np.int64), len(shape) - 2)
-    rise = shape[left + 1] - shape[left]
-    return shape[left] + (place - left) * rise, rise * (len(shape) - 1)
+    return left, place - left, shape[left + 1] - shape[left]
+
+
+def _density(shape: FloatArray, u: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return a density that is linear between equally spaced knots, and its slope, at u."""
+    left, part, rise = _piece(shape, u)
+    return shape[left] + part * rise, rise * (len(shape) - 1)
 
 
 def _sums(shape: FloatArray) -> FloatArray:
@@ -123,11 +128,8 @@ def _sums(shape: FloatArray) -> FloatArray:
 
 def _below(shape: FloatArray, u: FloatArray) -> FloatArray:
     """Return its integral from 0 to u."""
-    place = u * (len(shape) - 1)
-    left = np.minimum(place.astype(np.int64), len(shape) - 2)
-    part, rise = place - left, shape[left + 1] - shape[left]
-    inside = part * (shape[left] + 0.5 * part * rise) / (len(shape) - 1)
-    return np.asarray(_sums(shape)[left] + inside)
+    left, part, rise = _piece(shape, u)
+    return np.asarray(_sums(shape)[left] + part * (shape[left] + 0.5 * part * rise) / (len(shape) - 1))
 
 
 def _above(shape: FloatArray, p: FloatArray) -> FloatArray:

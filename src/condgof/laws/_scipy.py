@@ -22,13 +22,9 @@ from condgof.laws._families import Normal, NormalMixture
 from condgof.laws._functions import NumericalScore
 from condgof.laws._known import from_bins
 from condgof.laws._law import Law, Model, as_rows, check_levels, same_as
-from condgof.laws._library import comes_from, predicted_law
+from condgof.laws._library import comes_from, predicted
 from condgof.laws._parameters import LOG_TINY, Independent, Parameter, Parametric, Values
 
-SUPPORTED = """\
-a frozen scipy.stats distribution, of any y, or condgof.from_scipy(f) for f(x) → one
-  a fitted NGBRegressor or NGBClassifier of NGBoost, or what its pred_dist returned
-  an Ensemble of qp, one distribution an observation"""
 #: Our families, from SciPy's shapes (s), location and scale; counts have no location.
 CLOSED: dict[str, Callable[[tuple[AnyArray, ...], AnyArray, AnyArray], Law]] = {
     "norm": lambda s, loc, scale: Normal(mean=loc, std=scale),
@@ -46,13 +42,9 @@ CLOSED: dict[str, Callable[[tuple[AnyArray, ...], AnyArray, AnyArray], Law]] = {
     "nbinom": lambda s, *_: counts.NegativeBinomial(s[0] * (1 - s[1]) / s[1], dispersion=1 / s[0]),
     "binom": lambda s, *_: counts.Binomial(trials=s[0], p=s[1]),
 }
-#: Variances of counts of statsmodels, also with more zeros; SciPy would sum them up row by row.
-VARIANCES: dict[str, Callable[..., FloatArray]] = {
-    "zipoisson": lambda mu: mu,
-    "zinegbin": lambda mu, alpha, p: mu + alpha * mu**p,
-    "genpoisson_p": lambda mu, alpha, p: mu * (1.0 + alpha * mu ** (p - 1.0)) ** 2,
-    "zigenpoisson": lambda mu, alpha, p: mu * (1.0 + alpha * mu ** (p - 1.0)) ** 2,
-}
+#: Counts of statsmodels, the second with more zeros, whose moments SciPy would sum up row by row.
+GENERALISED = ("genpoisson_p", "zigenpoisson")
+FLAT = "its density is piecewise constant, so that the score would be 0 almost everywhere"
 #: What the new distributions of SciPy call methods of the old ones.
 NEW = {"ppf": "icdf", "logsf": "logccdf", "std": "standard_deviation"}
 
@@ -136,9 +128,7 @@ class ScipyLaw(NumericalScore, _Continuous):
 class ScipyHistogram(_Continuous):
     """A piecewise-constant density, which has no score worth the name."""
 
-    WHY_NOT = "its density is piecewise constant, so that the score would be 0 almost everywhere"
-
-    score = Law.score  # which says that there is none
+    WHY_NOT, score = FLAT, Law.score  # which says that there is none
 
 
 class ScipyCounts(Frozen, counts.Counts):
@@ -176,14 +166,15 @@ class ScipyCounts(Frozen, counts.Counts):
             return np.asarray(law.rvs((size, 1), random_state=rng), dtype=np.float64)
 
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
-        size, known = self._size(), VARIANCES.get(getattr(self.freeze, "name", ""))
+        size = self._size()
         law = self._law(size)
-        if known is not None:
+        if getattr(self.freeze, "name", "") in GENERALISED:
             given = self._given(size, 1)
-            loc, w = given.pop("loc"), given.pop("w", 0.0)  # 0 with probability w
-            mean = (1.0 - w) * given["mu"]
-            variance = (1.0 - w) * (known(**given) + given["mu"] ** 2) - mean**2
-            mean, std = loc + mean, np.sqrt(variance)
+            w, mu = given.get("w", 0.0), given["mu"]  # 0 with probability w
+            spread = mu * (1.0 + given["alpha"] * mu ** (given["p"] - 1.0)) ** 2
+            mean = (1.0 - w) * mu
+            variance = (1.0 - w) * (spread + mu**2) - mean**2
+            mean, std = given["loc"] + mean, np.sqrt(variance)
         elif hasattr(law, "stats"):
             mean, variance = law.stats("mv")
             std = np.sqrt(variance)
@@ -214,10 +205,8 @@ def from_frozen(obj: Any) -> Law | None:
     if isinstance(obj, stats.rv_histogram):
         obj = obj()
     if isinstance(obj, (stats.rv_continuous, stats.rv_discrete)):
-        raise InputTypeError(
-            f"scipy.stats.{obj.name} is a family. Give it parameters, such as scipy.stats.{obj.name}("
-            "loc=..., scale=...): single numbers, or arrays with one row for each observation."
-        )
+        give = "Give it parameters: numbers, or arrays with one row for each observation"
+        raise InputTypeError(f"scipy.stats.{obj.name} is a family. {give}.")
     if isinstance(getattr(obj, "dist", None), (stats.rv_continuous, stats.rv_discrete)):
         return _old_style(obj, stats)
     if isinstance(obj, type(stats.multivariate_normal([0.0]))):
@@ -229,14 +218,9 @@ def from_scipy(function: Callable[[Any], Any]) -> Model:
     """Model from a function that returns frozen scipy.stats distributions.
 
     The score is in closed form for norm, laplace, t, gamma, chi2, expon, invgauss, lognorm, beta and
-    uniform; for others it is a numerical derivative, and results tell its error. A frozen distribution
+    uniform; for others it is a numerical derivative, and results tell its error. Parameters of what f(x)
+    returns are numbers, or arrays (n,) or (n, 1) with one row for each row of x. A frozen distribution
     itself goes straight to the tests, the law of as many rows as its parameters have.
-
-    Parameters
-    ----------
-    function : callable
-        f(x) → a frozen distribution whose parameters are numbers, or arrays of shape (n,) or (n, 1)
-        with one row for each row of x.
 
     Examples
     --------
@@ -248,19 +232,15 @@ def from_scipy(function: Callable[[Any], Any]) -> Model:
            [-0.25]])
     """
     if not callable(function):
-        raise InputTypeError(
-            f"from_scipy takes a function x → frozen distribution, got {type(function).__name__}. "
-            "A frozen distribution itself can be passed to the tests as it is."
-        )
+        kind = type(function).__name__
+        raise InputTypeError(f"from_scipy takes a function x → frozen distribution, got {kind}.")
     return Model(partial(_returned, function), "the scipy.stats distribution")
 
 
 def _returned(function: Callable[[Any], Any], x: Any) -> Law:
     law = from_frozen(function(x))
     if law is None:
-        raise InputTypeError(
-            "The function of from_scipy must return a frozen distribution of scipy.stats."
-        )
+        raise InputTypeError("The function of from_scipy must return a frozen distribution.")
     return law
 
 
@@ -296,10 +276,8 @@ def _new_style(obj: Any, stats: Any) -> Law:
     try:
         type(obj)(**values)
     except (TypeError, ValueError, KeyError) as error:
-        raise UnsupportedModelError(
-            f"A {type(obj).__name__} of scipy.stats cannot be taken apart into parameters. Use "
-            "condgof.from_log_prob(lambda y, x: distribution.logpdf(y), support=...)."
-        ) from error
+        apart = f"A {type(obj).__name__} of scipy.stats cannot be taken apart into parameters"
+        raise UnsupportedModelError(f"{apart}. Pass its logpdf to condgof.from_log_prob.") from error
     return ScipyLaw(type(obj), values)
 
 
@@ -313,29 +291,29 @@ def of_ngboost(obj: Any) -> Law | Model:
     """Make a model of a regressor, or a law of what it predicted."""
     name, bases = type(obj).__name__, {base.__name__ for base in type(obj).__mro__}
     if "Distn" in bases:  # before any hasattr, which is true of whatever one asks these
-        return _read_ngboost(obj)
+        return _ngboost_law(obj)
     if "NGBoost" not in bases:
         raise UnsupportedModelError(f"{name} of NGBoost is no regressor. Pass a fitted NGBRegressor.")
     if "NGBSurvival" in bases:
-        raise UnsupportedModelError(
-            f"{name} models censored times, which cannot be read from NGBoost. Pass an NGBRegressor."
-        )
+        raise UnsupportedModelError(f"{name} is of censored times. Pass an NGBRegressor.")
     if getattr(obj, "init_params", None) is None:
         raise InputError(f"{name} is not fitted yet. Call its fit method first.")
-    return Model(partial(predicted_law, "NGBoost", obj.pred_dist, _read_ngboost), name)
+    return Model(partial(_ngboost_law, obj), name)
 
 
-def _read_ngboost(predicted: Any, x: Any = None) -> Law:
+def _ngboost_law(obj: Any, x: Any = None) -> Law:
     """Read a predicted distribution: its `params` leave out the degrees of freedom of a t."""
-    if type(predicted).__name__ == "MVN":
-        return Normal(mean=predicted.loc, cov=predicted.cov)
-    if any(base.__name__ == "ClassificationDistn" for base in type(predicted).__mro__):
-        return probabilities(predicted.class_probs())
-    law = from_frozen(vars(predicted).get("dist"))
+    distribution = obj if x is None else predicted("NGBoost", obj.pred_dist, x)
+    kind = type(distribution)
+    if kind.__name__ == "MVN":
+        return Normal(mean=distribution.loc, cov=distribution.cov)
+    if any(base.__name__ == "ClassificationDistn" for base in kind.__mro__):
+        return probabilities(distribution.class_probs())
+    law = from_frozen(vars(distribution).get("dist"))
     if law is None:
+        advice = "Write its log-density, and pass condgof.from_log_prob."
         raise UnsupportedModelError(
-            f"{type(predicted).__name__} of NGBoost holds no distribution of SciPy. Write its "
-            "log-density, and pass condgof.from_log_prob(lambda y, x: ..., support=...)."
+            f"{kind.__name__} of NGBoost holds no distribution of SciPy. {advice}"
         )
     return law
 
@@ -381,16 +359,15 @@ class Interpolated(Law):
         return replace(self, ensemble=self.ensemble if one else self.ensemble[rows], count=len(rows))
 
     def _ask(self, method: str, *values: AnyArray) -> FloatArray:
-        """Ask for nothing, for values (m,) in each row, or for values (n, m) of the rows' own."""
+        """Ask for a number, at values (m,) in each row, or at values (n, m) of the rows' own."""
         shape, one = (values[0].shape if values else (-1, 1)), self.ensemble.npdf == 1
         try:
             with np.errstate(all="ignore"):  # the log of a density that is 0
                 # One distribution for all rows answers in the shape of the question.
                 answer = getattr(self.ensemble, method)(*(np.ravel(v) if one else v for v in values))
         except Exception as error:  # parametrisations lack this and that, and say so in many ways
-            raise UnsupportedModelError(
-                f"qp could not compute {method} of {self.name} ({error})."
-            ) from error
+            why = f"qp could not compute {method} of {self.name} ({error})."
+            raise UnsupportedModelError(why) from error
         answer = np.reshape(answer, shape) if one else np.asarray(answer)
         return np.array(np.broadcast_to(answer, (self.n, answer.shape[-1])), dtype=np.float64)
 
@@ -399,9 +376,6 @@ class Interpolated(Law):
 
     def cdf(self, y: AnyArray) -> FloatArray:
         return self._ask("cdf", as_rows(y))[:, 0]
-
-    def cdf_grid(self, values: AnyArray) -> FloatArray:
-        return self._ask("cdf", np.ravel(values).astype(np.float64))
 
     def quantile(self, levels: Any) -> FloatArray:
         return self._ask("ppf", check_levels(levels))

@@ -49,12 +49,12 @@ def offered(law: Law, d_y: int = 1) -> tuple[str, ...]:
     function is if the law has been told y (`Law.facing`) and could integrate it; a CDF has the CRPS, of
     classes only if there are more than two and they are ordered.
     """
-    classes = isinstance(law, Probabilities)
-    ranked = not isinstance(law, Probabilities) or (law.ordered and law.values.shape[1] > 2)
+    classes = law if isinstance(law, Probabilities) else None
+    ranked = classes is None or (classes.ordered and classes.values.shape[1] > 2)
     has = {
         "log": law.can("log_prob") and law.normalised,
         "crps": d_y == 1 and law.can("cdf") and ranked,
-        "brier": classes,
+        "brier": classes is not None,
     }
     return tuple(key for key in MEASURES if has.get(key, hasattr(law, key)))
 
@@ -75,8 +75,6 @@ def score(law: Law, y: AnyArray, measure: str) -> FloatArray:
 
 def integrated(law: Law, y: FloatArray) -> FloatArray:
     """Return the CRPS of any law with a CDF at y (n, 1), (n,), to about 1e-9 of the law's scale."""
-    if len(y) <= BLOCK:
-        return _block(law, y[:, 0])
     blocks = np.split(np.arange(len(y)), range(BLOCK, len(y), BLOCK))
     return np.concatenate([_block(law.take(block), y[block, 0]) for block in blocks])
 
@@ -84,14 +82,13 @@ def integrated(law: Law, y: FloatArray) -> FloatArray:
 def _block(law: Law, y: FloatArray) -> FloatArray:
     place, scale = _placed(law, len(y))
     edges = place[:, None] + scale[:, None] * np.concatenate([-CUTS[::-1], [0.0], CUTS])
-    n, count = edges.shape
-    each = law.take(np.repeat(np.arange(n), count))
+    count, rows = edges.shape[1], np.arange(len(y))
+    tail = _below(law, rows, edges)
+    # Beyond the first cut at which nothing is left, on either side, F is 0 or 1.
     with np.errstate(all="ignore"):
-        tail = np.clip(np.reshape(each.cdf(edges.ravel()), edges.shape), 0.0, 1.0)
-        tail = np.minimum(tail, 1.0 - tail)
-        # Beyond the first cut at which nothing is left, on either side, F is 0 or 1.
-        left = tail**2 * np.abs(edges - place[:, None]) > ACCURACY * scale[:, None]
-    rows, middle, some = np.arange(n), count // 2, left.any(axis=1)
+        far = np.minimum(tail, 1.0 - tail) ** 2 * np.abs(edges - place[:, None])
+    left = far > ACCURACY * scale[:, None]
+    middle, some = count // 2, left.any(axis=1)
     first = np.where(some, np.maximum(left.argmax(axis=1) - 1, 0), middle)
     last = np.where(some, np.minimum(count - left[:, ::-1].argmax(axis=1), count - 1), middle)
     low = np.minimum(edges[rows, np.minimum(first, middle - 1)], y)
@@ -100,6 +97,14 @@ def _block(law: Law, y: FloatArray) -> FloatArray:
     start, stop = cuts[:, :-1], cuts[:, 1:]
     rows_of, which = np.nonzero(start < stop)
     return _halved(law, y, scale, rows_of, start[rows_of, which], stop[rows_of, which])
+
+
+def _below(law: Law, rows: IntArray, t: FloatArray) -> FloatArray:
+    """Return the CDFs of some rows at places t, (rows, m); nobody is asked outside the support."""
+    ends = (np.broadcast_to(end, (law.n, 1))[rows] for end in law.support)
+    each = law.take(np.repeat(rows, t.shape[1]))
+    with np.errstate(all="ignore"):
+        return np.clip(np.reshape(each.cdf(np.clip(t, *ends).ravel()), t.shape), 0.0, 1.0)
 
 
 def _placed(law: Law, n: int) -> tuple[FloatArray, FloatArray]:
@@ -123,16 +128,13 @@ def _halved(
     def rule(rows: IntArray, start: FloatArray, stop: FloatArray) -> FloatArray:
         half, middle = 0.5 * (stop - start), 0.5 * (stop + start)
         t = middle[:, None] + half[:, None] * X
-        with np.errstate(all="ignore"):
-            below = np.reshape(law.take(np.repeat(rows, len(X))).cdf(t.ravel()), t.shape)
-            below = np.clip(below, 0.0, 1.0)
-        return np.asarray(half * (np.square(below - (t >= y[rows, None])) @ W))
+        return np.asarray(half * (np.square(_below(law, rows, t) - (t >= y[rows, None])) @ W))
 
     out, whole = np.zeros(len(y)), rule(rows, start, stop)
     for _ in range(HALVINGS):
         middle = 0.5 * (start + stop)
         left, right = rule(rows, start, middle), rule(rows, middle, stop)
-        done = np.abs(left + right - whole) <= ACCURACY * scale[rows]
+        done = ~(np.abs(left + right - whole) > ACCURACY * scale[rows])  # NaN does not get better
         np.add.at(out, rows[done], (left + right)[done])
         if done.all():
             return out

@@ -14,14 +14,10 @@ from condgof._typing import FloatArray
 from condgof.errors import InputError, InputTypeError, UnsupportedModelError, require
 from condgof.laws._families import Normal
 from condgof.laws._law import Model
-from condgof.laws._library import as_pandas, as_table, classifier, comes_from, predicted_law, prediction
+from condgof.laws._library import as_pandas, as_table, class_law, comes_from, predicted, prediction
 from condgof.laws._parameters import Parameter
 from condgof.sample import RngLike, Seed, Use, as_numbers, take_rows
 
-SUPPORTED = (
-    "fitted scikit-learn regressors with predict(X, return_std=True), also in a Pipeline or a search; "
-    "condgof.models.with_residual_scale for any other regressor; fitted classifiers with predict_proba"
-)
 #: Maps of y that keep a Gaussian Gaussian.
 AFFINE = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler")
 LATENT = (
@@ -37,24 +33,20 @@ def adapt(obj: Any) -> Model:
     _check_fitted(obj)
     if not is_classifier(obj):
         _check_std(obj)
-        make = partial(predicted_law, "scikit-learn", partial(_mean_std, obj), _gaussian)
-        return Model(make, type(obj).__name__)
+        return Model(partial(_gaussian, obj), type(obj).__name__)
     if not hasattr(obj, "predict_proba"):
-        raise UnsupportedModelError(
-            f"{type(obj).__name__} predicts no probabilities (predict_proba). Wrap it in scikit-learn's "
-            "CalibratedClassifierCV, or choose an option of it that does."
-        )
+        advice = "Wrap it in scikit-learn's CalibratedClassifierCV, or choose an option that does."
+        raise UnsupportedModelError(f"{type(obj).__name__} predicts no probabilities. {advice}")
     # Of several outputs there is a list, and their prediction will be refused.
     labels = None if isinstance(obj.classes_, list) else obj.classes_
-    return classifier(obj.predict_proba, labels, "scikit-learn")
+    return Model(partial(class_law, obj.predict_proba, labels, "scikit-learn"), "scikit-learn")
 
 
-def _gaussian(predicted: tuple[FloatArray, FloatArray, Any], x: Any) -> Normal:
-    mean, std, last = predicted
+def _gaussian(obj: Any, x: Any) -> Normal:
+    mean, std, last = predicted("scikit-learn", partial(_mean_std, obj), x)
     mean = prediction(mean, len(x), "The predicted mean")
-    std = prediction(std, len(x), "The predicted std").reshape(mean.shape)
+    law = Normal(mean=mean, std=prediction(std, len(x), "The predicted std").reshape(mean.shape))
     kernel = getattr(last, "kernel_", None)
-    law = Normal(mean=mean, std=std)
     return law if kernel is None or _has_noise(kernel) else law.noted(LATENT)
 
 
@@ -64,10 +56,8 @@ def _check_fitted(obj: Any) -> None:
 
     name = type(obj).__name__
     if not hasattr(obj, "predict"):
-        raise UnsupportedModelError(
-            f"{name} has no predict method, so that it says nothing of y given x. Pass a fitted "
-            "regressor (for a search, with refit=True)."
-        )
+        advice = "Pass a fitted regressor (for a search, with refit=True)."
+        raise UnsupportedModelError(f"{name} has no predict method: it says nothing of y. {advice}")
     try:
         check_is_fitted(obj)
     except NotFittedError as error:
@@ -82,10 +72,8 @@ def _check_std(obj: Any) -> None:
     if kind == "FunctionTransformer":
         affine = transformer.func is None and transformer.inverse_func is None
     if transformer is not None and not affine:
-        raise UnsupportedModelError(
-            f"{name} models a transformed y, which is not Gaussian in y itself. Test the same "
-            "hypothesis on that scale: pass its regressor_ as the model and the transformed y as y."
-        )
+        advice = "Test that: pass its regressor_ as the model and the transformed y as y."
+        raise UnsupportedModelError(f"{name} models a transformed y, not Gaussian in y itself. {advice}")
     inner = getattr(obj, "best_estimator_", getattr(obj, "regressor_", None))
     if hasattr(obj, "steps"):
         inner = obj.steps[-1][1]
@@ -93,9 +81,8 @@ def _check_std(obj: Any) -> None:
         _check_std(inner)
     elif "return_std" not in inspect.signature(obj.predict).parameters:
         raise UnsupportedModelError(
-            f"{name} predicts no standard deviation, so that it is no density of y yet. Give it one: "
-            "condgof.models.with_residual_scale(regressor, std=...), or "
-            "condgof.models.residual_scale_by_cv(regressor, X, y) from its training data."
+            f"{name} predicts no standard deviation: it is no density of y. Give it one: condgof.models."
+            "with_residual_scale(regressor, std=...), or residual_scale_by_cv(regressor, X, y)."
         )
 
 
@@ -135,10 +122,9 @@ class ResidualScale(Model):
         return f"ResidualScale({self.regressor!r}, std={self.std!r})"
 
 
-def _around(std: Parameter, predicted: Any, x: Any) -> Normal:
-    n = len(x)
-    mean = prediction(predicted, n, "The prediction").reshape(n, -1)
-    return Normal(mean=mean, std=std.at(x, n))
+def _around(regressor: Any, std: Parameter, x: Any) -> Normal:
+    n, mean = len(x), predicted(type(regressor).__name__, regressor.predict, x)
+    return Normal(mean=prediction(mean, n, "The prediction").reshape(n, -1), std=std.at(x, n))
 
 
 def with_residual_scale(regressor: Any, std: Any) -> ResidualScale:
@@ -146,11 +132,9 @@ def with_residual_scale(regressor: Any, std: Any) -> ResidualScale:
 
     Parameters
     ----------
-    regressor : object
-        A fitted object with a ``predict(X)`` method, of whichever library.
-    std : float, (d_y,) array or callable
-        Standard deviation of the residuals, or a function x → (n,) or (n, d_y). Take it from data that
-        the regressor was not fitted on, or see `residual_scale_by_cv`.
+    regressor, std : object with a ``predict(X)`` method; float, (d_y,) array or function of x
+        Whichever library fitted it; the standard deviation of the residuals, of data that it was not
+        fitted on (see `residual_scale_by_cv`), or a function x → (n,) or (n, d_y).
 
     Examples
     --------
@@ -161,9 +145,8 @@ def with_residual_scale(regressor: Any, std: Any) -> ResidualScale:
     array([-1., -1., -1., -1.])
     """
     if isinstance(regressor, type) or not hasattr(regressor, "predict"):
-        raise InputTypeError(
-            f"with_residual_scale takes an object with a predict method, got {regressor!r}."
-        )
+        takes = "with_residual_scale takes an object with a predict method"
+        raise InputTypeError(f"{takes}, got {regressor!r}.")
     name = type(regressor).__name__
     if comes_from(regressor, "sklearn"):
         from sklearn.base import is_classifier
@@ -177,8 +160,7 @@ def with_residual_scale(regressor: Any, std: Any) -> ResidualScale:
         if std.ndim > 1 or not (std > 0).all():
             raise InputError(f"std must be positive, one number or one a column of y, got {std!r}.")
         scale = np.atleast_2d(std) if std.ndim else std  # one row, for all rows
-    around = partial(_around, Parameter.of("std", scale))
-    make = partial(predicted_law, name, regressor.predict, around)
+    make = partial(_around, regressor, Parameter.of("std", scale))
     return ResidualScale(make, name, regressor=regressor, std=std)
 
 
@@ -192,10 +174,9 @@ def residual_scale_by_cv(
 
     Parameters
     ----------
-    regressor : estimator
-        It is never changed: folds, and all rows when it is not fitted, are fitted on clones.
-    X, y : array or frame of shape (n,) or (n, d_x), array_like of shape (n,) or (n, d_y)
-        The training data: *not* the data that the model will be tested on.
+    regressor, X, y : estimator; array or frame (n,) or (n, d_x); array_like (n,) or (n, d_y)
+        It is never changed: folds, and all rows when it is not fitted, are fitted on clones. The data
+        are those of training: *not* those that the model will be tested on.
     cv, rng : int or iterable of (train, test); int, numpy.random.Generator or None
         Number of folds, or row numbers of each; for drawing them, and for ``random_state`` of None.
 

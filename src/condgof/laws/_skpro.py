@@ -19,9 +19,9 @@ from condgof.laws._discrete import normalised
 from condgof.laws._families import Normal, NormalMixture, safe_log
 from condgof.laws._functions import NumericalScore
 from condgof.laws._law import Law, Model, as_rows, refuse_outside
-from condgof.laws._library import predicted_law
+from condgof.laws._library import predicted
+from condgof.laws._scipy import FLAT
 
-SUPPORTED = "fitted probabilistic regressors of skpro, and its distributions (one row an observation)"
 #: The closed form of a distribution, from its parameters by name, (n, d_y) each.
 CLOSED: dict[str, Callable[..., Law]] = {
     "Normal": lambda mu, sigma: Normal(mu, sigma),
@@ -41,7 +41,7 @@ CLOSED: dict[str, Callable[..., Law]] = {
 #: Distributions of a sample, whose atoms are where the sample was and not where y may be.
 ATOMS = ("Empirical", "QPD_Empirical", "Delta")
 #: Densities that are constant between jumps.
-FLAT = ("Histogram", "QPD_Histogram")
+HISTOGRAMS = ("Histogram", "QPD_Histogram")
 #: Where distributions that are made of another have it.
 INNER = dict.fromkeys(("TransformedDistribution", "TruncatedDistribution"), "distribution")
 INNER["MeanScale"] = "d"
@@ -60,13 +60,14 @@ def adapt(obj: Any) -> Law | Model:
         raise UnsupportedModelError(f"{name} of skpro predicts no distribution. Pass a regressor.")
     if not obj.is_fitted:
         raise InputError(f"{name} is not fitted yet. Call its fit method first.")
-    return Model(partial(predicted_law, "skpro", partial(_steadily, obj), _predicted), name)
+    return Model(partial(_predicted, obj), name)
 
 
-def _predicted(predicted: Any, x: Any) -> Law:
-    if predicted.shape[:1] != (len(x),):
-        raise ShapeError(f"skpro predicted a shape of {predicted.shape}, and x has {len(x)} rows.")
-    return _law(predicted)(n=len(x))
+def _predicted(regressor: Any, x: Any) -> Law:
+    distribution = predicted("skpro", partial(_steadily, regressor), x)
+    if distribution.shape[:1] != (len(x),):
+        raise ShapeError(f"skpro predicted a shape of {distribution.shape}, and x has {len(x)} rows.")
+    return _law(distribution)(n=len(x))
 
 
 def _steadily(regressor: Any, table: Any) -> Any:
@@ -104,18 +105,16 @@ def _law(distribution: Any) -> Law:
             return _normal_mixture(distribution)
     if name in CLOSED and (d_y == 1 or not discrete):
         given, shape = distribution.get_params(deep=False), distribution.shape
-        names = [key for key in given if key not in ("index", "columns")]  # rows match by position
-        return CLOSED[name](
-            **{k: np.broadcast_to(np.asarray(given[k], np.float64), shape) for k in names}
-        )
+        names = given.keys() - {"index", "columns"}  # rows match by position
+        numbers = {key: np.asarray(given[key], np.float64) for key in names}
+        return CLOSED[name](**{key: np.broadcast_to(v, shape) for key, v in numbers.items()})
     if d_y != 1:
-        raise UnsupportedModelError(
-            f"{name} of skpro is known here for a single column of y only, and this one has {d_y}."
-        )
+        only = f"is known here for a single column of y only, and this one has {d_y}"
+        raise UnsupportedModelError(f"{name} of skpro {only}.")
     if name == "Mixture" and not discrete:
         parts = tuple(_law(part)(n=len(part)) for _, part in distribution._distributions)
         return Mixture(parts, np.asarray(distribution._weights, dtype=np.float64))
-    return (SkproCounts if discrete else FlatRows if name in FLAT else SkproRows)(distribution)
+    return (SkproCounts if discrete else FlatRows if name in HISTOGRAMS else SkproRows)(distribution)
 
 
 def _tag(distribution: Any, name: str) -> Any:
@@ -141,9 +140,8 @@ def _refuse_atoms(distribution: Any) -> None:
         _refuse_atoms(getattr(distribution, INNER[name]))
     elif (kind := _tag(distribution, "distr:measuretype")) != "continuous":
         raise UnsupportedModelError(
-            f"{name} of skpro is a {kind} distribution: it gives single values of y a "
-            "positive probability, and those values are no counts. Pass a regressor whose distribution "
-            "is continuous, or one of counts; draws to condgof.from_draws."
+            f"{name} of skpro is a {kind} distribution: it gives single values of y a positive "
+            "probability, and those values are no counts. Pass draws to condgof.from_draws."
         )
 
 
@@ -198,8 +196,7 @@ class _Rows(Law):
         exact = self._exact()
         if not exact & {"log_pdf", "pdf"}:
             raise UnsupportedModelError(
-                f"skpro has no exact density of {self.name}. condgof.adaptive, which compares normal "
-                "scores of its CDF, can take it if that is exact."
+                f"skpro has no exact density of {self.name}. condgof.adaptive can take an exact CDF."
             )
         if "log_pdf" in exact:
             return self._ask("log_pdf", as_rows(y))
@@ -214,7 +211,7 @@ class SkproRows(_Rows, NumericalScore):
 class FlatRows(_Rows):
     """A density that is constant between jumps."""
 
-    WHY_NOT = "its density is piecewise constant, so that the score is 0 almost everywhere"
+    WHY_NOT = FLAT
 
 
 class SkproCounts(counts.Counts, _Rows):
@@ -247,10 +244,6 @@ class Mixture(Law):
     def rows(self) -> int | None:
         return self.parts[0].rows
 
-    @property
-    def name(self) -> str:
-        return f"the mixture with {self.parts[0].name}"
-
     def take(self, rows: IntArray) -> Mixture:
         return replace(self, parts=tuple(part.take(rows) for part in self.parts))
 
@@ -261,6 +254,10 @@ class Mixture(Law):
     def support(self) -> tuple[AnyArray, AnyArray]:
         ends = [[np.broadcast_to(e, (self.n, 1)) for e in part.support] for part in self.parts]
         return np.min([low for low, _ in ends], axis=0), np.max([high for _, high in ends], axis=0)
+
+    def _log_joint(self, y: AnyArray) -> FloatArray:
+        """Return log w_c p_c(y|x), (C, n)."""
+        return np.asarray(safe_log(self.weights)[:, None] + [part.log_prob(y) for part in self.parts])
 
     def log_prob(self, y: AnyArray) -> FloatArray:
         return np.asarray(np.logaddexp.reduce(self._log_joint(y), axis=0))
@@ -295,7 +292,3 @@ class Mixture(Law):
         means, stds = np.array([part.mean_std() for part in self.parts]).transpose(1, 0, 2, 3)
         mean = np.einsum("c,cni->ni", self.weights, means)
         return mean, np.sqrt(np.einsum("c,cni->ni", self.weights, stds**2 + (means - mean) ** 2))
-
-    def _log_joint(self, y: AnyArray) -> FloatArray:
-        """Return log w_c p_c(y|x), (C, n)."""
-        return np.asarray(safe_log(self.weights)[:, None] + [part.log_prob(y) for part in self.parts])

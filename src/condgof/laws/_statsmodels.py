@@ -21,10 +21,8 @@ from condgof.laws._scipy import from_frozen
 from condgof.sample import as_numbers
 
 SUPPORTED = (
-    "results of statsmodels: OLS, WLS and GLM (Gaussian, Gamma, InverseGaussian, Poisson, "
-    "NegativeBinomial, Binomial), Poisson and its kin (zero-inflated, truncated, hurdle), Logit, "
-    "Probit, MNLogit, OrderedModel, by arrays or formula; condgof.from_statsmodels for those with "
-    "weights, an offset, an exposure, trials or exog_infl"
+    "OLS, WLS and GLM (Gaussian, Gamma, InverseGaussian, Poisson, NegativeBinomial, Binomial), Poisson "
+    "and its kin (zero-inflated, truncated, hurdle), Logit, Probit, MNLogit, OrderedModel"
 )
 #: The closed form of a family of a GLM, from μ, φ and trials, (n,) each, and the GLM.
 FAMILIES: dict[str, Callable[..., Law]] = {
@@ -32,10 +30,8 @@ FAMILIES: dict[str, Callable[..., Law]] = {
     "Gamma": lambda mu, phi, *_: Gamma(shape=1.0 / phi, scale=check_positive(mu, "The mean") * phi),
     "InverseGaussian": lambda mu, phi, *_: InverseGaussian(mean=mu, shape=1.0 / phi),
     "Poisson": lambda mu, *_: counts.Poisson(mu),
-    "NegativeBinomial": lambda mu, phi, trials, glm: counts.NegativeBinomial(
-        mu, float(glm.family.alpha)
-    ),
-    "Binomial": lambda mu, phi, trials, glm: (
+    "NegativeBinomial": lambda mu, _, __, glm: counts.NegativeBinomial(mu, float(glm.family.alpha)),
+    "Binomial": lambda mu, _, trials, __: (
         bernoulli(mu) if trials is None else counts.Binomial(trials, np.clip(mu, 0.0, 1.0))
     ),
 }
@@ -74,8 +70,7 @@ def from_statsmodels(
         weights of a GLM; the offset or exposure of a GLM or a count model; the trials of a binomial GLM,
         whose y is then the number of successes. A callable is a function of x; a str is a column of x.
     exog_infl : array of shape (n,) or (n, k), callable, str or list of str
-        What decides about the extra zeros of a zero-inflated model: the columns of the fitted exog_infl,
-        the constant included.
+        The columns of the fitted exog_infl of a zero-inflated model, the constant included.
 
     Examples
     --------
@@ -93,11 +88,10 @@ def from_statsmodels(
     for (name, needed), value in zip(_fitted_with(results).items(), given, strict=True):
         if value is None:
             if needed:
-                column = "a list of column names" if name == "exog_infl" else "the name of a column"
+                column = "a list of columns" if name == "exog_infl" else "the name of a column"
                 raise InputError(
-                    f"The model was fitted with {name}, and those of the rows that you test are not "
-                    f"known. Pass them: condgof.from_statsmodels(results, {name}=...), an array, a "
-                    f"function of x or {column} of x."
+                    f"The model was fitted with {name}. Pass those of the rows that you test: condgof."
+                    f"from_statsmodels(results, {name}=...), an array, a function of x or {column} of x."
                 )
             continue
         weighed = name == "weights" and not _discrete(results)  # also where the fit had none
@@ -114,9 +108,9 @@ def from_statsmodels(
 
 
 def _columns(names: Sequence[str], x: Any) -> AnyArray:
-    missing = [name for name in names if name not in list(getattr(x, "columns", ()))]
-    if missing:
-        raise InputError(f"x has no column {', '.join(map(repr, missing))}.")
+    for name in names:
+        if name not in list(getattr(x, "columns", ())):
+            raise InputError(f"x has no column {name!r}.")
     return np.column_stack([np.asarray(x[name]) for name in names])
 
 
@@ -142,10 +136,8 @@ def _law(results: Any, fixed: dict[str, Any], x: Any, **beside: AnyArray) -> Law
         else:
             family, scale = _glm_family(model) or "Gaussian", float(results.scale)
             if family in DISCRETE and abs(scale - 1.0) > 1e-9:
-                raise UnsupportedModelError(
-                    f"This {family} GLM was fitted with scale {scale:.4g} (quasi-likelihood): that is "
-                    "no distribution of y. Fit it with scale=1, or a negative binomial model."
-                )
+                quasi = f"scale {scale:.4g} (quasi-likelihood), which is no distribution of y"
+                raise UnsupportedModelError(f"This {family} GLM has the {quasi}. Fit it with scale=1.")
             by = 1.0 if weights is None else check_positive(weights, "weights")
             law = FAMILIES[family](predict(), np.full(n, scale) / by, trials, model)
     response = model.endog_names
@@ -170,8 +162,7 @@ def _counts_or_classes(
         return probabilities(predict(), labels)
     if name not in (*INFLATED, *CUT):
         law = from_frozen(distribution())
-        if law is None or not law.discrete:
-            raise UnsupportedModelError(f"{name} of statsmodels has no distribution that is known here.")
+        assert law is not None
         return law
     forms: Sequence[Callable[..., Law]] = (counts.HurdlePoisson, counts.HurdleNegativeBinomial)
     mean = predict(which="mean-main")
@@ -218,22 +209,18 @@ def _check_supported(results: Any) -> None:
         elif getattr(model, "truncation", 0) > 0:
             refused = f"{name} of statsmodels with truncation={model.truncation}, and not 0,"
         elif name == "GLM" and _vary(model.var_weights, 1.0):
+            fit = "Fit columns of successes and failures, and pass trials=."
             raise UnsupportedModelError(
-                f"A {family} GLM with var_weights is no distribution of y. For shares of successes fit "
-                "columns of successes and failures, and pass trials=."
+                f"A {family} GLM with var_weights is no distribution of y. {fit}"
             )
     elif not hasattr(results, "scale"):
-        raise UnsupportedModelError(
-            f"These results of {name} have no estimate of the noise. Give one: "
-            "condgof.models.with_residual_scale(results, std=...)."
-        )
+        give = "Give one: condgof.models.with_residual_scale(results, std=...)"
+        raise UnsupportedModelError(f"These results of {name} have no estimate of the noise. {give}.")
     elif not (theirs and name in ("OLS", "WLS")) and family not in FAMILIES:
         refused = f"A GLM of the family {family}" if family else f"{name} of statsmodels"
     if refused:
-        raise UnsupportedModelError(
-            f"{refused} is not supported. What works: {SUPPORTED}; or your own log-density with "
-            "condgof.from_log_prob."
-        )
+        works = f"What works: {SUPPORTED}; your own log-density with condgof.from_log_prob"
+        raise UnsupportedModelError(f"{refused} is not supported. {works}.")
 
 
 def _fitted_with(results: Any) -> dict[str, bool]:
@@ -258,16 +245,12 @@ def _check_columns(model: Any, table: Any, formula: Any) -> None:
     """Say which columns are missing before statsmodels stumbles over them."""
     if formula is not None:
         if not hasattr(table, "columns"):
-            raise InputTypeError(
-                f"The model was fitted by the formula {str(formula)!r}, and x has no column names. "
-                "Pass x as a frame with the formula's columns."
-            )
+            fitted = f"The model was fitted by the formula {str(formula)!r}"
+            raise InputTypeError(f"{fitted}, and x has no column names. Pass x as a frame with them.")
         return
-    fitted, given = model.exog.shape[1], table.shape[1]
-    if given != fitted:
+    count, given = model.exog.shape[1], table.shape[1]
+    if given != count:
         names = [str(n) for n in model.exog_names if not str(n).startswith(("inflate_", "zm_"))]
-        hint = " Add the constant: x = statsmodels.api.add_constant(x)." if given == fitted - 1 else ""
-        listed = ", ".join(names[:fitted])
-        raise InputError(
-            f"The model was fitted on {fitted} columns ({listed}), and x has {given}.{hint}"
-        )
+        hint = " Add the constant: x = statsmodels.api.add_constant(x)." if given == count - 1 else ""
+        on = f"{count} columns ({', '.join(names[:count])})"
+        raise InputError(f"The model was fitted on {on}, and x has {given}.{hint}")

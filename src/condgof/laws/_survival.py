@@ -13,14 +13,10 @@ from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import InputError, ShapeError, UnsupportedModelError, refuse_rows
 from condgof.laws import _law as laws
 from condgof.laws._as_model import as_model
-from condgof.laws._law import Around, AtRows, Law, Model, ModelLike, same_as
+from condgof.laws._law import Around, AtRows, Model, ModelLike, same_as
 from condgof.laws._library import as_pandas, predicting
 from condgof.sample import as_numbers
 
-SUPPORTED = (
-    "fitted regressions of lifelines (CoxPHFitter, WeibullAFTFitter, …) and estimators of "
-    "scikit-survival (CoxPHSurvivalAnalysis, RandomSurvivalForest, …), by their survival functions"
-)
 STEPS = (
     "the model's survival function is made of steps (a Breslow or Nelson–Aalen estimate), which were "
     "taken as they are: −log of it at y"
@@ -32,40 +28,27 @@ class Censored(Around):
     """A model of times, bound to rows that say of each y whether the event came then; see `censored`."""
 
     #: The law of y, or a model that is still to be called with x.
-    of: ModelLike
+    law: Any
     event: FloatArray
     entry: FloatArray | None = None
 
-    name, quantile = same_as("of.name"), same_as("law.quantile")
-
-    @property
-    def law(self) -> Law:  # type: ignore[override]
-        assert isinstance(self.of, Law)  # once x is given
-        return self.of
+    quantile = same_as("law.quantile")
 
     @property
     def rows(self) -> int | None:
         return len(self.event)
 
-    @property
-    def notes(self) -> tuple[str, ...]:  # type: ignore[override]
-        return tuple(getattr(self.of, "notes", ()))
-
-    @property
-    def index(self) -> Any:
-        return getattr(self.of, "index", None)
-
     def noted(self, *notes: str) -> Censored:
-        return replace(self, of=self.law.noted(*notes)) if notes else self
+        return replace(self, law=self.law.noted(*notes)) if notes else self
 
     def take(self, rows: IntArray) -> Censored:
-        of = self.of if self.of.rows is None else self.of.take(rows)
-        return Censored(of, self.event[rows], None if self.entry is None else self.entry[rows])
+        law = self.law if self.law.rows is None else self.law.take(rows)
+        return Censored(law, self.event[rows], None if self.entry is None else self.entry[rows])
 
     def __call__(self, x: Any = None, n: int | None = None) -> Censored:
         n = laws.row_count(x, n if n is not None or x is not None else self.rows)
         laws.check_bound(self.rows, n, "event")
-        return replace(self, of=self.of(x, n))
+        return replace(self, law=self.law(x, n))
 
     def facing(self, y: AnyArray) -> Censored:
         """Refuse a law that does not say P(Y > y | x), and check entries against y."""
@@ -74,20 +57,19 @@ class Censored(Around):
         if law.discrete or not law.of_x or not able:
             raise UnsupportedModelError(
                 f"event= needs P(Y > y | x) of a continuous y, which {law.name} does not say. Pass a "
-                "closed form (condgof.models.Weibull, LogNormal, …), a fitted model of lifelines or "
-                "scikit-survival, or a law with sf(y)."
+                "closed form, a model of lifelines or scikit-survival, or a law with sf(y)."
             )
         if np.ndim(y) == 2 and np.shape(y)[1] != 1:
             raise ShapeError(f"event= is for one column of y, and y has {np.shape(y)[1]}.")
         if self.entry is not None:
             late = self.entry >= np.asarray(y, dtype=np.float64).reshape(-1)
             refuse_rows(late, "entry is not before y", "A row is watched from entry until y.")
-        return replace(self, of=law)
+        return replace(self, law=law)
 
     def normal_scores(self, y: AnyArray) -> FloatArray:
         """Return Φ⁻¹(F(y|x)), (n, 1), of times of events and of censoring alike."""
         if self.law.can("normal_scores") or self.law.can("cdf"):
-            return self.law.normal_scores(y)
+            return self.law.normal_scores(y)  # type: ignore[no-any-return]
         upper = laws.checked_cdf(self.law.sf(y), len(y), "sf")
         return laws.tail_scores(1.0 - upper, upper, laws.TINY)[:, None]
 
@@ -118,10 +100,9 @@ def censored(model: Any, event: Any, entry: Any = None, x: Any = None) -> ModelL
     ----------
     model : law, model or anything `as_model` takes
         A model of a continuous time that says P(Y > y | x).
-    event : array_like of shape (n,), or None
-        1 where the event came at y, 0 where it had not come by y. None: the model as it is.
-    entry : array_like of shape (n,), optional
-        The time from which on a row was watched: it is in the data because y is later.
+    event, entry : array_like of shape (n,), or None
+        1 where the event came at y, 0 where it had not come by y (None: the model as it is); the time
+        from which on a row was watched: it is in the data because y is later.
     x : frame, optional
         If `event` and `entry` are pandas objects, their index must be that of x.
 
@@ -140,13 +121,9 @@ def censored(model: Any, event: Any, entry: Any = None, x: Any = None) -> ModelL
         return made
     values, start = _column(event, "event", x), None if entry is None else _column(entry, "entry", x)
     wrong = (values != 0) & (values != 1)
-    if wrong.any():
-        got = ", ".join(f"{v:g}" for v in np.unique(values[wrong])[:3])
-        raise InputError(
-            f"event must be 0 or 1 in each row (1: the event came at y; 0: it had not come by y), and "
-            f"is {got} in {int(wrong.sum())} of {len(values)} rows, the first in row "
-            f"{np.flatnonzero(wrong)[0]} (counted from 0)."
-        )
+    got = ", ".join(f"{v:g}" for v in np.unique(values[wrong])[:3])
+    what = f"event must be 0 or 1 in each row (1: it came at y; 0: it had not by y), and is {got}"
+    refuse_rows(wrong, what, "Correct those rows.")
     if not values.any():
         raise InputError("event is 0 in all rows: without a single event there is nothing to compare.")
     if start is not None and len(start) != len(values):
@@ -216,9 +193,8 @@ def of_lifelines(obj: Any) -> Model:
     if getattr(obj, "durations", None) is None:
         raise InputError(f"{name} is not fitted yet. Call its fit method first.")
     if not hasattr(obj, "predict_survival_function"):
-        raise UnsupportedModelError(
-            f"{name} of lifelines predicts no survival given x. Pass a regression, such as CoxPHFitter."
-        )
+        advice = "Pass a regression, such as CoxPHFitter."
+        raise UnsupportedModelError(f"{name} of lifelines predicts no survival given x. {advice}")
     stepped = getattr(obj, "baseline_estimation_method", "") == "breslow" or "Additive" in name
     return Model(partial(_law, _lifelines, obj, float(np.max(obj.durations)), stepped), name)
 
@@ -228,17 +204,13 @@ def of_sksurv(obj: Any) -> Model:
     name = type(obj).__name__
     last = obj[-1] if hasattr(obj, "steps") else obj
     if not hasattr(last, "predict_survival_function"):
-        raise UnsupportedModelError(
-            f"{name} of scikit-survival ranks risks and predicts no survival function. Pass one that "
-            "does, such as CoxPHSurvivalAnalysis or RandomSurvivalForest."
-        )
+        advice = "Pass one that does, such as RandomSurvivalForest."
+        raise UnsupportedModelError(f"{name} ranks risks and predicts no survival function. {advice}")
     try:
         times = np.asarray(last.unique_times_)
     except Exception as error:  # not fitted, or fitted without a baseline
-        raise InputError(
-            f"{name} has no survival function yet. Call its fit method first (of "
-            "CoxnetSurvivalAnalysis with fit_baseline_model=True)."
-        ) from error
+        how = "Call its fit method first (of CoxnetSurvivalAnalysis with fit_baseline_model=True)"
+        raise InputError(f"{name} has no survival function yet. {how}.") from error
     return Model(partial(_law, _sksurv, obj, float(times[-1]), True), name)
 
 

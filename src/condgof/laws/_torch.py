@@ -8,17 +8,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
 from condgof.errors import InputTypeError, UnsupportedModelError, require
-from condgof.laws._distribution import Network, TensorLaw, check_rowwise, doubles, family, refuse_flat
-from condgof.laws._functions import call_density
+from condgof.laws._distribution import Network, TensorLaw, check_rowwise, doubles, family
+from condgof.laws._functions import call_density, refuse_flat
 from condgof.laws._law import Law, Model
 
-SUPPORTED = "condgof.from_torch(f) for f(x) → torch distribution or a module; a torch distribution"
 #: Modes and random states belong to the process: two threads must not change them at once.
 LOCK = threading.RLock()
 #: How many objects a search for networks looks at.
@@ -32,9 +31,8 @@ torch_module = partial(require, "torch", "torch", "A torch model")
 class TorchNetwork(Network):
     """A torch model; see `from_torch`."""
 
-    LIBRARY: ClassVar[str] = "torch"
-    TAKES: ClassVar[str] = "a function x → distribution, a module or a distribution"
-    ADVICE: ClassVar[str] = (
+    LIBRARY, TAKES = "torch", "a function x → distribution, a module or a distribution"
+    ADVICE = (
         "Dropout and batch normalisation in training mode do that: name the networks, "
         "condgof.from_torch(f, modules=[net]), where condgof cannot find them by itself."
     )
@@ -86,10 +84,8 @@ class TorchNetwork(Network):
             return function(*tensors)
         except Exception as error:
             got = ", ".join("None" if t is None else f"{tuple(t.shape)}" for t in tensors)
-            error.add_note(
-                f"condgof called the model with tensors of shape {got} (as x and y are passed), "
-                f"{self.dtype} on {self.device} (see dtype= and device= of from_torch)."
-            )
+            where = f"{self.dtype} on {self.device} (see dtype= and device= of from_torch)"
+            error.add_note(f"condgof called the model with tensors of shape {got}, {where}.")
             raise
 
     def _values(self, law: TensorLaw, y: Any) -> Any:
@@ -133,16 +129,15 @@ def from_torch(
 ) -> Law | Model:
     """Model from torch: a function or module that returns a distribution, or one with a log-density.
 
-    Scores come from closed forms where the family has one here, and from automatic differentiation
-    otherwise, batch by batch. Afterwards all is as it was: modes of submodules, gradients, arrays, seed.
+    Scores come from closed forms where there is one here, else from automatic differentiation, batch by
+    batch. Afterwards all is as it was: modes of submodules, gradients, arrays, seed.
 
     Parameters
     ----------
     model : callable, nn.Module or torch.distributions.Distribution
-        What is called with x, a tensor in the shape of the x that is tested, and returns the
-        distribution of y given x: of ``torch.distributions``, a zuko flow's, or any object with
-        ``log_prob(y)``. Batch shape (n,), or (n, d_y) for independent columns; event dimensions are
-        summed. A distribution itself is the law of its n rows.
+        What is called with a tensor x and returns the distribution of y: of ``torch.distributions``, a
+        zuko flow's, or any object with ``log_prob(y)``. Batch shape (n,), or (n, d_y) for independent
+        columns; event dimensions are summed. A distribution itself is the law of its n rows.
     method, y, x : str, optional
         The name of a method of `model` that returns log p(y|x) of shape (n,), such as "log_prob", and
         what it calls y and x; needed unless it calls them so: for a flow of nflows
@@ -150,10 +145,9 @@ def from_torch(
     modules : list of nn.Module, optional
         The networks that `model` works with, to be put into evaluation mode meanwhile. By default
         those that are found in its closure, its globals and its attributes.
-    dtype, device : optional
-        What x and y are turned into; by default as the parameters of the networks have it.
-    batch_size : int
-        Rows evaluated at a time: memory grows with it, results do not change.
+    dtype, device, batch_size : optional
+        What x and y are turned into, by default as the parameters of the networks have it; rows
+        evaluated at a time, with which memory grows and results do not change.
 
     Examples
     --------
@@ -187,10 +181,9 @@ def adapt(obj: Any) -> Law | Model | None:
         return from_torch(obj)
     if isinstance(obj, torch.nn.Module):
         raise InputTypeError(
-            f"{type(obj).__name__} is a torch module, and what it returns must be named: "
-            "condgof.from_torch(module) if module(x) is a distribution, condgof.from_torch(module, "
-            "method='log_prob', y=..., x=...) if it has a log-density, condgof.from_torch(lambda x: "
-            "torch.distributions.Normal(module(x), std)) if it predicts means."
+            f"{type(obj).__name__} is a torch module, and what it returns must be named: from_torch(net)"
+            " for a distribution, from_torch(net, method='log_prob', y=..., x=...) for a log-density, "
+            "from_torch(lambda x: torch.distributions.Normal(net(x), std)) for means."
         )
     return None
 
@@ -238,9 +231,8 @@ def _transform_of(transform: Any, rows: Any, n: int) -> Any:
     name, affine = type(transform).__name__, torch_module().distributions.AffineTransform
     if isinstance(transform, affine):
         parts = (transform.loc, transform.scale)
-        for shape in (tuple(getattr(part, "shape", ())) for part in parts):
-            if shape and shape[0] != n:
-                _cannot_take(f"{name} with a parameter of shape {shape} for {n} rows")
+        if any(getattr(part, "shape", ())[:1] not in ((), (n,)) for part in parts):
+            _cannot_take(f"{name} with a parameter for other than {n} rows")
         loc, scale = (part.detach()[rows] if getattr(part, "shape", ()) else part for part in parts)
         return affine(loc, scale, event_dim=transform.event_dim)
     if any(getattr(value, "ndim", 0) for value in vars(transform).values()):
@@ -249,10 +241,8 @@ def _transform_of(transform: Any, rows: Any, n: int) -> Any:
 
 
 def _cannot_take(what: str) -> NoReturn:
-    raise UnsupportedModelError(
-        f"Rows of {what} cannot be taken. Pass the function that makes it, condgof.from_torch(f) with "
-        "f(x) → distribution."
-    )
+    advice = "Pass the function that makes it, condgof.from_torch(f) with f(x) → distribution."
+    raise UnsupportedModelError(f"Rows of {what} cannot be taken. {advice}")
 
 
 def reachable(thing: Any) -> list[Any]:
@@ -268,10 +258,8 @@ def reachable(thing: Any) -> list[Any]:
 
 
 def _inside(item: Any) -> list[Any]:
-    if isinstance(item, (list, tuple, set, frozenset)):
-        return list(item)
-    if isinstance(item, dict):
-        return list(item.values())
+    if isinstance(item, (list, tuple, set, frozenset, dict)):
+        return list(item.values() if isinstance(item, dict) else item)
     if isinstance(item, partial):
         return [item.func, *item.args, *item.keywords.values()]
     if isinstance(item, types.MethodType):

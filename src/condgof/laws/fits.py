@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from condgof._typing import FloatArray
-from condgof.errors import InputError, NumericalError, UnsupportedModelError, check_finite, require
+from condgof.errors import InputError, NumericalError, UnsupportedModelError, refuse_rows, require
 from condgof.laws import _sklearn
 from condgof.laws._as_model import as_model
 from condgof.laws._families import Normal
@@ -28,14 +28,15 @@ LOG_CHI2 = 1.2703628454614782
 NO_NOISE = "The residuals of least squares are 0: y has no noise to model."
 #: Families by name, as statsmodels calls them, with their link.
 FAMILIES = {
-    "gaussian": ("Gaussian", "Identity"),
-    "gamma": ("Gamma", "Log"),
-    "inverse_gaussian": ("InverseGaussian", "Log"),
-    "poisson": ("Poisson", "Log"),
-    "binomial": ("Binomial", "Logit"),
+    "gaussian": ("Gaussian", "Identity"), "gamma": ("Gamma", "Log"), "poisson": ("Poisson", "Log"),
+    "inverse_gaussian": ("InverseGaussian", "Log"), "binomial": ("Binomial", "Logit"),
+}  # fmt: skip
+#: What y of a family must do, and the smallest and the largest y that may be.
+BOUNDS = {
+    **dict.fromkeys(("Gamma", "InverseGaussian"), ("be positive", np.nextafter(0.0, 1.0), np.inf)),
+    **dict.fromkeys(("Poisson", "NegativeBinomial"), ("not be negative", 0.0, np.inf)),
+    "Binomial": ("lie between 0 and 1", 0.0, 1.0),
 }
-#: Families whose y cannot be any number.
-BOUNDED = ("Gamma", "InverseGaussian", "Binomial", "Poisson", "NegativeBinomial")
 
 
 @dataclass(frozen=True)
@@ -64,16 +65,15 @@ class DesignMatrix:
         """Return the matrix (m, p) at other rows of x, in the same columns."""
         _, values, columns = read(x, "x", text=True)
         if len(columns) != len(self.columns):
-            raise InputError(
-                f"The model was fitted on {len(self.columns)} columns of x, and x has {len(columns)}."
-            )
-        for i, (column, fitted) in enumerate(zip(columns, self.columns, strict=True)):
-            if column.categorical != fitted.categorical:
-                kind = "text" if fitted.categorical else "numbers"
+            fitted = f"The model was fitted on {len(self.columns)} columns of x"
+            raise InputError(f"{fitted}, and x has {len(columns)}.")
+        for i, (column, first) in enumerate(zip(columns, self.columns, strict=True)):
+            if column.categorical != first.categorical:
+                kind = "text" if first.categorical else "numbers"
                 raise InputError(f"Column {column.name!r} of x must hold {kind}, as in the fit.")
-            if column.levels is not None and column.levels != fitted.levels:
+            if column.levels is not None and column.levels != first.levels:
                 raw = np.array(column.levels)[values[:, i].astype(int)]
-                values[:, i] = encode_levels(raw, fitted, "x")
+                values[:, i] = encode_levels(raw, first, "x")
         return self._matrix(values)
 
     def _matrix(self, values: FloatArray) -> FloatArray:
@@ -206,10 +206,7 @@ def _maximise(X: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         b, gamma, value = new_b, tried, new
         if abs(gain) <= CONVERGED * len(y):
             return b, gamma
-    raise NumericalError(
-        f"The likelihood of a log-linear variance has not converged after {MOST_STEPS} steps "
-        f"({len(y)} rows, {X.shape[1]} coefficients). Use fewer columns, or more rows."
-    )
+    raise NumericalError("A log-linear variance has not converged. Use fewer columns, or more rows.")
 
 
 def _weighted(X: FloatArray, y: FloatArray, gamma: FloatArray) -> tuple[FloatArray, float]:
@@ -229,10 +226,8 @@ def _least_squares(X: FloatArray, y: FloatArray) -> tuple[FloatArray, int]:
     coefficients, _, rank, _ = np.linalg.lstsq(X, y, rcond=None)
     left = len(X) - int(rank)
     if left < 1:
-        raise InputError(
-            f"{len(X)} rows cannot tell {X.shape[1]} coefficients and a variance. Use more rows, or "
-            "fewer columns."
-        )
+        told = f"{X.shape[1]} coefficients and a variance"
+        raise InputError(f"{len(X)} rows cannot tell {told}. Use more rows, or fewer columns.")
     return np.asarray(coefficients, dtype=np.float64), left
 
 
@@ -270,24 +265,17 @@ def _fit_glm(x: Any, y: Any, *, family: Any, intercept: bool) -> LinearGlm:
     if targets.shape[1] != 1:
         raise InputError(f"A GLM is for one column of y, got shape {targets.shape}.")
     targets = targets[:, 0]
-    check_finite(targets, "y", "Drop or fill those rows first.")
-    must, bad = "not be negative", targets < 0
-    if kind in ("Gamma", "InverseGaussian"):
-        must, bad = "be positive", targets <= 0
-    elif kind == "Binomial":
-        must, bad = "lie between 0 and 1", bad | (targets > 1)
-    if kind in BOUNDED and bad.any():  # before statsmodels divides by it
-        row = np.flatnonzero(bad)[0]
-        raise InputError(
-            f"y of a {kind} GLM must {must}; it is wrong in {bad.sum()} of {len(bad)} rows, the first "
-            f"{targets[row]:.6g} in row {row} (counted from 0). Choose another family, or correct y."
-        )
+    must, low, high = BOUNDS.get(kind, ("be a number", -np.inf, np.inf))
+    # Before statsmodels divides by it.
+    fits = np.isfinite(targets) & (targets >= low) & (targets <= high)
+    advice = "Choose another family, or correct y."
+    refuse_rows(~fits, f"y of a {kind} GLM must {must}; it is wrong", advice)
     try:
         results = sm.GLM(targets, X, family=family).fit()
     except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
+        why = f"{type(error).__name__}: {error}"
         raise NumericalError(
-            f"statsmodels could not fit the GLM ({type(error).__name__}: {error}). Check that y can "
-            f"come from the family {kind}, and x for columns that are too large."
+            f"statsmodels could not fit the {kind} GLM ({why}). Check x and y."
         ) from error
     if not results.converged:
         raise NumericalError("The GLM has not converged.")
@@ -301,12 +289,10 @@ def glm(family: Any, *, intercept: bool = True) -> Callable[..., LinearGlm]:
 
     Parameters
     ----------
-    family : str or statsmodels family
+    family, intercept : str or statsmodels family, bool
         "gaussian" (identity link), "gamma", "inverse_gaussian" or "poisson" (logarithmic link),
         "binomial" (y is 0 or 1; logistic link), or an object such as
-        ``sm.families.NegativeBinomial(alpha=0.5)``.
-    intercept : bool
-        Whether to add a constant.
+        ``sm.families.NegativeBinomial(alpha=0.5)``; whether to add a constant.
 
     Examples
     --------
@@ -319,10 +305,8 @@ def glm(family: Any, *, intercept: bool = True) -> Callable[..., LinearGlm]:
     array([0., 1.])
     """
     if family not in FAMILIES if isinstance(family, str) else not hasattr(family, "link"):
-        raise InputError(
-            f"family must be one of {', '.join(map(repr, FAMILIES))} or an object of a family of "
-            f"statsmodels, got {family!r}."
-        )
+        names = ", ".join(map(repr, FAMILIES))
+        raise InputError(f"family must be one of {names} or a family of statsmodels, got {family!r}.")
     return partial(_fit_glm, family=family, intercept=intercept)
 
 
@@ -353,12 +337,11 @@ def sklearn(estimator: Any, *, scale: str = "cv", cv: int = 5) -> Callable[..., 
     """Return the fit (x, y, rng) → model of a clone of a scikit-learn estimator.
 
     A classifier, and a regressor with ``predict(X, return_std=True)``, alone, in a pipeline or a search,
-    is the model; any other regressor gets a constant residual scale: y | x ~ N(predict(x), s²).
+    is the model; any other regressor gets a constant residual scale: y | x ~ N(predict(x), s²). The
+    estimator is never changed. Each random_state that was left None gets a seed from the rng.
 
     Parameters
     ----------
-    estimator : estimator
-        It is never changed. Each random_state that was left None gets a seed from the rng.
     scale, cv : {"cv", "residuals"}, int
         Where the residual scale comes from: `cv` folds that a regressor was not fitted on, or the rows
         that it was fitted on, where it is too small for a flexible one.

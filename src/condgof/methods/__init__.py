@@ -8,14 +8,6 @@ from condgof.methods._kcsd import kcsd, ksd
 from condgof.methods._maps import power_criterion, witness
 
 __all__ = [
-    "adaptive",
-    "calibration",
-    "fscd",
-    "fssd",
-    "kcsd",
-    "ksd",
-    "mmd",
-    "power_criterion",
-    "witness",
+    "adaptive", "calibration", "fscd", "fssd", "kcsd", "ksd", "mmd", "power_criterion", "witness",
     "zheng",
-]
+]  # fmt: skip

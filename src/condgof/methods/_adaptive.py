@@ -1,66 +1,41 @@
-"""The adaptive test: at all scales, columns and locations at once. The recommended test.
+"""The adaptive test, at all scales, columns and locations at once: the recommended test.
 
-What the adaptive test looks at: families of functions of x, evidence of y, and their weights.
+Families of functions of x, evidence of y, and their weights.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, Unpack
 
 import numpy as np
 
-from condgof._typing import FloatArray
+from condgof import kernels
+from condgof._typing import FloatArray, IntArray
 from condgof.engine import single_threaded_blas
 from condgof.errors import InputError, check_count
-from condgof.kernels import (
-    CellKernel,
-    CovariateKernel,
-    Gaussian,
-    Kernel,
-    OnColumns,
-    Radial,
-    cell_scales,
-    median_distance,
-)
-from condgof.methods._lowrank import Ran, draw, mildest
-from condgof.methods._options import (
-    HowToTest,
-    Options,
-    censored_model,
-    prepare,
-    read_options,
-    spelled_out,
-)
-from condgof.methods._scored import BLIND, CENSORED, STANDARDIZED_BY, Scored, Units, prediction_name
-from condgof.methods._sources import Stream
-from condgof.null._bootstrap import Dependence
+from condgof.kernels import CovariateKernel, Gaussian, OnColumns, Radial
+from condgof.laws._as_model import as_model
+from condgof.laws._survival import censored
+from condgof.methods._lowrank import Ran, draw, nulls_of
+from condgof.methods._options import HowToTest, Options, prepare, read_options, spelled_out
+from condgof.methods._scored import CENSORED, STANDARDIZED_BY, Scored, Units, prediction_name
+from condgof.methods._sources import refuse_source
 from condgof.null._combine import Combination, Family
+from condgof.null._dependence import Dependence
 from condgof.null._draws import Drawn
 from condgof.result import GofResult
 from condgof.sample import Seed, Use, XUnits
-from condgof.stein._evidence import (
-    CellEvidence,
-    CensoredEvidence,
-    Evidence,
-    EvidenceBlock,
-    NormalEvidence,
-    SteinEvidence,
-)
-from condgof.stein._features import (
-    Features,
-    Maker,
-    levels,
-    marginals,
-    ones,
-    pairs,
-    ranked,
-    scales,
-    single_locations,
-)
+from condgof.stein import _evidence as functions_of_y
+from condgof.stein import _features as functions_of_x
 from condgof.stein._sum import Panel, Plan
 
+BLIND = (
+    "y was not standardised by a CDF of the model: modes of y that lie far apart are compared by shape "
+    "and place but not by weight"
+)
 #: How much each family counts, in proportion; chosen on other problems than those that are reported
 #: (docs/decisions.md). Without categories these add up to 1.
 SHARES = {
@@ -90,7 +65,7 @@ MOST_LEVELS, MOST_PAIRS = 40, 500
 LEAST_LEVEL = 5
 
 
-@spelled_out
+@spelled_out()
 def adaptive(
     model: Any,
     x: Any,
@@ -108,10 +83,9 @@ def adaptive(
     """Test a conditional density model at all scales at once: the recommended test.
 
     H0: p(y|x) is the true conditional density for almost all x. y is first standardised by the model,
-    given x, which compares like with like and changes neither the hypothesis nor the level. Then
-    functions
-    F of x meet functions ξ of y whose mean given x is 0 under the model, and each pair of a block of one
-    and a block of the other has the statistic Σ_{i≠j} (F_i·F_j)(ξ_i·ξ_j). The functions of x, by family:
+    given x, which changes neither the hypothesis nor the level. Then functions F of x meet functions ξ
+    of y whose mean given x is 0 under the model, and each pair of a block of one and a block of the
+    other has the statistic Σ_{i≠j} (F_i·F_j)(ξ_i·ξ_j). The functions of x, by family:
 
     - *x*: the product kernel at several bandwidths, as in `kcsd`, less its constant part,
     - *columns*: each numeric column of x, and of what the model predicts, by itself,
@@ -123,7 +97,10 @@ def adaptive(
     Those of y are the Stein functions at several bandwidths, and, where normal scores z of the model's
     CDF are known, z itself, the surprise ``−log P(|Z| ≥ |z|)``, and Legendre polynomials of the PIT
     (shift, spread, skew, tails). A last family, *surprises*, asks whether the largest surprises are too
-    large.
+    large. A discrete y is compared in several ways in place of several bandwidths: classes by their
+    labels, by whether they are among the most probable ones, and by their log-probability, each less its
+    mean under the model; ordered ones also by the steps between them; counts at the bandwidths
+    `scales_y`, in standard deviations of the model.
 
     Each statistic is divided by the spread of its null draws, those of a family are combined by the log
     of the mean of exponentials, each family has a p-value among its own draws, and
@@ -134,12 +111,6 @@ def adaptive(
     and nothing is paid twice. Normal scores, and a discrete y, are drawn anew from the model, so that
     the level is exact in samples of any size; of many rows, from the Gaussian limit of the sums. Where
     only scores are known, or rows depend on each other, rows get random signs.
-
-    Numeric columns of x are compared by ranks: an outlier is only the largest, and any increasing change
-    of a unit gives the same result. A discrete y is compared in several ways in place of several
-    bandwidths: classes by their labels, by whether they are among the most probable ones, and by their
-    log-probability, each less its mean under the model; ordered ones also by the steps between them;
-    counts at the bandwidths `scales_y`, in standard deviations of the model.
 
     Do not use it when parameters of the model were fitted on this same sample. Rows that depend on each
     other need ``dependence=`` or ``groups=`` (see `kcsd`). With a model that offers nothing but scores,
@@ -154,9 +125,9 @@ def adaptive(
     event : array_like of shape (n,), optional
         Where y is a time and some of it is censored on the right: 1 where the event came at y, 0 where
         it had not come by y. Censoring must be independent of the time given x. Each function of y is
-        replaced by its mean under the model given what is known, which has mean 0 given x (see
-        docs/censoring.md). Times drawn anew are censored where the data would have been, by Kaplan and
-        Meier's estimate from rows near in x; of more than 4,096 rows, rows get random signs.
+        replaced by its mean under the model given what is known (see docs/censoring.md). Times drawn
+        anew are censored where the data would have been, by Kaplan and Meier's estimate from rows near
+        in x; of more than 4,096 rows, rows get random signs.
     entry : array_like of shape (n,), optional
         Left truncation, with `event`: the time from which on each row was watched, below y.
     standardize : {"auto", "cdf", "marginals", "mean_std", "none"}
@@ -164,16 +135,14 @@ def adaptive(
         d_y > 1 of its conditional CDFs, coordinate after coordinate), of its marginal CDFs, its
         location and scale (a full covariance where the model has one), or nothing. "auto" takes the
         first of these that the model offers. Of classes, "none" compares labels alone.
-    scales_x : tuple of float
-        Bandwidths on x, in units of the median distance.
-    scales_y : tuple of float
-        Bandwidths on y, in standardised units; with ``standardize="none"``, in units of the median
-        distance.
+    scales_x, scales_y : tuple of float
+        Bandwidths: on x in units of the median distance, on y in standardised units; with
+        ``standardize="none"``, in units of the median distance.
     n_locations : int
         Number of rows of x that serve as single locations; 0 for none.
     scale_x : {"ranks", "std", "none"}
-        How numeric columns of x are compared: by normal scores of their ranks, in standard deviations,
-        or as they are.
+        How numeric columns of x are compared: by normal scores of their ranks, where an outlier is only
+        the largest, in standard deviations, or as they are.
     solver : {"auto", "exact", "lowrank"}
         Whether draws are made row by row ("exact"), or from the Gaussian limit or from sums over blocks
         of rows ("lowrank"); "auto" goes by the work.
@@ -208,16 +177,23 @@ def adaptive(
     >>> bool(result.details["strongest_location"]["x"][0] > 1)
     True
     """
-    null = how.get("null")
-    if isinstance(null, str) and null == "spectral":
+    options, seed = read_options(adaptive, how)
+    if options.null == "spectral":
         raise InputError("adaptive has no spectral null; use null='auto'.")
-    options, seed = read_options(how)
     x_scales, y_scales = checked_scales(scales_x, "scales_x"), checked_scales(scales_y, "scales_y")
     count = 0 if n_locations == 0 else check_count(n_locations, "n_locations")
     model = censored_model(model, x, y, event, entry)
     scored = prepare(model, x, y, Units(scale_x, standardize, predictions=True), options, seed)[1]
     options = options.for_rows(scored, x)
     return run_adaptive(scored, options, seed, x_scales, y_scales, count).result
+
+
+def censored_model(model: Any, x: Any, y: Any, event: Any, entry: Any) -> Any:
+    """Bind a model to what was said of censoring; return it as it is where nothing was."""
+    if event is None and entry is None:
+        return model
+    refuse_source("event=", x, y)
+    return censored(as_model(model), event, entry, x)
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,7 +221,7 @@ class Adapted:
 
 
 def run_adaptive(
-    scored: Scored | Stream,
+    scored: Scored,
     options: Options,
     seed: Seed,
     x_scales: tuple[float, ...] = SCALES_X,
@@ -259,32 +235,28 @@ def run_adaptive(
     def test(how: Options) -> Adapted:
         ran = draw(design.plan, scored, how, seed)
         families: Sequence[Family] = design.families if ran.excess else design.families[:-1]
-        drawn = ran.drawn
-        if beside is not None:
-            drawn, families = beside.joined(drawn, families)
-        combination = Combination.of(drawn, families)
+        joined = (ran.drawn, families) if beside is None else beside.joined(ran.drawn, families)
+        combination = Combination.of(*joined)
         result = combined_result(scored, design, ran, combination, seed, how.rows)
         return Adapted(result, design, ran, combination)
 
     # Work is spread over the engine's threads; BLAS's own would wait for each other beside them.
     with single_threaded_blas():
-        return mildest(test, design.plan, scored, options, lambda adapted: adapted.result.pvalue)
+        adapted = [test(how) for how in nulls_of(design.plan, scored, options)]
+    return max(adapted, key=lambda one: one.result.pvalue)
 
 
 def checked_scales(scales: Any, name: str) -> tuple[float, ...]:
     """Check multiples of a bandwidth, and put the largest first."""
     listed = list(scales) if isinstance(scales, (Sequence, np.ndarray)) else []
-    numbers = all(
-        isinstance(scale, (int, float, np.integer, np.floating)) and not isinstance(scale, bool)
-        for scale in listed
-    )
-    if not listed or not numbers or not all(0 < scale < np.inf for scale in listed):
+    numbers = [isinstance(scale, Real) and not isinstance(scale, bool) for scale in listed]
+    if not listed or not all(numbers) or not all(0 < scale < np.inf for scale in listed):
         raise InputError(f"{name} must be a list of positive numbers, got {scales!r}.")
     return tuple(sorted({float(scale) for scale in listed}, reverse=True))
 
 
 def combined_result(
-    scored: Scored | Stream,
+    scored: Scored,
     design: Design,
     ran: Ran,
     combination: Combination,
@@ -292,27 +264,38 @@ def combined_result(
     dependence: Dependence,
 ) -> GofResult:
     """Put the result together."""
-    n, rows = scored.n, scored.subsample
-    scales = design.plan.which("x", kinds=("stein", "cells"))
-    best = int(scales[np.argmax(combination.scaled[scales, -1])])
+    n, rows, plan = scored.n, scored.subsample, design.plan
+
+    def strongest(which: IntArray) -> int:
+        return int(which[np.argmax(combination.scaled[which, -1])])
+
+    scales = plan.which("x", kinds=("stein", "cells"))
+    best = strongest(scales)
     statistics = ran.drawn.statistics / (n - 1)
-    details: dict[str, Any] = {"standardized_by": STANDARDIZED_BY[rows.by], **rows.details()}
-    details |= dependence.details()
     table = {k: _scale(design, k, statistics[k], combination.each[k]) for k in scales}
+    details: dict[str, Any] = {"standardized_by": STANDARDIZED_BY[rows.by], **rows.details()}
     details |= {
+        **dependence.details(),
         "families": combination.pvalues,
         "precision": design.residual,
         "scales": list(table.values()),
         "strongest_scale": table[best],
-        **_column(rows, design, combination),
-        **_where(rows, design, combination),
     }
-    notes = (*rows.notes(), *((BLIND,) if rows.by in ("none", "mean_std") else ()))
-    notes += dependence.notes
-    details |= {**ran.details, **({"notes": notes} if notes else {})}
-    if rows.score_error is not None:
-        details["score_error"] = rows.score_error
-    on_x, on_y = design.plan.statistics[best]
+    columns, places = plan.which("columns", "categories"), plan.which("locations")
+    if len(columns):
+        details["strongest_column"] = _column(rows, plan, combination, strongest(columns))
+    if len(places):
+        place = strongest(places)
+        point = rows.to_user(design.locations[plan.statistics[place][0].label])
+        labels = rows.sample.labels(point[None])
+        said = {"x": point, "pvalue": float(combination.each[place])}
+        details["strongest_location"] = {**said, **({"label": labels[0]} if labels else {})}
+    blind = (BLIND,) if rows.by in ("none", "mean_std") else ()
+    notes = (*rows.notes(), *blind, *dependence.notes)
+    on_x, on_y = plan.statistics[best]
+    kernel_y: Any = Gaussian(on_y.bandwidth or 1.0)
+    if isinstance(plan.evidence, functions_of_y.CellEvidence):
+        kernel_y = plan.evidence.kernels[plan.evidence.blocks.index(on_y)].shown
     return GofResult(
         statistic=combination.statistic,
         pvalue=combination.pvalue,
@@ -321,10 +304,10 @@ def combined_result(
         null_distribution=combination.draws,
         null=ran.null,
         kernel_x=narrowed(design.kernel_x, on_x.label).shown(rows.sample.d_x),
-        kernel_y=kernel_on_y(design, on_y),
+        kernel_y=kernel_y,
         solver=ran.solver,
         seed=seed.value,
-        details=details,
+        details={**details, **ran.details, **({"notes": notes} if notes else {})},
     )
 
 
@@ -332,59 +315,32 @@ def _scale(design: Design, number: int, statistic: float, p: float) -> dict[str,
     """Return what one scale says, as plain numbers; a kernel of a discrete y also has a name."""
     on_x, on_y = design.plan.statistics[number]
     radial = [f.kernel.sigma for f in design.kernel_x.factors if isinstance(f.kernel, Radial)]
-    name = {"y": on_y.name} if on_y.kind == "cells" else {}
     return {
         "bandwidth_x": on_x.label * radial[0] if radial else None,
         "bandwidth_y": on_y.bandwidth,
-        **name,
+        **({"y": on_y.name} if on_y.kind == "cells" else {}),
         "statistic": float(statistic),
         "pvalue": float(p),
     }
 
 
-def kernel_on_y(design: Design, block: EvidenceBlock) -> Kernel:
-    """Return the kernel on y of a block of evidence, for results and their readers."""
-    evidence = design.plan.evidence
-    if isinstance(evidence, CellEvidence):
-        return evidence.kernels[evidence.blocks.index(block)].shown
-    return Gaussian(block.bandwidth or 1.0)
-
-
-def _column(rows: Scored, design: Design, combination: Combination) -> dict[str, Any]:
-    """Return which column says most by itself, and through which function of y."""
-    which = design.plan.which("columns", "categories")
-    if not len(which):
-        return {}
-    best = int(which[np.argmax(combination.scaled[which, -1])])
-    on_x, on_y = design.plan.statistics[best]
-    column = on_x.label[0] if isinstance(on_x.label, tuple) else on_x.label
-    own = rows.sample.x_columns
-    extra = rows.x.shape[1] - len(own)
-    predicted = prediction_name(column - len(own), extra, rows.sample.d_y)
-    name = own[column].name if column < len(own) else predicted
-    strongest: dict[str, Any] = {"column": name, "y": on_y.name, "pvalue": float(combination.each[best])}
-    if isinstance(on_x.label, tuple) and column < len(own) and own[column].categorical:
-        strongest["level"] = own[column].text(on_x.label[1])
-    return {"strongest_column": strongest}
-
-
-def _where(rows: Scored, design: Design, combination: Combination) -> dict[str, Any]:
-    """Return which of the locations says most."""
-    which = design.plan.which("locations")
-    if not len(which):
-        return {}
-    best = int(which[np.argmax(combination.scaled[which, -1])])
-    point = rows.to_user(design.locations[design.plan.statistics[best][0].label])
-    labels = rows.sample.labels(point[None])
-    strongest: dict[str, Any] = {"x": point, "pvalue": float(combination.each[best])}
-    return {"strongest_location": {**strongest, **({"label": labels[0]} if labels else {})}}
+def _column(rows: Scored, plan: Plan, combination: Combination, number: int) -> dict[str, Any]:
+    """Return which column a statistic is of, and through which function of y."""
+    on_x, on_y = plan.statistics[number]
+    column, level = on_x.label if isinstance(on_x.label, tuple) else (on_x.label, None)
+    columns, said = rows.sample.x_columns, {"y": on_y.name, "pvalue": float(combination.each[number])}
+    if column >= (d_x := len(columns)):
+        return {"column": prediction_name(column - d_x, rows.x.shape[1] - d_x, rows.sample.d_y), **said}
+    of_level = level is not None and columns[column].categorical
+    more = {"level": columns[column].text(level)} if of_level else {}
+    return {"column": columns[column].name, **said, **more}
 
 
 @dataclass(frozen=True, eq=False)
 class Design:
     """What is compared."""
 
-    #: Features of x, evidence of y, and which of them meet.
+    #: functions_of_x.Features of x, evidence of y, and which of them meet.
     plan: Plan
     #: Which statistics are combined first, and how much they count; with `surprises` as the last
     #: statistic.
@@ -417,38 +373,35 @@ def make_design(
         places = _places(rows, kernel_x, count if known else 0, seed)
         landmarks, share = seed.stream(Use.LANDMARKS), precision or PRECISION_X
         cap = RANK_X if precision is None else RANK_MOST
-        whole = scales(kernel_x, scales_x, rows.x, landmarks, precision=share, cap=cap)
-        features = Features((whole, *_others(rows, kernel_x, places)))
+        whole = functions_of_x.scales(kernel_x, scales_x, rows.x, landmarks, precision=share, cap=cap)
+        features = functions_of_x.Features((whole, *_others(rows, kernel_x, places)))
     plan = Plan(features, evidence, _panels(features, evidence), surprises=True)
     return Design(plan, _families(plan), kernel_x, places, whole.residual)
 
 
-def make_evidence(rows: Scored, scales_y: Sequence[float], unit: float, seed: Seed) -> Evidence:
+def make_evidence(
+    rows: Scored, scales_y: Sequence[float], unit: float, seed: Seed
+) -> functions_of_y.Evidence:
     """Return the evidence that the coordinates of y allow."""
     if rows.cells is not None:
-        return CellEvidence(cell_kernels(rows, scales_y, unit))
+        each = kernels.cell_scales(rows.cells, tuple(unit * scale for scale in scales_y))
+        some = np.asarray(rows.scores[: min(rows.n, 4096)])
+        # One that says nothing of any row is left out.
+        telling = tuple(kernel for kernel in each if kernel.features(some).any())
+        return functions_of_y.CellEvidence(telling or each[:1])
     if rows.by == CENSORED:
-        return CensoredEvidence.at(scales_y)
+        return functions_of_y.CensoredEvidence.at(scales_y)
     if rows.by == "cdf":
-        return NormalEvidence.at(scales_y, rows.sample.d_y)
+        return functions_of_y.NormalEvidence.at(scales_y, rows.sample.d_y)
     bandwidths = [unit * scale for scale in scales_y]
     if rows.by != "none":
         # Where y is far from what the model says, a bandwidth in its units sees every row by itself.
-        own = median_distance(rows.y, seed.stream(Use.BANDWIDTH_Y, 1), "y")
+        own = kernels.median_distance(rows.y, seed.stream(Use.BANDWIDTH_Y, 1), "y")
         bandwidths += [own] if own > 2.0 * max(bandwidths) else []
-    kernels = [Gaussian(bandwidth) for bandwidth in bandwidths]
-    rng = seed.stream(Use.LANDMARKS, 2)
-    cap = RANK_Y * min(rows.sample.d_y, 3)
-    return SteinEvidence.on(kernels, rows.y, rows.scores, rng, precision=PRECISION_Y, cap=cap)[0]
-
-
-def cell_kernels(rows: Scored, scales: Sequence[float], unit: float = 1.0) -> tuple[CellKernel, ...]:
-    """Return the kernels on a discrete y; one that says nothing of any row is left out."""
-    assert rows.cells is not None
-    some = np.asarray(rows.scores[: min(rows.n, 4096)])
-    kernels = cell_scales(rows.cells, tuple(unit * scale for scale in scales))
-    telling = tuple(kernel for kernel in kernels if kernel.features(some).any())
-    return telling or kernels[:1]
+    gaussians = [Gaussian(bandwidth) for bandwidth in bandwidths]
+    rng, cap = seed.stream(Use.LANDMARKS, 2), RANK_Y * min(rows.sample.d_y, 3)
+    how: Any = {"precision": PRECISION_Y, "cap": cap}
+    return functions_of_y.SteinEvidence.on(gaussians, rows.y, rows.scores, rng, **how)[0]
 
 
 def _places(rows: Scored, kernel_x: CovariateKernel, count: int, seed: Seed) -> FloatArray:
@@ -462,64 +415,50 @@ def _places(rows: Scored, kernel_x: CovariateKernel, count: int, seed: Seed) -> 
     return np.asarray(points[effective >= min(LEAST_NEAR, rows.n / 2)])
 
 
-def _others(rows: Scored, kernel_x: CovariateKernel, places: FloatArray) -> list[Maker]:
+def _others(rows: Scored, kernel_x: CovariateKernel, places: FloatArray) -> list[functions_of_x.Maker]:
     """Return the features of x beside its kernel, in the order that panels need."""
-    numeric, ranks, makers = _numeric(rows), _ranks(rows), [ones()]
-    normal = rows.x if ranks is None else ranks.apply(rows.x)
+    columns, d_x, makers = rows.sample.x_columns, rows.sample.d_x, [functions_of_x.ones()]
+    predicted = range(d_x, rows.x.shape[1])
+    numbers = [i for i, column in enumerate(columns) if not column.categorical and not column.constant]
+    numeric = [i for i in (*numbers, *predicted) if len(np.unique(rows.x[:, i])) > 2]
+    normal, ranks = rows.x, None
+    if all(knot is None for knot in rows.units.knots[:d_x]):  # x is not in normal scores already
+        as_they_are = XUnits(np.ones(len(predicted)), (None,) * len(predicted))
+        ranks = XUnits.of(rows.x[:, :d_x], columns, "ranks").joined(as_they_are)
+        normal = ranks.apply(rows.x)
     if numeric:
-        makers.append(ranked(marginals(numeric, normal), ranks))
+        makers.append(functions_of_x.ranked(functions_of_x.marginals(numeric, normal), ranks))
     makers += _levels(rows)
     if len(places):
-        makers.append(single_locations(kernel_x, LOCAL_X, places))
-    own = [i for i in numeric if i < rows.sample.d_x]
+        makers.append(functions_of_x.single_locations(kernel_x, LOCAL_X, places))
+    own = [i for i in numeric if i < d_x]
     if len(own) > 1:
-        makers.append(ranked(pairs(own, normal, MOST_PAIRS), ranks))
+        makers.append(functions_of_x.ranked(functions_of_x.pairs(own, normal, MOST_PAIRS), ranks))
     return makers
 
 
-def _numeric(rows: Scored) -> list[int]:
-    """Return the columns of x and of the predictions that are numbers of more than two values."""
-    own = rows.sample.x_columns
-    numbers = [i for i, column in enumerate(own) if not column.categorical and not column.constant]
-    numbers += range(len(own), rows.x.shape[1])
-    return [i for i in numbers if len(np.unique(rows.x[:, i])) > 2]
-
-
-def _ranks(rows: Scored) -> XUnits | None:
-    """Return a map of columns of x to normal scores, where x is in other units."""
-    d_x = rows.sample.d_x
-    if any(knot is not None for knot in rows.units.knots[:d_x]):
-        return None
-    own = XUnits.of(rows.x[:, :d_x], rows.sample.x_columns, "ranks")
-    extra = rows.x.shape[1] - d_x
-    return XUnits(np.append(own.scales, np.ones(extra)), (*own.knots, *([None] * extra)))
-
-
-def _levels(rows: Scored) -> list[Maker]:
+def _levels(rows: Scored) -> list[functions_of_x.Maker]:
     """Return indicators of the levels of categories, and of columns of two values."""
-    columns: list[int] = []
-    values: list[float] = []
-    shares: list[float] = []
+    found: list[tuple[int, float, float]] = []
     for i in range(rows.x.shape[1]):
-        own = i < rows.sample.d_x
-        if own and rows.sample.x_columns[i].constant:
+        column = rows.sample.x_columns[i] if i < rows.sample.d_x else None
+        if column is not None and column.constant:
             continue
         distinct, counts = np.unique(rows.x[:, i], return_counts=True)
         if len(distinct) == 2:
             distinct, counts = distinct[1:], counts[1:]  # one tells the other
-        elif not (own and rows.sample.x_columns[i].categorical):
+        elif column is None or not column.categorical:
             continue
         largest = np.argsort(-counts, kind="stable")[:MOST_LEVELS]
-        for k in largest[counts[largest] >= min(LEAST_LEVEL, rows.n / 4)]:
-            columns.append(i)
-            values.append(float(distinct[k]))
-            shares.append(float(counts[k]) / rows.n)
-    if not columns:
+        large = largest[counts[largest] >= min(LEAST_LEVEL, rows.n / 4)]
+        found += [(i, float(distinct[k]), float(counts[k]) / rows.n) for k in large]
+    if not found:
         return []
-    return [levels(np.array(columns), np.array(values), np.array(shares))]
+    columns, values, shares = map(np.array, zip(*found, strict=True))
+    return [functions_of_x.levels(columns, values, shares)]
 
 
-def _panels(features: Features, evidence: Evidence) -> tuple[Panel, ...]:
+def _panels(features: functions_of_x.Features, evidence: functions_of_y.Evidence) -> tuple[Panel, ...]:
     """Say which blocks meet: kernel and constant all evidence, the others few simple functions."""
     kinds = [block.kind for block in evidence.blocks]
     whole = slice(0, len(kinds))

@@ -6,42 +6,28 @@ import math
 from collections.abc import Callable
 from functools import partial
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 
+from condgof import kernels
 from condgof._typing import FloatArray
-from condgof.engine import Engine, as_engine
-from condgof.errors import NumericalError, ShapeError
-from condgof.kernels import (
-    Categorical,
-    CovariateKernel,
-    Gaussian,
-    Gram,
-    Kernel,
-    OnColumns,
-    resolve_x,
-    resolve_y,
-)
+from condgof.engine import Engine
+from condgof.errors import NumericalError, ShapeError, check_choice
+from condgof.kernels import CovariateKernel, Gaussian, Gram, Kernel, OnColumns
 from condgof.laws._as_model import as_model, cdf_rows, drawn
 from condgof.laws._law import Law
-from condgof.methods._options import Asked, check_memory, dependence_of
+from condgof.methods._options import HowToTest, Options, read_options, spelled_out
 from condgof.methods._scored import numbered, read_sample
 from condgof.methods._sources import refuse_source
-from condgof.null._bootstrap import (
-    RowWeights,
-    check_n_boot,
-    check_null,
-    normal_pvalue,
-    permutation_weights,
-    pvalue,
-    settle_ties,
-)
+from condgof.null._bootstrap import RowWeights, normal_pvalue, permutation_weights, pvalue, settle_ties
+from condgof.null._dependence import Asked, dependence_of
 from condgof.result import GofResult
 from condgof.sample import RngLike, Sample, Seed, Use
 from condgof.stein._matrix import DEFAULT_MEMORY, sweep
 
 
+@spelled_out("n_boot", "missing", "rng", "engine", "memory")
 def mmd(
     model: Any,
     x: Any,
@@ -50,11 +36,7 @@ def mmd(
     kernel_x: Kernel = Gaussian("median"),
     kernel_y: Kernel = Gaussian("median"),
     scale_x: str = "none",
-    n_boot: int = 1000,
-    missing: str = "refuse",
-    rng: RngLike = None,
-    engine: Any = None,
-    memory: int = DEFAULT_MEMORY,
+    **how: Unpack[HowToTest],
 ) -> GofResult:
     """Test a conditional density model against samples of it, with the maximum mean discrepancy.
 
@@ -67,13 +49,11 @@ def mmd(
         MMD² = Σ_{i≠j} K(z_i, z_j)/(n₁(n₁−1)) + Σ_{i≠j} K(z'_i, z'_j)/(n₂(n₂−1))
                − 2 Σ_{i,j} K(z_i, z'_j)/(n₁n₂).
 
-    Permutations keep the level exactly, in samples of any size.
-
-    Do not use it where the model has scores or a CDF and power counts: half of the data goes, samples
-    of the model add noise, and the paper found it weaker than the other tests. It is here as the
-    paper's baseline, and for models that can do nothing but sample. Nor should it be used when
-    parameters of the model were fitted on this same sample, or when rows are dependent. It takes
-    n_boot·n² operations.
+    Permutations keep the level exactly, in samples of any size. Do not use it where the model has scores
+    or a CDF and power counts: half of the data goes, samples of the model add noise, and the paper found
+    it weaker than the other tests. It is the paper's baseline, and for models that can do nothing but
+    sample. Nor should it be used when parameters of the model were fitted on this same sample, or when
+    rows are dependent. It takes n_boot·n² operations.
 
     Parameters
     ----------
@@ -107,9 +87,8 @@ def mmd(
     True
     """
     refuse_source("mmd", x, y)
-    n_boot, memory, threads = check_n_boot(n_boot), check_memory(memory), as_engine(engine)
-    seed = Seed.of(rng)
-    law, sample = read_sample(as_model(model), x, y, missing)
+    options, seed = read_options(mmd, how)
+    law, sample = read_sample(as_model(model), x, y, options.missing)
     units, n = sample.units(scale_x), sample.n
     if n < 4:
         raise ShapeError(f"mmd splits the rows in halves of at least 2, so it needs 4 rows, got {n}.")
@@ -119,8 +98,8 @@ def mmd(
     of_model = drawn(law.take(second), sample.d_y, seed.stream(Use.MODEL_SAMPLE))
     pooled_x = units.apply(sample.x)[np.concatenate([first, second])]
     pooled_y = np.concatenate([sample.y[first], of_model])
-    ready_y = resolve_y(kernel_y, pooled_y, seed, stein=False)
-    ready_x = resolve_x(kernel_x, pooled_x, sample.x_columns, seed)
+    ready_y = kernels.resolve_y(kernel_y, pooled_y, seed, stein=False)
+    ready_x = kernels.resolve_x(kernel_x, pooled_x, sample.x_columns, seed)
     of_y = OnColumns(ready_y, tuple(range(sample.d_x, sample.d_x + sample.d_y)))
     product = CovariateKernel((*ready_x.factors, of_y))
     gram = Gram.of(product, np.concatenate([pooled_x, pooled_y], axis=1))
@@ -130,16 +109,17 @@ def mmd(
     a, b, c = 1.0 / (n1 * (n1 - 1)), 1.0 / ((n - n1) * (n - n1 - 1)), 1.0 / (n1 * (n - n1))
     whole = a + b + 2.0 * c
     high, low = (a + c) / math.sqrt(whole), -(b + c) / math.sqrt(whole)
-    weights = permutation_weights(n, n1, n_boot, seed, high=high, low=low).keeping(memory // 8)
-    total, forms = sweep(gram, weights.block, weights.m, engine=threads, memory=memory)
+    memory, labels = options.memory, permutation_weights(n, n1, options.n_boot, seed, high=high, low=low)
+    weights = labels.keeping(memory // 8)
+    total, forms = sweep(gram, weights.block, weights.m, engine=options.engine, memory=memory)
     values, rounding = forms + (a * b - c * c) / whole * total, 1e-12 * abs(high * low) * total
     statistic = 0.5 * n * float(values[0])
     draws = settle_ties(statistic, 0.5 * n * values[1:], 0.5 * n * rounding)
     notes, p = (*sample.notes(), *law.notes), pvalue(statistic, draws)
     details = {"n1": n1, "n2": n - n1, "mmd2": float(values[0]), **({"notes": notes} if notes else {})}
-    kernels: Any = {"kernel_x": ready_x.shown(sample.d_x), "kernel_y": ready_y}
+    shown: Any = {"kernel_x": ready_x.shown(sample.d_x), "kernel_y": ready_y}
     said: Any = {"null_distribution": draws, "null": "permutation", "seed": seed.value}
-    return GofResult(statistic, p, "mmd", n, **said, **kernels, details=details)
+    return GofResult(statistic, p, "mmd", n, **said, **shown, details=details)
 
 
 #: Values of the CDF to ask a model for at a time.
@@ -177,10 +157,9 @@ def zheng(
     bandwidths that shrink; these shrink so slowly that T stays skewed to the right, and the normal
     null rejects true models too often when α is small. ``null="wild"`` does not lean on the limit.
 
-    Do not use it when x has many columns (rows are then all far from each other, and power is lost),
-    or when parameters of the model were fitted on this same sample; rows that depend on each other need
-    ``null="wild"`` with ``dependence=`` or ``groups=``. It takes n³ operations, and is for n up to about
-    10,000; beyond, use `kcsd`.
+    Do not use it when x has many columns (rows are then all far from each other), or when parameters of
+    the model were fitted on this same sample; rows that depend on each other need ``null="wild"`` with
+    ``dependence=`` or ``groups=``. It takes n³ operations; beyond about 10,000 rows, use `kcsd`.
 
     Parameters
     ----------
@@ -221,10 +200,9 @@ def zheng(
     True
     """
     refuse_source("zheng", x, y)
-    check_null(null, n_boot, ("normal", "wild"))
-    asked = Asked.of(dependence, groups, null)
-    memory, threads = check_memory(memory), as_engine(engine)
-    seed = Seed.of(rng)
+    check_choice(null, "null", ("normal", "wild"))
+    options = Options.of(n_boot=n_boot, engine=engine, memory=memory)
+    asked, seed = Asked.of(dependence, groups, null), Seed.of(rng)
     law, sample = read_sample(as_model(model), x, y, missing)
     if sample.d_y != 1:
         raise ShapeError(
@@ -234,12 +212,12 @@ def zheng(
     sample = numbered(law, sample)
     if not law.can("cdf"):
         law.lacks("cdf")
-    n, wild = sample.n, null == "wild"
-    depend = dependence_of(asked, n, x, int(n_boot), sample)
-    weights = depend.weights(null, n, int(n_boot), seed, memory // 8) if wild else None
+    n, memory, m, wild = sample.n, options.memory, options.n_boot, null == "wild"
+    depend = dependence_of(asked, n, x, m, sample)
+    weights = depend.weights(null, n, m, seed, memory // 8) if wild else None
     gram, bandwidths = smoother(sample)
     residuals = partial(cdf_residuals, law, sample)
-    total, squares, forms = cdf_sums(gram, residuals, weights, threads, memory)
+    total, squares, forms = cdf_sums(gram, residuals, weights, options.engine, memory)
     A, B = total / (n * (n - 1)), 2.0 * squares / (n * (n - 1))
     if not B > 0:
         raise NumericalError(
@@ -265,7 +243,7 @@ def smoother(sample: Sample) -> tuple[Gram, tuple[float | None, ...]]:
     numeric = [i for i in varying if i not in levels]
     spread = sample.units("std").scales * sample.n ** (-1.0 / (12 * max(1, len(numeric))))
     factors = [OnColumns(Gaussian(float(spread[i])), (i,)) for i in numeric]
-    factors += [OnColumns(Categorical(), levels)] if levels else []
+    factors += [OnColumns(kernels.Categorical(), levels)] if levels else []
     bandwidths = tuple(float(h) if i in numeric else None for i, h in enumerate(spread))
     return Gram.of(CovariateKernel(tuple(factors)), sample.x), bandwidths
 

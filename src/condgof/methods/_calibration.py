@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from condgof._typing import AnyArray
 from condgof.errors import InputError, UnsupportedModelError, check_choice
@@ -14,30 +14,24 @@ from condgof.laws._draws import RowDraws
 from condgof.laws._law import Law
 from condgof.methods._adaptive import adaptive
 from condgof.methods._kcsd import kcsd
+from condgof.methods._options import HowToTest, read_options, spelled_out
 from condgof.methods._scored import side_by_side
 from condgof.methods._sources import refuse_source
 from condgof.result import GofResult
-from condgof.sample import RngLike, Sample, names_of
-from condgof.stein._matrix import DEFAULT_MEMORY
+from condgof.sample import Sample, names_of
 
 #: What may be run.
 TESTS: dict[str, Callable[..., GofResult]] = {"adaptive": adaptive, "kcsd": kcsd}
 
 
+@spelled_out("solver", "null", "n_boot", "precision", "missing", "rng", "engine", "memory")
 def calibration(
     model: Any,
     x: Any,
     y: Any,
     *,
     test: str = "adaptive",
-    solver: str = "auto",
-    null: str = "auto",
-    n_boot: int = 1000,
-    precision: float | None = None,
-    missing: str = "refuse",
-    rng: RngLike = None,
-    engine: Any = None,
-    memory: int = DEFAULT_MEMORY,
+    **how: Unpack[HowToTest],
 ) -> GofResult:
     """Test whether a model is calibrated: right on average wherever it predicts the same.
 
@@ -51,7 +45,7 @@ def calibration(
     standard deviation. It is a test of the model with its predictions as covariates.
 
     A calibrated model may still be wrong: one that ignores x and predicts the shares of the classes is
-    calibrated. `adaptive` on x itself tests for more. Do not use it on the data that the model was
+    calibrated; `adaptive` on x itself tests for more. Do not use it on the data that the model was
     fitted (or recalibrated) on.
 
     Parameters
@@ -86,8 +80,8 @@ def calibration(
     """
     check_choice(test, "test", TESTS)
     refuse_source("calibration", x, y)
-    how: Any = {"to_test": False, "missing": missing}
-    sample = Sample.unconditional(y, **how) if x is None else Sample.of(x, y, **how)
+    read: Any = {"to_test": False, "missing": read_options(calibration, how)[0].missing}
+    sample = Sample.unconditional(y, **read) if x is None else Sample.of(x, y, **read)
     law = law_of(as_model(model), sample)
     seen, names = _predicted(law)
     if (seen == seen[0]).all():
@@ -97,21 +91,19 @@ def calibration(
         )
     # Probabilities are comparable as they are.
     scale_x = "none" if isinstance(law, Probabilities) else "ranks"
-    asked: Any = {"solver": solver, "null": null, "n_boot": n_boot, "precision": precision, "rng": rng}
-    asked |= {"scale_x": scale_x, "standardize": "auto", "engine": engine, "memory": memory}
+    asked: Any = {**how, "missing": "refuse", "scale_x": scale_x, "standardize": "auto"}
     result = TESTS[test](law, seen, sample.y_given, **asked)
     details = {**result.details, "test": test, "conditioned_on": names}
     if sample.left_out:  # else there are remarks on columns of x, which nothing is compared by
         details["notes"] = (*sample.remarks, *details.get("notes", ()))
-    if "strongest_location" in details and len(names) <= 10:
-        place = details["strongest_location"]
+    place, column = details.get("strongest_location"), details.get("strongest_column")
+    if place is not None and len(names) <= 10:
         label = dict(zip(names, map(float, place["x"]), strict=True))
         details["strongest_location"] = {**place, "label": label}
-    if "strongest_column" in details:
+    if column is not None:
         # `adaptive` adds what the model predicts to its columns, here for the second time.
-        place = details["strongest_column"]
         own = dict(zip(names_of("x", len(names)), names, strict=True))
-        details["strongest_column"] = {**place, "column": own.get(place["column"], place["column"])}
+        details["strongest_column"] = {**column, "column": own.get(column["column"], column["column"])}
     return replace(result, method="calibration", details=details)
 
 

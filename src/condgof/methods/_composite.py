@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
-from condgof.engine import Cluster, Crew, Processes, Threads, as_engine, can_send, with_progress
+from condgof.engine import Cluster, Processes, Threads, as_engine, can_send, with_progress
 from condgof.errors import (
     InputError,
     InputTypeError,
@@ -30,8 +30,9 @@ from condgof.errors import (
 )
 from condgof.kernels import CellKernel, CovariateKernel, FiniteLocations, Kernel
 from condgof.laws._as_model import as_model, drawn, law_of
-from condgof.laws._crossfit import Fitter, accepts
+from condgof.laws._crossfit import Fitter
 from condgof.laws._discrete import Probabilities
+from condgof.laws._functions import signature_of
 from condgof.laws._law import Law, ModelLike
 from condgof.methods._adaptive import (
     Beside,
@@ -47,8 +48,9 @@ from condgof.methods._kcsd import kcsd
 from condgof.methods._lowrank import Ran, plan_of
 from condgof.methods._options import Options
 from condgof.methods._scored import Scored, Units
-from condgof.null._bootstrap import Dependence, pvalue
+from condgof.null._bootstrap import pvalue
 from condgof.null._combine import Combination
+from condgof.null._dependence import Dependence
 from condgof.null._draws import Drawn, excess, settle, top_surprises
 from condgof.result import GofResult
 from condgof.sample import Sample, Seed, Use, fresh, refill
@@ -59,7 +61,7 @@ from condgof.stein._sum import PIECE, Plan
 Asked = Mapping[str, Any]
 #: Called with (replicates that are done, replicates).
 Progress: TypeAlias = Callable[[int, int], None]
-Workers: TypeAlias = Crew | Processes | Cluster
+Workers: TypeAlias = Threads | Processes | Cluster
 
 #: Processes take about half a second to start: less work than this is done where we are.
 WORTH_SECONDS = 3.0
@@ -143,9 +145,9 @@ def choose_workers(engine: Any, kind: str | None, task: Replicates, seconds: flo
     if isinstance(chosen, Cluster):
         return chosen
     if kind == "threads" or chosen.count == 1:
-        return Crew(chosen.count)
+        return Threads(chosen.count)
     if kind is None:
-        return Processes(chosen.count) if seconds > WORTH_SECONDS and can_send(task) else Crew(1)
+        return Processes(chosen.count) if seconds > WORTH_SECONDS and can_send(task) else Threads(1)
     if not can_send(task):
         raise InputTypeError(
             "fit, its model or the statistic cannot be sent to another process. Define fit at the "
@@ -182,7 +184,7 @@ def run(
                 progress(len(outcomes), n_boot)
     where = "Dask" if isinstance(workers, Cluster) else "this process"
     if not isinstance(workers, Cluster) and workers.count > 1:
-        where = f"{workers.count} {'threads' if isinstance(workers, Crew) else 'processes'}"
+        where = f"{workers.count} {'threads' if isinstance(workers, Threads) else 'processes'}"
     return [outcomes[number] for number in sorted(outcomes)], where
 
 
@@ -258,7 +260,9 @@ class Called:
     ) -> Called:
         """Make ready a test, or without a name a user's function."""
         if name is None:
-            given = {**options, **({"rng": seed.value} if accepts(test, "rng") else {})}
+            signature = signature_of(test)
+            seeded = signature is not None and "rng" in signature.parameters
+            given = {**options, **({"rng": seed.value} if seeded else {})}
             return cls(getattr(test, "__name__", type(test).__name__).strip("<>"), test, sample, given)
         asked, given = asked_of(name, options), {**options, "rng": seed.value, "engine": 1}
         given |= {"n_boot": 1} if name != "zheng" else {}

@@ -17,30 +17,16 @@ import numpy as np
 from condgof._typing import FloatArray, IntArray
 from condgof.engine import Engine, single_threaded_blas
 from condgof.errors import InputError, UnsupportedModelError, check_count, check_number
-from condgof.kernels import (
-    CellKernel,
-    CovariateKernel,
-    FiniteLocations,
-    Gaussian,
-    Kernel,
-    Radial,
-    ResponseKernel,
-    resolve_y,
-)
-from condgof.methods._kcsd import Solution, make_result, solve
+from condgof.kernels import CovariateKernel, FiniteLocations, Gaussian, Kernel, Radial, ResponseKernel
+from condgof.methods._kcsd import make_result, solve
 from condgof.methods._lowrank import draw
 from condgof.methods._options import HowToTest, Options, check_reg, prepare, read_options, spelled_out
 from condgof.methods._scored import Scored, Units
-from condgof.methods._sources import Stream, refuse_source
-from condgof.null._bootstrap import Dependence
+from condgof.methods._sources import refuse_source, score_rows
+from condgof.null._dependence import Dependence
 from condgof.result import GofResult
-from condgof.sample import RngLike, Sample, Seed, Use
-from condgof.stein._criterion import (
-    PairwiseTerms,
-    criterion_gradient,
-    criterion_of_means,
-    finite_set_gradient,
-)
+from condgof.sample import Sample, Seed, Use
+from condgof.stein import _criterion as power
 from condgof.stein._evidence import Functions, SteinEvidence
 from condgof.stein._features import Features, ones
 from condgof.stein._sum import Plan
@@ -56,7 +42,7 @@ LOG_RANGE = (float(np.log(0.4)), float(np.log(3.0)))
 MAX_ITERATIONS = 15
 
 
-@spelled_out
+@spelled_out()
 def fscd(
     model: Any,
     x: Any,
@@ -80,10 +66,8 @@ def fscd(
         k_V(x, x') = (1/J) Σ_j k(x, v_j) k(x', v_j),
 
     the average over the locations v_j of how much model and data differ there. It is good at local
-    differences, and the optimised locations show where the model fails.
-
-    With random locations the theory asks for an analytic kernel on x (Gaussian, IMQ): Matern12 and
-    Matérn kernels are not covered by the paper's theorem. See `kcsd` for when not to use Stein tests.
+    differences, and the optimised locations show where the model fails. With random locations the theory
+    asks for an analytic kernel on x (Gaussian, IMQ). See `kcsd` for when not to use Stein tests.
 
     Parameters
     ----------
@@ -115,8 +99,8 @@ def fscd(
     -------
     GofResult
         With ``locations``; after "optimize" its ``details`` hold ``criterion_before``,
-        ``criterion_after``, ``n_train`` and the bandwidths, and ``n`` counts the test part. Where x
-        has categorical columns, ``details["location_labels"]`` has the locations by name and level.
+        ``criterion_after``, ``n_train`` and the bandwidths, and ``n`` counts the test part. Where x has
+        categorical columns, ``details["location_labels"]`` names the locations by column and level.
 
     Examples
     --------
@@ -128,7 +112,7 @@ def fscd(
     >>> result.reject(), bool(result.locations[0, 0] > 0.5)
     (True, True)
     """
-    options, seed = read_options(how)
+    options, seed = read_options(fscd, how)
     count, reg, kind = check_count(n_locations, "n_locations"), check_reg(reg), _kind_of(locations)
     scored = prepare(model, x, y, Units(scale_x, standardize), options, seed)[1]
     options = options.for_rows(scored, x)
@@ -143,28 +127,30 @@ def fscd(
         rows = scored.subsample
         ready_x, ready_y = rows.kernels(kernel_x, kernel_y, seed)
         if kind == "random":
-            random_locations = row_locations if ready_x.compares_levels else gaussian_locations
-            points = random_locations(rows.x, count, seed.stream(Use.LOCATIONS))
+            rng = seed.stream(Use.LOCATIONS)
+            if ready_x.compares_levels:  # rows of the data, each once where there are enough
+                points = rows.x[rng.choice(rows.n, count, replace=count > rows.n)]
+            else:
+                points = gaussian_locations(rows.x, count, rng)
         else:
             points = rows.from_user(rows.sample.locations(locations, "locations"))
         places = FiniteLocations(ready_x, points)
     shown = rows.to_user(places.locations)
     labels = rows.sample.labels(shown)
     details |= {"location_labels": labels} if labels else {}
-    solution = solve(scored, places, ready_y, options, seed)
     said: Any = {"locations": shown, "details": details, "share": 1.0 / rows.sample.d_y}
-    return make_result("fscd", scored, solution, seed, places.kernel, ready_y, **said)
+    return solve("fscd", scored, places, ready_y, options, seed, **said)
 
 
 def _split_off(
-    scored: Scored | Stream, train_fraction: float, most: int, seed: Seed, options: Options
-) -> tuple[Scored, Scored | Stream, Options]:
+    scored: Scored, train_fraction: float, most: int, seed: Seed, options: Options
+) -> tuple[Scored, Scored, Options]:
     """Split off the training part, of at most so many rows."""
-    rng, streamed = seed.stream(Use.SPLIT), isinstance(scored, Stream)
-    train, left_out = split_rows(options.rows, scored.n, train_fraction, most, rng, streamed)
-    if isinstance(scored, Stream):
-        part, _ = scored.with_model(train, options.engine)
-        return part, replace(scored, left_out=left_out), options
+    rng, source = seed.stream(Use.SPLIT), scored.source
+    train, left_out = split_rows(options.rows, scored.n, train_fraction, most, rng, source is not None)
+    if source is not None:
+        part, _ = score_rows(scored, train, options.engine)
+        return part, replace(scored, source=replace(source, left_out=left_out)), options
     test = np.setdiff1d(np.arange(scored.n), left_out)
     held_out = replace(scored.take(test), some=scored.some)
     return scored.take(train), held_out, replace(options, rows=options.rows.take(test))
@@ -224,7 +210,7 @@ def _optimized(
         near, h = kernel_x(part.x, part.x), np.empty_like(terms.products)
         thin = near.astype(h.dtype, copy=False)
         terms.h(kernel_y, thin[:, :1], h)
-        ranking = criterion_of_means(near * (h @ thin) / (d_y * (n - 1)), reg * terms.unit**2)
+        ranking = power.criterion_of_means(near * (h @ thin) / (d_y * (n - 1)), reg * terms.unit**2)
         chosen = {tuple(spaced_rows(near, ranking, count, spacing)): None for spacing in SPACINGS}
         starts = [part.x[list(rows)] for rows in chosen]
 
@@ -235,8 +221,8 @@ def _optimized(
             zip(starts, ends, strict=True), key=lambda pair: pair[1][-1]
         )
         exact = _terms(part, kernel_y, single=False)
-        before, *_ = criterion_gradient(part.x, exact, d_y, start, kernel_x, kernel_y, reg)
-        after, *_ = criterion_gradient(part.x, exact, d_y, v, ready_x, ready_y, reg)
+        before, *_ = power.criterion_gradient(part.x, exact, d_y, start, kernel_x, kernel_y, reg)
+        after, *_ = power.criterion_gradient(part.x, exact, d_y, v, ready_x, ready_y, reg)
     sigmas = [f.kernel.sigma for f in ready_x.factors if isinstance(f.kernel, Radial)]
     details: dict[str, Any] = {"criterion_before": before, "criterion_after": after, "n_train": n}
     details["bandwidth_x"] = sigmas[0] if len(sigmas) == 1 else tuple(sigmas)
@@ -245,12 +231,12 @@ def _optimized(
     return FiniteLocations(ready_x, v), ready_y, details
 
 
-def _terms(part: Scored, kernel: ResponseKernel, single: bool) -> PairwiseTerms:
+def _terms(part: Scored, kernel: ResponseKernel, single: bool) -> power.PairwiseTerms:
     """Return the y-side of all pairs; in single precision only where large scores have room in it."""
-    if isinstance(kernel, CellKernel):
-        return PairwiseTerms.of_features(kernel.features(np.asarray(part.scores)))
+    if not isinstance(kernel, Radial):
+        return power.PairwiseTerms.of_features(kernel.features(np.asarray(part.scores)))
     single &= float(np.abs(part.scores).max()) * kernel.sigma < 1e6
-    return PairwiseTerms.of(part.y, part.scores, unit=kernel.sigma, single=single)
+    return power.PairwiseTerms.of(part.y, part.scores, unit=kernel.sigma, single=single)
 
 
 def spaced_rows(near: FloatArray, ranking: FloatArray, count: int, spacing: float) -> list[int]:
@@ -270,7 +256,12 @@ def spaced_rows(near: FloatArray, ranking: FloatArray, count: int, spacing: floa
 
 
 def _ascend(
-    part: Scored, terms: PairwiseTerms, kernels: Kernels, free_y: bool, reg: float, start: FloatArray
+    part: Scored,
+    terms: power.PairwiseTerms,
+    kernels: Kernels,
+    free_y: bool,
+    reg: float,
+    start: FloatArray,
 ) -> tuple[FloatArray, CovariateKernel, ResponseKernel, float]:
     """Climb from one set of locations (J, d_x); where x has categories they stay on rows of the data.
 
@@ -298,7 +289,7 @@ def _ascend(
         return locations, replace(kernel_x, factors=factors), kernel_y
 
     def criterion(flat: FloatArray) -> tuple[float, FloatArray]:
-        value, by_v, by_x, by_y = criterion_gradient(
+        value, by_v, by_x, by_y = power.criterion_gradient(
             part.x, terms, part.sample.d_y, *unpack(flat), reg, work
         )
         return value, np.concatenate([(by_v[:, moving] * units).ravel(), by_x[free], [by_y] * free_y])
@@ -352,11 +343,7 @@ def gaussian_locations(points: FloatArray, count: int, rng: np.random.Generator)
     return np.asarray(mean + rng.standard_normal((count, points.shape[1])) @ root.T)
 
 
-def row_locations(points: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
-    """Draw locations among the points themselves, without replacement where there are enough."""
-    return np.array(points[rng.choice(len(points), count, replace=count > len(points))])
-
-
+@spelled_out("null", "n_boot", "dependence", "groups", "missing", "rng", "engine")
 def fssd(
     model: Any,
     y: Any,
@@ -366,13 +353,7 @@ def fssd(
     train_fraction: float = 0.3,
     reg: float = 0.0,
     kernel_y: Kernel = Gaussian("median"),
-    null: str = "auto",
-    n_boot: int = 1000,
-    dependence: Any = None,
-    groups: Any = None,
-    missing: str = "refuse",
-    rng: RngLike = None,
-    engine: Any = None,
+    **how: Unpack[HowToTest],
 ) -> GofResult:
     """Test an unconditional density model at a finite set of locations in y, in linear time.
 
@@ -402,10 +383,9 @@ def fssd(
     True
     """
     refuse_source("fssd", None, y)
-    kind = _kind_of(locations)
-    options = Options.of("auto", null, n_boot, None, dependence, groups, engine=engine)
-    count, reg, seed = check_count(n_locations, "n_locations"), check_reg(reg), Seed.of(rng)
-    scored = Scored.of(model, Sample.unconditional(y, missing=missing))
+    options, seed = read_options(fssd, how)
+    count, reg, kind = check_count(n_locations, "n_locations"), check_reg(reg), _kind_of(locations)
+    scored = Scored.of(model, Sample.unconditional(y, missing=options.missing))
     if scored.cells is not None or scored.reparametrized is not None or scored.by != "none":
         # Its scores are those of what y was turned into, and locations are points of y.
         seen = "cells of a discrete y" if scored.cells is not None else scored.reparametrized
@@ -413,16 +393,15 @@ def fssd(
             "fssd compares y itself with locations, and this model is compared as "
             f"{seen or 'normal scores, because it has no score'}. Use ksd."
         )
-    options = options.for_rows(scored, y)
-    tested: Scored | Stream = scored
+    options, tested = options.for_rows(scored, y), scored
     details: dict[str, Any] = {}
     if kind == "optimize":
         part, tested, options = _split_off(scored, train_fraction, MAX_TRAIN_Y, seed, options)
-        ready = resolve_y(kernel_y, part.y, seed)
+        ready: Any = part.kernel_on_y(kernel_y, seed)
         free = getattr(kernel_y, "bandwidth", None) == "median"
         points, ready, details = _optimized_y(part, ready, free, count, reg, seed, options.engine)
     else:
-        ready = resolve_y(kernel_y, scored.y, seed)
+        ready = scored.kernel_on_y(kernel_y, seed)
         if kind == "random":
             points = gaussian_locations(scored.y, count, seed.stream(Use.LOCATIONS))
         else:
@@ -432,9 +411,9 @@ def fssd(
     plan = Plan(Features((ones(),)), evidence)
     with np.errstate(over="ignore", invalid="ignore"):  # overflow is checked for at the end
         ran = draw(plan, tested, options, seed)
-    solution = Solution.of(ran, "exact", tested.n, options, {})
-    said: Any = {"locations": points, "details": details, "share": 1.0 / points.size}
-    return make_result("fssd", tested, solution, seed, None, ready, **said)
+    said: Any = {"locations": points, "details": {**details, **ran.details}, "share": 1.0 / points.size}
+    said |= {"seed": seed, "kernel_x": None, "kernel_y": ready}
+    return make_result("fssd", tested, options, ran.first(tested.n), "exact", ran.null, **said)
 
 
 def _optimized_y(
@@ -449,7 +428,9 @@ def _optimized_y(
     def criterion(flat: FloatArray) -> tuple[float, FloatArray]:
         points = flat[:size].reshape(count, -1)
         at = unit.with_bandwidth(float(np.exp(flat[size]))) if free else unit
-        value, by_points, by_log = finite_set_gradient(y, scores, at, points, reg * kernel.sigma**2)
+        value, by_points, by_log = power.finite_set_gradient(
+            y, scores, at, points, reg * kernel.sigma**2
+        )
         return value, np.append(by_points, [by_log] * free)
 
     box = list(zip(y.min(axis=0), y.max(axis=0), strict=True)) * count + [LOG_RANGE] * free

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Unpack
 
 from condgof._typing import FloatArray
 from condgof.kernels import CovariateKernel, FiniteLocations, Gaussian, Kernel, Radial, ResponseKernel
-from condgof.methods._lowrank import Ran, draw, mildest, plan_of, refuse_redraw
+from condgof.methods._lowrank import draw, nulls_of, plan_of, refuse_redraw
 from condgof.methods._options import HowToTest, Options, prepare, read_options, spelled_out
 from condgof.methods._scored import Scored, Units
-from condgof.methods._sources import Stream, elsewhere, prepare_source
-from condgof.null._bootstrap import Dependence, pvalue, settle_ties
+from condgof.methods._sources import elsewhere, prepare_source
+from condgof.null._bootstrap import pvalue, settle_ties
 from condgof.result import GofResult
 from condgof.sample import Sample, Seed, Source
 from condgof.stein._matrix import sweep
@@ -22,7 +22,7 @@ TIE = 1e-11
 NEAR = 1e-6
 
 
-@spelled_out
+@spelled_out()
 def kcsd(
     model: Any,
     x: Any,
@@ -45,21 +45,17 @@ def kcsd(
 
     Where the model's support is bounded (a Gamma, a Beta, whatever says so with ``support=``) y is
     compared on the whole line, as log(y − low) and its like, which changes neither the hypothesis nor
-    the level; ``details["reparametrized"]`` says so.
+    the level. A discrete y (labels, ordered categories, counts) has no score: in place of h_p stands
+    l(y, y') less its means under the model, a product of residuals; with the kernel of labels,
+    ⟨e_y − p(x), e_y' − p(x')⟩. Counts are compared in standard deviations of the model, and models known
+    by ratios through a difference Stein operator (`from_ratio`).
 
-    A discrete y (labels, ordered categories, counts) has no score. In place of h_p then stands l(y, y')
-    less its means under the model, which is a product of residuals: with the kernel of labels,
-    ⟨e_y − p(x), e_y' − p(x')⟩. Counts are compared in standard deviations of the model, and models
-    known by ratios through a difference Stein operator (`from_ratio`).
-
-    Do not use it when parameters of the model were fitted on this same sample (the level is then
-    another: usually lower, so that misfit stays hidden), or with plain scores of a bounded y whose
-    support was not declared. Random signs need some tens of rows with large scores: a true Gamma law of
-    shape 0.05 is rejected 0.11 to 0.14 of the time at α = 0.05 with 200 rows, and as it should be with
-    1,000, or with ``standardize="cdf"``.
-
-    Rows that depend on each other need ``dependence=`` or ``groups=``: without it the test rejects right
-    models. Where scores are correlated along the rows, there is an `errors.DependenceWarning`.
+    Do not use it when parameters of the model were fitted on this same sample (misfit stays hidden then)
+    or with plain scores of a bounded y whose support was not declared. Random signs need some tens of
+    rows with large scores: a true Gamma law of shape 0.05 is rejected 0.11 to 0.14 of the time at
+    α = 0.05 with 200 rows, and as it should be with 1,000, or with ``standardize="cdf"``. Rows that
+    depend on each other need ``dependence=`` or ``groups=``: without it right models are rejected. Where
+    scores are correlated along the rows, there is an `errors.DependenceWarning`.
 
     Parameters
     ----------
@@ -82,9 +78,9 @@ def kcsd(
         scores Φ⁻¹(F(y|x)) of the model's CDF, of its marginal CDFs, its location and scale, or the
         best of these that the model offers. The bandwidth of y is then in those units.
     solver : {"auto", "exact", "lowrank"}
-        "exact" costs n_boot·n² operations and sweeps the matrix in tiles, never building it; "lowrank"
-        factors each side of it, k by landmarks in x and h by landmarks in y, and is linear in n; "auto"
-        is exact while n_boot·n² is at most 2.5e10 (n = 5,000 for 1,000 draws).
+        "exact" sweeps the matrix in tiles, n_boot·n² operations; "lowrank" factors k by landmarks in x
+        and h by landmarks in y, and is linear in n; "auto" is exact while n_boot·n² is at most 2.5e10
+        (n = 5,000 for 1,000 draws).
     null : {"auto", "wild", "multinomial", "spectral", "model"}
         Random signs ("wild": it keeps its level in small samples), the paper's multinomial bootstrap,
         which rejects too often when n is small, or the limit Σ λ_j(χ²_j − 1). Above 4,096 rows the
@@ -97,9 +93,9 @@ def kcsd(
         functions of x); ``details["precision"]`` is what was reached. The level holds for any.
     dependence : int or "auto", optional
         For rows that are ordered in time: a block length. Each draw cuts the rows into blocks, of random
-        lengths with this mean, and gives one sign to each; the statistic stays as it is. Choose some
-        multiple of the time over which errors are correlated (too long is safe, and costs power), or
-        "auto". A model of the next value given all of the past needs none: its errors are independent.
+        lengths with this mean, and gives one sign to each. Choose some multiple of the time over which
+        errors are correlated (too long is safe, and costs power), or "auto". A model of the next value
+        given all of the past needs none: its errors are independent.
     groups : array_like or Series of shape (n,), or str, optional
         For rows that come in groups (patients, schools) that are independent of each other: the group of
         each row, or the name of a column of x, or of the source. One sign is drawn for each group.
@@ -109,8 +105,8 @@ def kcsd(
     rng : int, numpy.random.Generator or None
         Where randomness comes from. The same rng gives the same result on any number of threads.
     engine : None, int or dask.distributed.Client
-        Number of threads; None takes all cores. A client spreads the work over a Dask cluster, with
-        the same result.
+        Number of threads, None for all cores; a client spreads the work over a cluster, with the same
+        result.
     memory : int
         Bytes that the tiles of the exact solver may take.
 
@@ -127,15 +123,14 @@ def kcsd(
     >>> cg.kcsd(cg.models.Normal(mean=lambda x: x, std=1.0), x, y, rng=1).reject(alpha=0.01)
     True
     """
-    options, seed = read_options(how)
+    options, seed = read_options(kcsd, how)
     scored = prepare(model, x, y, Units(scale_x, standardize), options, seed)[1]
     options = options.for_rows(scored, x)
     ready_x, ready_y = scored.subsample.kernels(kernel_x, kernel_y, seed)
-    solution = solve(scored, ready_x, ready_y, options, seed)
-    return make_result("kcsd", scored, solution, seed, ready_x, ready_y)
+    return solve("kcsd", scored, ready_x, ready_y, options, seed)
 
 
-@spelled_out
+@spelled_out()
 def ksd(
     model: Any,
     y: Any,
@@ -171,109 +166,82 @@ def ksd(
     >>> cg.ksd(cg.models.Normal(mean=0.0, std=1.0), y, rng=1).reject()
     True
     """
-    options, seed = read_options(how)
+    options, seed = read_options(ksd, how)
     if elsewhere(None, y):
         x, rest = (replace(y, x_columns=()), None) if isinstance(y, Source) else (None, y)
-        scored: Scored | Stream = prepare_source(model, x, rest, Units(), options, seed)[1]
+        scored = prepare_source(model, x, rest, Units(), options, seed)[1]
     else:
         sample = Sample.unconditional(y, missing=options.missing)
         scored = Scored.of(model, sample, seed=seed if options.chosen(sample.n) == "lowrank" else None)
     options = options.for_rows(scored, y)
     ready = scored.subsample.kernel_on_y(kernel_y, seed)
-    solution = solve(scored, CovariateKernel(()), ready, options, seed)
-    return make_result("ksd", scored, solution, seed, None, ready)
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """The off-diagonal sum of the Stein matrix, draws of the statistic, and how they were made."""
-
-    total: float
-    draws: FloatArray
-    solver: str
-    null: str
-    rows: Dependence
-    details: dict[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, ran: Ran, solver: str, n: int, options: Options, details: dict[str, Any]) -> Solution:
-        """Take the one statistic of a plan."""
-        total, draws = float(ran.drawn.statistics[0]), ran.drawn.draws[0] / (n - 1)
-        return cls(total, draws, solver, ran.null, options.rows, {**details, **ran.details})
-
-    def settled(self, n: int, share: float = 1.0) -> tuple[float, FloatArray]:
-        """Return a share of the statistic of n rows, and its draws, of which some equal it."""
-        statistic = share * self.total / (n - 1)
-        return statistic, settle_ties(statistic, share * self.draws, TIE * abs(statistic))
+    return replace(solve("ksd", scored, CovariateKernel(()), ready, options, seed), kernel_x=None)
 
 
 def solve(
-    scored: Scored | Stream,
+    method: str,
+    scored: Scored,
     kernel_x: CovariateKernel | FiniteLocations,
     kernel_y: ResponseKernel,
     options: Options,
     seed: Seed,
-) -> Solution:
+    *,
+    details: dict[str, Any] | None = None,
+    **said: Any,
+) -> GofResult:
     """Sum over the Stein matrix of a sample and draw from the null distribution."""
-    few = options.chosen(scored.n) == "exact"
-    if not few or isinstance(scored, Stream) or not isinstance(kernel_y, Radial):
-        return _by_features(scored, kernel_x, kernel_y, options, seed)
-    if options.null == "model":
-        refuse_redraw()
-    keep = options.memory // 8  # of the budget, what tiles leave
-    weights = options.rows.weights(options.null, scored.n, options.n_boot, seed, keep)
-    operator = scored.operator(kernel_x, kernel_y)
-    how: Any = {"engine": options.engine, "memory": options.memory}
-    total, forms = sweep(operator, weights.block, options.n_boot, **how)
-    null = options.rows.named(options.null)
-    return Solution(total, weights.factor * forms, "exact", null, options.rows)
-
-
-def _by_features(
-    scored: Scored | Stream,
-    kernel_x: CovariateKernel | FiniteLocations,
-    kernel_y: ResponseKernel,
-    options: Options,
-    seed: Seed,
-) -> Solution:
-    """Sum through features of x and evidence of y: of many rows, and of a discrete y."""
-    plan, details = plan_of(scored, kernel_x, kernel_y, options, seed)
-    solver, n = "exact" if details["precision"] <= NEAR else "lowrank", scored.n
-
-    def test(how: Options) -> Solution:
-        return Solution.of(draw(plan, scored, how, seed), solver, n, how, details)
-
-    return mildest(test, plan, scored, options, lambda solution: pvalue(*solution.settled(n)))
+    n, few = scored.n, options.chosen(scored.n) == "exact" and scored.source is None
+    on_x = kernel_x.kernel if isinstance(kernel_x, FiniteLocations) else kernel_x
+    said |= {"kernel_x": on_x.shown(scored.sample.d_x), "kernel_y": kernel_y, "seed": seed}
+    if few and isinstance(kernel_y, Radial):
+        if options.null == "model":
+            refuse_redraw()
+        keep = options.memory // 8  # of the budget, what tiles leave
+        weights = options.rows.weights(options.null, n, options.n_boot, seed, keep)
+        how: Any = {"engine": options.engine, "memory": options.memory}
+        total, forms = sweep(scored.operator(kernel_x, kernel_y), weights.block, options.n_boot, **how)
+        null, draws = options.rows.named(options.null), weights.factor * forms
+        return make_result(method, scored, options, (total, draws), "exact", null, details, **said)
+    # Of many rows, and of a discrete y: through features of x and evidence of y.
+    plan, told = plan_of(scored, kernel_x, kernel_y, options, seed)
+    solver, results = "exact" if told["precision"] <= NEAR else "lowrank", []
+    for how in nulls_of(plan, scored, options):
+        ran = draw(plan, scored, how, seed)
+        more = {**(details or {}), **told, **ran.details}
+        results.append(make_result(method, scored, how, ran.first(n), solver, ran.null, more, **said))
+    return max(results, key=lambda result: result.pvalue)
 
 
 def make_result(
     method: str,
-    scored: Scored | Stream,
-    solution: Solution,
-    seed: Seed,
-    kernel_x: CovariateKernel | None,
-    kernel_y: ResponseKernel,
-    *,
-    locations: FloatArray | None = None,
+    scored: Scored,
+    options: Options,
+    sums: tuple[float, FloatArray],
+    solver: str,
+    null: str,
     details: dict[str, Any] | None = None,
+    *,
+    seed: Seed,
+    kernel_x: Kernel | None,
+    kernel_y: ResponseKernel,
+    locations: FloatArray | None = None,
     share: float = 1.0,
 ) -> GofResult:
-    """Put a result together."""
-    rows, (statistic, draws) = scored.subsample, solution.settled(scored.n, share)
-    details = {**rows.details(), **solution.rows.details(), **(details or {}), **solution.details}
-    if rows.score_error is not None:
-        details["score_error"] = rows.score_error
-    notes = (*rows.notes(), *solution.rows.notes, *solution.details.get("notes", ()))
+    """Put a result together: a share of the off-diagonal sum of the Stein matrix, and its draws."""
+    rows, statistic = scored.subsample, share * sums[0] / (scored.n - 1)
+    draws = settle_ties(statistic, share * sums[1], TIE * abs(statistic))
+    details = {**rows.details(), **options.rows.details(), **(details or {})}
+    notes = (*rows.notes(), *options.rows.notes, *details.get("notes", ()))
     return GofResult(
         statistic=statistic,
         pvalue=pvalue(statistic, draws),
         method=method,
         n=scored.n,
         null_distribution=draws,
-        null=solution.null,
-        kernel_x=None if kernel_x is None else kernel_x.shown(rows.sample.d_x),
+        null=null,
+        kernel_x=kernel_x,
         kernel_y=getattr(kernel_y, "shown", kernel_y),  # of a discrete y, what a reader knows it by
-        solver=solution.solver,
+        solver=solver,
         locations=locations,
         seed=seed.value,
         details={**details, **({"notes": notes} if notes else {})},

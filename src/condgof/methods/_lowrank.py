@@ -2,62 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 import numpy as np
 
+from condgof import kernels
 from condgof._typing import AnyArray, FloatArray
 from condgof.engine import single_threaded_blas
 from condgof.errors import UnsupportedModelError
-from condgof.kernels import (
-    CellKernel,
-    CovariateKernel,
-    FiniteLocations,
-    Gaussian,
-    ResponseKernel,
-    resolve_x,
-)
+from condgof.kernels import CellKernel, CovariateKernel, FiniteLocations, ResponseKernel
 from condgof.methods._options import Options
-from condgof.methods._scored import CENSORED, SUBSAMPLE, Scored
-from condgof.methods._sources import Stream
+from condgof.methods._scored import CENSORED, SUBSAMPLE, TOGETHER, Scored
+from condgof.null import _draws as nulls
 from condgof.null._bootstrap import LIMIT, NULLS, bootstrap_weights
-from condgof.null._draws import (
-    Drawn,
-    Redraw,
-    censoring_times,
-    excess,
-    limit,
-    parcelled,
-    recombined,
-    redraw_cells,
-    redraw_censored,
-    redraw_normal,
-    redrawn,
-    signed_blocks,
-    top_surprises,
-    weighted_rows,
-    weighted_units,
-)
 from condgof.sample import Seed, Use
-from condgof.stein._evidence import (
-    CellEvidence,
-    CensoredEvidence,
-    Evidence,
-    NormalEvidence,
-    SteinEvidence,
-)
+from condgof.stein._evidence import CellEvidence, CensoredEvidence, NormalEvidence, SteinEvidence
 from condgof.stein._features import Features, given_functions, nystrom
 from condgof.stein._matrix import SteinOperator
 from condgof.stein._sum import PIECE, Held, Piece, Plan
 
-T = TypeVar("T")
 #: Relative residual that features reach, and the largest numbers of landmarks in x and in y, unless
 #: asked otherwise: up to so many rows, and above.
 MANY = 50_000
 PRECISION, CAPS = 2e-4, (400, 120)
 PRECISION_ABOVE, CAPS_ABOVE = 1e-3, (250, 80)
+#: The residual where several models are compared.
+PRECISION_TOGETHER = 1e-4
 #: Wider plans are turned to the directions that hold all but a share of the size of FᵀF and ξᵀξ.
 WIDEST, TAIL = 8192, 1e-3
 #: A discrete y of few rows is summed exactly: a residual that is rounding, and as many landmarks as
@@ -81,7 +52,7 @@ MILDER = (
 
 
 def plan_of(
-    scored: Scored | Stream,
+    scored: Scored,
     kernel_x: CovariateKernel | FiniteLocations,
     kernel_y: ResponseKernel,
     options: Options,
@@ -89,9 +60,11 @@ def plan_of(
 ) -> tuple[Plan, dict[str, Any]]:
     """Factor both kernels, each on its own, and return the plan with what a result says of it."""
     rows, n = scored.subsample, scored.n
-    single = n > MANY
-    caps = CAPS_ABOVE if single else CAPS
-    precision = options.precision or (PRECISION_ABOVE if single else PRECISION)
+    together, many = rows.by == TOGETHER, n > MANY
+    single = many and not together
+    caps = CAPS_ABOVE if many else CAPS
+    usual = PRECISION_ABOVE if many else PRECISION
+    precision = options.precision or (PRECISION_TOGETHER if together else usual)
     small = isinstance(kernel_y, CellKernel) and n <= EXACT_ROWS and options.precision is None
     # One BLAS thread: the last bits decide which pivots are drawn, and must not depend on cores.
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
@@ -111,11 +84,15 @@ def plan_of(
                 "cap": caps[1],
                 "single": single,
             }
-            evidence, _ = SteinEvidence.on((kernel_y,), rows.y, rows.scores, rng, **finer)
+            # Of several models, scores of none of them choose the landmarks, which are the same for all.
+            scores = np.zeros(rows.y.shape) if together else rows.scores
+            evidence, _ = SteinEvidence.on((kernel_y,), rows.y, scores, rng, **finer)
         plan = Plan(Features((maker,)), evidence)
-        if plan.features.width * evidence.blocks[-1].columns.stop > WIDEST and not small:
+        wide = plan.features.width * evidence.blocks[-1].columns.stop > WIDEST
+        if wide and not small and not together:
             plan = _turned(plan, rows)
-        reached = residual(plan, rows, kernel_x, kernel_y)
+        each = rows.by_model() if together else [rows]
+        reached = max(residual(plan, one, kernel_x, kernel_y) for one in each)
     shape = (plan.features.width, plan.evidence.blocks[-1].columns.stop)
     details: dict[str, Any] = {"precision": reached, "landmarks": shape}
     if not small and reached > max(10 * precision, 5e-3):
@@ -129,10 +106,9 @@ def plan_of(
 def _turned(plan: Plan, rows: Scored) -> Plan:
     """Turn both sides to their main directions on some rows, which signs of rows do not change."""
     (maker,), evidence = plan.features.makers, plan.evidence
-    (chunk,) = maker.chunks
-    if chunk.white is not None:
-        white = chunk.white @ _main(plan.features.of(rows.x))
-        maker = replace(maker, chunks=(replace(chunk, white=white, blocks=(white.shape[1],)),))
+    if maker.whites:
+        white = maker.whites[0] @ _main(plan.features.of(rows.x))
+        maker = replace(maker, whites=(white,), sizes=(white.shape[1],))
     if isinstance(evidence, SteinEvidence):
         evidence = replace(evidence, turn=_main(evidence.of(rows.y, rows.scores)))
     return Plan(Features((maker,)), evidence, plan.panels)
@@ -168,43 +144,37 @@ class Ran:
     """Statistics with their draws, and how these were made."""
 
     #: Σ_{i≠j} of each statistic; the last one is the excess of surprises where there is one.
-    drawn: Drawn
+    drawn: nulls.Drawn
     null: str
     solver: str
     #: Whether the last statistic is the excess of surprises.
     excess: bool = False
     details: dict[str, Any] = field(default_factory=dict)
 
+    def first(self, n: int) -> tuple[float, FloatArray]:
+        """Return the first sum, and draws of it over n − 1."""
+        return float(self.drawn.statistics[0]), self.drawn.draws[0] / (n - 1)
 
-def mildest(
-    test: Callable[[Options], T],
-    plan: Plan,
-    scored: Scored | Stream,
-    options: Options,
-    pvalue: Callable[[T], float],
-) -> T:
-    """Run a test, and a second one where rows of a discrete y depend on each other.
+
+def nulls_of(plan: Plan, scored: Scored, options: Options) -> list[Options]:
+    """Return how to test: twice where rows of a discrete y depend on each other.
 
     Signs of groups or blocks see no more than the residuals that are there, and those of a model that is
     nearly certain, and right, are tiny and point one way: alone they would reject it. Against drawing y
     anew, row by row, such residuals are what was to be expected; but that does not see the dependence.
     The larger of both p-values keeps its level where either does.
     """
-    first, apart = test(options), replace(options, rows=options.rows.set_aside(MILDER))
+    apart = replace(options, rows=options.rows.set_aside(MILDER))
     discrete = scored.subsample.cells is not None and not options.rows.independent
-    if not discrete or not law_is_known(plan, scored, apart):
-        return first
-    return max(first, test(apart), key=pvalue)
+    return [options, apart] if discrete and law_is_known(plan, scored, apart) else [options]
 
 
-def law_is_known(plan: Plan, scored: Scored | Stream, options: Options) -> bool:
+def law_is_known(plan: Plan, scored: Scored, options: Options) -> bool:
     """Tell whether to draw y anew for the null; refuse where that was asked for and cannot be."""
     few = scored.subsample
-    normal = isinstance(plan.evidence, NormalEvidence)
-    few_rows = few.by == CENSORED and scored is few
-    known = options.rows.independent and (
-        normal or few_rows or (few.cells is not None and few.outcomes is not None)
-    )
+    known = isinstance(plan.evidence, NormalEvidence) or (few.by == CENSORED and scored is few)
+    known |= few.cells is not None and few.outcomes is not None
+    known &= options.rows.independent
     if options.null == "model" and not known:
         refuse_redraw()
     return known and options.null in ("auto", "model")
@@ -219,7 +189,7 @@ def refuse_redraw() -> NoReturn:
     )
 
 
-def draw(plan: Plan, scored: Scored | Stream, options: Options, seed: Seed) -> Ran:
+def draw(plan: Plan, scored: Scored, options: Options, seed: Seed) -> Ran:
     """Compute the statistics of a plan and draw from their null distribution."""
     if law_is_known(plan, scored, options):
         return _redrawn(plan, scored, options, seed)
@@ -228,72 +198,77 @@ def draw(plan: Plan, scored: Scored | Stream, options: Options, seed: Seed) -> R
 
 def until_of(scored: Scored, seed: Seed) -> FloatArray:
     """Return when rows of times with censoring are censored, or would have been, (n,)."""
-    near = resolve_x(Gaussian("median"), scored.x, scored.sample.x_columns, seed)
-    return censoring_times(scored.scores, scored.x, near, seed.stream(Use.MODEL_SAMPLE, 6))
+    near = kernels.resolve_x(kernels.Gaussian("median"), scored.x, scored.sample.x_columns, seed)
+    return nulls.censoring_times(scored.scores, scored.x, near, seed.stream(Use.MODEL_SAMPLE, 6))
 
 
-def _redrawn(plan: Plan, scored: Scored | Stream, options: Options, seed: Seed) -> Ran:
+def _redrawn(plan: Plan, scored: Scored, options: Options, seed: Seed) -> Ran:
+    """Draw y of all rows anew, or of many rows from a limit, or by strata."""
     n, m, engine, evidence = scored.n, options.n_boot, options.engine, plan.evidence
     # The work of one draw of all rows, in multiplications.
     work = n * (ROW_WORK + sum(cut.of_x.shape[0] * cut.of_y.shape[0] for cut in plan.cuts))
     small = options.solver == "exact" or (n <= SUBSAMPLE and float(work) * m <= REDRAW_WORK)
-    if isinstance(scored, Scored) and small and options.solver != "lowrank":
-        again, top = _redraw(evidence, scored, seed)
-        drawn = redrawn(plan, Held.of(plan, scored.rows()), again, top, m, seed, engine)
-        surprises = isinstance(evidence, NormalEvidence) and plan.surprises
+    if scored.source is None and small and options.solver != "lowrank":
+        top, surprises = 0.0, False
+        if isinstance(evidence, NormalEvidence):
+            largest = nulls.top_surprises(scored.y.reshape(1, -1))
+            top, surprises = float(nulls.excess(largest, scored.y.size)[0]), plan.surprises
+            again = nulls.redraw_normal(evidence, n)
+        elif isinstance(evidence, CensoredEvidence):
+            again = nulls.redraw_censored(evidence, scored.scores, until_of(scored, seed))
+        else:
+            again = _redraw_cells(evidence, scored)
+        drawn = nulls.redrawn(plan, Held.of(plan, scored.rows()), again, top, m, seed, engine)
         if not surprises:
-            drawn = Drawn(drawn.statistics[:-1], drawn.draws[:-1], drawn.sizes[:-1])
+            drawn = nulls.Drawn(drawn.statistics[:-1], drawn.draws[:-1], drawn.sizes[:-1])
         return Ran(drawn, NULLS["model"], "exact", surprises, {"null": "model"})
     if isinstance(evidence, NormalEvidence):
-        drawn = limit(plan, scored.rows(), n, m, seed, engine)
+        drawn = nulls.limit(plan, scored.rows(), n, m, seed, engine)
         return Ran(drawn, LIMIT, "lowrank", plan.surprises, {"null": "limit"})
     assert isinstance(evidence, CellEvidence)
 
     def of_piece(piece: Piece, uniform: FloatArray) -> AnyArray:
         assert piece.outcomes is not None
-        made = redraw_cells(evidence, piece.outcomes)(uniform)
+        made = nulls.redraw_cells(evidence, piece.outcomes)(uniform)
         return made if piece.keep is None else made * piece.keep[:, None]
 
-    drawn = recombined(plan, scored.rows(), of_piece, m, seed, engine)
+    drawn = nulls.recombined(plan, scored.rows(), of_piece, m, seed, engine)
     return Ran(drawn, NULLS["model"], "lowrank", False, {"null": "model"})
 
 
-def _redraw(evidence: Evidence, scored: Scored, seed: Seed) -> tuple[Redraw, float]:
-    """Return what draws y of all rows anew, and the excess of surprises of the data."""
-    n = scored.n
-    if isinstance(evidence, NormalEvidence):
-        top = excess(top_surprises(scored.y.reshape(1, -1)), scored.y.size)
-        return redraw_normal(evidence, n), float(top[0])
-    if isinstance(evidence, CensoredEvidence):
-        return redraw_censored(evidence, scored.scores, until_of(scored, seed)), 0.0
-    assert isinstance(evidence, CellEvidence)
+def _redraw_cells(evidence: Any, scored: Scored) -> nulls.Redraw:
+    """Return what draws a discrete y of all rows anew."""
     assert scored.outcomes is not None
-    cells = redraw_cells(evidence, scored.outcomes)
-    return lambda rng, m: (np.stack([cells(rng.random(n)) for _ in range(m)], axis=1), np.zeros(m)), 0.0
+    cells = nulls.redraw_cells(evidence, scored.outcomes)
+
+    def again(rng: np.random.Generator, m: int) -> tuple[AnyArray, FloatArray]:
+        return np.stack([cells(rng.random(scored.n)) for _ in range(m)], axis=1), np.zeros(m)
+
+    return again
 
 
-def _weighted(plan: Plan, scored: Scored | Stream, options: Options, seed: Seed) -> Ran:
+def _weighted(plan: Plan, scored: Scored, options: Options, seed: Seed) -> Ran:
     """Draw by weights on rows, on blocks of rows, or on parcels of rows that depend on each other."""
     rows, depend, m, engine = scored.rows(), options.rows, options.n_boot, options.engine
     total, name = rows.total, depend.named(options.null)
     if total <= WEIGHTED_ROWS:
         weights = depend.weights(options.null, total, m, seed)
-        drawn = weighted_rows(plan, Held.of(plan, rows), weights, engine)
+        drawn = nulls.weighted_rows(plan, Held.of(plan, rows), weights, engine)
         # Of a multinomial bootstrap draws are divided by n, and statistics by n − 1.
         factor = weights.factor * (total - 1)
         return Ran(replace(drawn, draws=factor * drawn.draws), name, "lowrank")
     if depend.independent:
-        units, null = signed_blocks(plan, rows, BLOCKS, seed, engine), options.null
+        units, null = nulls.signed_blocks(plan, rows, BLOCKS, seed, engine), options.null
     else:
-        units, null = parcelled(plan, rows, depend.parcels(total, PARCELS), engine), "wild"
+        units, null = nulls.parcelled(plan, rows, depend.parcels(total, PARCELS), engine), "wild"
     count, n = len(units.counts), scored.n
     weights = bootstrap_weights(null, count, m, seed)
-    forms, own = weighted_units(plan, units, weights.block(0, count), engine)
+    forms, own = nulls.weighted_units(plan, units.sums, weights.block(0, count), engine)
     whole, sizes = plan.squares([one[None] for one in units.totals])[0], units.own.sum(axis=0)
     draws = forms - own[:, None]
     if depend.independent:
-        return Ran(Drawn(whole - sizes, draws, sizes), name, "lowrank", False, {"blocks": count})
+        return Ran(nulls.Drawn(whole - sizes, draws, sizes), name, "lowrank", False, {"blocks": count})
     # Pairs within a parcel are in neither the statistics nor the draws.
     factor = n * (n - 1.0) / (float(n) * n - float(np.square(units.counts).sum()))
-    drawn = Drawn(factor * (whole - own), factor * draws, factor * sizes)
+    drawn = nulls.Drawn(factor * (whole - own), factor * draws, factor * sizes)
     return Ran(drawn, name, "lowrank", False, {"parcels": count})

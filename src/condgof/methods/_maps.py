@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 
@@ -16,13 +16,12 @@ from condgof._typing import AnyArray, FloatArray
 from condgof.errors import check_overflow
 from condgof.kernels import CovariateKernel, Gaussian, Kernel, Radial
 from condgof.methods._lowrank import plan_of
-from condgof.methods._options import Options, check_reg, prepare
+from condgof.methods._options import HowToTest, Options, check_reg, prepare, read_options, spelled_out
 from condgof.methods._scored import Scored, Units
-from condgof.methods._sources import Stream
-from condgof.sample import RngLike, Seed
+from condgof.sample import Seed
 from condgof.stein._criterion import criterion_of_means
 from condgof.stein._evidence import Evidence
-from condgof.stein._matrix import DEFAULT_MEMORY, SteinOperator, matmul
+from condgof.stein._matrix import SteinOperator, matmul
 from condgof.stein._sum import Piece, added, reduce_over
 
 Data: TypeAlias = tuple[Any, Any, Any]
@@ -31,6 +30,7 @@ Kernels: TypeAlias = tuple[Kernel, Kernel]
 HELD = 2**21
 
 
+@spelled_out("solver", "missing", "rng", "engine", "memory")
 def witness(
     model: Any,
     x: Any,
@@ -40,11 +40,7 @@ def witness(
     kernel_x: Kernel = Gaussian("median"),
     kernel_y: Kernel = Gaussian("median"),
     scale_x: str = "none",
-    solver: str = "auto",
-    missing: str = "refuse",
-    rng: RngLike = None,
-    engine: Any = None,
-    memory: int = DEFAULT_MEMORY,
+    **how: Unpack[HowToTest],
 ) -> FloatArray:
     """How much model and data differ at locations in x.
 
@@ -76,11 +72,10 @@ def witness(
     >>> bool(values[1] > values[0])
     True
     """
-    asked = {"solver": solver, "missing": missing, "engine": engine, "memory": memory}
-    view = _View.of((model, x, y), (kernel_x, kernel_y), scale_x, rng, **asked)
+    view = _View.of((model, x, y), (kernel_x, kernel_y), scale_x, *read_options(witness, how))
     rows = view.scored.subsample
     points = rows.from_user(rows.sample.locations(at))
-    if view.evidence is not None:
+    if not isinstance(view.h, SteinOperator):
         out = np.square(view.products(points)[0]).sum(axis=0)
     else:
         out = np.concatenate([sums.sum(axis=0) + own for sums, own in view.by_tiles(points)])
@@ -88,6 +83,7 @@ def witness(
     return np.asarray(np.maximum(out, 0.0) / (rows.sample.d_y * float(view.scored.n) ** 2))
 
 
+@spelled_out("solver", "missing", "rng", "engine", "memory")
 def power_criterion(
     model: Any,
     x: Any,
@@ -98,11 +94,7 @@ def power_criterion(
     kernel_x: Kernel = Gaussian("median"),
     kernel_y: Kernel = Gaussian("median"),
     scale_x: str = "none",
-    solver: str = "auto",
-    missing: str = "refuse",
-    rng: RngLike = None,
-    engine: Any = None,
-    memory: int = DEFAULT_MEMORY,
+    **how: Unpack[HowToTest],
 ) -> FloatArray:
     """Signal-to-noise ratio of FSCD at locations in x: where a misfit can best be detected.
 
@@ -134,13 +126,13 @@ def power_criterion(
     True
     """
     reg = check_reg(reg)
-    asked = {"solver": solver, "missing": missing, "engine": engine, "memory": memory}
-    view = _View.of((model, x, y), (kernel_x, kernel_y), scale_x, rng, **asked)
+    read = read_options(power_criterion, how)
+    view = _View.of((model, x, y), (kernel_x, kernel_y), scale_x, *read)
     rows, n = view.scored.subsample, view.scored.n
     points = rows.from_user(rows.sample.locations(at, sets=True))
     size = points.shape[1] if points.ndim == 3 else 1
     flat, share = points.reshape(-1, points.shape[-1]), 1.0 / (size * rows.sample.d_y * (n - 1))
-    if view.evidence is None:
+    if isinstance(view.h, SteinOperator):
         by_set = (sums.reshape(n, -1, size).sum(axis=2) for sums, _ in view.by_tiles(flat, size))
         return np.concatenate([criterion_of_means(share * sums, reg) for sums in by_set])
     products, own = view.products(flat)
@@ -153,33 +145,31 @@ def power_criterion(
 class _View:
     """A sample with k, and h by tiles or by evidence."""
 
-    scored: Scored | Stream
+    scored: Scored
     kernel_x: CovariateKernel
-    operator: SteinOperator | None
-    evidence: Evidence | None
+    h: SteinOperator | Evidence
     options: Options
 
     @classmethod
-    def of(cls, data: Data, kernels: Kernels, scale_x: str, rng: RngLike, **asked: Any) -> _View:
+    def of(cls, data: Data, kernels: Kernels, scale_x: str, options: Options, seed: Seed) -> _View:
         # "auto" is exact for as many rows as in a test with 1,000 draws: 5,000.
-        options, seed = Options.of(**asked), Seed.of(rng)
         scored = prepare(*data, Units(scale_x), options, seed)[1]
         ready_x, ready_y = scored.subsample.kernels(*kernels, seed)
         exact, constant = options.chosen(scored.n) == "exact", CovariateKernel(())
-        if exact and isinstance(scored, Scored) and isinstance(ready_y, Radial):
-            return cls(scored, ready_x, scored.operator(constant, ready_y), None, options)
+        if exact and scored.source is None and isinstance(ready_y, Radial):
+            return cls(scored, ready_x, scored.operator(constant, ready_y), options)
         # Of a discrete y the evidence is finite, and sums over it are exact.
         plan, _ = plan_of(scored, constant, ready_y, options, seed)
-        return cls(scored, ready_x, None, plan.evidence, options)
+        return cls(scored, ready_x, plan.evidence, options)
 
     def by_tiles(self, points: FloatArray, multiple: int = 1) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield Σ_{j≠i} F_iv F_jv h_ij (n, m) and Σ_i F_iv² h_ii, for locations that fit the budget."""
-        assert self.operator is not None
-        n, memory, own = self.scored.n, self.options.memory, self.operator.diag()
+        assert isinstance(self.h, SteinOperator)
+        n, memory, own = self.scored.n, self.options.memory, self.h.diag()
         group = max(1, memory // (32 * n) // multiple) * multiple
         for start in range(0, len(points), group):
             features = self.kernel_x(self.scored.subsample.x, points[start : start + group])
-            sums = matmul(self.operator, features, engine=self.options.engine, memory=memory)
+            sums = matmul(self.h, features, engine=self.options.engine, memory=memory)
             yield np.multiply(sums, features, out=sums), own @ np.square(features)
 
     def products(self, points: FloatArray) -> list[FloatArray]:
@@ -199,8 +189,8 @@ class _View:
         self, points: FloatArray, task: Callable[[AnyArray, FloatArray], list[FloatArray]]
     ) -> list[FloatArray]:
         """Add up what a task makes of ξ and F, over all rows."""
-        kernel, evidence, step = self.kernel_x, self.evidence, max(1, HELD // len(points))
-        assert evidence is not None
+        kernel, evidence, step = self.kernel_x, self.h, max(1, HELD // len(points))
+        assert not isinstance(evidence, SteinOperator)
 
         def of_piece(piece: Piece) -> list[FloatArray]:
             xi = evidence.of(piece.y, piece.scores)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any, NamedTuple, TypeAlias
 
@@ -22,6 +22,7 @@ from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import UnsupportedModelError
 from condgof.laws._discrete import PLAIN, Discrete, Probabilities, normalised
 from condgof.laws._draws import VectorDraws, row_uniforms
+from condgof.laws._families import Normal
 from condgof.laws._known import Intervals
 from condgof.laws._law import Law
 from condgof.methods._scored import choose_coordinates, coordinates_of, prediction_name, predictions
@@ -37,6 +38,7 @@ MEAN_ROWS, SPREAD_ROWS, SHAPE_ROWS = 8.0, 16.0, 24.0
 FIRST, DECAY = 0.6, 1.25
 #: Cells of the PIT: their upper ends but the last.
 PIT_ENDS = np.array([0.001, 0.01, 0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99, 0.999])
+PIT_SHARES, PIT_SCORES = np.diff(PIT_ENDS, prepend=0.0, append=1.0), ndtri(PIT_ENDS)
 #: Tilts of each direction of a discrete y: of log-odds, of powers of p, of shares of a uniform law.
 ODDS = np.array([-1.0, -0.3, 0.3, 1.0])
 POWERS = np.array([-0.6, -0.25, 0.25, 0.6])
@@ -57,18 +59,21 @@ class NormalBet:
 
     def rows(self, z: FloatArray, tilts: FloatArray) -> FloatArray:
         """Return 1, z and z²."""
-        return np.stack([np.ones_like(z), z, np.square(z)], axis=-1)
+        rows = np.ones((*z.shape, 3))
+        rows[..., 1], rows[..., 2] = z, np.square(z)
+        return rows
 
     def log_wealth(self, sums: FloatArray) -> FloatArray:
         """Use a normal prior of the mean, an inverse gamma prior of the variance, or both."""
-        n, total, square = np.moveaxis(sums, -1, 0)
-        half = 0.5 * SPREAD_ROWS
+        n, total, square = sums[..., 0], sums[..., 1], sums[..., 2]
+        half, rows = 0.5 * SPREAD_ROWS, 0.5 * (SPREAD_ROWS + n)
         explained, known = np.square(total) / (n + MEAN_ROWS), -0.5 * np.log1p(n / MEAN_ROWS)
-        start = gammaln(half + 0.5 * n) - gammaln(half) + half * np.log(half) + 0.5 * square
-        alone, both = (
-            start - (half + 0.5 * n) * np.log(half + 0.5 * left) for left in (square, square - explained)
-        )
-        return np.stack([0.5 * explained + known, alone, both + known], axis=-1)
+        start = gammaln(rows) - gammaln(half) + half * math.log(half) + 0.5 * square
+        wealth = np.empty(sums.shape)
+        wealth[..., 0] = 0.5 * explained + known
+        wealth[..., 1] = start - rows * np.log(half + 0.5 * square)
+        wealth[..., 2] = start - rows * np.log(half + 0.5 * (square - explained)) + known
+        return wealth
 
 
 class ShapeBet:
@@ -79,13 +84,12 @@ class ShapeBet:
 
     def rows(self, z: FloatArray, tilts: FloatArray) -> FloatArray:
         """Return which cell each z is in."""
-        return np.asarray(np.eye(self.width)[np.searchsorted(ndtri(PIT_ENDS), z)])
+        return np.asarray(np.eye(self.width)[np.searchsorted(PIT_SCORES, z)])
 
     def log_wealth(self, sums: FloatArray) -> FloatArray:
         """Use a Dirichlet prior."""
-        shares = np.diff(PIT_ENDS, prepend=0.0, append=1.0)
-        n, prior = sums.sum(axis=-1), SHAPE_ROWS * shares
-        cells = gammaln(prior + sums) - gammaln(prior) - sums * np.log(shares)
+        n, prior = sums.sum(axis=-1), SHAPE_ROWS * PIT_SHARES
+        cells = gammaln(prior + sums) - gammaln(prior) - sums * np.log(PIT_SHARES)
         value = cells.sum(axis=-1) + gammaln(SHAPE_ROWS) - gammaln(SHAPE_ROWS + n)
         return np.asarray(value[..., None])
 
@@ -170,13 +174,12 @@ class Bets:
     Starts are `APART`, and older ones are joined, so that their ages about double. `sums` since each
     start are (S, C, G, BINS, width); `offsets`, what the wealth is beyond what these have made, are
     (S, C, G, 2, K), as are the logarithms of shares of coordinates of y, groupings, all bins or halves,
-    and kinds in `weights`, but for S. `later` is the logarithm of what the k-th start gets.
+    and kinds in `weights`, but for S. A start gets what is `lasting`; if `renewed`, each row adds 1, for
+    a change at whatever row (Shiryaev–Roberts).
     """
 
-    def __init__(
-        self, bet: Bet, weights: FloatArray, later: Callable[[int], float], last: int = 0
-    ) -> None:
-        self.bet, self.weights, self.later = bet, weights, later
+    def __init__(self, bet: Bet, weights: FloatArray, renewed: bool, last: int) -> None:
+        self.bet, self.weights, self.renewed = bet, weights, renewed
         self.begun, self.last = 0, last
         self.starts: list[int] = []
         self.sums = np.zeros((0, *weights.shape[:2], BINS, bet.width))
@@ -187,7 +190,8 @@ class Bets:
         self.starts.append(row)
         self.last = row
         self.sums = np.concatenate([self.sums, np.zeros((1, *self.sums.shape[1:]))])
-        self.offsets = np.concatenate([self.offsets, (self.weights + self.later(self.begun))[None]])
+        gets = math.log(APART) if self.renewed else lasting(self.begun)
+        self.offsets = np.concatenate([self.offsets, (self.weights + gets)[None]])
         self.begun += 1
 
     def add(self, codes: IntArray, rows: KeptRows) -> FloatArray:
@@ -198,9 +202,10 @@ class Bets:
     def _earned(self) -> FloatArray:
         """Return the logarithm of what the rows since each start have made."""
         shape = (*self.sums.shape[:3], HALVES, BINS // HALVES, self.bet.width)
-        halves = self.sums.reshape(shape).sum(axis=4)
-        each = [self.bet.log_wealth(sums).sum(axis=3) for sums in (self.sums, halves)]
-        return np.stack(each, axis=3)
+        each = self.bet.log_wealth(np.concatenate([self.sums, self.sums.reshape(shape).sum(axis=4)], 3))
+        earned = np.empty(self.offsets.shape)
+        earned[:, :, :, 0], earned[:, :, :, 1] = each[:, :, :, :BINS].sum(3), each[:, :, :, BINS:].sum(3)
+        return earned
 
     def rebin(self, codes: IntArray, rows: KeptRows, anew: IntArray) -> None:
         """Go on with other bins of some groupings, by the rows that are kept; wealth stays."""
@@ -219,11 +224,12 @@ class Bets:
         if len(self.starts) > MOST_STARTS:
             # Of all but the first and last, the two whose ages are most alike; the richer one goes on.
             ages = np.log(row + APART - np.array(self.starts[1:-1]))
-            i = 1 + int(np.argmax(np.diff(ages)))
+            i = 1 + int(np.argmax(ages[1:] - ages[:-1]))
             stays, goes = sorted((i, i + 1), key=lambda k: -log_sum(wealth[k]))
             self.offsets[stays] += np.logaddexp(wealth[stays], wealth[goes]) - wealth[stays]
-            del self.starts[goes]
-            self.sums, self.offsets = (np.delete(a, goes, axis=0) for a in (self.sums, self.offsets))
+            left = [k for k in range(len(self.starts)) if k != goes]
+            self.starts = [self.starts[k] for k in left]
+            self.sums, self.offsets = self.sums[left], self.offsets[left]
 
     def plain(self) -> dict[str, Any]:
         """Return all that changes as plain numbers and lists."""
@@ -240,14 +246,13 @@ class Bets:
 
 def binned(codes: IntArray, rows: FloatArray) -> FloatArray:
     """Sum up rows (n, C, L) by their bins (n, G), in the order of the rows: (C, G, BINS, L)."""
-    (_, groupings), (_, coordinates, width) = codes.shape, rows.shape
-    flat = (codes + BINS * np.arange(groupings)).ravel()
-    out = np.empty((coordinates, groupings * BINS, width))
-    for c in range(coordinates):
-        for k in range(width):
-            each = np.repeat(rows[:, c, k], groupings)
-            out[c, :, k] = np.bincount(flat, weights=each, minlength=groupings * BINS)
-    return out.reshape(coordinates, groupings, BINS, width)
+    groupings, (_, coordinates, width) = codes.shape[1], rows.shape
+    shape = (coordinates, groupings, BINS, width)
+    first = np.arange(coordinates * groupings).reshape(coordinates, groupings) * BINS
+    places = (codes[:, None] + first)[..., None] * width + np.arange(width)
+    each = np.broadcast_to(rows[:, :, None], places.shape)
+    sums: AnyArray = np.bincount(places.ravel(), each.ravel(), math.prod(shape))
+    return sums.reshape(shape)
 
 
 def log_sum(logs: FloatArray) -> float:
@@ -263,13 +268,9 @@ def lasting(number: int) -> float:
     return math.log((1.0 - FIRST) / zeta(DECAY)) - DECAY * math.log(number)
 
 
-def renewed(number: int) -> float:
-    """Return the same where each row adds 1, for a change at whatever row (Shiryaev–Roberts)."""
-    return math.log(APART)
-
-
 #: Evidence is added up after this part of the rows that were seen, and after at most so many rows.
 PART, LONGEST = 16, 32
+EARLIER = np.tri(LONGEST, k=-1, dtype=bool)
 #: Rows after which columns are first cut into bins, then after twice as many; numbers that sums take.
 FIRST_BINS, NUMBERS = 16, 20_000
 #: Cells of normal scores (of their arsinh, from −REACH to REACH) in which ranks are counted.
@@ -284,6 +285,9 @@ FARTHEST = 1e6
 PIECE, MOST_CHANGES = 4096, 100
 #: Logarithm of the evidence up to which it is asked anew what an alarm is about.
 SURE = 50.0
+#: Shapes of a number of one row, and what the predictions of a normal model of one y are called.
+ONE = ((), (1,), (1, 1))
+NORMAL_NAMES = prediction_name(0, 2, 1), prediction_name(1, 2, 1)
 #: What of the evidence is told as it is.
 TOLD = ("done", "next_bins", "log", "alarm", "changes", "edges")
 
@@ -318,7 +322,30 @@ def look_at(law: Law, sample: Sample, rows: IntArray, seed: int) -> Seen:
                 "intervals, and scores or an unnormalised density tell none of them."
             )
         z = coordinates_of(law, sample, by).y
-    return Seen((), names, np.clip(z, -FARTHEST, FARTHEST), np.empty((sample.n, 0)), shown)
+    return Seen(
+        (), names, np.minimum(np.maximum(z, -FARTHEST), FARTHEST), np.empty((sample.n, 0)), shown
+    )
+
+
+def glance(model: Any, sample: Sample) -> Seen | None:
+    """Look at one row of one y by a normal model the short way; None where that takes the long one."""
+    if type(model) is not Normal or model.std is None:
+        return None
+    told = []
+    for parameter in (model.mean, model.std):
+        value = parameter.value
+        try:
+            value = value(sample.x_given.copy()) if callable(value) else value
+        except Exception:  # which the long way tells
+            return None
+        if not (type(value) is np.ndarray and value.dtype == np.float64 and value.shape in ONE):
+            return None
+        told.append(value.item())
+    mean, std = told
+    z = (sample.y.item() - mean) / std if std > 0 else math.nan
+    if not (abs(z) <= FARTHEST and std < math.inf):  # something to refuse, or to round
+        return None
+    return Seen((), NORMAL_NAMES, np.array([[z]]), np.empty((1, 0)), np.array([told]))
 
 
 def _look_at_cells(
@@ -356,11 +383,6 @@ class KeptRows(NamedTuple):
     #: What rows are grouped by, (n,) each: numbers, or text as objects.
     columns: list[AnyArray]
 
-    @property
-    def stop(self) -> int:
-        """The number of the row after the last."""
-        return self.first + len(self.z)
-
     def part(self, start: int, stop: int) -> KeptRows:
         """Return the rows with these numbers."""
         own = slice(start - self.first, stop - self.first)
@@ -370,21 +392,13 @@ class KeptRows(NamedTuple):
 class RunningEvidence:
     """The evidence against a law, and that rows have changed; it grows with `add`.
 
-    `kinds` are what tilts are of, where y is discrete, else (). Each row has `coordinates` normal
-    scores, and so many numbers `predicted` and `columns` of x; the first of them are looked at.
+    Rows look like those `seen`, and have so many `columns` of x. Of these and of what is predicted the
+    first are looked at.
     """
 
-    def __init__(
-        self,
-        kinds: tuple[str, ...],
-        coordinates: int,
-        predicted: int,
-        columns: int,
-        alpha: float,
-        run_length: float,
-        seed: int,
-    ) -> None:
+    def __init__(self, seen: Seen, columns: int, alpha: float, run_length: float, seed: int) -> None:
         self.alpha, self.run_length, self.seed = alpha, run_length, seed
+        kinds, coordinates, predicted = seen.kinds, seen.z.shape[1], seen.predicted.shape[1]
         own = 1 if kinds else coordinates
         bet: Bet = TiltBet(kinds) if kinds else NormalBet()
         room = NUMBERS // (MOST_STARTS * own * (BINS * bet.width + 2 * len(bet.kinds))) - 1
@@ -397,7 +411,7 @@ class RunningEvidence:
         of_kinds = np.full(len(kinds), 1.0 / len(kinds)) if kinds else np.array(KIND_SHARES)
         weights = np.multiply.outer(shares / shares.sum() / (2 * own), of_kinds)
         weights = np.broadcast_to(weights[None, :, None], (own, len(shares), 2, len(of_kinds)))
-        self.bets = _bets(bet, weights, lasting)
+        self.bets = _bets(bet, weights, False, 0)
         for bets in self.bets:
             bets.begin(0)
         self.done, self.next_bins, self.log = 0, FIRST_BINS, 0.0
@@ -409,12 +423,17 @@ class RunningEvidence:
         """Look for the next change: ranks are among the rows from here on, so that none was chosen."""
         shape = (coordinates, 1, 2, len(KIND_SHARES))
         weights = np.broadcast_to(np.array(KIND_SHARES) / (2 * coordinates), shape)
-        self.change = _bets(NormalBet(), weights, renewed, self.done)
+        self.change = _bets(NormalBet(), weights, True, self.done)
         self.counts = np.zeros((coordinates, CELLS), dtype=np.int64)
+
+    @property
+    def next_end(self) -> int:
+        """After how many rows evidence is added up next."""
+        return self.done + min(max(self.done // PART, 1), LONGEST)
 
     def add(self, held: KeptRows, capacity: int) -> None:
         """Add rows, in steps that no batches decide; bins are cut by the latest `capacity` rows."""
-        while (end := self.done + min(max(self.done // PART, 1), LONGEST)) <= held.stop:
+        while (end := self.next_end) <= held.first + len(held.z):
             rows = held.part(self.done, end)
             self.done = end
             self._weigh(rows)
@@ -446,11 +465,11 @@ class RunningEvidence:
         """Look for a change: ranks among all rows before are uniform as long as there was none."""
         cells = np.floor((np.arcsinh(rows.z) + REACH) * (CELLS / (2.0 * REACH)))
         cells = np.clip(cells, 0, CELLS - 1).astype(np.int64)
-        uniform = row_uniforms(self.seed + RANK_SEED, np.arange(rows.first, rows.stop))
-        ranks, earlier = np.empty(cells.shape), np.tri(len(cells), k=-1, dtype=bool)
+        uniform = row_uniforms(self.seed + RANK_SEED, rows.first + np.arange(len(rows.z)))
+        ranks, earlier = np.empty(cells.shape), EARLIER[: len(cells), : len(cells)]
         for c, own in enumerate(cells.T):
-            sums = np.concatenate([[0], np.cumsum(self.counts[c])])
-            below = sums[own] + (earlier & (own < own[:, None])).sum(axis=1)
+            sums = np.cumsum(self.counts[c])
+            below = sums[own] - self.counts[c][own] + (earlier & (own < own[:, None])).sum(axis=1)
             equal = self.counts[c][own] + (earlier & (own == own[:, None])).sum(axis=1)
             ranks[:, c] = (below + uniform * (equal + 1.0)) / (sums[-1] + np.arange(len(own)) + 1.0)
             np.add.at(self.counts[c], own, 1)
@@ -499,13 +518,13 @@ class RunningEvidence:
         self.counts = np.array(told["counts"], dtype=np.int64).reshape(self.counts.shape)
 
 
-def _bets(bet: Bet, weights: FloatArray, later: Callable[[int], float], last: int = 0) -> list[Bets]:
+def _bets(bet: Bet, weights: FloatArray, renewed: bool, last: int) -> list[Bets]:
     """Return bets with shares of 1, (C, G, 2, K); of normal scores some of it is on their shape."""
     if isinstance(bet, TiltBet):
-        return [Bets(bet, np.log(weights), later, last)]
+        return [Bets(bet, np.log(weights), renewed, last)]
     shape = np.full((len(weights), 1, 2, 1), SHAPE / (2 * len(weights)))
-    normal = Bets(bet, np.log(weights * (1.0 - SHAPE)), later, last)
-    return [normal, Bets(ShapeBet(), np.log(shape), later, last)]
+    normal = Bets(bet, np.log(weights * (1.0 - SHAPE)), renewed, last)
+    return [normal, Bets(ShapeBet(), np.log(shape), renewed, last)]
 
 
 def _likeliest(several: list[Bets], wealth: list[FloatArray]) -> int:

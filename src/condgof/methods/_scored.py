@@ -15,27 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from condgof import errors, kernels
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import (
-    InputError,
-    InputTypeError,
-    NumericalError,
-    ShapeError,
-    SupportError,
-    UnsupportedModelError,
-    check_choice,
-    check_finite,
-)
-from condgof.kernels import (
-    Cells,
-    CovariateKernel,
-    FiniteLocations,
-    Radial,
-    ResponseKernel,
-    resolve_cells,
-    resolve_x,
-    resolve_y,
-)
+from condgof.errors import NumericalError, UnsupportedModelError, check_choice, check_finite
+from condgof.kernels import Cells, CovariateKernel, FiniteLocations, Radial, ResponseKernel
 from condgof.laws._as_model import as_model, law_of
 from condgof.laws._discrete import FULL, PLAIN, Discrete, Outcomes, Probabilities, refuse_standardizing
 from condgof.laws._law import Law, Model, ModelLike, check_shape
@@ -51,21 +34,20 @@ SUBSAMPLE = 4096
 MOST_PREDICTIONS = 12
 #: Rows that `scores` gives to a model that works in batches.
 BLOCK = 8_192
-#: What a user may standardise y by; what it is where some of y is censored; what results say of it.
-STANDARDIZE, CENSORED = ("auto", "cdf", "marginals", "mean_std", "none"), "censored"
+#: What a user may standardise y by; what it is where some of y is censored, and where several models
+#: are compared; what results say of it.
+STANDARDIZE = ("auto", "cdf", "marginals", "mean_std", "none")
+CENSORED, TOGETHER = "censored", "together"
 STANDARDIZED_BY = {
     "cdf": "normal scores of the model's CDF",
     "marginals": "normal scores of the model's marginal CDFs",
     "mean_std": "location and scale of the model",
     CENSORED: "normal scores of the model's CDF, some of them censored",
+    TOGETHER: "one affine map for all models",
     "none": "it is",
     PLAIN: "it is",
     FULL: "the model has it",
 }
-BLIND = (
-    "y was not standardised by a CDF of the model: modes of y that lie far apart are compared by shape "
-    "and place but not by weight"
-)
 
 
 @dataclass(frozen=True)
@@ -108,6 +90,8 @@ class Scored(Coordinates):
     by: str = "none"
     #: The rows that bandwidths, ranks and landmarks come from, where that is not all of them.
     some: Scored | None = None
+    #: All rows of a large source (`StreamedRows`); the arrays are then those of `some`.
+    source: Any = None
 
     @classmethod
     def of(
@@ -138,30 +122,39 @@ class Scored(Coordinates):
         each: Any = {name: getattr(self, name)[rows] for name in ("x", "y", "scores")}
         return replace(self, sample=self.sample.take(rows), outcomes=outcomes, some=None, **each)
 
+    def by_model(self) -> list[Scored]:
+        """Return the sample under each of several models whose scores it has, side by side."""
+        each = np.split(self.scores, self.scores.shape[1] // self.y.shape[1], axis=1)
+        return [replace(self, scores=np.ascontiguousarray(scores)) for scores in each]
+
     def kernels(self, on_x: Any, on_y: Any, seed: Seed) -> tuple[CovariateKernel, ResponseKernel]:
         """Make the kernels ready for this sample."""
         # y first: asking for Laplace on y is refused before any distance is computed.
         ready_y = self.kernel_on_y(on_y, seed)
-        return resolve_x(on_x, self.x, self.sample.x_columns, seed), ready_y
+        return kernels.resolve_x(on_x, self.x, self.sample.x_columns, seed), ready_y
 
     def kernel_on_y(self, kernel: Any, seed: Seed) -> ResponseKernel:
         """Make the kernel on y ready for this sample."""
         cells = self.cells
-        return resolve_y(kernel, self.y, seed) if cells is None else resolve_cells(kernel, cells)
+        return (
+            kernels.resolve_y(kernel, self.y, seed)
+            if cells is None
+            else kernels.resolve_cells(kernel, cells)
+        )
 
     @property
     def n(self) -> int:
-        """Number of rows."""
-        return self.sample.n
+        """Number of rows that are tested."""
+        return self.sample.n if self.source is None else int(self.source.n)
 
     @property
     def subsample(self) -> Scored:
         """The rows in memory from which bandwidths and landmarks come."""
         return self if self.some is None else self.some
 
-    def rows(self) -> ArrayRows:
+    def rows(self) -> Any:
         """Return the rows, for sums over them."""
-        return ArrayRows(self.x, self.y, self.scores, self.outcomes)
+        return self.source or ArrayRows(self.x, self.y, self.scores, self.outcomes)
 
     def operator(self, kernel_x: CovariateKernel | FiniteLocations, kernel_y: Radial) -> SteinOperator:
         """Return the Stein matrix as a lazy operator; y is continuous."""
@@ -177,7 +170,7 @@ class Scored(Coordinates):
             details["reparametrized"] = self.reparametrized
         if any(knot is not None for knot in self.own_units.knots):
             details["x_seen_as"] = "normal scores of the ranks of numeric columns"
-        return details
+        return details if self.score_error is None else {**details, "score_error": self.score_error}
 
     def notes(self) -> tuple[str, ...]:
         """What a reader of the result should know about the data and how they were compared."""
@@ -209,44 +202,31 @@ def sampled_rows(n: int, seed: Seed) -> IntArray | None:
     return np.sort(seed.stream(Use.LANDMARKS, 1).choice(n, SUBSAMPLE, replace=False))
 
 
-def covariates(x: FloatArray, law: Law, with_predictions: bool) -> FloatArray:
-    """Return x, followed by what the law predicts."""
-    predicted = predictions(law) if with_predictions else None
-    return x if predicted is None else np.concatenate([x, predicted], axis=1)
+def read_sample(model: ModelLike, x: Any, y: Any, missing: str = "refuse") -> tuple[Law, Sample]:
+    """Check x and y, and call the model with x: its law tells whether y is discrete."""
+    sample = Sample.of(x, y, to_test=False, missing=missing).ready(discrete=True)
+    law = law_of(model, sample)
+    return law, sample.ready(discrete=law.discrete)
 
 
-def predictions(law: Law) -> FloatArray | None:
-    """Return what a law predicts, (n, p): probabilities, or location and scale; None if nothing."""
-    if not law.of_x:
-        return None
-    if isinstance(law, Probabilities):
-        values = np.asarray(law.values, dtype=np.float64)
-        if values.shape[1] == 2:
-            return values[:, 1:]
-        return values if values.shape[1] <= MOST_PREDICTIONS else values.max(axis=1, keepdims=True)
-    ability = next((a for a in ("location_scale", "mean_std") if law.can(a)), None)
-    if ability is None:
-        return None
+def check_y(y: Any) -> None:
+    """Refuse x without y."""
+    if y is None:
+        raise errors.InputTypeError(
+            "y is missing. Pass y, or a source from condgof.scan(...) as x, which brings its own y."
+        )
+
+
+@contextmanager
+def rows_named(rows: IntArray | None) -> Iterator[None]:
+    """Let an error name a row by its number in the whole source; None where it has that already."""
     try:
-        location, scale = (np.asarray(part, dtype=np.float64) for part in getattr(law, ability)())
-    except UnsupportedModelError:  # a library's law that has no moments says so when it is asked
-        return None
-    return np.asarray(np.nan_to_num(side_by_side(location, scale), posinf=1e300, neginf=-1e300))
-
-
-def side_by_side(location: FloatArray, scale: FloatArray) -> FloatArray:
-    """Return locations (n, d) and scales, (n, d) or factors of covariances (n, d, d), as columns."""
-    if scale.ndim == 3:
-        scale = np.sqrt(np.square(scale).sum(axis=2))
-    return np.concatenate([location, np.broadcast_to(scale, location.shape)], axis=1)
-
-
-def prediction_name(number: int, count: int, d_y: int) -> str:
-    """Return what to call one of so many columns of predictions."""
-    if count != 2 * d_y:
-        return f"predicted probability {number + 1}" if count > 1 else "predicted probability"
-    what = "location" if number < d_y else "scale"
-    return f"predicted {what}" if d_y == 1 else f"predicted {what} of y{number % d_y + 1}"
+        yield
+    except errors.SupportError as error:
+        if rows is None:
+            raise
+        first = int(rows[error.first_row])
+        raise errors.SupportError(error.model, error.count, error.n, first) from error
 
 
 def choose_coordinates(law: Law, d_y: int, standardize: Any) -> str:
@@ -254,7 +234,7 @@ def choose_coordinates(law: Law, d_y: int, standardize: Any) -> str:
     if isinstance(law, Censored):
         if standardize in ("auto", "cdf", CENSORED):
             return CENSORED
-        raise InputError(
+        raise errors.InputError(
             f"With event= y is compared by the model's CDF; standardize={standardize!r} has no meaning. "
             "Leave it out."
         )
@@ -302,19 +282,19 @@ def coordinates_of(law: Law, sample: Sample, by: str) -> Coordinates:
         u = checked(law.normal_scores(sample.y_given), sample)
         # A standard normal u has the score −u.
         return Coordinates(u, law.watched(u) if isinstance(law, Censored) else -u)
-    scores, errors = raw_scores(law, sample)
+    scores, inexact = raw_scores(law, sample)
+    u, words = sample.y, None
     if by == "marginals":
         u, slope, own = law.marginals(sample.y_given)
         u = checked(u, sample)
-        return Coordinates(u, checked((scores - own) / slope - u, sample), largest(errors))
-    u, words = sample.y, None
-    if line is not None:
+        scores = checked((scores - own) / slope - u, sample)
+    elif line is not None:
         u, words = checked(line.forward(u), sample), line.words()
         scores = checked(line.scores(sample.y, scores), sample)
-        errors = None if errors is None else errors * line.slope(sample.y)
+        inexact = None if inexact is None else inexact * line.slope(sample.y)
     if by == "mean_std":
         u, scores = _standardized(law, sample, u, scores, line)
-    return Coordinates(u, scores, largest(errors), words)
+    return Coordinates(u, scores, None if inexact is None else float(np.max(inexact)), words)
 
 
 def numbered(law: Law, sample: Sample) -> Sample:
@@ -324,9 +304,11 @@ def numbered(law: Law, sample: Sample) -> Sample:
 
 def line_of(law: Law, sample: Sample) -> Line | None:
     """Return the way from the law's support to the whole line; refuse what lies outside."""
+    if type(law).support is Law.support:
+        return None  # as most are
     low, high = law.support
     if np.all(low == -np.inf) and np.all(high == np.inf):
-        return None  # as most are
+        return None
     line = Line.of((low, high), sample.n, sample.d_y)
     if line is not None:
         line.check(sample.y, law.name)
@@ -337,7 +319,7 @@ def raw_scores(law: Law, sample: Sample) -> tuple[FloatArray, AnyArray | None]:
     """Return the scores of y itself, checked, (n, d_y), and their errors where they are estimated."""
     if not law.can("score"):
         law.lacks("score")
-    raw, errors = law.score_and_error(sample.y_given)
+    raw, inexact = law.score_and_error(sample.y_given)
     scores = check_shape(raw, sample.n, sample.d_y, "The scores")
     check_finite(
         scores,
@@ -345,12 +327,7 @@ def raw_scores(law: Law, sample: Sample) -> tuple[FloatArray, AnyArray | None]:
         "Check that the model's density is positive and smooth at those rows; a model of a bounded "
         "y must say so (support=).",
     )
-    return scores, None if errors is None else np.reshape(errors, scores.shape)
-
-
-def largest(errors: AnyArray | None) -> float | None:
-    """Return the largest of errors, where they are known."""
-    return None if errors is None else float(np.max(errors))
+    return scores, None if inexact is None else np.reshape(inexact, scores.shape)
 
 
 def _standardized(
@@ -362,7 +339,7 @@ def _standardized(
     # Nothing is broadcast, but one column for all: closed forms that have numbers as parameters.
     columns = [(n, d_y), (n, 1)]
     if location.shape not in columns or scale.shape not in [*columns, (n, d_y, d_y)]:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"The model's location and scale must have shapes {(n, d_y)} and {(n, d_y)} or "
             f"{(n, d_y, d_y)}, got {location.shape} and {scale.shape}. Check mean_std of the model."
         )
@@ -382,8 +359,9 @@ def checked(values: AnyArray, sample: Sample) -> FloatArray:
         raise NumericalError(
             f"Standardising y gave shape {u.shape} in place of {sample.y.shape}. Check the model."
         )
-    bad = np.flatnonzero(~np.isfinite(u).all(axis=1))
-    if len(bad):
+    finite = np.isfinite(u)
+    if not finite.all():
+        bad = np.flatnonzero(~finite.all(axis=1))
         raise NumericalError(
             f"Standardising y by the model failed in {len(bad)} of {len(u)} rows, the first in row "
             f"{bad[0]} (counted from 0). Check the model there, or pass standardize='none'."
@@ -429,33 +407,49 @@ def scores(model: Any, x: Any, y: Any) -> FloatArray:
         cuts = [slice(start, start + BLOCK) for start in range(0, len(y), BLOCK)]
         try:
             return np.concatenate([of(x[rows], y[rows]) for rows in cuts])
-        except InputError:
+        except errors.InputError:
             pass  # said below, for all rows together
     return of(x, y)
 
 
-def check_y(y: Any) -> None:
-    """Refuse x without y."""
-    if y is None:
-        raise InputTypeError(
-            "y is missing. Pass y, or a source from condgof.scan(...) as x, which brings its own y."
-        )
+def covariates(x: FloatArray, law: Law, with_predictions: bool) -> FloatArray:
+    """Return x, followed by what the law predicts."""
+    predicted = predictions(law) if with_predictions else None
+    return x if predicted is None else np.concatenate([x, predicted], axis=1)
 
 
-def read_sample(model: ModelLike, x: Any, y: Any, missing: str = "refuse") -> tuple[Law, Sample]:
-    """Check x and y, and call the model with x: its law tells whether y is discrete."""
-    sample = Sample.of(x, y, to_test=False, missing=missing).ready(discrete=True)
-    law = law_of(model, sample)
-    return law, sample.ready(discrete=law.discrete)
-
-
-@contextmanager
-def rows_named(rows: IntArray | None) -> Iterator[None]:
-    """Let an error name a row by its number in the whole source; None where it has that already."""
+def predictions(law: Law) -> FloatArray | None:
+    """Return what a law predicts, (n, p): probabilities, or location and scale; None if nothing."""
+    if not law.of_x:
+        return None
+    if isinstance(law, Probabilities):
+        values = np.asarray(law.values, dtype=np.float64)
+        if values.shape[1] == 2:
+            return values[:, 1:]
+        return values if values.shape[1] <= MOST_PREDICTIONS else values.max(axis=1, keepdims=True)
+    ability = next((a for a in ("location_scale", "mean_std") if law.can(a)), None)
+    if ability is None:
+        return None
     try:
-        yield
-    except SupportError as error:
-        if rows is None:
-            raise
-        first = int(rows[error.first_row])
-        raise SupportError(error.model, error.count, error.n, first) from error
+        location, scale = (np.asarray(part, dtype=np.float64) for part in getattr(law, ability)())
+    except UnsupportedModelError:  # a library's law that has no moments says so when it is asked
+        return None
+    both = side_by_side(location, scale)
+    return both if np.isfinite(both).all() else np.nan_to_num(both, posinf=1e300, neginf=-1e300)
+
+
+def side_by_side(location: FloatArray, scale: FloatArray) -> FloatArray:
+    """Return locations (n, d) and scales, (n, d) or factors of covariances (n, d, d), as columns."""
+    if scale.ndim == 3:
+        scale = np.sqrt(np.square(scale).sum(axis=2))
+    if scale.shape != location.shape:
+        scale = np.broadcast_to(scale, location.shape)
+    return np.concatenate([location, scale], axis=1)
+
+
+def prediction_name(number: int, count: int, d_y: int) -> str:
+    """Return what to call one of so many columns of predictions."""
+    if count != 2 * d_y:
+        return f"predicted probability {number + 1}" if count > 1 else "predicted probability"
+    what = "location" if number < d_y else "scale"
+    return f"predicted {what}" if d_y == 1 else f"predicted {what} of y{number % d_y + 1}"

@@ -19,16 +19,10 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from condgof import errors
 from condgof._typing import FloatArray
 from condgof.engine import Engine, single_threaded_blas
-from condgof.errors import (
-    CondgofError,
-    NumericalError,
-    SupportError,
-    UnsupportedModelError,
-    check_choice,
-    check_overflow,
-)
+from condgof.errors import NumericalError, UnsupportedModelError, check_choice, check_overflow
 from condgof.kernels import CovariateKernel, Radial, ResponseKernel
 from condgof.laws._as_model import as_model, law_of
 from condgof.laws._discrete import Probabilities
@@ -36,9 +30,11 @@ from condgof.laws._known import Intervals, Quantiles, from_intervals, from_quant
 from condgof.laws._law import Law, ModelLike
 from condgof.laws._line import Line
 from condgof.laws._scores import MEASURES, offered, score
-from condgof.methods._lowrank import CAPS, CAPS_ABOVE, MANY, residual
-from condgof.methods._options import Asked, Options, dependence_of
+from condgof.methods import _sources as sources
+from condgof.methods._lowrank import plan_of
+from condgof.methods._options import Options
 from condgof.methods._scored import (
+    TOGETHER,
     Scored,
     check_y,
     checked,
@@ -47,29 +43,14 @@ from condgof.methods._scored import (
     rows_named,
     sampled_rows,
 )
-from condgof.methods._sources import (
-    Seen,
-    StreamedRows,
-    check_source,
-    elsewhere,
-    law_of_rows,
-    lay_out,
-    read_laws,
-    read_some,
-    with_columns,
-)
-from condgof.null._bootstrap import Dependence
+from condgof.null._dependence import Asked, Dependence, dependence_of
 from condgof.null._paired import Difference, differences
 from condgof.sample import Sample, Seed, Use, XUnits
-from condgof.stein._evidence import SteinEvidence
-from condgof.stein._features import Features, nystrom
 from condgof.stein._matrix import matmul, sweep
-from condgof.stein._sum import ArrayRows, Piece, Plan, added, reduce_over
+from condgof.stein._sum import Piece, Plan, added, reduce_over
 
 #: Correlations of y above this are not taken out: what is left would be rounding.
 SINGULAR = 1e-10
-#: Relative residual that features of x reach unless asked otherwise, and above which a result says so.
-PRECISION, COARSE = 1e-4, 5e-3
 #: Rows that the sizes of H and M come from.
 SQUARE_ROWS = 1024
 #: Two matrices nearer to each other than this, relative to their size, are one and the same, if their
@@ -80,6 +61,8 @@ STEIN = "stein"
 #: Mean row means (K,); of the centred ones, products (K, K); of their difference g in each pair, Σg² and
 #: Σg³ (2, P), and Σ_{i≠j} g_i g_j M_ij (P,).
 Moments: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+#: b and L of a map u → L⁻¹(u − b), (d_y,) and (d_y, d_y).
+Affine: TypeAlias = tuple[FloatArray, FloatArray]
 T = TypeVar("T")
 U = TypeVar("U")
 
@@ -90,25 +73,25 @@ def for_each(names: Sequence[str], items: Sequence[T], do: Callable[[T], U]) -> 
     for name, item in zip(names, items, strict=True):
         try:
             done.append(do(item))
-        except SupportError:
+        except errors.SupportError:
             raise
-        except CondgofError as error:
+        except errors.CondgofError as error:
             error.args = (f"Model {name!r}: {error}", *error.args[1:])
             raise
     return done
 
 
 def read_models(
-    models: Mapping[str, Any], x: Any, y: Any, solver: str, missing: str
+    models: Mapping[str, Any], x: Any, y: Any, missing: str, solver: str = "auto"
 ) -> tuple[list[ModelLike], Any]:
     """Make models of what a user has; also return the source of the rows, None if they are in memory."""
-    if not elsewhere(x, y):
+    given, source = list(models.values()), None
+    if sources.elsewhere(x, y):
+        given, source = sources.open_source(given, x, y, missing, solver)
+    else:
         check_y(y)
-        return for_each(tuple(models), list(models.values()), as_model), None
-    given, source, y = lay_out(list(models.values()), x, y)
-    check_source(source, y, solver, missing)
     ready = for_each(tuple(models), given, as_model)
-    return ready, with_columns(ready, source)
+    return ready, None if source is None else sources.with_columns(ready, source)
 
 
 def read_laws_in_memory(
@@ -122,11 +105,11 @@ def read_laws_in_memory(
 
 def common_ground(
     laws: Sequence[Law], names: Sequence[str], sample: Sample
-) -> tuple[FloatArray, list[FloatArray], dict[str, Any], list[str]]:
+) -> tuple[FloatArray, list[FloatArray], dict[str, Any]]:
     """Score a sample with several laws of a continuous y, on one line for all of them.
 
     It is that of the intersection of their supports, on which every model has the scores that it has.
-    Return where y lies on it and ∇_u log p(u|x) of each law, (n, d_y), and what a result says of them.
+    Return where y lies on it and ∇_u log p(u|x) of each law, (n, d_y), and what `Scored` says of them.
     """
     n, d_y = sample.n, sample.d_y
     low, high, differ = np.full((n, d_y), -np.inf), np.full((n, d_y), np.inf), False
@@ -136,123 +119,82 @@ def common_ground(
         low, high = np.maximum(low, own.low), np.minimum(high, own.high)
     raw = for_each(names, laws, lambda law: raw_scores(law, sample))
     u, scores = sample.y, [s for s, _ in raw]
-    errors = [error for _, error in raw if error is not None]
+    inexact = [error for _, error in raw if error is not None]
     notes = [f"{name}: {note}" for name, law in zip(names, laws, strict=True) for note in law.notes]
-    details: dict[str, Any] = {"standardized_by": "one affine map for all models"}
-    line = Line.of((low, high), n, d_y)
+    line, words = Line.of((low, high), n, d_y), None
     if line is not None:
-        u, slope = checked(line.forward(u), sample), line.slope(sample.y)
+        u, slope, words = checked(line.forward(u), sample), line.slope(sample.y), line.words()
         scores = for_each(names, scores, lambda s: checked(line.scores(sample.y, s), sample))
-        errors = [error * slope for error in errors]
-        details["reparametrized"] = line.words()
-        notes.append(f"the support is bounded, so y was compared as {line.words()}")
+        inexact = [error * slope for error in inexact]
     if differ:
         notes.append("the models' supports differ: they were compared where all have a density")
-    if errors:
-        details["score_error"] = max(float(np.max(one)) for one in errors)
-    return u, scores, details, notes
-
-
-@dataclass(frozen=True, eq=False)
-class Affine:
-    """The one map u → L⁻¹(u − b) of a comparison: constant, so that it favours no model."""
-
-    shift: FloatArray
-    factor: FloatArray
-
-    @classmethod
-    def of(cls, u: FloatArray) -> Affine:
-        """Take mean and covariance of a sample (n, d_y): in any affine units of y the same comes out."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            shift, spread = u.mean(axis=0), u.std(axis=0, ddof=1)
-        if not (np.isfinite(spread).all() and (spread > 0).all()):
-            raise NumericalError("The standard deviation of y overflows or is 0. Rescale y.")
-        scaled: FloatArray = (u - shift) / spread
-        correlation = scaled.T @ scaled / (len(u) - 1)
-        if np.linalg.eigvalsh(correlation)[0] <= SINGULAR:
-            return cls(shift, np.diag(spread))
-        return cls(shift, spread[:, None] * np.linalg.cholesky(correlation))
-
-    def apply(self, u: FloatArray, scores: list[FloatArray]) -> tuple[FloatArray, list[FloatArray]]:
-        """Return L⁻¹(u − b), (n, d_y), and the scores Lᵀs of each model."""
-        values = np.linalg.solve(self.factor, (u - self.shift).T).T
-        return np.ascontiguousarray(values), [s @ self.factor for s in scores]
-
-
-@dataclass(frozen=True, eq=False)
-class Joint:
-    """A sample under K models."""
-
-    names: tuple[str, ...]
-    #: The rows in memory under each model: they differ in their scores alone.
-    each: tuple[Scored, ...]
-    #: What a result says of the coordinates of y, and the map to them.
-    details: dict[str, Any]
-    affine: Affine
-    #: All rows, where those in memory are only some.
-    source: StreamedRows | None = None
-
-    @classmethod
-    def of(
-        cls, laws: Sequence[Law], names: tuple[str, ...], sample: Sample, scale_x: str, seed: Seed | None
-    ) -> Joint:
-        """Hold a sample against laws; with a seed, units come from the rows that a stream would draw."""
-        u, scores, details, notes = common_ground(laws, names, sample)
-        drawn = None if seed is None else sampled_rows(sample.n, seed)
-        some = slice(None) if drawn is None else drawn
-        affine = Affine.of(u[some])
-        y, scores = affine.apply(u, scores)
-        units = XUnits.of(sample.x[some], sample.x_columns, scale_x)
-        shared: Any = {"sample": sample, "x": units.apply(sample.x), "units": units}
-        each = [Scored(y, s, model_notes=tuple(notes), **shared) for s in scores]
-        if drawn is not None:
-            each = [replace(one, some=one.take(drawn)) for one in each]
-        return cls(names, tuple(each), details, affine)
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return self.each[0].n if self.source is None else self.source.total
-
-    @property
-    def some(self) -> tuple[Scored, ...]:
-        """The rows in memory that bandwidths and landmarks come from, under each model."""
-        return tuple(one.subsample for one in self.each)
-
-    def rows(self) -> ArrayRows | StreamedRows:
-        """Return all rows, the scores of all models side by side, for sums over them."""
-        one, beside = self.each[0], [other.scores for other in self.each]
-        return self.source or ArrayRows(one.x, one.y, np.concatenate(beside, axis=1))
+    worst = max((float(np.max(error)) for error in inexact), default=None)
+    return u, scores, {"reparametrized": words, "score_error": worst, "model_notes": tuple(notes)}
 
 
 def prepare_joint(
     models: Mapping[str, Any], x: Any, y: Any, scale_x: str, options: Options, seed: Seed
-) -> Joint:
-    """Check and score a sample: arrays or a small source in memory, a large one as a stream."""
-    names, (ready, source) = tuple(models), read_models(models, x, y, options.solver, options.missing)
+) -> Scored:
+    """Check and score a sample under K models: its scores are those of all, side by side.
+
+    Arrays and a small source are in memory, a large one is a stream.
+    """
+    names, drawn = tuple(models), None
+    ready, source = read_models(models, x, y, options.missing, options.solver)
     if source is None:
-        laws, sample = read_laws_in_memory(ready, names, x, y, options.missing)
-        many = options.chosen(sample.n) == "lowrank"
-        return Joint.of(laws, names, sample, scale_x, seed if many else None)
-    rows, block = read_some(source, seed, options.engine)
-    sample = source.sample(block).ready()
+        rows, (laws, sample) = None, read_laws_in_memory(ready, names, x, y, options.missing)
+        if options.chosen(sample.n) == "lowrank":  # units come from the rows that a stream would draw
+            drawn = sampled_rows(sample.n, seed)
+    else:
+        rows, block = sources.read_some(source, seed, options.engine)
+        sample = source.sample(block).ready()
     with rows_named(rows):
-        laws = [law_of_rows(model, block, sample, rows) for model in ready]
-        joint = Joint.of(laws, names, sample, scale_x, None)
-    if len(rows) == source.n:
-        return joint
-    see = partial(_see_together, joint.each[0].units, names, joint.affine)
-    none = np.empty(0, dtype=np.int64)
-    return replace(joint, source=StreamedRows(source, tuple(ready), see, none))
+        if rows is not None:
+            laws = [sources.law_of_rows(model, block, sample, rows) for model in ready]
+        u, raw, said = common_ground(laws, names, sample)
+    some = slice(None) if drawn is None else drawn
+    affine, units = affine_of(u[some]), XUnits.of(sample.x[some], sample.x_columns, scale_x)
+    said |= {"sample": sample, "x": units.apply(sample.x), "units": units, "by": TOGETHER}
+    seen, scores = in_units(affine, u, raw)
+    scored = Scored(y=seen, scores=scores, **said)
+    if drawn is not None:
+        return replace(scored, some=scored.take(drawn))
+    if source is None or sample.n == source.n:
+        return scored
+    see = partial(_see_together, units, names, affine)
+    streamed = sources.StreamedRows(source, tuple(ready), see)
+    return replace(scored, some=scored, source=streamed)
+
+
+def affine_of(u: FloatArray) -> Affine:
+    """Return b and L of the map u → L⁻¹(u − b), from mean and covariance of a sample (n, d_y).
+
+    It is one for all models, so that it favours none, and in any affine units of y the same comes out.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        shift, spread = u.mean(axis=0), u.std(axis=0, ddof=1)
+    if not (np.isfinite(spread).all() and (spread > 0).all()):
+        raise NumericalError("The standard deviation of y overflows or is 0. Rescale y.")
+    scaled: FloatArray = (u - shift) / spread
+    correlation = scaled.T @ scaled / (len(u) - 1)
+    if np.linalg.eigvalsh(correlation)[0] <= SINGULAR:
+        return shift, np.diag(spread)
+    return shift, spread[:, None] * np.linalg.cholesky(correlation)
+
+
+def in_units(affine: Affine, u: FloatArray, scores: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """Return L⁻¹(u − b), (n, d_y), and the scores Lᵀs of all models, side by side."""
+    shift, factor = affine
+    values = np.linalg.solve(factor, (u - shift).T).T
+    return np.ascontiguousarray(values), np.concatenate([s @ factor for s in scores], axis=1)
 
 
 def _see_together(
     units: XUnits, names: tuple[str, ...], affine: Affine, sample: Sample, laws: Sequence[Law]
-) -> Seen:
+) -> sources.Seen:
     """Bring y to the ground that all models share, and put their scores side by side."""
-    u, raw, _, _ = common_ground(laws, names, sample)
-    y, scores = affine.apply(u, raw)
-    return units.apply(sample.x), y, np.concatenate(scores, axis=1), None
+    u, raw, _ = common_ground(laws, names, sample)
+    return units.apply(sample.x), *in_units(affine, u, raw), None
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,7 +210,7 @@ class Contrasts:
 
 
 def contrast(
-    joint: Joint, kernel_x: CovariateKernel, kernel_y: ResponseKernel, options: Options, seed: Seed
+    joint: Scored, kernel_x: CovariateKernel, kernel_y: ResponseKernel, options: Options, seed: Seed
 ) -> Contrasts:
     """Compute the Stein discrepancies of all models and the differences of all pairs."""
     assert isinstance(kernel_y, Radial)
@@ -277,7 +219,7 @@ def contrast(
     if exact:
         means, products, powers, forms = _exact(joint, kernel_x, kernel_y, options)
     else:
-        plan, details = _plan(joint, kernel_x, kernel_y, options, seed)
+        plan, details = plan_of(joint, kernel_x, kernel_y, options, seed)
         means, products, powers, forms = _lowrank(plan, joint, options.engine)
     squares, apart = _sizes(joint, kernel_x, kernel_y, seed)
     n, pairs = joint.n, dict[tuple[int, int], Difference]()
@@ -304,45 +246,18 @@ def _powers(g: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     return apart, g @ g.T, np.stack([(apart**2).sum(axis=1), (apart**3).sum(axis=1)])
 
 
-def _exact(joint: Joint, kernel_x: CovariateKernel, kernel_y: Radial, options: Options) -> Moments:
-    n, count = joint.n, len(joint.names)
-    how: Any = {"engine": options.engine, "memory": options.memory}
-    matrices = [one.operator(kernel_x, kernel_y) for one in joint.each]
+def _exact(joint: Scored, kernel_x: CovariateKernel, kernel_y: Radial, options: Options) -> Moments:
+    n, how = joint.n, {"engine": options.engine, "memory": options.memory}
+    matrices = [one.operator(kernel_x, kernel_y) for one in joint.by_model()]
     g = np.stack([matmul(h, np.ones((n, 1)), **how)[:, 0] for h in matrices]) / (n - 1)
     means = g.mean(axis=1)
     apart, products, powers = _powers(g - means[:, None])
-    first, second = np.triu_indices(count, 1)
+    first, second = np.triu_indices(len(matrices), 1)
     forms = np.zeros(len(first))
-    for a, h in enumerate(matrices if count > 1 else ()):
+    for a, h in enumerate(matrices if len(matrices) > 1 else ()):
         _, own = sweep(h, lambda start, stop: apart.T[start:stop], len(apart), **how)
         forms += ((first == a) * 1.0 - (second == a)) * own
     return means, products, powers, forms
-
-
-def _plan(
-    joint: Joint, kernel_x: CovariateKernel, kernel_y: Radial, options: Options, seed: Seed
-) -> tuple[Plan, dict[str, Any]]:
-    """Factor both kernels, each on its own, and return what a result says of it."""
-    wanted, caps = options.precision or PRECISION, CAPS if joint.n <= MANY else CAPS_ABOVE
-    x, y = joint.some[0].x, joint.some[0].y
-    # One BLAS thread: the last bits decide which pivots are drawn, and must not depend on cores.
-    with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
-        rng = seed.stream(Use.LANDMARKS)
-        maker = nystrom(kernel_x, x, rng, precision=wanted, cap=caps[0])
-        # Functions of y for all models alike: scores of none of them choose the landmarks.
-        rng, none = seed.stream(Use.LANDMARKS, 2), np.zeros(y.shape)
-        finer, cap = wanted / 10.0, caps[1]
-        evidence, _ = SteinEvidence.on((kernel_y,), y, none, rng, precision=finer, cap=cap)
-        plan = Plan(Features((maker,)), evidence)
-        reached = max(residual(plan, one, kernel_x, kernel_y) for one in joint.some)
-    shape = (plan.features.width, evidence.blocks[-1].columns.stop)
-    details: dict[str, Any] = {"precision": reached, "landmarks": shape}
-    if reached > max(wanted, COARSE):
-        details["notes"] = (
-            f"the models were compared through {shape[0]} functions of x, the same for all of them, to "
-            f"a relative residual of {reached:.1g} (precision={wanted:g} was wanted)",
-        )
-    return plan, details
 
 
 def seen(plan: Plan, piece: Piece, count: int) -> tuple[FloatArray, list[FloatArray], list[FloatArray]]:
@@ -351,8 +266,8 @@ def seen(plan: Plan, piece: Piece, count: int) -> tuple[FloatArray, list[FloatAr
     return plan.features.of(piece.x), each, [np.square(xi).sum(axis=1, keepdims=True) for xi in each]
 
 
-def _lowrank(plan: Plan, joint: Joint, engine: Engine) -> Moments:
-    n, count, rows = float(joint.n), len(joint.names), joint.rows()
+def _lowrank(plan: Plan, joint: Scored, engine: Engine) -> Moments:
+    n, count, rows = float(joint.n), joint.scores.shape[1] // joint.y.shape[1], joint.rows()
     first, second = np.triu_indices(count, 1)
 
     def add(piece: Piece) -> list[FloatArray]:
@@ -383,15 +298,15 @@ def _lowrank(plan: Plan, joint: Joint, engine: Engine) -> Moments:
 
 
 def _sizes(
-    joint: Joint, kernel_x: CovariateKernel, kernel_y: Radial, seed: Seed
+    joint: Scored, kernel_x: CovariateKernel, kernel_y: Radial, seed: Seed
 ) -> tuple[FloatArray, FloatArray]:
     """Return means over pairs of (some) rows of (H^a)² (K,) and of (H^a − H^b)² (P,)."""
-    some, whole = joint.some, slice(None)
-    if some[0].n > SQUARE_ROWS:
-        few = seed.stream(Use.LANDMARKS, 3).choice(some[0].n, SQUARE_ROWS, replace=False)
-        some = tuple(one.take(np.sort(few)) for one in some)
+    some, whole = joint.subsample, slice(None)
+    if some.n > SQUARE_ROWS:
+        few = seed.stream(Use.LANDMARKS, 3).choice(some.n, SQUARE_ROWS, replace=False)
+        some = some.take(np.sort(few))
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
-        each = [one.operator(kernel_x, kernel_y).block(whole, whole) for one in some]
+        each = [one.operator(kernel_x, kernel_y).block(whole, whole) for one in some.by_model()]
         for h in each:
             np.fill_diagonal(h, 0.0)
         squares = np.array([np.vdot(h, h) for h in each])
@@ -399,7 +314,7 @@ def _sizes(
         pairs = zip(*np.triu_indices(len(each), 1), strict=True)
         apart = np.array([np.square(each[a] - each[b]).sum() for a, b in pairs])
     check_overflow(squares, apart)
-    share = 1.0 / (some[0].n * (some[0].n - 1.0))
+    share = 1.0 / (some.n * (some.n - 1.0))
     return share * squares, share * apart
 
 
@@ -436,9 +351,9 @@ def measured(
 ) -> Measured:
     """Score all rows of a sample, or of a source in one pass."""
     check_choice(measure, "measure", ("auto", *MEASURES, STEIN))
-    names, (ready, source) = tuple(models), read_models(models, x, y, "auto", missing)
+    names, (ready, source) = tuple(models), read_models(models, x, y, missing)
     if source is not None:
-        pieces: Iterable[Any] = read_laws(source, ready, 0, source.n)
+        pieces: Iterable[Any] = sources.read_laws(source, ready, 0, source.n)
         whole, n = None, source.n
     else:
         laws, whole = read_laws_in_memory(ready, names, x, y, missing)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -37,58 +37,26 @@ Seen: TypeAlias = tuple[Any, Any, Any, Outcomes | None]
 
 
 @dataclass(frozen=True, eq=False)
-class Stream:
-    """A source with its model."""
-
-    source: Source | ArraySource
-    #: Scores chunks of rows, is bound to all rows, or names columns of the source.
-    model: ModelLike
-    #: Rows drawn uniformly over all row numbers, scored, in memory.
-    subsample: Scored
-    #: Global numbers of rows that are not tested (they were trained on).
-    left_out: IntArray
-
-    @property
-    def n(self) -> int:
-        """Number of rows that are tested."""
-        return self.source.n - len(self.left_out)
-
-    def with_model(self, rows: IntArray, engine: Engine) -> tuple[Scored, Law]:
-        """Read and score rows by their global numbers, in the units of the subsample, with their law."""
-        few = self.subsample
-        units = Units(standardize=few.by, predictions=few.x.shape[1] > few.sample.d_x)
-        block = take_rows(self.source, rows, engine)
-        law, part = _score_rows(self.model, self.source, block, rows, units)
-        x = few.units.apply(covariates(part.sample.x, law, units.predictions))
-        return replace(part, x=x, units=few.units), law
-
-    def rows(self) -> StreamedRows:
-        """Return the rows, for sums over them."""
-        see = partial(_see, self.subsample.units, self.subsample.by)
-        return StreamedRows(self.source, (self.model,), see, self.left_out)
-
-
-def _see(units: XUnits, by: str, sample: Sample, laws: Sequence[Law]) -> Seen:
-    """Standardise y, and append predictions to x where they are among the units."""
-    seen = coordinates_of(laws[0], sample, by)
-    x = covariates(sample.x, laws[0], len(units.scales) > sample.d_x)
-    return units.apply(x), seen.y, seen.scores, seen.outcomes
-
-
-@dataclass(frozen=True, eq=False)
 class StreamedRows:
     """All rows of a source; workers read theirs from the files, or have chunks of Dask arrays."""
 
     source: Any
+    #: Each scores chunks of rows, is bound to all rows, or names columns of the source.
     models: tuple[ModelLike, ...]
     #: How rows are seen, given the law of each model.
     see: Callable[[Sample, Sequence[Law]], Seen]
-    left_out: IntArray
+    #: Global numbers of rows that are not tested (they were trained on).
+    left_out: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @property
     def total(self) -> int:
         """Number of rows, counting those that are left out."""
         return int(self.source.n)
+
+    @property
+    def n(self) -> int:
+        """Number of rows that are tested."""
+        return self.total - len(self.left_out)
 
     def pieces(self) -> Iterator[Piece]:
         """Read and score all rows in pieces."""
@@ -167,16 +135,6 @@ def take_rows(source: Source | ArraySource, rows: IntArray, engine: Engine) -> B
     return Block(int(rows[0]), x, y, extra)
 
 
-def _score_rows(
-    model: ModelLike, source: Source | ArraySource, block: Block, rows: IntArray, units: Units
-) -> tuple[Law, Scored]:
-    """Check and score rows that were read from a source, under the names it has for columns."""
-    sample = source.sample(block).ready(discrete=True)
-    with rows_named(rows):
-        law = law_of_rows(model, block, sample, rows)
-        return law, Scored.of(law, sample.ready(discrete=law.discrete), units)
-
-
 def law_of_rows(model: ModelLike, block: Block, sample: Sample, rows: IntArray, first: int = 0) -> Law:
     """Return the law of rows of a source; a model that is bound to rows has those from `first` on."""
     if isinstance(model, Columns):
@@ -202,10 +160,9 @@ def refuse_source(test: str, x: Any, y: Any) -> None:
 
 def prepare_source(
     model: Any, x: Any, y: Any, units: Units, options: Any, seed: Seed
-) -> tuple[Law, Scored] | tuple[ModelLike, Stream]:
-    """Score a small source in memory, and a large one, or Dask arrays, as a stream."""
-    (model,), source, y = lay_out([model], x, y)
-    check_source(source, y, options.solver, options.missing)
+) -> tuple[ModelLike, Scored]:
+    """Score a small source in memory; of a large one, or of Dask arrays, some rows, for a stream."""
+    (model,), source = open_source([model], x, y, options.missing, options.solver)
     model = as_model(model)
     source = with_columns((model,), source)
     whole = options.chosen(source.n) == "exact" and not units.predictions
@@ -213,7 +170,35 @@ def prepare_source(
     law, scored = _score_rows(model, source, block, rows, units)
     if len(rows) == source.n:
         return law, scored
-    return model, Stream(source, model, scored, np.empty(0, dtype=np.int64))
+    streamed = StreamedRows(source, (model,), partial(_see, scored.units, scored.by))
+    return model, replace(scored, some=scored, source=streamed)
+
+
+def _see(units: XUnits, by: str, sample: Sample, laws: Sequence[Law]) -> Seen:
+    """Standardise y, and append predictions to x where they are among the units."""
+    seen = coordinates_of(laws[0], sample, by)
+    x = covariates(sample.x, laws[0], len(units.scales) > sample.d_x)
+    return units.apply(x), seen.y, seen.scores, seen.outcomes
+
+
+def score_rows(scored: Scored, rows: IntArray, engine: Engine) -> tuple[Scored, Law]:
+    """Read and score rows of a stream by their global numbers, in its units, with their law."""
+    few, streamed = scored.subsample, scored.source
+    units = Units(standardize=few.by, predictions=few.x.shape[1] > few.sample.d_x)
+    block = take_rows(streamed.source, rows, engine)
+    law, part = _score_rows(streamed.models[0], streamed.source, block, rows, units)
+    x = few.units.apply(covariates(part.sample.x, law, units.predictions))
+    return replace(part, x=x, units=few.units), law
+
+
+def _score_rows(
+    model: ModelLike, source: Source | ArraySource, block: Block, rows: IntArray, units: Units
+) -> tuple[Law, Scored]:
+    """Check and score rows that were read from a source, under the names it has for columns."""
+    sample = source.sample(block).ready(discrete=True)
+    with rows_named(rows):
+        law = law_of_rows(model, block, sample, rows)
+        return law, Scored.of(law, sample.ready(discrete=law.discrete), units)
 
 
 def read_some(source: Any, seed: Seed | None, engine: Engine) -> tuple[IntArray, Block]:
@@ -224,9 +209,25 @@ def read_some(source: Any, seed: Seed | None, engine: Engine) -> tuple[IntArray,
     return rows, take_rows(source, rows, engine)
 
 
-def check_source(source: Any, y: Any, solver: str, missing: str) -> None:
-    """Refuse what does not go with a source."""
-    if not isinstance(source, (Source, ArraySource)):
+def open_source(
+    models: Sequence[Any], x: Any, y: Any, missing: str, solver: str
+) -> tuple[list[Any], Any]:
+    """Return what models are of, and the source; of Dask arrays, as columns of it. x may be None."""
+    given = list(models)
+    if is_lazy(x) or is_lazy(y):
+        arrays = {"y": y} if x is None else {"y": y, "x": x}
+        for k, model in enumerate(given):
+            own = f"model {k} " if len(given) > 1 else ""
+            pair = isinstance(model, tuple) and len(model) == 2
+            parts = dict(zip(("mean", "std"), model, strict=True)) if pair else {}
+            parts = {"score": model.values} if isinstance(model, Scores) else parts
+            if any(map(is_lazy, parts.values())):
+                arrays |= {own + part: values for part, values in parts.items()}
+                wide = {part: 1 if np.ndim(v) < 2 else np.shape(v)[1] for part, v in parts.items()}
+                named: Any = {part: list(names_of(own + part, width)) for part, width in wide.items()}
+                given[k] = columns(**named)
+        x, y = ArraySource.of(arrays), None
+    if not isinstance(x, (Source, ArraySource)):
         raise InputTypeError("y is a source: pass it as x, and leave y out.")
     if y is not None:
         raise InputError("A source brings its own y: leave y out.")
@@ -235,24 +236,6 @@ def check_source(source: Any, y: Any, solver: str, missing: str) -> None:
             f"missing={missing!r} is for rows in memory: leave rows with missing values out of "
             "the source first, or use condgof check --drop-nulls."
         )
-    if solver == "exact" and source.n > SUBSAMPLE:
+    if solver == "exact" and x.n > SUBSAMPLE:
         raise InputError("solver='exact' needs the sample in memory; a source is for 'lowrank'.")
-
-
-def lay_out(models: Sequence[Any], x: Any, y: Any) -> tuple[list[Any], Any, Any]:
-    """Turn Dask arrays into a source, and models of Dask arrays into columns of it; x may be None."""
-    given = list(models)
-    if not (is_lazy(x) or is_lazy(y)):
-        return given, x, y
-    arrays = {"y": y} if x is None else {"y": y, "x": x}
-    for k, model in enumerate(given):
-        own = f"model {k} " if len(given) > 1 else ""
-        pair = isinstance(model, tuple) and len(model) == 2
-        parts = dict(zip(("mean", "std"), model, strict=True)) if pair else {}
-        parts = {"score": model.values} if isinstance(model, Scores) else parts
-        if any(map(is_lazy, parts.values())):
-            arrays |= {own + part: values for part, values in parts.items()}
-            wide = {part: 1 if np.ndim(v) < 2 else np.shape(v)[1] for part, v in parts.items()}
-            named: Any = {part: list(names_of(own + part, width)) for part, width in wide.items()}
-            given[k] = columns(**named)
-    return given, ArraySource.of(arrays), None
+    return given, x

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from condgof._typing import FloatArray, IntArray
+from condgof._typing import FloatArray
 from condgof.errors import InputTypeError, check_choice, check_count
 from condgof.sample import Seed, Use
 
@@ -92,7 +92,6 @@ class RowWeights:
 
 
 def rows_of(block: int, n: int) -> int:
-    """Return how many rows a block has."""
     return min(BLOCK, n - block * BLOCK)
 
 
@@ -173,7 +172,6 @@ _MAKERS = {
 
 
 def check_n_boot(n_boot: Any) -> int:
-    """Check the number of draws that a user asked for."""
     return check_count(n_boot, "n_boot", MOST_DRAWS, " 1,000 is a good choice.", InputTypeError)
 
 
@@ -187,151 +185,3 @@ def bootstrap_weights(null: str, n: int, n_boot: int, seed: Seed, keep: int = 2*
     """Return the weights of a bootstrap asked for by name, kept if they fit into `keep` bytes."""
     check_null(null, n_boot, _MAKERS)
     return _MAKERS[null](n, int(n_boot), seed).keeping(keep)
-
-
-#: More groups than this share signs: whole groups together are groups too, and signs must be kept.
-MAX_GROUPS = 2**18
-#: Stretches longer than this are cut on a coarser grid of rows, so that a look back is short.
-LONGEST = 64
-
-
-def stretch_weights(n: int, m: int, seed: Seed, length: float) -> RowWeights:
-    """One sign for each of many stretches of rows, which have geometric lengths of a given mean.
-
-    Every row starts a new stretch, with a new sign, with probability p = 1/length, in each draw anew.
-    Signs of rows k apart have the correlation (1 − p)^k: the dependent wild bootstrap (Leucht and
-    Neumann, 2013; Chwialkowski, Sejdinovic and Gretton, 2014) with signs in place of normal numbers. A
-    stretch may reach over blocks: whoever makes one looks back for where its first stretch started.
-    """
-    if length == 1:
-        return sign_weights(n, m, seed)
-    if length > LONGEST:
-        return _coarse(n, m, seed, length)
-    probability = np.float32(1.0 / length)
-
-    def begun(block: int) -> tuple[SmallInts, NDArray[np.int16]]:
-        """Return signs of stretches that start in a block, and in which of its rows: −1 before it."""
-        rows, stream = rows_of(block, n), seed.stream(Use.BOOTSTRAP, block, 1)
-        begins = (stream.random((BLOCK, m), dtype=np.float32) < probability)[::-1][:rows]
-        if block == 0:
-            begins[0] = True
-        first = np.where(begins, np.arange(rows, dtype=np.int16)[:, None], np.int16(-1))
-        np.maximum.accumulate(first, axis=0, out=first)
-        signs = signs_of(sign_bits(block, n, m, seed), m)
-        return np.take_along_axis(signs, np.maximum(first, 0), axis=0), first
-
-    def last_signs(block: int) -> SmallInts:
-        """Return the signs of the last row of a block, (m,)."""
-        signs, first = begun(block)
-        inherited = first[-1] < 0
-        return np.where(inherited, last_signs(block - 1), signs[-1]) if inherited.any() else signs[-1]
-
-    def make(block: int) -> SmallInts:
-        signs, first = begun(block)
-        if block:
-            np.copyto(signs, last_signs(block - 1), where=first < 0)
-        return signs
-
-    return RowWeights(n, m, make, 1.0 / (n - 1))
-
-
-def _coarse(n: int, m: int, seed: Seed, length: float) -> RowWeights:
-    """Return signs of long stretches: `step` rows at a time are as one."""
-    step = int(length) // (LONGEST // 2)
-    steps = stretch_weights(-(-n // step) + 1, m, seed, length / step)
-
-    def make(block: int) -> SmallInts:
-        number = (block * BLOCK + np.arange(rows_of(block, n))) // step
-        first, last = int(number[0]), int(number[-1])
-        return np.asarray(steps.block(first, last + 1).astype(np.int8)[number - first])
-
-    return RowWeights(n, m, make, 1.0 / (n - 1))
-
-
-def group_weights(codes: IntArray, m: int, seed: Seed) -> RowWeights:
-    """One sign a group: the wild bootstrap of clustered rows."""
-    n, count = len(codes), min(int(codes.max()) + 1, MAX_GROUPS)
-    bits = np.concatenate([sign_bits(b, count, m, seed) for b in range(-(-count // BLOCK))])
-
-    def make(block: int) -> SmallInts:
-        own = codes[block * BLOCK : block * BLOCK + rows_of(block, n)] % count
-        return signs_of(bits[own], m)
-
-    return RowWeights(n, m, make, 1.0 / (n - 1))
-
-
-@dataclass(frozen=True, eq=False)
-class Parcels:
-    """A cut of the rows into parcels that hardly depend on each other."""
-
-    count: int
-    #: Returns the parcels of the rows from one global number to another.
-    of: Callable[[int, int], IntArray]
-
-
-@dataclass(frozen=True, eq=False)
-class Dependence:
-    """Which rows depend on each other."""
-
-    #: Mean length of the stretches of rows that get one sign; 1 for independent rows.
-    length: int | None = None
-    #: The group of each row, numbered from 0 by first appearance.
-    codes: IntArray | None = None
-    #: What a reader of the result should know.
-    notes: tuple[str, ...] = ()
-    #: Whether to take rows as independent all the same.
-    aside: bool = False
-
-    def set_aside(self, note: str) -> Dependence:
-        """Return the same, but for a null that takes rows as independent, which a note says."""
-        return replace(self, aside=True, notes=(*self.notes, note))
-
-    @property
-    def independent(self) -> bool:
-        """Whether rows are taken as independent; so they are where each is a group of its own."""
-        if self.aside:
-            return True
-        if self.codes is not None:
-            return self.count == len(self.codes)
-        return self.length in (None, 1)
-
-    @property
-    def count(self) -> int:
-        """Number of groups."""
-        return 0 if self.codes is None else int(self.codes.max()) + 1
-
-    def weights(self, null: str, n: int, n_boot: int, seed: Seed, keep: int = 2**26) -> RowWeights:
-        """Return the weights of a bootstrap of n rows, kept if they fit into `keep` bytes."""
-        if self.independent:
-            return bootstrap_weights(null, n, n_boot, seed, keep)
-        if self.codes is not None:
-            return group_weights(self.codes, n_boot, seed).keeping(keep)
-        return stretch_weights(n, n_boot, seed, self.length or 1).keeping(keep)
-
-    def parcels(self, n: int, most: int) -> Parcels:
-        """Cut n rows into at most `most` parcels: whole groups, or stretches that are long enough."""
-        codes = self.codes
-        if codes is not None:
-            count = min(self.count, most)
-            return Parcels(count, lambda start, stop: codes[start:stop] % count)
-        length = max(-(-n // most), self.length or 1)
-        return Parcels(-(-n // length), lambda start, stop: np.arange(start, stop) // length)
-
-    def take(self, rows: IntArray) -> Dependence:
-        """Return the same for some rows; those of a time series must follow each other."""
-        if self.codes is None:
-            return self
-        _, codes = np.unique(self.codes[rows], return_inverse=True)
-        return replace(self, codes=codes.ravel())
-
-    def named(self, null: str) -> str:
-        """Return what a result calls the null distribution."""
-        if self.independent:
-            return NULLS[null]
-        return f"{NULLS[null]} by {'block' if self.codes is None else 'group'}"
-
-    def details(self) -> dict[str, Any]:
-        """Return what a result says of it."""
-        if self.codes is not None:
-            return {"groups": self.count}
-        return {} if self.length is None else {"block_length": self.length}

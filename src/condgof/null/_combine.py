@@ -7,7 +7,7 @@ number of draws.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -70,39 +70,34 @@ class Combination:
         return cls(kept, scaled, centre, np.where(alive, spread, np.inf))
 
     @cached_property
-    def shares(self) -> FloatArray:
-        """How much each family counts; they sum to 1."""
-        shares = np.array([family.share for family in self.families])
-        return np.asarray(shares / shares.sum())
-
-    @cached_property
     def parts(self) -> FloatArray:
         """Each family's soft maximum, of the draws and of the data, (families, m + 1)."""
         return np.stack([_log_mean_exp(self.scaled[family.which]) for family in self.families])
 
+    def _over_families(self, tails: Iterable[FloatArray]) -> FloatArray:
+        """Return log Σ w/p over the families: the weighted harmonic mean of their p-values."""
+        shares = np.array([family.share for family in self.families])
+        logs = np.log(shares / shares.sum())[:, None]
+        return np.asarray(np.logaddexp.reduce(np.stack(list(tails)) + logs, axis=0))
+
     @cached_property
     def _combined(self) -> FloatArray:
-        tails = [log_tail(part, part) for part in self.parts]
-        return np.asarray(np.logaddexp.reduce(np.stack(tails) + np.log(self.shares)[:, None], axis=0))
+        return self._over_families(log_tail(part, part) for part in self.parts)
 
     @property
     def statistic(self) -> float:
-        """Log Σ w/p over the families: the weighted harmonic mean of their p-values."""
         return float(self._combined[-1])
 
     @property
     def draws(self) -> FloatArray:
-        """The draws of the combined statistic, (m,)."""
         return self._combined[:-1]
 
     @property
     def pvalue(self) -> float:
-        """Of the combined statistic."""
         return pvalue(self.statistic, self.draws)
 
     @cached_property
     def pvalues(self) -> dict[str, float]:
-        """The p-value of each family by itself."""
         return {
             f.name: pvalue(float(p[-1]), p[:-1]) for f, p in zip(self.families, self.parts, strict=True)
         }
@@ -116,11 +111,10 @@ class Combination:
     def of_others(self, statistics: FloatArray) -> FloatArray:
         """Combine other statistics (K, m'), against these draws: what a misfit would have given."""
         scaled = (statistics - self.centre[:, None]) / self.spread[:, None]
-        tails = [
+        return self._over_families(
             log_tail(part[:-1], _log_mean_exp(scaled[family.which]))
             for family, part in zip(self.families, self.parts, strict=True)
-        ]
-        return np.asarray(np.logaddexp.reduce(np.stack(tails) + np.log(self.shares)[:, None], axis=0))
+        )
 
     def threshold(self, alpha: float) -> float:
         """Return what a combined statistic must reach to be significant."""

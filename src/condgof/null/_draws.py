@@ -20,16 +20,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof._typing import AnyArray, FloatArray
 from condgof.engine import Engine, single_threaded_blas
 from condgof.errors import check_overflow
 from condgof.kernels import CovariateKernel
 from condgof.laws._discrete import Outcomes
 from condgof.laws._survival import hazard
-from condgof.null._bootstrap import Parcels, RowWeights
+from condgof.null._bootstrap import RowWeights
+from condgof.null._dependence import Parcels
 from condgof.sample import Seed, Use
 from condgof.stein._evidence import CellEvidence, CensoredEvidence, NormalEvidence, surprise
 from condgof.stein._sum import (
+    PIECE,
     Held,
     Piece,
     Plan,
@@ -191,7 +193,8 @@ def limit(plan: Plan, rows: Rows, n: int, m: int, seed: Seed, engine: Engine) ->
             drawn.append(a @ part)
         return plan.squares(drawn).T
 
-    mean = plan_trace(plan, gram, plan.evidence.second)
+    x, y = np.diag(gram), np.diag(plan.evidence.second)
+    mean = np.array([x[f.columns].sum() * y[e.columns].sum() for f, e in plan.statistics])
     draws = np.concatenate(list(engine.local.map(task, range(0, m, chunk))), axis=1)
     observed = plan.squares([one[None] for one in totals])[0]
     check_overflow(observed, draws)
@@ -200,14 +203,6 @@ def limit(plan: Plan, rows: Rows, n: int, m: int, seed: Seed, engine: Engine) ->
         return drawn_sums
     tops = drawn_surprises(size, m, seed.stream(Use.MODEL_SAMPLE, 3))
     return drawn_sums.plus(float(excess(top[None], size)[0]), excess(tops, size))
-
-
-def plan_trace(plan: Plan, gram: FloatArray, second: FloatArray) -> FloatArray:
-    """Return tr(A_f)·tr(C_e) of each statistic, (K,)."""
-    traces = [np.diag(matrix) for matrix in (gram, second)]
-    return np.array(
-        [traces[0][f.columns].sum() * traces[1][e.columns].sum() for f, e in plan.statistics]
-    )
 
 
 def _root(matrix: FloatArray) -> FloatArray:
@@ -230,7 +225,7 @@ def drawn_surprises(n: int, m: int, rng: np.random.Generator) -> FloatArray:
 
 def weighted_rows(plan: Plan, held: Held, weights: RowWeights, engine: Engine) -> Drawn:
     """Draw by weights on single rows."""
-    features, xi = held.features, held.evidence
+    features, xi = held
     n, unit = len(xi), np.abs(xi).max() or 1.0  # so that single precision does not overflow
     check_overflow(xi)
     w = weights.block(0, n)
@@ -239,20 +234,20 @@ def weighted_rows(plan: Plan, held: Held, weights: RowWeights, engine: Engine) -
     parts: list[AnyArray] = [np.asarray(a, dtype=dtype) for a in (w.T, features, xi / unit)]
     left, thin, scaled = parts
 
-    def task(item: tuple[int, slice]) -> FloatArray:
-        cut, columns = plan.cuts[item[0]], item[1]
-        part, own = thin[:, columns], scaled[:, cut.y]
-        products = left @ (part[:, :, None] * own[:, None, :]).reshape(n, -1)
-        square = np.square(products, dtype=np.float64).reshape(len(left), part.shape[1], -1)
-        sums: FloatArray = np.add.reduceat(square.sum(axis=1), cut.y_starts, axis=1).T
-        return np.asarray(sums * np.square(unit, dtype=float))
+    def terms(panel: int, columns: slice) -> AnyArray:
+        own = scaled[:, plan.cuts[panel].y]
+        return (thin[:, columns, None] * own[:, None, :]).reshape(n, -1)
 
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
         totals = [(features[:, cut.x].T @ xi[:, cut.y])[None] for cut in plan.cuts]
-        sizes, squares = plan.sizes(features), plan.evidence_squares(xi)
+        sizes, squares, w2 = plan.sizes(features), plan.evidence_squares(xi), np.square(w)
         whole, own = plan.squares(totals)[0], plan.own(sizes, squares)
-        each = plan_own_draws(plan, sizes, squares, np.square(w))
-    forms = _by_block(plan, task, engine, n)
+        each = own[:, None]
+        if (w2 != 1.0).any():  # Σ_i w_i²‖F_i‖²‖ξ_i‖² of each statistic and draw
+            each = np.concatenate(
+                [(sizes[:, f, None] * squares[:, None, e]).reshape(n, -1).T @ w2 for f, e in plan.panels]
+            )
+    forms = _forms(plan, terms, left, engine, np.square(unit, dtype=float))
     check_overflow(whole, forms)
     double = xi.dtype == np.float64 and features.dtype == np.float64
     statistics = settle(whole - own, whole + own, 1e-13 if double else ROUNDING)
@@ -260,55 +255,62 @@ def weighted_rows(plan: Plan, held: Held, weights: RowWeights, engine: Engine) -
     return Drawn(statistics, settle(forms - each, forms + each, rounding), own)
 
 
-def _by_block(
-    plan: Plan, task: Callable[[tuple[int, slice]], FloatArray], engine: Engine, rows: int
+def weighted_units(
+    plan: Plan, sums: list[AnyArray], weights: FloatArray, engine: Engine
+) -> tuple[FloatArray, FloatArray]:
+    """Return ‖Σ_b w_b V_b‖² of each statistic and draw, (K, m), and Σ_b ‖V_b‖², (K,)."""
+
+    def terms(panel: int, columns: slice) -> AnyArray:
+        cut, whole = plan.cuts[panel], sums[panel].reshape(len(weights), -1)
+        q = cut.y.stop - cut.y.start
+        first, last = columns.start - cut.x.start, columns.stop - cut.x.start
+        return whole[:, first * q : last * q]  # no copy: there may be much of it
+
+    left = np.ascontiguousarray(weights.T.astype(sums[0].dtype))
+    forms = _forms(plan, terms, left, engine, own=True)
+    check_overflow(forms)
+    return forms[:, :-1], forms[:, -1]
+
+
+def _forms(
+    plan: Plan,
+    terms: Callable[[int, slice], AnyArray],
+    weights: AnyArray,
+    engine: Engine,
+    unit: float = 1.0,
+    *,
+    own: bool = False,
 ) -> FloatArray:
-    """Run a task on columns of features, some at a time, and add up within blocks, (K, m)."""
+    """Return ‖Σ_b w_b V_b‖² of each statistic for weights (m, B), (K, m); last, if `own`, Σ_b ‖V_b‖².
+
+    `terms` gives V of some columns of features in a panel, (B, columns·q_p), of which some are made at a
+    time and added up within blocks.
+    """
+
+    def task(item: tuple[int, slice]) -> FloatArray:
+        panel, columns = item
+        part, width = terms(panel, columns), columns.stop - columns.start
+        square = np.square(weights @ part, dtype=np.float64).reshape(len(weights), width, -1).sum(axis=1)
+        if own:
+            each = np.einsum("bc,bc->c", part, part, dtype=np.float64).reshape(width, -1).sum(axis=0)
+            square = np.vstack([square, each])
+        starts = plan.cuts[panel].of_y.argmax(axis=0)
+        return np.asarray(unit * np.add.reduceat(square, starts, axis=1).T)
+
     items, owner = [], []
-    for p, cut in enumerate(plan.cuts):
-        stops = np.append(cut.x_starts[1:], cut.x.stop - cut.x.start)
-        most = max(1, HELD // (rows * (cut.y.stop - cut.y.start)))
-        for b, (first, last) in enumerate(zip(cut.x_starts, stops, strict=True)):
+    for p, (panel, cut) in enumerate(zip(plan.panels, plan.cuts, strict=True)):
+        most = max(1, HELD // (weights.shape[1] * len(cut.of_y)))
+        for block in plan.features.blocks[panel.features]:
+            first, last = block.columns.start, block.columns.stop
             # Much work in parts, for several threads.
-            step = most if last - first <= most // 2 else min(most, -(-int(last - first) // PARTS))
-            for start in range(int(first), int(last), step):
-                items.append((p, slice(cut.x.start + start, cut.x.start + min(start + step, int(last)))))
-                owner.append((p, b))
+            step = most if last - first <= most // 2 else min(most, -(-(last - first) // PARTS))
+            for start in range(first, last, step):
+                items.append((p, slice(start, min(start + step, last))))
+                owner.append((p, first))
     by_block: dict[tuple[int, int], FloatArray] = {}
     for key, value in zip(owner, engine.local.map(task, items), strict=True):
         by_block[key] = by_block[key] + value if key in by_block else value
     return np.concatenate(list(by_block.values()))
-
-
-def plan_own_draws(plan: Plan, sizes: FloatArray, squares: FloatArray, w2: FloatArray) -> FloatArray:
-    """Return Σ_i w_i²‖F_i‖²‖ξ_i‖² of each statistic and draw, (K, m)."""
-    if (w2 == 1.0).all():
-        return np.repeat(plan.own(sizes, squares)[:, None], w2.shape[1], axis=1)
-    parts = []
-    for panel in plan.panels:
-        some = sizes[:, panel.features, None] * squares[:, None, panel.evidence]
-        parts.append(some.reshape(len(sizes), -1).T @ w2)
-    return np.concatenate(parts)
-
-
-def weighted_units(
-    plan: Plan, units: UnitSums, weights: FloatArray, engine: Engine
-) -> tuple[FloatArray, FloatArray]:
-    """Return ‖Σ_b w_b V_b‖² of each statistic and draw, (K, m), and Σ_b ‖V_b‖², (K,)."""
-    left = np.ascontiguousarray(weights.T.astype(units.sums[0].dtype))
-
-    def task(item: tuple[int, slice]) -> FloatArray:
-        cut, width = plan.cuts[item[0]], item[1].stop - item[1].start
-        q, first = cut.y.stop - cut.y.start, item[1].start - cut.x.start
-        whole = units.sums[item[0]].reshape(len(units.own), -1)
-        part = whole[:, first * q : (first + width) * q]  # no copy: there may be much of it
-        square = np.square(left @ part, dtype=np.float64).reshape(len(left), width, q).sum(axis=1)
-        own = np.einsum("bc,bc->c", part, part, dtype=np.float64).reshape(width, q).sum(axis=0)
-        return np.add.reduceat(np.vstack([square, own]), cut.y_starts, axis=1).T
-
-    sums = _by_block(plan, task, engine, len(units.own))
-    check_overflow(sums)
-    return sums[:, :-1], sums[:, -1]
 
 
 def block_length(n: int, most: int) -> int:
@@ -330,7 +332,7 @@ def signed_blocks(plan: Plan, rows: Rows, most: int, seed: Seed, engine: Engine)
             for number, start, size, count in zip(numbers, starts, sizes, counts, strict=True)
         )
         # Within a block, rows with the sign + come first: so no row is summed up twice.
-        return piece.in_order(np.lexsort((~plus, of))), units
+        return piece.take(np.lexsort((~plus, of)), piece.start), units
 
     return gather_units(plan, rows, -(-rows.total // length), units_of, engine)
 
@@ -357,8 +359,7 @@ def recombined(
 
     Sums over a stratum are exact draws of it, rare events included, and so is every sum of one of each.
     """
-    pieces = -(-rows.total // 4096)
-    strata = min(STRATA, max(1, pieces)) if rows.total > 4096 * 8 else 8
+    strata = min(STRATA, -(-rows.total // PIECE)) if rows.total > 8 * PIECE else 8
     length = -(-rows.total // strata)
 
     def units_of(piece: Piece) -> tuple[Piece, Iterable[Unit]]:
@@ -380,10 +381,8 @@ def recombined(
     taken = rng.integers(0, REDRAWS, (strata, m)) + REDRAWS * np.arange(strata)[:, None]
     chosen = np.zeros((strata * REDRAWS, m))
     np.put_along_axis(chosen, taken, 1.0, axis=0)
-    kept = UnitSums([one[:-1] for one in units.sums], units.own[:-1], units.totals, units.counts[:-1])
-    forms, _ = weighted_units(plan, kept, chosen, engine)
-    own = kept.own.T @ chosen
-    return Drawn(observed, forms - own, units.own[-1])
+    forms, _ = weighted_units(plan, [one[:-1] for one in units.sums], chosen, engine)
+    return Drawn(observed, forms - units.own[:-1].T @ chosen, units.own[-1])
 
 
 def redraw_cells(evidence: CellEvidence, outcomes: Outcomes) -> Callable[[FloatArray], AnyArray]:
@@ -392,26 +391,25 @@ def redraw_cells(evidence: CellEvidence, outcomes: Outcomes) -> Callable[[FloatA
     p /= p.sum(axis=1, keepdims=True)
     sums = np.cumsum(p, axis=1)
     sums[:, -1] = 2.0  # rounding must not leave a gap at the end
-    of = _by_cell(evidence, outcomes, p)
-    return lambda uniform: of((uniform[:, None] >= sums).sum(axis=1))
+    (n, count), rows = p.shape, np.arange(len(p))
+    parts = [block for kernel in evidence.kernels for block, _ in kernel.parts]
+    plain = all(block.stop <= outcomes.plain for block in parts)
+    table = mean = None
+    if plain:
+        table = evidence.of(p, np.eye(count, outcomes.plain))
+        mean = p @ table
+    elif n * count * evidence.blocks[-1].columns.stop <= TABLE:
+        every = [evidence.of(p, np.asarray(outcomes.of(np.full(n, k)))) for k in range(count)]
+        table = np.stack(every, axis=1)
 
+    def draw(uniform: FloatArray) -> AnyArray:
+        codes = (uniform[:, None] >= sums).sum(axis=1)
+        if table is None:
+            # u plays no part, and the probabilities are not held beside their sums
+            return evidence.of(sums, np.asarray(outcomes.of(codes)))
+        return np.asarray(table[rows, codes] if mean is None else table[codes] - mean)
 
-def _by_cell(
-    evidence: CellEvidence, outcomes: Outcomes, p: FloatArray
-) -> Callable[[IntArray], AnyArray]:
-    """Return the function from cells (n,) to their evidence (n, q)."""
-    n, count = p.shape
-    rows, q = np.arange(n), evidence.blocks[-1].columns.stop
-    if all(block.stop <= outcomes.plain for kernel in evidence.kernels for block, _ in kernel.parts):
-        whole = evidence.of(p, np.eye(count, outcomes.plain))
-        mean = p @ whole
-        return lambda codes: whole[codes] - mean
-    if n * count * q > TABLE:
-        return lambda codes: evidence.of(p, np.asarray(outcomes.of(codes)))
-    table = np.stack(
-        [evidence.of(p, np.asarray(outcomes.of(np.full(n, k)))) for k in range(count)], axis=1
-    )
-    return lambda codes: table[rows, codes]
+    return draw
 
 
 #: Numbers of a matrix of weights that are held at a time.

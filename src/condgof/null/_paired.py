@@ -7,14 +7,15 @@ Student's t is anti-conservative where differences are skewed, and a correction 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
 
 from condgof._typing import AnyArray, FloatArray
 from condgof.errors import InputError
-from condgof.null._bootstrap import Dependence, normal_pvalue
+from condgof.null._bootstrap import normal_pvalue
+from condgof.null._dependence import Dependence
 
 #: The smallest p-value: nothing is smaller.
 SMALLEST = normal_pvalue(math.inf)
@@ -70,13 +71,10 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Paired:
-    """A mean difference with its standard error, from `count` units of skewness `skew`·√count."""
+class Paired(Difference):
+    """A mean difference, from `count` units of skewness `cube`·√count."""
 
-    value: float
-    error: float
-    count: int
-    skew: float = 0.0
+    count: int = 0
 
     @classmethod
     def of(cls, d: FloatArray, rows: Dependence | None = None) -> Paired:
@@ -87,27 +85,41 @@ class Paired:
         """
         if not np.isfinite(d).all():
             with np.errstate(invalid="ignore"):
-                return cls(float(np.sum(d)), 0.0, 0)  # NaN where both models have what is infinite
+                return cls(float(np.sum(d)), 0.0)  # NaN where both models have what is infinite
         value = float(d.mean())
         if rows is None or rows.independent:
-            return cls(value, *_of_units(d - value, len(d)))
+            return cls._of_units(value, d - value, len(d))
         if rows.codes is not None:
-            return cls(value, *_of_units(np.bincount(rows.codes, d - value), len(d)))
+            return cls._of_units(value, np.bincount(rows.codes, d - value), len(d))
         length, number = rows.length or 1, np.arange(len(d))
-        short, _, _ = _of_units(np.bincount(number // length, d - value), len(d))
-        error, count, skew = _of_units(np.bincount(number // (2 * length), d - value), len(d))
-        return cls(value, math.sqrt(max(2.0 * error**2 - short**2, short**2, error**2)), count, skew)
+        one, two = (
+            cls._of_units(value, np.bincount(number // blocks, d - value), len(d))
+            for blocks in (length, 2 * length)
+        )
+        error = math.sqrt(max(2.0 * two.error**2 - one.error**2, one.error**2, two.error**2))
+        return replace(two, error=error)
 
-    @property
-    def _bend(self) -> Difference:
-        return Difference(self.value, self.error, self.skew)
+    @classmethod
+    def _of_units(cls, value: float, sums: AnyArray, n: int) -> Paired:
+        """Take the sums of n centred differences over units that are independent."""
+        count = len(sums)
+        if count < 2:
+            raise InputError(
+                "One block or group of rows tells nothing of how much a difference varies. Pass a "
+                "shorter block length (dependence=), or more rows."
+            )
+        square = float(np.square(sums).sum())
+        if square == 0:
+            return cls(value, 0.0, count=count)
+        skew = float((sums * sums * sums).sum()) / count / (square / count) ** 1.5 / math.sqrt(count)
+        return cls(value, math.sqrt(count / (count - 1) * square) / n, skew, count=count)
 
     @property
     def pvalue(self) -> float:
         """Of no difference, two-sided; 1 where there is none at all."""
         if self.error == 0:
             return SMALLEST if self.value and not math.isnan(self.value) else 1.0
-        least = min(abs(self.value / self.error), abs(self._bend.z))
+        least = min(abs(self.value / self.error), abs(super().z))
         return max(float(2.0 * stdtr(self.count - 1, -least)), SMALLEST)
 
     @property
@@ -120,7 +132,7 @@ class Paired:
         if self.error == 0:
             return self.value, self.value
         far = float(stdtrit(self.count - 1, 0.5 + level / 2.0))
-        low, high = (self.value - self.error * self._bend.at(t) for t in (far, -far))
+        low, high = (self.value - self.error * self.at(t) for t in (far, -far))
         return min(low, self.value - far * self.error), max(high, self.value + far * self.error)
 
 
@@ -130,18 +142,3 @@ def differences(first: FloatArray, second: FloatArray) -> FloatArray:
         d = first - second
         rounding = np.isfinite(d) & (np.abs(d) <= ROUNDING * (np.abs(first) + np.abs(second)))
     return np.where(rounding, 0.0, d)
-
-
-def _of_units(sums: AnyArray, n: int) -> tuple[float, int, float]:
-    """Return the standard error of the mean over n rows, the number of units, and skewness/√units."""
-    count = len(sums)
-    if count < 2:
-        raise InputError(
-            "One block or group of rows tells nothing of how much a difference varies. Pass a shorter "
-            "block length (dependence=), or more rows."
-        )
-    square = float(np.square(sums).sum())
-    if square == 0:
-        return 0.0, count, 0.0
-    skew = float((sums * sums * sums).sum()) / count / (square / count) ** 1.5 / math.sqrt(count)
-    return math.sqrt(count / (count - 1) * square) / n, count, skew

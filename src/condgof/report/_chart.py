@@ -221,7 +221,7 @@ def along(axis: Axis, ends: Ends) -> Scale:
 
 
 def title_of(axis: Axis) -> str:
-    return axis.label or axis.name
+    return axis.title
 
 
 def written(axis: Axis, value: float) -> str:

@@ -95,9 +95,8 @@ def chips(check: Check) -> list[tuple[str, str, str]]:
     much, power, p = check.effect.interval, check.power, check.result.pvalue_words
     often = once_in(check.pvalue).replace("about", "at most" if "≤" in p else "about")
     seen, ends = sized(much.estimate, much.low, much.high)
-    found = (
-        f"{seen}, between {ends.replace('to', 'and')}" if much.low > 0 else f"at most {short(much.high)}"
-    )
+    between = f"{seen}, between {ends.replace('to', 'and')}"
+    found = between if much.low > 0 else f"at most {short(much.high)}"
     if check.tolerance is not None:
         allowed = f"the {check.tolerance.allowed:g} you allow"
         verdict = {
@@ -295,11 +294,10 @@ def numbers_table(
     caption: str, findings: Sequence[Finding], several: bool, overall: bool = False
 ) -> str:
     """Return findings as a table: data, interval, and what the model says."""
-    rows = [
-        (name_of(f, several, overall), value_of(f, f.estimate), range_of(f), expected_of(f))
-        for f in findings
-    ]
-    kinds = ["telling" if f.telling else "" for f in findings]
+    rows, kinds = list[tuple[str, ...]](), ["telling" * f.telling for f in findings]
+    for f in findings:
+        name = name_of(f, several, overall)
+        rows.append((name, value_of(f, f.estimate), range_of(f), expected_of(f)))
     header = ["", "data", "interval", "model"]
     return table(caption, header, rows, numeric=(1, 2, 3), kind="numbers", kinds=kinds)
 
@@ -353,12 +351,8 @@ def card(result: Shown) -> str:
     rows = [("rows", f"{result.n:,}")] if isinstance(result, (GofResult, Ranking, Slice)) else []
     if isinstance(result, Check):
         head, bad, (certain, much, enough) = headline(result), result.rejected, chips(result)
-        rows = [
-            certain[:2],
-            (much[0], f"{much[1]} {much[2]}"),
-            enough[:2],
-            ("Rows", f"{result.result.n:,}"),
-        ]
+        size, count = (much[0], f"{much[1]} {much[2]}"), ("Rows", f"{result.result.n:,}")
+        rows = [certain[:2], size, enough[:2], count]
         slices = _slices(result.slices, "where") + _slices(result.groups, "group")
         more = "<div><code>to_html()</code> has the whole report.</div>"
         body = f"<div>{html(result.words)}</div>{_lines(rows)}{slices}{more}"
@@ -381,20 +375,21 @@ def card(result: Shown) -> str:
         body = _lines([*rows, *((name_of(f), f.words) for f in result.findings)])
     elif isinstance(result, GofResult):
         head, bad, facts = f"{result.method}: {result.verdict}", result.reject(), result.facts()
-        body = _spark(result) + _lines([*facts[:2], *rows, *facts[2:]])
+        body = _lines([*facts[:2], *rows, *facts[2:]])
     else:
         records = result.records()
-        texts = [[_written(value) for value in record.values()] for record in records[:MOST]]
-        body = _small_table(list(records[0]) if records else [], texts, len(records))
+        body = _small_table(
+            records[0] if records else (), [[*map(_written, r.values())] for r in records]
+        )
     return f'<div style="{_BOX}"><strong>{"✗" if bad else "○"} {html(head)}</strong>{body}</div>'
 
 
 def _slices(parts: Sequence[Slice], name: str) -> str:
     rows = []
-    for part in parts[:MOST]:
+    for part in parts:
         certain = pvalue_words(part.pvalue, part.pvalue_floor)
         rows.append((shorten(part.words, 120), f"{part.n:,}", shorten(part.message, LONGEST), certain))
-    return _small_table([name, "rows", "the model is", "how certain"], rows, len(parts))
+    return _small_table((name, "rows", "the model is", "how certain"), rows)
 
 
 def _written(value: Any) -> str:
@@ -407,12 +402,12 @@ def _cells(values: Iterable[str], tag: str) -> str:
     return "".join(f'<{tag} style="{_LINE}">{html(value)}</{tag[:2]}>' for value in values)
 
 
-def _small_table(heads: Sequence[str], rows: Iterable[Sequence[str]], count: int) -> str:
-    """Return the first of `count` rows under their heads; nothing for no rows."""
-    if not count:
+def _small_table(heads: Iterable[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return the first rows under their heads; nothing for no rows."""
+    if not rows:
         return ""
-    body = "".join(f"<tr>{_cells(row, 'td')}</tr>" for row in rows)
-    more = f"<div>and {count - MOST:,} more</div>" if count > MOST else ""
+    body = "".join(f"<tr>{_cells(row, 'td')}</tr>" for row in rows[:MOST])
+    more = f"<div>and {len(rows) - MOST:,} more</div>" if len(rows) > MOST else ""
     return f"<table><thead><tr>{_cells(heads, 'th')}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
@@ -421,22 +416,3 @@ def _lines(rows: Iterable[tuple[str, str]]) -> str:
     head = 'th scope="row"'
     body = "".join(f"<tr>{_cells([name], head)}{_cells([value], 'td')}</tr>" for name, value in rows)
     return f"<table><tbody>{body}</tbody></table>"
-
-
-def _spark(result: GofResult) -> str:
-    """Draw the null distribution and the statistic in one line, in the colour of the text."""
-    draws = result.null_distribution
-    if draws is None or len(draws) < 2:
-        return ""
-    every = np.append(draws, result.statistic)
-    low, wide = float(every.min()), float(np.ptp(every)) or 1.0
-    counts, _ = np.histogram(draws, 40, (low, low + wide))
-    tall = counts / counts.max()
-    bars = "".join(f"M{5 * i + 0.5:g} 34v{-30 * t:.1f}h4V34z" for i, t in enumerate(tall) if t)
-    at = 200 * (result.statistic - low) / wide
-    words = f"null distribution, and the statistic {number(result.statistic)} as a line"
-    return (
-        f'<svg width="208" height="38" viewBox="-4 0 208 38" role="img" aria-label="{html(words)}" '
-        f'style="display:block;margin:4px 0"><path d="{bars}" fill="currentColor" fill-opacity="0.35"/>'
-        f'<path d="M{at:.1f} 36V0" stroke="currentColor" stroke-width="2.5"/></svg>'
-    )

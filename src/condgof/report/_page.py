@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
@@ -143,9 +144,8 @@ def groups(check: Check) -> str:
             chart = replace(chart, marks=tuple(bare))
     if chart is not None:
         drawn = f'<div class="pair">{pieces.figure(chart, "forest")}</div>'
-    rows = pieces.slices_table(
-        check, parts, "g", caption, pieces.ROOM // 3 if check.slices else pieces.ROOM
-    )
+    room = pieces.ROOM // 3 if check.slices else pieces.ROOM
+    rows = pieces.slices_table(check, parts, "g", caption, room)
     return section(f"By {shorten(by, 60)}" if by else "The slices you named", "groups", drawn, rows)
 
 
@@ -174,9 +174,8 @@ def columns(check: Check) -> str:
 
 def to_try(check: Check) -> str:
     """Return what would mend what was found, and nothing else."""
-    items = "".join(
-        f"<li><b>{html(advice)}</b> <span>({html(seen)})</span></li>" for advice, seen in advices(check)
-    )
+    each = (f"<li><b>{html(what)}</b> <span>({html(seen)})</span></li>" for what, seen in advices(check))
+    items = "".join(each)
     page = "the page “What to try when a model does not fit” of condgof's documentation"
     more = paragraph(f"How to do each of these: {page}.", "small")
     return section("What to try", "try", f'<ul class="try">{items}</ul>{more}') if items else ""
@@ -261,9 +260,10 @@ def python_lines(check: Check) -> str:
         options += f", dependence={details['block_length']}"
     elif "groups" in details:
         options += ", groups=groups"
-    call = f"report = cg.check(model, x, y{options}, rng={check.result.seed})"
-    written = 'open("report.html", "w", encoding="utf-8").write(report.to_html())'
-    return f"import condgof as cg\n{call}\n{written}"
+    return (
+        f"import condgof as cg\nreport = cg.check(model, x, y{options}, rng={check.result.seed})\n"
+        'open("report.html", "w", encoding="utf-8").write(report.to_html())'
+    )
 
 
 def holds(check: Check) -> str:
@@ -285,16 +285,14 @@ def holds(check: Check) -> str:
 
 def folds(check: Check, command: str | None, notes: Sequence[str]) -> str:
     """Return what does not change a decision, folded away; what was run is on paper too."""
-    parts = (
+    inside = ""
+    for name, kind, body in (
         ("How sure, in detail", "", sure(check)),
         ("What was run, and how to run it again", ' class="printed"', run(check, command, notes)),
         ("What this file holds of your data", "", holds(check)),
         ("How to read this page", "", bullets(READING)),
-    )
-    inside = "".join(
-        f"<details{kind}><summary><h2>{name}</h2></summary>{body}</details>"
-        for name, kind, body in parts
-    )
+    ):
+        inside += f"<details{kind}><summary><h2>{name}</h2></summary>{body}</details>"
     return f'<div class="folds">{inside}</div>'
 
 
@@ -339,15 +337,7 @@ def numbers(check: Check) -> Any:
         results["groups_left_out"] = max(len(results["groups"]) - MOST_GROUPS, 0)
         some = results["groups"][:MOST_GROUPS]
         results["groups"] = [{**group, "findings": group["findings"][:1]} for group in some]
-    return _rounded(results)
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _rounded(one) for name, one in value.items()}
-    if isinstance(value, list):
-        return [_rounded(one) for one in value]
-    return float(f"{value:.6g}") if isinstance(value, float) else value
+    return json.loads(json.dumps(results), parse_float=lambda text: float(f"{float(text):.6g}"))
 
 
 def page(heading: str, below: str, tab: str, body: str, machine: dict[str, Any]) -> str:
@@ -407,12 +397,9 @@ def compared_chart(result: Comparison | Ranking) -> c.Chart | None:
     marks.append(c.Intervals(at, estimate, low, high, sides(low, high, 0.0), True, 8.0, tips))
     marks += [c.Text(ends[0], float(i), name, "start", 11.0) for i, name in enumerate(names)]
     data = c.table({"where": names, "difference": estimate, "interval": spans})
-    x, y, shape = (
-        c.numeric(axis, ends),
-        c.Scale("", (-0.5, len(shown) - 0.3)),
-        (860, 60 + 44 * len(shown)),
-    )
-    return c.Chart(shorten(title, 120), minus(result.words), x, y, tuple(marks), data, (), shape)
+    x, y = c.numeric(axis, ends), c.Scale("", (-0.5, len(shown) - 0.3))
+    title, shape = shorten(title, 120), (860, 60 + 44 * len(shown))
+    return c.Chart(title, minus(result.words), x, y, tuple(marks), data, (), shape)
 
 
 def plot_compared(result: Comparison | Ranking, ax: Any = None) -> Any:
@@ -447,13 +434,13 @@ def _comparison(result: Comparison) -> tuple[str, str]:
         rows.append((f"{s.name} ({s.better} is better)", *map(minus, (*means, *amounts))))
     header = ["measure", p, q, f"{p} less {q}", "95% interval", "p"]
     body = table("Means over all rows", header, rows, numeric=(1, 2, 3, 4, 5))
-    where = [
+    rows = [
         (s.words, f"{s.n:,}", minus(s.findings[0].words), pvalue_number(s.pvalue, s.pvalue_floor))
         for s in result.slices
     ]
-    if where:
+    if rows:
         header = ["where", "rows", "", "p, corrected for the search"]
-        body += table("Where the difference is another", header, where, numeric=(1, 3))
+        body += table("Where the difference is another", header, rows, numeric=(1, 3))
     return f"{p} and {q}", body
 
 

@@ -13,9 +13,8 @@ from scipy.special import ndtri
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._axes import Axis
 from condgof.check._findings import Reader
-from condgof.check._looked import Looked
+from condgof.check._looked import Looked, events_of, legendre
 from condgof.check._record import Check, Slice
-from condgof.check._signals import events_of, legendre
 from condgof.report import _chart as c
 from condgof.report._chart import Chart, Ends, title_of, written
 from condgof.report._text import shorten
@@ -66,12 +65,15 @@ class Bins:
         return ranges
 
 
-def bins_of(axis: Axis, most: int = MOST) -> Bins:
-    """Cut a column: few values and levels each by itself, others at quantiles."""
+def bins_of(axis: Axis, check: Check, part: Slice | None = None, most: int = MOST) -> Bins:
+    """Cut a column: few values and levels each by itself, of many those of slices and the largest."""
     values, title = axis.values, title_of(axis)
     distinct, inverse, sizes = np.unique(values, return_inverse=True, return_counts=True)
     if len(distinct) <= most or axis.levels is not None:
-        largest = np.sort(np.argsort(-sizes, kind="stable")[:most])
+        told = [one.rows for one in (part, *check.slices) if one is not None and names_column(one, axis)]
+        rows = np.isin(check.looked.rows, np.concatenate([np.empty(0), *told]))
+        unnamed = ~np.isin(distinct, values[rows])
+        largest = np.sort(np.lexsort((-sizes, unnamed))[:most])
         largest = largest if axis.levels is None else largest[sizes[largest] >= FEWEST]
         place = np.full(len(distinct), -1)
         place[largest] = np.arange(len(largest))
@@ -202,7 +204,7 @@ def column_panel(
     wide: bool = False,
 ) -> Chart | None:
     """Draw residual quantiles along a column by bin, or shares; a `wide` panel has a legend."""
-    looked, bins, name = check.looked, bins_of(axis), title_of(axis)
+    looked, bins, name = check.looked, bins_of(axis, check, part), title_of(axis)
     profile = _along(looked, bins, strongest(looked) if y is None else y) if bins.names else None
     if profile is None:
         return None
@@ -241,7 +243,7 @@ def panels(check: Check, most: int = 12, *, wide: bool = False) -> list[Chart]:
         sums = [np.abs(apart[at].sum(axis=0)).max(initial=0.0) / len(at) ** 0.5 for at in bins.rows]
         return float(max(sums) - np.sqrt(2 * np.log(1 + len(sums) * functions.shape[1])))
 
-    y, binned = strongest(looked), [(axis, bins_of(axis)) for axis in looked.axes]
+    y, binned = strongest(looked), [(axis, bins_of(axis, check)) for axis in looked.axes]
     drawn = [(axis, bins) for axis, bins in binned if bins.names]
     ranked = sorted(drawn, key=lambda each: -explained(each[1]))[:most]
     profiles = [along for _, bins in ranked if (along := _along(looked, bins, y)) is not None]
@@ -396,7 +398,7 @@ def map_of(
     check: Check, a: Axis, b: Axis, of: str | None = None, part: Slice | None = None
 ) -> Chart | None:
     """Draw two columns in cells, coloured by "shift" or "spread" of z, or what a slice is about."""
-    looked, pair = check.looked, (bins_of(a, 7), bins_of(b, 7))
+    looked, pair = check.looked, tuple(bins_of(axis, check, part, 7) for axis in (a, b))
     differences = _differences(looked, of, part)
     if differences is None:
         return None

@@ -9,7 +9,7 @@ import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import Any
 
@@ -61,15 +61,14 @@ def svg(chart: Chart, key: str) -> str:
 
 def legend(entries: Sequence[c.Key]) -> str:
     """Return what is what as a list."""
-    listed = ""
+    listed, steps = "", [f"s{step}" for step in range(-c.STEPS, c.STEPS + 1)]
     for mark, kind, words in entries:
         before, after, wide = "", words, 22
-        drawn = _paths(["M11 7"], (kind,), mark, 13 if mark == "pin" else 7)
         if mark == "ramp":
-            before, after = words.split("|")
-            steps = [f"s{step}" for step in range(-c.STEPS, c.STEPS + 1)]
-            wide = 13 * len(steps)
+            (before, after), wide = words.split("|"), 13 * len(steps)
             drawn = _grouped([f"M{at} 1h13v12h-13Z" for at in range(0, wide, 13)], steps, "m-box")
+        else:
+            drawn = _paths(["M11 7"], (kind,), mark, 13 if mark == "pin" else 7)
         size = f'viewBox="0 0 {wide} 14" width="{wide}" height="14"'
         drawn = f'<svg {size} aria-hidden="true" focusable="false">{drawn}</svg>'
         listed += f"<li>{html(before)}{drawn}{html(after)}</li>"
@@ -113,12 +112,8 @@ class _Frame:
             more = max(TURNED * TICK * letters - 8, 0.0)
         self.right, self.top, self.height = self.width - 14, 8, height + more
         self.floor = height - 12 - 12 * bool(self.x.texts) - 20 * bool(self.x.name)
-
-    def at_x(self, values: AnyArray | float) -> FloatArray:
-        return self.left + (self.right - self.left) * _share(values, self.x.ends)
-
-    def at_y(self, values: AnyArray | float) -> FloatArray:
-        return self.floor + (self.top - self.floor) * _share(values, self.y.ends)
+        self.at_x = partial(_place, self.x.ends, self.left, self.right)
+        self.at_y = partial(_place, self.y.ends, self.floor, self.top)
 
     def axes(self) -> str:
         """Draw ticks, faint lines across, and the names of both axes."""
@@ -189,15 +184,14 @@ class _Frame:
         if mark.lying:
             ends, along, at = self.x.ends, self.at_x, self.at_y
         three = [along(np.clip(v, *ends)) for v in (mark.low, mark.high, mark.estimate)]
-        bars, dots = [], []
+        bars, dots, (below, above) = [], [], ARROWS[mark.lying]
         for i, place in enumerate(at(mark.at)):
             pairs = [(v[i], place) if mark.lying else (place, v[i]) for v in three]
-            low, high, dot = (f"{_n(a)} {_n(b)}" for a, b in pairs)
-            below, above = ARROWS[mark.lying]
-            bars.append(f"M{low}L{high}")
-            bars[-1] += f"M{low}{below}" * bool(mark.low[i] < ends[0])
-            bars[-1] += f"M{high}{above}" * bool(mark.high[i] > ends[1])
-            dots.append(f"M{dot}")
+            low, high, dot = (f"M{_n(a)} {_n(b)}" for a, b in pairs)
+            more = f"{low}{below}" * bool(mark.low[i] < ends[0])
+            more += f"{high}{above}" * bool(mark.high[i] > ends[1])
+            bars.append(f"{low}L{high[1:]}{more}")
+            dots.append(dot)
         whiskers = _grouped(bars, mark.kinds, "m-bar thin" if mark.size < 4 else "m-bar", mark.tips)
         return whiskers + _paths(dots, mark.kinds, "dot", mark.size, mark.tips)
 
@@ -206,7 +200,7 @@ def _paths(
     places: Sequence[str], kinds: Sequence[str], shape: str, size: float, tips: Sequence[str] = ()
 ) -> str:
     """Draw shapes at places; a dot is the round end of a line without length."""
-    way, look = SHAPES.get(shape, ("", ""))
+    way, look = SHAPES[shape]
     way, wide = way.format(_n(size / 2), _n(size)), f' stroke-width="{size:g}"' if shape == "dot" else ""
     return _grouped([f"{place}{way}" for place in places], kinds, look, tips, wide)
 
@@ -225,8 +219,9 @@ def _grouped(
     )
 
 
-def _share(values: AnyArray | float, ends: c.Ends) -> FloatArray:
-    return np.asarray((np.asarray(values, dtype=float) - ends[0]) / (ends[1] - ends[0]))
+def _place(ends: c.Ends, first: float, last: float, values: AnyArray | float) -> FloatArray:
+    share = (np.asarray(values, dtype=float) - ends[0]) / (ends[1] - ends[0])
+    return np.asarray(first + (last - first) * share)
 
 
 def _path(x: FloatArray, y: FloatArray) -> str:
@@ -371,11 +366,9 @@ def _intervals(ax: Any, mark: c.Intervals, depth: int) -> None:
         low, middle, high = (np.clip(v, first, last) for v in three)
         look = {"color": colours()[kind], "zorder": depth}
         whiskers(at, low, high, lw=1.0 if mark.size < 4 else 1.6, **look)
+        dots = middle, np.full(len(at), True), "oo", 0.8 * mark.size
         arrows = (low, three[0] < first, "<v", 5.0), (high, three[2] > last, ">^", 5.0)
-        for values, some, shapes, size in (
-            (middle, np.full(len(at), True), "oo", 0.8 * mark.size),
-            *arrows,
-        ):
+        for values, some, shapes, size in (dots, *arrows):
             points = (values[some], at[some]) if mark.lying else (at[some], values[some])
             ax.plot(*points, shapes[not mark.lying], ms=size, mew=0, clip_on=False, **look)
 

@@ -45,13 +45,16 @@ def fit(
     """Draw y against what is predicted, or a column, with the model's bands; a slice is shaded."""
     looked = check.looked
     axis = axis_of(looked, column, y)
-    if looked.z is None or axis is None or not binned.bins_of(axis).names:
+    if looked.z is None or axis is None or not (bins := binned.bins_of(axis, check, part)).names:
         return None
     name, z, bands = looked.y_columns[y].name, looked.z[:, y], looked.bands
     values = z if bands is None else looked.y[:, y]
-    bins, drawn = binned.bins_of(axis), np.arange(looked.n)
     ends, aside = c.robust_ends(axis.values), 0.3 * (axis.kind == "integers")
-    across, x = axis.values, c.along(axis, (ends[0] - aside, ends[1] + aside))
+    drawn, across, x = (
+        np.arange(looked.n),
+        axis.values,
+        c.along(axis, (ends[0] - aside, ends[1] + aside)),
+    )
     if axis.levels is not None:
         across, x, drawn = bins.codes.astype(float), bins.scale, np.flatnonzero(bins.codes >= 0)
     always = [-2.0, 2.0]
@@ -319,17 +322,13 @@ def null_picture(result: GofResult) -> Chart | None:
         c.Rule(at, False, "data"),
         c.Text(at + gap * (ends[1] - ends[0]), 0.94 * up, words, side),
     )
-    p, as_large = (
-        pvalue_number(result.pvalue, result.pvalue_floor),
-        f"{beyond.sum():,} of {len(draws):,}",
-    )
-    title = f"{as_large} draws from the model have as large a statistic as the data"
+    p, count = pvalue_number(result.pvalue, result.pvalue_floor), f"{beyond.sum():,} of {len(draws):,}"
+    title = f"{count} draws from the model have as large a statistic as the data"
     desc = f"Draws go from {number(low)} to {number(high)}, the data have {number(seen)}: p-value {p}."
     legend = c.keys("box band50 draws if the model is right; line data the data")
     data = c.table({"statistic": c.spans(edges[:-1], edges[1:]), "draws": counts})
-    return Chart(
-        title, desc, c.numeric(name, ends), c.numeric("draws", (0.0, up), 4), marks, data, legend
-    )
+    x, y = c.numeric(name, ends), c.numeric("draws", (0.0, up), 4)
+    return Chart(title, desc, x, y, marks, data, legend)
 
 
 #: Most bins of confidence, classes, counts and steps of survival that are drawn.

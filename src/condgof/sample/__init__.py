@@ -15,16 +15,15 @@ from condgof.sample._values import (
     missing_in,
     names_of,
     read,
-    read_labels,
     read_table,
+    read_y,
     refill,
     take_rows,
-    unboxed,
 )
 
 __all__ = [
     "DROP", "MIN_ROWS", "ArraySource", "Block", "Column", "Frame", "RngLike", "Sample", "Seed", "Source",
     "Table", "Use", "XUnits", "arrow", "as_days", "as_numbers", "check_rows", "encode_levels", "fresh",
-    "held", "is_frame", "is_lazy", "missing_in", "names_of", "read", "read_groups", "read_labels",
-    "read_table", "refill", "scan", "take_rows", "unboxed",
+    "held", "is_frame", "is_lazy", "missing_in", "names_of", "read", "read_groups", "read_table",
+    "read_y", "refill", "scan", "take_rows",
 ]  # fmt: skip

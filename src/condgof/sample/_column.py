@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,6 +23,8 @@ class Column:
     constant: bool = False
     #: Whether the numbers are days since 1970-01-01 UTC.
     dates: bool = False
+    #: Whether those dates came with a time zone, so that it must be said that they are in UTC.
+    utc: bool = False
     #: Whether the levels have an order of their own, in which they are listed.
     ordered: bool = False
     boolean: bool = False
@@ -39,26 +40,11 @@ class Column:
         return "text" if self.categorical else "dates" if self.dates else "numbers"
 
     def text(self, value: float) -> str:
-        """Write a value of the column as a person would."""
+        """Write a level or a date as a person would."""
         if self.levels is not None:
             return self.levels[int(value)]
-        if not self.dates or not math.isfinite(value):
-            return _number(value)
         day, time = str(np.datetime64(round(value * 24 * 60), "m")).split("T")
-        return day if time == "00:00" else f"{day} {time}"
-
-
-def _number(value: float) -> str:
-    """Write a whole number with all its digits, and any other with up to four significant ones."""
-    if not math.isfinite(value):
-        return str(value)
-    if value == round(value) and abs(value) < 1e15:
-        return f"{value + 0.0:,.0f}"  # no negative zero
-    if not 1e-4 <= abs(value) < 1e9:
-        return f"{value:.4g}"
-    places = max(0, 3 - math.floor(math.log10(abs(value))))
-    text = f"{value:,.{places}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+        return (day if time == "00:00" else f"{day} {time}") + " UTC" * self.utc
 
 
 def encode_levels(raw: AnyArray, column: Column, label: str) -> FloatArray:

@@ -16,6 +16,7 @@ from condgof.errors import (
     InputTypeError,
     NonFiniteError,
     ShapeError,
+    check_choice,
     check_finite,
     check_object,
     refuse_rows,
@@ -32,8 +33,8 @@ from condgof.sample._values import (
     is_frame,
     missing_in,
     read,
-    read_labels,
     read_table,
+    read_y,
     take_rows,
     unboxed,
 )
@@ -64,6 +65,9 @@ class Sample:
     left_out: int = 0
     remarks: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        self.x.flags.writeable = self.y.flags.writeable = False
+
     @classmethod
     def of(cls, x: Any, y: Any, *, to_test: bool = True, missing: str = "refuse") -> Sample:
         """Check x, (n,) or (n, d_x), and y, (n,) or (n, d_y), and freeze them.
@@ -71,22 +75,19 @@ class Sample:
         With `to_test`, there must be enough rows that vary, as `ready` asks. `missing` says what becomes
         of missing values: "refuse", "drop" the row, or make them a "level" of their column of x.
         """
-        x_table, y_table = _read_x(x), _read_y(y)
+        x_table, y_table = _read_x(x), read_y(y)
         check_rows(x, y, len(x_table.values), len(y_table.values))
-        sample = cls._of(x_table, y_table, missing)
-        return sample.ready() if to_test else sample
+        return cls._of(x_table, y_table, to_test, missing)
 
     @classmethod
     def unconditional(cls, y: Any, *, to_test: bool = True, missing: str = "refuse") -> Sample:
         """Check y of an unconditional test and freeze it; options as in `of`."""
-        y_table = _read_y(y)
-        sample = cls._of(_no_x(len(y_table.values)), y_table, missing)
-        return sample.ready() if to_test else sample
+        y_table = read_y(y)
+        return cls._of(_no_x(len(y_table.values)), y_table, to_test, missing)
 
     @classmethod
-    def _of(cls, x: Variables, y: Variables, missing: str) -> Sample:
-        if not isinstance(missing, str) or missing not in ("refuse", "drop", "level"):
-            raise InputError(f"missing must be 'refuse', 'drop' or 'level', got {missing!r}.")
+    def _of(cls, x: Variables, y: Variables, to_test: bool, missing: str) -> Sample:
+        check_choice(missing, "missing", ("refuse", "drop", "level"))
         n = len(y.values)
         kept: IntArray | None = None
         remarks: tuple[str, ...] = ()
@@ -105,17 +106,18 @@ class Sample:
                 kept, were = np.flatnonzero(complete), "was" if lost == 1 else "were"
                 remarks = (f"{lost} of {n} rows {were} left out because a value is missing",)
                 # Read again, so that the sample is that of a user who drops the rows first.
-                y = _read_y(take_rows(y.given, kept))
+                y = read_y(take_rows(y.given, kept))
                 x = _no_x(len(kept)) if x.given is None else _read_x(take_rows(x.given, kept))
         x.check_categories()
         if missing == "level":
             x, remarks = as_levels(x)
         x.check_complete(ADVICE["x"])
         y.check_complete(ADVICE["y"])
-        return cls(
-            _frozen(x.values), _frozen(y.values), x.given, y.plain(), x.columns, y.columns,
+        sample = cls(
+            x.values, y.values, x.given, y.plain(), x.columns, y.columns,
             kept, n - len(y.values), remarks,
         )  # fmt: skip
+        return sample.ready() if to_test else sample
 
     def ready(self, *, discrete: bool = False) -> Sample:
         """Return the sample if it has enough rows, and x and (unless `discrete`) y vary; else raise."""
@@ -123,20 +125,15 @@ class Sample:
             lost = f" after {self.left_out} with missing values were left out" if self.left_out else ""
             raise ShapeError(f"The test needs at least {MIN_ROWS} rows, got {self.n}{lost}.")
         fixed_x, fixed_y = _constant(self.x, self.x_columns), _constant(self.y, self.y_columns)
-        if self.d_x and len(fixed_x) == self.d_x:
-            if len(fixed_y) == self.d_y:
-                raise InputError(
-                    f"All {self.n} rows of (x, y) are equal, so there is nothing to test. "
-                    "Pass data that vary."
-                )
-            raise InputError(
-                f"Every column of x is constant ({_names(fixed_x)}), so there is no x to "
-                "condition on. Pass a column that varies, or use ksd for an unconditional test."
-            )
         if fixed_y and not discrete:
             raise InputError(
                 f"y is constant (column {_names(fixed_y)}), and a density of a constant cannot be "
                 "tested. Pass a y that varies."
+            )
+        if self.d_x and len(fixed_x) == self.d_x:
+            raise InputError(
+                f"Every column of x is constant ({_names(fixed_x)}), so there is no x to "
+                "condition on. Pass a column that varies, or use ksd for an unconditional test."
             )
         return self
 
@@ -159,8 +156,8 @@ class Sample:
         """Return the sample of some rows; which columns are constant stays as in the whole."""
         return replace(
             self,
-            x=_frozen(self.x[rows]),
-            y=_frozen(self.y[rows]),
+            x=self.x[rows],
+            y=self.y[rows],
             x_given=None if self.x_given is None else take_rows(self.x_given, rows),
             y_given=self.y_given[rows],
             kept=(np.arange(self.n) if self.kept is None else self.kept)[rows],
@@ -173,19 +170,11 @@ class Sample:
             return replace(self, y_given=y.reshape(self.y_given.shape))
         values = np.array(y, dtype=np.float64).reshape(self.y.shape)
         check_finite(values, "y", "Check where it comes from.")
-        return replace(self, y=_frozen(values), y_given=values.reshape(self.y_given.shape).copy())
+        return replace(self, y=values, y_given=values.reshape(self.y_given.shape).copy())
 
     def with_numbers(self, y: FloatArray) -> Sample:
         """Return the sample with other numbers for its labels; models still get those as they are."""
-        return replace(self, y=_frozen(np.array(y, dtype=np.float64).reshape(len(self.y), -1)))
-
-    def renamed(self, x_names: tuple[str, ...], y_names: tuple[str, ...]) -> Sample:
-        """Return the sample with other names for its columns."""
-        x_columns, y_columns = (
-            tuple(replace(column, name=name) for column, name in zip(columns, names, strict=True))
-            for columns, names in ((self.x_columns, x_names), (self.y_columns, y_names))
-        )
-        return replace(self, x_columns=x_columns, y_columns=y_columns)
+        return replace(self, y=np.array(y, dtype=np.float64).reshape(len(self.y), -1))
 
     def units(self, scale_x: str) -> XUnits:
         """Return the units in which kernels compare the columns of x."""
@@ -268,10 +257,6 @@ def _no_x(n: int) -> Variables:
     return Variables("x", None, np.empty((n, 0)), ())
 
 
-def _read_y(y: Any) -> Variables:
-    return read_labels(y) or read_table(unboxed(y), "y", text=False)
-
-
 def _constant(values: FloatArray, columns: tuple[Column, ...]) -> tuple[Column, ...]:
     """Return the columns in which all rows are equal."""
     return tuple(c for c, part in zip(columns, values.T, strict=True) if constant(part))
@@ -279,11 +264,6 @@ def _constant(values: FloatArray, columns: tuple[Column, ...]) -> tuple[Column, 
 
 def _names(columns: tuple[Column, ...]) -> str:
     return ", ".join(repr(column.name) for column in columns)
-
-
-def _frozen(values: FloatArray) -> FloatArray:
-    values.flags.writeable = False
-    return values
 
 
 def check_rows(x: Any, y: Any, n_x: int, n_y: int) -> None:

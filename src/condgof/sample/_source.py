@@ -34,7 +34,7 @@ from condgof.sample._table import (
     codes_of,
     values_of,
 )
-from condgof.sample._values import DROP, as_days, names_of, refuse_identifiers
+from condgof.sample._values import DROP, as_days, constant, names_of, refuse_identifiers
 
 Names: TypeAlias = str | Sequence[str]
 
@@ -77,11 +77,6 @@ class Blocks:
     y_names: tuple[str, ...]
     flat_y: bool = False
     offset: int = 0
-
-    @property
-    def x_names(self) -> tuple[str, ...]:
-        """The columns of x."""
-        return tuple(column.name for column in self.x_columns)
 
     @property
     def d_x(self) -> int:
@@ -132,21 +127,18 @@ class Blocks:
 
     def sample(self, block: Block) -> Sample:
         """Return a block as a sample; models get x as an array, as a frame if it has text or dates."""
-        if not self.d_x:
-            return Sample.unconditional(block.y, to_test=False)
-        sample = Sample.of(block.x, block.y, to_test=False)
-        sample = sample.renamed(self.x_names, self.y_names)
-        if self.flat_y:
-            sample = replace(sample, y_given=sample.y_given[:, 0])
-        if all(column.kind == "numbers" for column in self.x_columns):
-            return sample
-        known = zip(self.x_columns, sample.x_columns, strict=True)
-        columns = tuple(replace(column, constant=read.constant) for column, read in known)
-        return replace(sample, x_columns=columns, x_given=_frame_of(columns, block.x))
+        x_columns, y_columns = (
+            tuple(replace(column, constant=constant(values[:, i])) for i, column in enumerate(known))
+            for known, values in ((self.x_columns, block.x), (map(Column, self.y_names), block.y))
+        )
+        y_given = block.y[:, 0] if self.flat_y else block.y
+        return Sample(block.x, block.y, _given(x_columns, block.x), y_given.copy(), x_columns, y_columns)
 
 
-def _frame_of(columns: tuple[Column, ...], x: FloatArray) -> Any:
-    """Return covariates as a frame of pandas, or where that is not installed, of our own."""
+def _given(columns: tuple[Column, ...], x: FloatArray) -> Any:
+    """Return covariates as models get them; a frame is of pandas or, where that is missing, our own."""
+    if all(column.kind == "numbers" for column in columns):
+        return x.copy() if columns else None
     data: dict[str, AnyArray] = {}
     for column, values in zip(columns, x.T, strict=True):
         if column.levels is not None:
@@ -196,16 +188,19 @@ class Source(Blocks):
         flat_y: bool = False,
     ) -> Source:
         """Find the rows of a table whose columns are to be read, and the levels of text in x."""
-        files = table.cut()
-        n = files[-1].start + files[-1].rows
+        files, n = [], 0
+        for file in table.files:
+            files.append(file.cut(n, table.kinds))
+            n += files[-1].rows
         if n < MIN_ROWS:
             raise ShapeError(f"The test needs at least {MIN_ROWS} rows, got {n} in {table.label}.")
         columns = []
         for name in x:
             levels = table.levels(name) if table.kinds[name] == "text" else None
             refuse_identifiers(f"Column {name!r} of {table.label}", levels or (), n)
-            columns.append(Column(name, levels, dates=table.kinds[name] == "dates"))
-        return cls(files, tuple(columns), tuple(y), tuple(dict.fromkeys(extra)), flat_y)
+            dates = table.kinds[name] == "dates"
+            columns.append(Column(name, levels, dates=dates, utc=name in table.utc))
+        return cls(tuple(files), tuple(columns), tuple(y), tuple(dict.fromkeys(extra)), flat_y)
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -213,17 +208,12 @@ class Source(Blocks):
         return tuple(str(file.path) for file in self.files)
 
     @property
-    def offsets(self) -> tuple[int, ...]:
-        """The global number of the first row of each file, and n as the last entry."""
-        return (*(file.start for file in self.files), self.n)
-
-    @property
     def n(self) -> int:  # type: ignore[override]
         """Number of rows."""
         return self.files[-1].start + self.files[-1].rows
 
     def __repr__(self) -> str:
-        names = f"x={list(self.x_names)}, y={list(self.y_names)}"
+        names = f"x={[column.name for column in self.x_columns]}, y={list(self.y_names)}"
         files = f"{len(self.files)} {self.files[0].format} file{'s' * (len(self.files) > 1)}"
         return f"Source({self.n} rows in {files}, {names})"
 
@@ -238,41 +228,34 @@ class Source(Blocks):
         table = Table("", self.files).reading({name: ANY})
         return np.concatenate([batch[name] for batch in table.batches()])
 
-    def _parts(self, start: int, stop: int) -> Iterator[Block]:
+    def _parts(self, start: int, stop: int, wanted: IntArray | None = None) -> Iterator[Block]:
+        kinds = {column.name: column.kind for column in reversed(self._columns)}
         for file in self.files:
             first, last = max(start - file.start, 0), min(stop - file.start, file.rows)
-            for row, batch in file.read(first, last, self._kinds) if first < last else ():
-                yield self._part(file, range(row, row + batch.num_rows), batch)
+            for row, batch in file.read(first, last, kinds) if first < last else ():
+                rows = np.arange(row, row + batch.num_rows)
+                if wanted is not None:
+                    i, j = np.searchsorted(wanted, [file.start + row, file.start + rows[-1] + 1])
+                    rows = wanted[i:j] - file.start
+                    batch = batch.take(arrow().array(rows - row))
+                if len(rows):
+                    yield self._part(file, rows, batch)
 
     def take(self, rows: IntArray | Sequence[int]) -> Block:
-        """Read some rows, by their sorted global numbers (m,), and load no others into memory."""
+        """Read some rows, by their sorted global numbers (m,); others are not kept in memory."""
         wanted = np.asarray(rows)
         if wanted.ndim != 1 or not len(wanted) or wanted.dtype.kind not in "iu":
             raise InputTypeError("rows must be a non-empty vector of integers.")
         if wanted[0] < 0 or wanted[-1] >= self.n or bool((wanted[1:] < wanted[:-1]).any()):
             raise InputError(f"rows must be sorted and lie in 0, ..., {self.n - 1}.")
-        parts = []
-        for file in self.files:
-            first, last = np.searchsorted(wanted, [file.start, file.start + file.rows])
-            local = wanted[first:last] - file.start
-            for start, stop in file.runs(local) if len(local) else ():
-                for row, batch in file.read(start, stop, self._kinds):
-                    i, j = np.searchsorted(local, [row, row + batch.num_rows])
-                    if i < j:
-                        chosen = batch.take(arrow().array(local[i:j] - row))
-                        parts.append(self._part(file, local[i:j], chosen))
-        return Block.joined(parts)
+        return Block.joined(list(self._parts(int(wanted[0]), int(wanted[-1]) + 1, wanted)))
 
     @property
     def _columns(self) -> tuple[Column, ...]:
         """All columns that are read, in the order of x, y and extra."""
         return (*self.x_columns, *map(Column, (*self.y_names, *self.extra_names)))
 
-    @property
-    def _kinds(self) -> dict[str, str]:
-        return {column.name: column.kind for column in reversed(self._columns)}
-
-    def _part(self, file: DataFile, rows: range | IntArray, batch: Any) -> Block:
+    def _part(self, file: DataFile, rows: IntArray, batch: Any) -> Block:
         """Make a block of a batch; `rows` are their numbers in the file."""
         columns = self._columns
         table = np.array([_numbers(batch, column) for column in columns]).reshape(-1, len(rows))
@@ -331,7 +314,6 @@ def scan(path: PathLike | Sequence[PathLike], *, x: Names, y: Names, extra: Name
     >>> source.n, [block.y.ravel().tolist() for block in source.blocks(3)]
     (4, [[10.5, 20.0, 10.5], [20.0]])
     """
-    arrow()
     x_names, y_names, extra_names = _names(x, "x"), _names(y, "y"), _names(extra, "extra")
     if not y_names:
         raise InputError("y is empty. Pass the name of at least one column.")

@@ -55,6 +55,8 @@ class Frame:
     data: Mapping[str, AnyArray]
     #: Whether one column is meant as (n,), as a Series is.
     flat: bool = False
+    #: Columns of dates that had a time zone.
+    utc: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         for values in self.data.values():
@@ -83,15 +85,11 @@ class Frame:
         return np.asarray(values, dtype=dtype)
 
     def __getitem__(self, rows: Any) -> Frame:
-        return Frame({name: values[rows] for name, values in self.data.items()}, self.flat)
+        return Frame({name: values[rows] for name, values in self.data.items()}, self.flat, self.utc)
 
     def get_column(self, name: str) -> AnyArray:
         """Return a column by its name."""
         return self.data[name]
-
-    def to_series(self, index: int) -> AnyArray:
-        """Return a column by its position."""
-        return self.data[self.columns[index]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,9 +127,8 @@ class DataFile:
         sizes: Iterable[int]
         with naming(self.label, self.format):
             if self.format == "Parquet":
-                with arrow("parquet").ParquetFile(self.path) as file:
-                    groups = file.metadata
-                    sizes = [groups.row_group(i).num_rows for i in range(groups.num_row_groups)]
+                groups = arrow("parquet").read_metadata(self.path)
+                sizes = [groups.row_group(i).num_rows for i in range(groups.num_row_groups)]
             elif self.format == "Feather":
                 with _feather(self, one, mapped=True) as reader:
                     sizes = [reader.get_batch(i).num_rows for i in range(reader.num_record_batches)]
@@ -176,13 +173,6 @@ class DataFile:
             "Scan it again, and leave the files alone while a test runs."
         )
 
-    def runs(self, rows: Any) -> Iterator[tuple[int, int]]:
-        """Yield spans (start, stop) of whole pieces that cover sorted rows of the file."""
-        cuts = np.asarray(self.cuts)
-        pieces = np.unique(np.searchsorted(cuts, rows, side="right") - 1)
-        for run in np.split(pieces, np.flatnonzero(np.diff(pieces) > 1) + 1):
-            yield int(cuts[run[0]]), int(cuts[run[-1] + 1])
-
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -198,15 +188,13 @@ class Table:
         """Find the files that `scan` describes, and read the names and types of their columns."""
         arrow()
         files = _expand(path)
-        endings = [os.path.splitext(each)[1].lower() for _, each in files]
-        for (_, each), ending in zip(files, endings, strict=True):
-            if ending not in FORMATS:
-                raise InputError(
-                    f"{each} has the ending {ending!r}, which is none of {', '.join(FORMATS)}. "
-                    "Convert the file, or rename it to say its format."
-                )
-        kinds = [FORMATS[ending] for ending in endings]
+        kinds = [FORMATS.get(os.path.splitext(each)[1].lower(), "") for _, each in files]
         for (_, each), kind in zip(files, kinds, strict=True):
+            if not kind:
+                raise InputError(
+                    f"{each} has the ending {os.path.splitext(each)[1]!r}, which is none of "
+                    f"{', '.join(FORMATS)}. Convert the file, or rename it to say its format."
+                )
             if kind != kinds[0]:
                 raise InputError(
                     f"The files are of several formats: {files[0][1]} is {kinds[0]} and {each} is "
@@ -240,14 +228,20 @@ class Table:
         return tuple(file.path for file in self.files if isinstance(file.path, str))
 
     @property
+    def utc(self) -> frozenset[str]:
+        """The columns of dates with a time zone, which are read in UTC."""
+        dates = [name for name, kind in self.kinds.items() if kind == "dates"]
+        return frozenset(n for n in dates if any(getattr(f.types[n], "tz", None) for f in self.files))
+
+    @property
     def bytes(self) -> int:
         """An estimate of the memory that the columns take that are read; of CSV, the size of files."""
         if self.files[0].format != "Parquet":
             return sum(map(os.path.getsize, self.paths))
         rows = 0
         for file in self.files:
-            with naming(file.label, file.format), arrow("parquet").ParquetFile(file.path) as reader:
-                rows += reader.metadata.num_rows
+            with naming(file.label, file.format):
+                rows += arrow("parquet").read_metadata(file.path).num_rows
         return 8 * rows * len(self.kinds)
 
     def reading(self, wanted: Mapping[str, tuple[str, ...]]) -> Table:
@@ -281,14 +275,6 @@ class Table:
         if count > 1:
             raise InputError(f"{file.label} has {count} columns named {name!r}. Give each its own name.")
         return file.types[name]
-
-    def cut(self) -> tuple[DataFile, ...]:
-        """Return the files with their pieces, and rows numbered through all of them."""
-        files, start = [], 0
-        for file in self.files:
-            files.append(file.cut(start, self.kinds))
-            start += files[-1].rows
-        return tuple(files)
 
     def batches(self) -> Iterator[dict[str, AnyArray]]:
         """Read the columns in batches, as the files have them; see `values_of`."""
@@ -488,18 +474,13 @@ def _not_numbers(file: DataFile, name: str, value: str, kinds: Mapping[str, str]
 
 def _csv_pieces(path: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Find the rows and bytes at which spans of lines start; nothing where lines are not rows."""
-    offsets, lines, rest, more = [0], [0], b"", True
+    offsets, lines = [0], [0]
     with open(path, "rb") as handle:
-        while more:
-            data = handle.read(PIECE_BYTES)
-            rest, more = rest + data, bool(data)
-            end = rest.rfind(b"\n") + 1 if more else len(rest)
-            span, rest = rest[:end], rest[end:]
+        while span := handle.read(PIECE_BYTES) + handle.readline():
             if _is_irregular(span):
                 return (), ()
-            if span:
-                offsets.append(offsets[-1] + end)
-                lines.append(lines[-1] + span.count(b"\n") + (not span.endswith(b"\n")))
+            offsets.append(offsets[-1] + len(span))
+            lines.append(lines[-1] + span.count(b"\n") + (not span.endswith(b"\n")))
     # The header is a line and not a row; the first piece keeps it.
     cuts = (0, *(count - 1 for count in lines[1:]))
     return cuts, tuple(offsets[:-1])

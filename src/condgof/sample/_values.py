@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -58,16 +59,14 @@ def as_array(value: Any, what: str, advice: str = "Pass numbers.") -> AnyArray:
         ) from error
 
 
-def as_numbers(
-    value: Any, what: str, *, verb: str = "must be", advice: str = "Pass numbers."
-) -> AnyArray:
+def as_numbers(value: Any, what: str, *, advice: str = "Pass numbers.") -> AnyArray:
     """Return real numbers as a NumPy array of a real type, or say `what` must be some; masked is NaN."""
     array = as_array(value, what, advice)
     if array.dtype.kind == "O" and hasattr(value, "to_numpy"):
         array = boxed_numbers(value, array, what)
     if array.dtype.kind not in "biuf":
         raise InputTypeError(
-            f"{what} {verb} real numbers, got an array of {array.dtype} values. {advice}"
+            f"{what} must be real numbers, got an array of {array.dtype} values. {advice}"
         )
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         return np.where(np.ma.getmaskarray(value), np.nan, array)
@@ -76,15 +75,10 @@ def as_numbers(
 
 def unboxed(value: Any) -> Any:
     """Return an object array of numbers, as labels often come, as numbers; anything else as it is."""
-    number = (int, float, np.integer, np.floating, np.bool_)
-    try:
-        array = np.asarray(value) if isinstance(value, (np.ndarray, list, tuple)) else None
-        if array is None or array.dtype.kind != "O" or not array.ndim:
-            return value
-        if all(isinstance(entry, number) or is_missing(entry) for entry in array.ravel()):
-            return np.where(missing_in(array), np.nan, array).astype(np.float64)
-    except (ValueError, OverflowError):  # rows of different lengths; an integer beyond all doubles
-        pass
+    with suppress(ValueError):  # rows of different lengths; an integer beyond all doubles
+        array = np.asarray(value) if isinstance(value, (np.ndarray, list, tuple)) else np.empty(0)
+        if array.dtype.kind == "O" and array.ndim:
+            return boxed_numbers(array, array, "It")
     return value
 
 
@@ -145,6 +139,13 @@ def as_days(raw: AnyArray, label: str) -> FloatArray | None:
     return np.array(days).reshape(raw.shape)
 
 
+def in_a_zone(dtype: str, raw: AnyArray) -> bool:
+    """Whether dates have a time zone: by the name of a type of pandas, pyarrow or polars, or each."""
+    if raw.dtype.kind == "O":
+        return any(getattr(value, "tzinfo", None) is not None for value in raw.ravel())
+    return re.search(r"64\[\w+, |tz=|time_zone='", dtype) is not None
+
+
 def _days(value: Any) -> float:
     if isinstance(value, datetime):
         start = EPOCH if value.tzinfo is None else EPOCH.replace(tzinfo=UTC)
@@ -162,9 +163,14 @@ class Variables:
     #: The numbers, (n, d): levels of categorical columns by position; NaN is a missing value.
     values: FloatArray
     columns: tuple[Column, ...]
+    #: Whether it is a y of text, which models get as it is.
+    labels: bool = False
 
     def plain(self) -> AnyArray:
-        """Return a copy of the numbers in the shape the user passed: (n,) stays (n,)."""
+        """Return a copy of the numbers, or labels, in the shape the user passed: (n,) stays (n,)."""
+        if self.labels:
+            labels: AnyArray = np.array(self.columns[0].levels)[self.values[:, 0].astype(int)]
+            return labels
         one = len(getattr(self.given, "shape", (0, 0))) == 1
         return self.values.reshape(-1 if one else self.values.shape).copy()
 
@@ -227,7 +233,7 @@ def take_rows(data: Any, rows: IntArray) -> Any:
 
 def column_at(frame: Any, i: int) -> Any:
     """Return a column of a frame by its position."""
-    return frame.iloc[:, i] if hasattr(frame, "iloc") else frame.to_series(i)
+    return frame.iloc[:, i] if hasattr(frame, "iloc") else frame.get_column(frame.columns[i])
 
 
 def read(data: Any, what: str, *, text: bool) -> tuple[Any, FloatArray, tuple[Column, ...]]:
@@ -296,7 +302,8 @@ def _read_array(data: Any, what: str, text: bool) -> Variables:
     values = np.array(given if days is None else days, dtype=np.float64, order="C")
     values = values.reshape(len(given), -1)
     named = zip(names_of(what, values.shape[1]), values.T, strict=True)
-    kind = {"dates": days is not None, "boolean": given.dtype.kind == "b"}
+    utc = days is not None and in_a_zone("", raw)
+    kind = {"dates": days is not None, "utc": utc, "boolean": given.dtype.kind == "b"}
     columns = (Column(name, None, constant(part), **kind) for name, part in named)
     return Variables(what, given, values, tuple(columns))
 
@@ -333,7 +340,8 @@ def _frame_column(frame: Any, i: int, name: str, what: str, text: bool) -> tuple
     if days is not None:
         if not text:
             raise _dates_refused(label, series.dtype)
-        return days, Column(name, None, constant(days), dates=True)
+        utc = in_a_zone(dtype, raw) or name in getattr(frame, "utc", ())
+        return days, Column(name, None, constant(days), dates=True, utc=utc)
     boolean = raw.dtype.kind == "b"
     if raw.dtype.kind == "O":
         boolean = all(isinstance(value, (bool, np.bool_)) for value in raw[~missing])
@@ -380,36 +388,34 @@ def constant(values: FloatArray) -> bool:
     return len(values) > 0 and bool(values[0] == values[-1] and values.min() == values.max())
 
 
-class Labels(Variables):
-    """A y of text labels, which models get as they are."""
-
-    def plain(self) -> AnyArray:
-        """Return the label of each row."""
-        labels: AnyArray = np.array(self.columns[0].levels)[self.values[:, 0].astype(int)]
-        return labels
+def read_y(y: Any) -> Variables:
+    """Read y: numbers, or one column of text, which are labels."""
+    return _read_labels(y) or read_table(unboxed(y), "y", text=False)
 
 
-def read_labels(y: Any) -> Labels | None:
+def _read_labels(y: Any) -> Variables | None:
     """Read a y that holds text: strings, or a category column of strings; None for any other."""
-    name = "y"
-    series = y
-    if is_frame(y):
-        if len(y.columns) != 1:
-            return None
-        name, series = str(next(iter(y.columns))), column_at(y, 0)
-    elif getattr(y, "name", None) not in (None, "", 0):
-        name = str(y.name)
-    elif not isinstance(y, (list, tuple, np.ndarray)) and not any(
-        hasattr(y, name) for name in ("to_frame", "isna")
-    ):
+    frame, listed = is_frame(y), isinstance(y, (list, tuple))
+    known = (
+        listed or isinstance(y, np.ndarray) or any(hasattr(y, a) for a in ("to_frame", "isna", "name"))
+    )
+    if not (len(y.columns) == 1 if frame else known):
         return None
-    raw = _one_column(series)
-    if raw is None:
+    series = column_at(y, 0) if frame else y
+    try:
+        raw = np.asarray(series)
+    except Exception:  # whatever an object's __array__ may raise; reading numbers will say it
         return None
-    missing = missing_in(raw if isinstance(y, (list, tuple)) else series).reshape(-1)
+    if raw.dtype.kind == "U" and listed:
+        raw = np.asarray(y, dtype=object)  # NumPy makes a text of NaN
+    if raw.dtype.kind not in "OU" or raw.shape not in ((raw.size,), (raw.size, 1)):
+        return None
+    missing = missing_in(raw if listed else series).reshape(-1)
+    raw = raw.reshape(-1)
     text = np.array([isinstance(value, str) for value in raw], dtype=bool)
     if not text.any():
         return None
+    name = str(next(iter(y.columns)) if frame else getattr(y, "name", None) or "y")
     if not (text | missing).all():
         row = int(np.argmin(text | missing))
         raise InputTypeError(
@@ -417,21 +423,8 @@ def read_labels(y: Any) -> Labels | None:
             "or numbers, of all of them."
         )
     codes, levels = encode(raw, missing)
-    given = fresh(y) if is_frame(y) or hasattr(y, "to_frame") else raw.copy()
-    return Labels("y", given, codes[:, None], (Column(name, levels, len(levels) == 1),))
-
-
-def _one_column(series: Any) -> AnyArray | None:
-    """Return what may be text as an array of shape (n,), or None."""
-    try:
-        raw = np.asarray(series)
-    except Exception:  # whatever an object's __array__ may raise; reading numbers will say it
-        return None
-    if raw.dtype.kind == "U" and isinstance(series, (list, tuple)):
-        raw = np.asarray(series, dtype=object)  # NumPy makes a text of NaN
-    if raw.dtype.kind not in "OU" or not raw.size or raw.ndim > 2 or raw.size != len(raw):
-        return None
-    return raw.reshape(-1)
+    given = fresh(y) if frame or hasattr(y, "to_frame") else raw.copy()
+    return Variables("y", given, codes[:, None], (Column(name, levels, len(levels) == 1),), labels=True)
 
 
 def held(data: Any) -> Any:
@@ -443,14 +436,12 @@ def held(data: Any) -> Any:
 def refill(data: Any, values: AnyArray) -> Any:
     """Put other numbers or labels (n, d) into a container of the user's kind, names and index kept."""
     if is_frame(data):
-        names = list(data.columns)
-        parts = [_typed(values[:, i], column_at(data, i)) for i in range(len(names))]
-        if hasattr(data, "iloc"):
-            # By position first: two columns may have the same name.
-            frame = type(data)(dict(enumerate(parts)), index=data.index)
-            frame.columns = data.columns
-            return frame
-        return type(data)(dict(zip(names, parts, strict=True)))
+        parts = {n: _typed(values[:, i], column_at(data, i)) for i, n in enumerate(data.columns)}
+        if not hasattr(data, "iloc"):
+            return type(data)(parts)
+        frame = type(data)(parts, index=data.index)
+        frame.columns = data.columns
+        return frame
     if hasattr(data, "to_frame"):
         numbers = _typed(values[:, 0], data)
         if hasattr(data, "iloc"):
@@ -465,15 +456,13 @@ def _typed(values: AnyArray, like: Any) -> Any:
     """Return the numbers in the type of the user's, where that holds them; labels in theirs."""
     if values.dtype.kind in "OUS":
         if hasattr(like, "cat"):  # the categories of a column of pandas or polars
-            return (
-                type(like)(values.tolist(), dtype=like.dtype).array if hasattr(like, "iloc") else values
-            )
+            pandas = hasattr(like, "iloc")
+            return type(like)(values.tolist(), dtype=like.dtype).array if pandas else values
         return values.astype(np.asarray(like).dtype, copy=False)
     # A nullable type of pandas has one of NumPy's beneath.
     dtype = getattr(getattr(like, "dtype", None), "numpy_dtype", None) or np.asarray(like).dtype
-    if dtype.kind == "f":
-        return values.astype(dtype)
-    whole = dtype.kind in "iub" and bool((values == np.rint(values)).all())
-    if whole and bool((values.astype(dtype) == values).all()):
-        return values.astype(dtype)
-    return values.copy()
+    if dtype.kind not in "iubf":
+        return values.copy()
+    with np.errstate(invalid="ignore"):
+        cast = values.astype(dtype)
+    return cast if dtype.kind == "f" or bool((cast == values).all()) else values.copy()

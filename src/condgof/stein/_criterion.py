@@ -13,7 +13,7 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
 from condgof.errors import check_overflow
-from condgof.kernels import CovariateKernel, Gaussian, Radial, direct_sqdist, sqdist
+from condgof.kernels import IMQ, CovariateKernel, Gaussian, Matern52, Radial, direct_sqdist, sqdist
 
 #: Rows of a block of pairs.
 ROW_BLOCK = 128
@@ -97,10 +97,10 @@ class PairwiseTerms:
             t *= h
             near += t
             return h, near
-        phi, dphi, d2phi = profile = kernel.profile(t)
+        phi, dphi, d2phi = kernel.profile(t)
         bend = t * d2phi
         slope = (-2.0 * t) * dphi * products - (4.0 * precision) * (dphi + bend) * c
-        slope += (8.0 * precision) * (2.0 * bend + t * kernel.curvature_slope(t, profile))
+        slope += (8.0 * precision) * (2.0 * bend + t * curvature_slope(kernel, t, d2phi))
         return phi * products + (2.0 * precision) * (dphi * c - 2.0 * bend), slope
 
     def h(self, kernel: Any, features: AnyArray, out: AnyArray) -> AnyArray:
@@ -120,6 +120,17 @@ class PairwiseTerms:
             product[rows] += slope @ features[right]
             product[stop:] += slope[:, stop - start :].T @ features[rows]
         return product
+
+
+def curvature_slope(kernel: Radial, t: AnyArray, d2phi: AnyArray) -> AnyArray:
+    """Return t·φ'''(t), by differences for a kernel that is not ours."""
+    if isinstance(kernel, IMQ):
+        return -2.5 * t * d2phi / (1.0 + t)
+    if isinstance(kernel, Matern52):  # φ''' alone is infinite at 0
+        return -0.5 * np.sqrt(5.0 * t) * d2phi
+    step, t = 1e-5, np.asarray(t, dtype=np.float64)  # in single precision a difference is noise
+    upper, lower = kernel.profile(t * (1 + step))[2], kernel.profile(t * (1 - step))[2]
+    return (upper - lower) / (2 * step)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # overflow is checked for at the end

@@ -8,9 +8,9 @@ A discrete y has the centred indicators of its cells.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Protocol
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -36,8 +36,7 @@ FARTHEST = 1e9
 LANDMARKS, DRAWS, TOGETHER = 64, 2**15, 48
 
 
-@dataclass(frozen=True)
-class EvidenceBlock:
+class EvidenceBlock(NamedTuple):
     """Some columns of the evidence."""
 
     name: str
@@ -45,32 +44,16 @@ class EvidenceBlock:
     bandwidth: float | None = None
     #: Where they come from.
     kind: str = "stein"
-    columns: slice = field(default_factory=lambda: slice(0, 0))
+    columns: slice = slice(0, 0)
 
 
 def side_by_side(blocks: Iterable[tuple[EvidenceBlock, int]]) -> tuple[EvidenceBlock, ...]:
     """Return blocks, each with its number of columns, one after the other."""
     placed, start = [], 0
     for block, size in blocks:
-        placed.append(replace(block, columns=slice(start, start + size)))
+        placed.append(block._replace(columns=slice(start, start + size)))
         start += size
     return tuple(placed)
-
-
-class Evidence(Protocol):
-    """A way from rows of y to their evidence."""
-
-    @property
-    def blocks(self) -> tuple[EvidenceBlock, ...]:
-        """Which columns belong together, in order and without gaps."""
-
-    def of(self, u: AnyArray, scores: AnyArray) -> AnyArray:
-        """Return ξ (n, q) of rows in the coordinates u (n, d_y) with scores (n, d_y), or residuals."""
-
-
-def width(evidence: Evidence) -> int:
-    """Return the number of columns q."""
-    return int(evidence.blocks[-1].columns.stop)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,10 +83,10 @@ class NormalEvidence:
             after = 1 + [block.name for block in self.own].index("surprise")
             pairs = EvidenceBlock("correlation", kind="simple")
             sizes.insert(after, (pairs, self.d_y * (self.d_y - 1) // 2))
-            sizes.append((EvidenceBlock("all columns together"), width(self.joint)))
+            sizes.append((EvidenceBlock("all columns together"), self.joint.blocks[-1].columns.stop))
         return side_by_side(sizes)
 
-    def of(self, u: AnyArray, scores: AnyArray | None = None) -> SingleArray:
+    def of(self, u: AnyArray, scores: AnyArray | None = None) -> AnyArray:
         """Look the evidence of normal scores u (n, d_y) up, (n, q)."""
         step = np.clip(u, -END, END)
         step += END
@@ -149,7 +132,6 @@ class CensoredEvidence:
 
     @classmethod
     def at(cls, bandwidths: Sequence[float]) -> CensoredEvidence:
-        """Return evidence at some bandwidths, and the simple functions."""
         plain = NormalEvidence.at(bandwidths, 1)
         grid = np.linspace(-END, END, STEPS + 1)
         weight = np.exp(-0.5 * grid**2)[:, None]
@@ -162,15 +144,18 @@ class CensoredEvidence:
 
     @property
     def blocks(self) -> tuple[EvidenceBlock, ...]:
-        """Those of the plain evidence."""
         return self.plain.blocks
 
-    def of(self, u: AnyArray, scores: AnyArray) -> SingleArray:
+    def of(self, u: AnyArray, scores: AnyArray) -> AnyArray:
         """Return ξ (n, q) of normal scores u (n, 1); scores: residual, event, entry, (n, 3)."""
         event = scores[:, 1:2] > 0
         return np.where(event, self.plain.of(u), self.expected(u)) - self.expected(scores[:, 2:])
 
-    def tilted(self, size: float, u: AnyArray) -> SingleArray:
+    def expected(self, u: AnyArray) -> AnyArray:
+        """Return H(u), (n, q)."""
+        return replace(self.plain, table=self.later).of(u)
+
+    def tilted(self, size: float, u: AnyArray) -> AnyArray:
         """Return ∫₀^Λ f(t) exp(−size·t) dt at Λ of normal scores u, (n, q): −H where the size is 0."""
         from scipy.special import log_ndtr
 
@@ -179,10 +164,6 @@ class CensoredEvidence:
         steps = 0.5 * (value[1:] + value[:-1]) * np.diff(grid, axis=0)
         sums = np.concatenate([np.zeros((1, value.shape[1])), np.cumsum(steps, axis=0)])
         return replace(self.plain, table=sums.astype(np.float32)).of(u)
-
-    def expected(self, u: AnyArray) -> SingleArray:
-        """Return H(u), (n, q)."""
-        return replace(self.plain, table=self.later).of(u)
 
 
 @lru_cache(maxsize=16)
@@ -377,7 +358,6 @@ class SteinEvidence:
 
     @property
     def blocks(self) -> tuple[EvidenceBlock, ...]:
-        """One for each kernel."""
         if self.turn is not None:
             return side_by_side([(EvidenceBlock("all"), self.turn.shape[1])])
         sigmas = [part.kernel.sigma for part in self.parts]
@@ -399,7 +379,6 @@ class CellEvidence:
 
     @property
     def blocks(self) -> tuple[EvidenceBlock, ...]:
-        """One for each kernel."""
         return side_by_side(
             (EvidenceBlock(k.name, getattr(k.shown, "bandwidth", None), "cells"), k.size)
             for k in self.kernels
@@ -409,3 +388,8 @@ class CellEvidence:
         """Return the centred features of residuals `scores` (n, cells); u plays no part."""
         residuals = np.asarray(scores)
         return np.concatenate([kernel.features(residuals) for kernel in self.kernels], axis=1)
+
+
+#: A way from rows of y to their evidence: `of` returns ξ (n, q) of rows in the coordinates u (n, d_y)
+#: with scores (n, d_y), or residuals; `blocks` says which columns belong together.
+Evidence: TypeAlias = NormalEvidence | CensoredEvidence | SteinEvidence | CellEvidence

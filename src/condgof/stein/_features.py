@@ -94,36 +94,38 @@ def whitening(matrix: FloatArray, smallest: float = 1e-9, *, single: bool = Fals
 
 
 @dataclass(frozen=True, eq=False)
-class Chunk:
-    """Raw columns that a maker puts out, and the blocks of features that they become."""
-
-    #: What the blocks are of.
-    family: str
-    #: Number of features of each block, and what a result says of it.
-    blocks: tuple[int, ...]
-    labels: tuple[Any, ...]
-    #: What the raw columns are multiplied by; without it each is a feature, (size, r).
-    white: AnyArray | None = None
-
-    @property
-    def size(self) -> int:
-        """Number of raw columns."""
-        return sum(self.blocks) if self.white is None else len(self.white)
-
-
-@dataclass(frozen=True, eq=False)
 class Maker:
-    """Makes raw columns from x: a function of rows x (n, d_x), and what comes of it."""
+    """Makes columns from rows x (n, d_x), in blocks of one family."""
 
-    raw: Callable[[FloatArray], AnyArray]
-    chunks: tuple[Chunk, ...]
+    family: str
+    columns: Callable[[FloatArray], AnyArray]
+    #: What a result says of each block, and how many features it has.
+    labels: tuple[Any, ...]
+    sizes: tuple[int, ...]
+    #: What the raw columns of each block are multiplied by, (·, size); without, they are the features.
+    whites: tuple[AnyArray, ...] = ()
+    #: What is taken off the columns, which are then in single precision.
+    centre: SingleArray | None = None
     #: Share of the trace of the (narrowest) kernel that landmarks leave.
     residual: float = 0.0
 
     @classmethod
-    def single(cls, family: str, raw: Callable[[FloatArray], AnyArray], labels: Sequence[Any]) -> Maker:
-        """Make each raw column a block of its own."""
-        return cls(raw, (Chunk(family, (1,) * len(labels), tuple(labels)),))
+    def single(cls, family: str, columns: Callable[[FloatArray], AnyArray], labels: Any) -> Maker:
+        """Make each column a block of its own."""
+        labels = tuple(labels)
+        return cls(family, columns, labels, (1,) * len(labels))
+
+    def raw(self, x: FloatArray) -> AnyArray:
+        """Return the raw columns of rows x (n, d_x)."""
+        made = self.columns(x)
+        if self.centre is None:
+            return made
+        return np.subtract(made, self.centre, out=made).astype(np.float32, copy=False)
+
+    def centred(self, x: FloatArray) -> Maker:
+        """Take the means over rows x (n, d_x) off."""
+        means = self.columns(x).mean(axis=0, dtype=np.float64)
+        return replace(self, centre=means.astype(np.float32))
 
 
 @dataclass(frozen=True)
@@ -142,23 +144,29 @@ class Features:
     makers: tuple[Maker, ...]
 
     @cached_property
-    def chunks(self) -> tuple[Chunk, ...]:
-        """All that the makers put out."""
-        return tuple(chunk for maker in self.makers for chunk in maker.chunks)
-
-    @cached_property
     def blocks(self) -> tuple[FeatureBlock, ...]:
         """Which columns belong together, in order and without gaps."""
         blocks, start = [], 0
-        for chunk in self.chunks:
-            for size, label in zip(chunk.blocks, chunk.labels, strict=True):
-                blocks.append(FeatureBlock(chunk.family, label, slice(start, start + size)))
+        for maker in self.makers:
+            for size, label in zip(maker.sizes, maker.labels, strict=True):
+                blocks.append(FeatureBlock(maker.family, label, slice(start, start + size)))
                 start += size
         return tuple(blocks)
 
+    @cached_property
+    def parts(self) -> tuple[tuple[slice, slice, AnyArray | None], ...]:
+        """Which raw columns become which features, and what they are multiplied by."""
+        parts: list[tuple[slice, slice, AnyArray | None]] = []
+        raw = made = 0
+        for maker in self.makers:
+            for white in maker.whites or (None,):
+                rows, columns = (sum(maker.sizes),) * 2 if white is None else white.shape
+                parts.append((slice(raw, raw + rows), slice(made, made + columns), white))
+                raw, made = raw + rows, made + columns
+        return tuple(parts)
+
     @property
     def width(self) -> int:
-        """Number of features R."""
         return int(self.blocks[-1].columns.stop)
 
     def raw(self, x: FloatArray) -> AnyArray:
@@ -168,17 +176,12 @@ class Features:
 
     def turn(self, raw: AnyArray) -> AnyArray:
         """Turn raw columns (n, ·) into features (n, R); linear, so that sums may be turned too."""
-        if all(chunk.white is None for chunk in self.chunks):
+        if not any(maker.whites for maker in self.makers):
             return raw
-        parts, start = [], 0
-        for chunk in self.chunks:
-            part = raw[:, start : start + chunk.size]
-            parts.append(part if chunk.white is None else part @ chunk.white)
-            start += chunk.size
-        return np.concatenate(parts, axis=1)
+        made = [raw[:, some] if white is None else raw[:, some] @ white for some, _, white in self.parts]
+        return np.concatenate(made, axis=1)
 
     def of(self, x: FloatArray) -> AnyArray:
-        """Return F (n, R) of rows x (n, d_x)."""
         return self.turn(self.raw(x))
 
     def family(self, *names: str) -> slice:
@@ -189,7 +192,7 @@ class Features:
 
 def given_functions(function: Callable[[FloatArray], AnyArray], count: int) -> Maker:
     """Take functions of x as they are, (n, d_x) → (n, count), as one block."""
-    return Maker(function, (Chunk("x", (count,), (0,)),))
+    return Maker("x", function, (0,), (count,))
 
 
 def ones() -> Maker:
@@ -216,8 +219,8 @@ def nystrom(
     chosen, left = choose_pivots(kernel, x, rng, tolerance=precision, cap=cap)
     points = x[chosen]
     white = whitening(kernel(points, points), single=single)
-    chunk = Chunk("x", (white.shape[1],), (1.0,), white)
-    return Maker(partial(_compared, kernel, points, white.dtype), (chunk,), left)
+    compared = partial(_compared, kernel, points, white.dtype)
+    return Maker("x", compared, (1.0,), (white.shape[1],), (white,), residual=left)
 
 
 def _compared(kernel: CovariateKernel, points: FloatArray, kind: Any, x: FloatArray) -> AnyArray:
@@ -243,36 +246,26 @@ def scales(
     narrow = min(multiples)
 
     def compare(a: FloatArray, b: FloatArray) -> FloatArray:
-        return _at_multiples(kernel, (narrow,), b, None, a).astype(np.float64)
+        return _at_multiples(kernel, (narrow,), b, a).astype(np.float64)
 
     chosen, left = choose_pivots(compare, x, rng, tolerance=precision, cap=cap)
     points = x[chosen]
-    own = np.split(_at_multiples(kernel, multiples, points, None, points), len(multiples), axis=1)
-    whites = [whitening(k.astype(np.float64), single=True) for k in own]
-    chunks = [Chunk("x", (w.shape[1],), (a,), w) for w, a in zip(whites, multiples, strict=True)]
-    centre = _mean(_at_multiples(kernel, multiples, points, None, x))
-    raw = partial(_at_multiples, kernel, tuple(multiples), points, centre)
-    return Maker(raw, tuple(chunks), left)
+    own = np.split(_at_multiples(kernel, multiples, points, points), len(multiples), axis=1)
+    whites = tuple(whitening(k.astype(np.float64), single=True) for k in own)
+    columns, sizes = partial(_at_multiples, kernel, multiples, points), [w.shape[1] for w in whites]
+    return Maker("x", columns, tuple(multiples), tuple(sizes), whites, residual=left).centred(x)
 
 
 def single_locations(kernel: CovariateKernel, multiple: float, points: FloatArray) -> Maker:
     """Take k(x, v_j), at a multiple of its Gaussian bandwidths, for itself at each of some points."""
-    raw = partial(_at_multiples, kernel, (multiple,), points, None)
-    return Maker.single("locations", raw, range(len(points)))
-
-
-def _mean(values: SingleArray) -> SingleArray:
-    return np.asarray(values.mean(axis=0, dtype=np.float64), dtype=np.float32)
+    columns = partial(_at_multiples, kernel, (multiple,), points)
+    return Maker.single("locations", columns, range(len(points)))
 
 
 def _at_multiples(
-    kernel: CovariateKernel,
-    multiples: Sequence[float],
-    points: FloatArray,
-    centre: SingleArray | None,
-    x: FloatArray,
+    kernel: CovariateKernel, multiples: Sequence[float], points: FloatArray, x: FloatArray
 ) -> SingleArray:
-    """Return k(x, v) at each multiple, side by side, less a centre."""
+    """Return k(x, v) at each multiple, side by side."""
     exponent = np.zeros((len(x), len(points)), dtype=np.float32)
     rest: SingleArray | None = None
     for factor in kernel.factors:
@@ -284,10 +277,7 @@ def _at_multiples(
             other = factor(x, points).astype(np.float32)
             rest = other if rest is None else rest * other
     each = [np.exp(exponent * np.float32(multiple**-2)) for multiple in multiples]
-    made = np.concatenate(each if rest is None else [k * rest for k in each], axis=1)
-    if centre is not None:
-        made -= centre
-    return made
+    return np.concatenate(each if rest is None else [k * rest for k in each], axis=1)
 
 
 def marginals(columns: Sequence[int], x: FloatArray) -> Maker:
@@ -296,20 +286,15 @@ def marginals(columns: Sequence[int], x: FloatArray) -> Maker:
     Of very many columns these are a line and a parabola.
     """
     sizes = _smooth()[1][: 2 if len(columns) > MOST_RICH else None]
-    centre = _mean(_looked_up(tuple(columns), sum(sizes), None, x))
     labels = tuple(column for column in columns for _ in sizes)
-    raw = partial(_looked_up, tuple(columns), sum(sizes), centre)
-    return Maker(raw, (Chunk("columns", sizes * len(columns), labels),))
+    smooth = partial(_looked_up, list(columns), sum(sizes))
+    return Maker("columns", smooth, labels, sizes * len(columns)).centred(x)
 
 
-def _looked_up(
-    columns: tuple[int, ...], width: int, centre: SingleArray | None, x: FloatArray
-) -> SingleArray:
+def _looked_up(columns: list[int], width: int, x: FloatArray) -> SingleArray:
     table = _smooth()[0][:, :width]
-    step = (np.clip(x[:, list(columns)], -END, END) + END) * (STEPS / (2.0 * END))
+    step = (np.clip(x[:, columns], -END, END) + END) * (STEPS / (2.0 * END))
     made: SingleArray = table[np.rint(step).astype(np.int32)].reshape(len(x), -1)
-    if centre is not None:
-        made -= centre
     return made
 
 
@@ -340,16 +325,12 @@ def _smooth() -> tuple[SingleArray, tuple[int, ...]]:
 def levels(columns: IntArray, values: FloatArray, shares: FloatArray) -> Maker:
     """Take centred indicators of levels (L,) of some columns, which shares (L,) of the rows have."""
     labels = zip(map(int, columns), map(float, values), strict=True)
-    raw = partial(_indicators, columns, values, shares.astype(np.float32))
-    return Maker.single("categories", raw, list(labels))
+    made = Maker.single("categories", partial(_indicators, columns, values), labels)
+    return replace(made, centre=shares.astype(np.float32))
 
 
-def _indicators(
-    columns: IntArray, values: FloatArray, shares: SingleArray, x: FloatArray
-) -> SingleArray:
-    made: SingleArray = (x[:, columns] == values).astype(np.float32)
-    made -= shares
-    return made
+def _indicators(columns: IntArray, values: FloatArray, x: FloatArray) -> SingleArray:
+    return np.asarray(x[:, columns] == values, dtype=np.float32)
 
 
 def pairs(columns: Sequence[int], x: FloatArray, most: int) -> Maker:
@@ -361,19 +342,18 @@ def pairs(columns: Sequence[int], x: FloatArray, most: int) -> Maker:
     first, second = (index[side] for side in np.triu_indices(len(index), 1))
     some = np.unique(np.linspace(0, len(first) - 1, min(most, len(first))).astype(np.int64))
     first, second = first[some], second[some]
-    centre = (x[:, first] * x[:, second]).mean(axis=0).astype(np.float32)
     labels = zip(map(int, first), map(int, second), strict=True)
-    return Maker.single("pairs", partial(_products, first, second, centre), list(labels))
+    return Maker.single("pairs", partial(_products, first, second), labels).centred(x)
 
 
-def _products(first: IntArray, second: IntArray, centre: SingleArray, x: FloatArray) -> SingleArray:
-    return (x[:, first] * x[:, second] - centre).astype(np.float32)
+def _products(first: IntArray, second: IntArray, x: FloatArray) -> FloatArray:
+    return np.asarray(x[:, first] * x[:, second])
 
 
 def ranked(maker: Maker, units: XUnits | None) -> Maker:
     """Return a maker for x in other units than it takes."""
-    return maker if units is None else replace(maker, raw=partial(_in_units, maker.raw, units))
+    return maker if units is None else replace(maker, columns=partial(_in_units, maker.columns, units))
 
 
-def _in_units(raw: Callable[[FloatArray], AnyArray], units: XUnits, x: FloatArray) -> AnyArray:
-    return raw(units.apply(x))
+def _in_units(columns: Callable[[FloatArray], AnyArray], units: XUnits, x: FloatArray) -> AnyArray:
+    return columns(units.apply(x))

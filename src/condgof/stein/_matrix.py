@@ -74,20 +74,14 @@ class SteinOperator:
         Products of raw coordinates (longitudes, years) lose digits: they are taken from the median.
         """
         sigma, gaussian = kernel_y.sigma, type(kernel_y) is Gaussian
-        features, factors = np.empty((len(y), 0)), tuple[OnColumns, ...]()
+        features = compared = np.empty((len(y), 0))
+        others: tuple[OnColumns, ...] = ()
         if isinstance(kernel_x, FiniteLocations):
             features = kernel_x.features(x)
         else:
-            factors = kernel_x.factors
+            compared, others = kernel_x.joined(x)
         y, scores = (y - np.median(y, axis=0)) / sigma, scores * sigma
-        moved = x - (np.median(x, axis=0) if x.shape[1] else np.zeros(0))
-        compared, others = [np.empty((len(y), 0))], list[OnColumns]()
-        for factor in factors:
-            if type(factor.kernel) is Gaussian:
-                compared.append(moved[:, factor.indices()] / factor.kernel.sigma)
-            else:
-                others.append(factor)
-        z = np.concatenate([*compared, y] if gaussian else compared, axis=1)
+        z = np.concatenate([compared, y], axis=1) if gaussian else compared
         norms, y_norms, cross = (z * z).sum(axis=1), (y * y).sum(axis=1), (scores * y).sum(axis=1)
         if gaussian:
             # s·s' − (s' − s)·d + d_y − ‖d‖² = (s − y)·(s' − y') + y·y' + c + c' with
@@ -98,15 +92,13 @@ class SteinOperator:
         else:  # y·s' + s·y' − s·y − s'·y'
             bracket = _sides(np.column_stack([y, scores]), np.column_stack([scores, y]), -cross)
         pairs = _sides(z, z, -0.5 * norms), bracket, norms, y_norms
-        return cls(kernel_y, x, y, scores, features, tuple(others), *pairs)
+        return cls(kernel_y, x, y, scores, features, others, *pairs)
 
     @property
     def n(self) -> int:
-        """Number of rows (and columns)."""
         return len(self.y)
 
     def diag(self) -> FloatArray:
-        """Return the diagonal, (n,)."""
         phi, dphi, _ = self.kernel_y.profile(np.zeros(1))
         h = phi * (self.scores * self.scores).sum(axis=1) - 2.0 * self.y.shape[1] * dphi
         h /= self.kernel_y.sigma**2

@@ -51,12 +51,14 @@ class Piece:
         """Global number of the row after the last."""
         return self.start + len(self.y)
 
-    def in_order(self, order: IntArray) -> Piece:
-        """Return the same rows in another order."""
-        keep = None if self.keep is None else self.keep[order]
-        outcomes = None if self.outcomes is None else self.outcomes.take(order)
-        x, y, scores = (np.take(each, order, axis=0) for each in (self.x, self.y, self.scores))
-        return Piece(self.start, x, y, scores, keep, outcomes)
+    def take(self, rows: slice | IntArray, start: int) -> Piece:
+        """Return some of the rows, or all in another order, from a global number on."""
+        x, y, scores = self.x[rows], self.y[rows], self.scores[rows]
+        keep = None if self.keep is None else self.keep[rows]
+        outcomes = None
+        if self.outcomes is not None:
+            outcomes = self.outcomes.take(np.arange(len(self.y))[rows])
+        return Piece(start, x, y, scores, keep, outcomes)
 
 
 class Rows(Protocol):
@@ -93,11 +95,9 @@ class ArrayRows:
 
     @property
     def total(self) -> int:
-        """Number of rows."""
         return len(self.y)
 
     def pieces(self) -> Iterator[Piece]:
-        """Yield all rows in pieces."""
         return cut(self.part(0, self.total))
 
     def cuts(self, size: int) -> Sequence[int]:
@@ -106,14 +106,11 @@ class ArrayRows:
         return even_cuts(self.total, min(size, max(1, MAX_SENT // (8 * width * PIECE)) * PIECE))
 
     def part(self, start: int, stop: int) -> Piece:
-        """Return the rows from `start` to `stop` as one piece."""
-        rows = slice(start, stop)
-        own = None if self.outcomes is None else self.outcomes.take(np.arange(start, stop))
-        return Piece(start, self.x[rows], self.y[rows], self.scores[rows], None, own)
+        whole = Piece(0, self.x, self.y, self.scores, None, self.outcomes)
+        return whole.take(slice(start, stop), start)
 
     @property
     def reader(self) -> Callable[[Piece], Iterator[Piece]]:
-        """Cut what was sent."""
         return cut
 
 
@@ -135,11 +132,7 @@ def even_cuts(total: int, size: int) -> Sequence[int]:
 def cut(rows: Piece) -> Iterator[Piece]:
     """Cut a large piece into pieces of `PIECE` rows."""
     for start in range(0, len(rows.y), PIECE):
-        part = slice(start, start + PIECE)
-        own, keep = rows.outcomes, None if rows.keep is None else rows.keep[part]
-        if own is not None:
-            own = own.take(np.arange(start, min(start + PIECE, len(rows.y))))
-        yield Piece(rows.start + start, rows.x[part], rows.y[part], rows.scores[part], keep, own)
+        yield rows.take(slice(start, start + PIECE), rows.start + start)
 
 
 T = TypeVar("T")
@@ -155,12 +148,20 @@ SHORT = 512
 ALL = -1
 
 
-@dataclass(frozen=True)
-class Panel:
+class Panel(NamedTuple):
     """Which blocks of features meet which blocks of evidence, both without gaps."""
 
     features: slice
     evidence: slice
+
+
+class PanelColumns(NamedTuple):
+    """A panel in columns: which of F and ξ, and which belong to which block, (columns, blocks)."""
+
+    x: slice
+    y: slice
+    of_x: FloatArray
+    of_y: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,10 +181,12 @@ class Plan:
     @cached_property
     def cuts(self) -> tuple[PanelColumns, ...]:
         """Where the panels are, in columns."""
-        return tuple(
-            PanelColumns.of(self.features.blocks[p.features], self.evidence.blocks[p.evidence])
-            for p in self.panels
-        )
+        cuts = []
+        for panel in self.panels:
+            x, y = self.features.blocks[panel.features], self.evidence.blocks[panel.evidence]
+            of_x, of_y = (slice(s[0].columns.start, s[-1].columns.stop) for s in (x, y))
+            cuts.append(PanelColumns(of_x, of_y, _indicator(x), _indicator(y)))
+        return tuple(cuts)
 
     @cached_property
     def statistics(self) -> tuple[tuple[FeatureBlock, EvidenceBlock], ...]:
@@ -197,14 +200,12 @@ class Plan:
 
     def which(self, *families: str, kinds: tuple[str, ...] = ()) -> IntArray:
         """Return the numbers of the statistics of some families of features and kinds of evidence."""
-        return np.array(
-            [
-                k
-                for k, (f, e) in enumerate(self.statistics)
-                if f.family in families and (not kinds or e.kind in kinds)
-            ],
-            dtype=np.int64,
-        )
+        found = [
+            k
+            for k, (f, e) in enumerate(self.statistics)
+            if f.family in families and (not kinds or e.kind in kinds)
+        ]
+        return np.array(found, dtype=np.int64)
 
     def squares(self, sums: list[AnyArray]) -> FloatArray:
         """Return ‖·‖² within each statistic, (m, K), of sums (m, R_p, q_p) for each panel p."""
@@ -229,49 +230,16 @@ class Plan:
 
     def evidence_squares(self, xi: AnyArray) -> AnyArray:
         """Return ‖ξ_i‖² within each block of evidence, (..., blocks), of evidence (..., q)."""
-        return np.asarray(np.square(xi) @ self._of_evidence.astype(xi.dtype))
-
-    @cached_property
-    def _of_evidence(self) -> FloatArray:
-        return _indicator(self.evidence.blocks)
-
-
-@dataclass(frozen=True, eq=False)
-class PanelColumns:
-    """A panel in columns: which of F and ξ, where blocks begin, and which columns are whose."""
-
-    x: slice
-    y: slice
-    x_starts: IntArray
-    y_starts: IntArray
-    of_x: FloatArray
-    of_y: FloatArray
-
-    @classmethod
-    def of(cls, x: tuple[FeatureBlock, ...], y: tuple[EvidenceBlock, ...]) -> PanelColumns:
-        """Read it off the blocks."""
-        starts = [np.array([block.columns.start for block in blocks]) for blocks in (x, y)]
-        return cls(
-            slice(x[0].columns.start, x[-1].columns.stop),
-            slice(y[0].columns.start, y[-1].columns.stop),
-            starts[0] - starts[0][0],
-            starts[1] - starts[1][0],
-            _indicator(x),
-            _indicator(y),
-        )
+        return np.asarray(np.square(xi) @ _indicator(self.evidence.blocks).astype(xi.dtype))
 
 
 def _indicator(blocks: Sequence[FeatureBlock | EvidenceBlock]) -> FloatArray:
     """Return which columns belong to which block, (columns, blocks), as 1 and 0."""
-    first = blocks[0].columns.start
-    belongs = np.zeros((blocks[-1].columns.stop - first, len(blocks)))
-    for b, block in enumerate(blocks):
-        belongs[block.columns.start - first : block.columns.stop - first, b] = 1.0
-    return belongs
+    sizes = [block.columns.stop - block.columns.start for block in blocks]
+    return np.repeat(np.eye(len(blocks)), sizes, axis=0)
 
 
-@dataclass(frozen=True, eq=False)
-class Held:
+class Held(NamedTuple):
     """Rows in memory as the sum sees them: F (n, R) and ξ (n, q)."""
 
     features: AnyArray
@@ -280,13 +248,13 @@ class Held:
     @classmethod
     def of(cls, plan: Plan, rows: Rows) -> Held:
         """Compute both, piece by piece; rows that do not count are 0."""
-        made = [_made(plan, piece) for piece in rows.pieces()]
+        made = [(plan.features.of(piece.x), _evidence(plan, piece)) for piece in rows.pieces()]
         return cls(*(np.concatenate(parts) for parts in zip(*made, strict=True)))
 
 
-def _made(plan: Plan, piece: Piece) -> tuple[AnyArray, AnyArray]:
-    features, xi = plan.features.of(piece.x), plan.evidence.of(piece.y, piece.scores)
-    return features, xi if piece.keep is None else xi * piece.keep[:, None]
+def _evidence(plan: Plan, piece: Piece) -> AnyArray:
+    xi = plan.evidence.of(piece.y, piece.scores)
+    return xi if piece.keep is None else xi * piece.keep[:, None]
 
 
 def gather(
@@ -306,17 +274,14 @@ def gather(
     share = min(1.0, GRAM_ROWS / n)
 
     def task(piece: Piece) -> list[FloatArray]:
-        raw, xi = plan.features.raw(piece.x), plan.evidence.of(piece.y, piece.scores)
-        if piece.keep is not None:
-            xi = xi * piece.keep[:, None]
-        some = raw
+        raw = some = plan.features.raw(piece.x)
         if share < 1.0:
             some = raw[row_uniforms(seed, piece.start, piece.stop, 0) < share]
         # In double precision: how rows are cut must not show in its root, from which draws are made.
         some = some.astype(np.float64)
         counted = np.array(float(len(some)))
         y = piece.y if piece.keep is None else piece.y[piece.keep]
-        return [*_products(plan, raw, xi), some.T @ some, counted, largest(y)]
+        return [*_products(plan, raw, _evidence(plan, piece)), some.T @ some, counted, largest(y)]
 
     def join(one: list[FloatArray], other: list[FloatArray]) -> list[FloatArray]:
         top = np.sort(np.concatenate([one[-1], other[-1]]))[::-1][:most]
@@ -332,14 +297,12 @@ def gather(
 
 def _products(plan: Plan, raw: AnyArray, xi: AnyArray) -> list[FloatArray]:
     """Return rawᵀξ for each panel: only the raw columns that it needs, the others 0."""
-    starts = np.cumsum([0, *(chunk.size for chunk in plan.features.chunks)])
-    ends = np.cumsum([0, *(sum(chunk.blocks) for chunk in plan.features.chunks)])
     products = []
     for cut in plan.cuts:
-        first = int(np.searchsorted(ends, cut.x.start, side="right")) - 1
-        last = int(np.searchsorted(ends, cut.x.stop, side="left"))
+        x, parts = cut.x, plan.features.parts
+        needed = [own for own, made, _ in parts if made.start < x.stop and x.start < made.stop]
+        some = slice(needed[0].start, needed[-1].stop)
         out = np.zeros((raw.shape[1], cut.y.stop - cut.y.start))
-        some = slice(starts[first], starts[last])
         out[some] = raw[:, some].T @ xi[:, cut.y]
         products.append(out)
     return products
@@ -379,7 +342,7 @@ def gather_units(plan: Plan, rows: Rows, count: int, units_of: UnitsOf, engine: 
 
     def task(piece: Piece) -> dict[int, list[AnyArray]]:
         piece, units = units_of(piece)
-        features, xi = _made(plan, piece)
+        features, xi = plan.features.of(piece.x), _evidence(plan, piece)
         sizes, squares = plan.sizes(features), plan.evidence_squares(xi)
         # Sums over a unit are kept in single precision; they may be made in it, if it can hold them.
         single = rows.total > MANY and max(xi.max(initial=0.0), -xi.min(initial=0.0)) < SINGLE

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import functools
 import importlib
 import importlib.util
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ class Reference:
 
     path: str
 
-    @functools.cache  # noqa: B019 (a handful of addresses, each for good)
+    @cache  # noqa: B019 (a handful of addresses, each for good)
     def load(self) -> Any:
         """Import the object."""
         module_name, _, attribute = self.path.rpartition(":")
@@ -58,7 +58,7 @@ class Reference:
             value = getattr(value, part)
         return value
 
-    @functools.cache  # noqa: B019
+    @cache  # noqa: B019
     def made(self) -> Any:
         """Import the object; a plain function is called for it."""
         value = self.load()
@@ -80,8 +80,7 @@ def _import(name: str) -> Any:
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {name}")
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None  # the ending says Python
-    assert spec.loader is not None
+    assert spec and spec.loader  # noqa: PT018 (the ending says Python)
     if str(path.parent) not in sys.path:
         sys.path.insert(0, str(path.parent))
     module = importlib.util.module_from_spec(spec)
@@ -90,31 +89,34 @@ def _import(name: str) -> Any:
     return module
 
 
-#: Name → the function of `condgof`, its options, and what figures and tables for people call it.
-METHODS: dict[str, tuple[str, dict[str, Any], str]] = {
-    "adaptive": ("adaptive", {}, "adaptive"),
-    "kcsd": ("kcsd", {}, "KCSD"),
-    "fscd-opt": ("fscd", {"locations": "optimize", "n_locations": 5}, "FSCD-opt, J=5"),
-    "fscd-opt-1": ("fscd", {"locations": "optimize", "n_locations": 1}, "FSCD-opt, J=1"),
-    "fscd-rand": ("fscd", {"locations": "random", "n_locations": 5}, "FSCD-rand, J=5"),
-    "fscd-rand-1": ("fscd", {"locations": "random", "n_locations": 1}, "FSCD-rand, J=1"),
-    "mmd": ("mmd", {}, "MMD"),
-    "zheng": ("zheng", {}, "Zheng"),
-    "zheng-wild": ("zheng", {"null": "wild"}, "Zheng, signs"),
-}
-
 #: A test as a study runs it: (model, x, y, *, rng, engine) → GofResult.
 Method = Callable[..., Any]
+#: Name → the test, and what figures and tables for people call it.
+METHODS: dict[str, tuple[Method, str]] = {
+    "adaptive": (tests.adaptive, "adaptive"),
+    "kcsd": (tests.kcsd, "KCSD"),
+    "fscd-opt": (partial(tests.fscd, locations="optimize", n_locations=5), "FSCD-opt, J=5"),
+    "fscd-opt-1": (partial(tests.fscd, locations="optimize", n_locations=1), "FSCD-opt, J=1"),
+    "fscd-rand": (partial(tests.fscd, locations="random", n_locations=5), "FSCD-rand, J=5"),
+    "fscd-rand-1": (partial(tests.fscd, locations="random", n_locations=1), "FSCD-rand, J=1"),
+    "mmd": (tests.mmd, "MMD"),
+    "zheng": (tests.zheng, "Zheng"),
+    "zheng-wild": (partial(tests.zheng, null="wild"), "Zheng, signs"),
+}
+
+
+def listed(given: Any) -> list[Any]:
+    """Return the entries of a sequence, or the one thing that was given in its place."""
+    return [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
 
 
 def as_methods(methods: Any) -> dict[str, Method | Reference]:
     """Read the `methods` argument of a study: names, addresses ``module:attr``, or {name: callable}."""
+    named = {}
     if isinstance(methods, Mapping):
         named = {str(name): _method(value) for name, value in methods.items()}
     else:
-        single = not isinstance(methods, Iterable) or isinstance(methods, str)
-        named = {}
-        for value in [methods] if single else list(methods):
+        for value in listed(methods):
             name = value if isinstance(value, str) else getattr(value, "__name__", None)
             if name is None or name == "<lambda>":
                 raise InputTypeError("A method without a name: pass methods as {name: callable}.")
@@ -126,25 +128,6 @@ def as_methods(methods: Any) -> dict[str, Method | Reference]:
     return named
 
 
-def title_of(method: str) -> str:
-    """Return what figures and tables for people call a method."""
-    return METHODS[method][2] if method in METHODS else method
-
-
-def definition(method: Method | Reference) -> str:
-    """Say what a method is, so that a study that is gone on with can tell whether it has changed."""
-    if isinstance(method, Reference):
-        return method.path
-    if isinstance(method, functools.partial):
-        options = ", ".join(f"{key}={value!r}" for key, value in sorted(method.keywords.items()))
-        return f"{definition(method.func)}({options})"
-    if isinstance(method, Named):
-        options = ", ".join(f"{key}={value!r}" for key, value in METHODS[method.name][1].items())
-        return f"condgof.{METHODS[method.name][0]}({options})"
-    kind = method if hasattr(method, "__qualname__") else type(method)
-    return f"{kind.__module__}.{kind.__qualname__}"
-
-
 def _method(value: Any) -> Method | Reference:
     if isinstance(value, str) and ":" in value:
         reference = Reference(value)
@@ -154,22 +137,23 @@ def _method(value: Any) -> Method | Reference:
     if isinstance(value, str):
         if value not in METHODS:
             raise unknown("method", value, METHODS, OWN)
-        if not hasattr(tests, METHODS[value][0]):
-            needed = f"condgof.{METHODS[value][0]}"
-            raise InputError(f"The method {value!r} needs {needed}, which this version lacks.")
-        return Named(value)
+        return METHODS[value][0]
     if not callable(value):
         raise InputTypeError(f"A method must be a name or callable, got {type(value).__name__}.")
     return value  # type: ignore[no-any-return]
 
 
-@dataclass(frozen=True)
-class Named:
-    """A test of `condgof`, by the name that studies use."""
+def title_of(method: str) -> str:
+    """Return what figures and tables for people call a method."""
+    return METHODS[method][1] if method in METHODS else method
 
-    name: str
 
-    def __call__(self, model: Any, x: Any, y: Any, **options: Any) -> Any:
-        """Run the test."""
-        test, chosen, _ = METHODS[self.name]
-        return getattr(tests, test)(model, x, y, **chosen, **options)
+def definition(method: Method | Reference) -> str:
+    """Say what a method is, so that a study that is gone on with can tell whether it has changed."""
+    if isinstance(method, Reference):
+        return method.path
+    if isinstance(method, partial):
+        options = ", ".join(f"{key}={value!r}" for key, value in sorted(method.keywords.items()))
+        return f"{definition(method.func)}({options})"
+    kind = method if hasattr(method, "__qualname__") else type(method)
+    return f"{kind.__module__}.{kind.__qualname__}"

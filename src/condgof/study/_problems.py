@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, SupportsIndex, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -73,12 +73,6 @@ class Problem:
     def trial(self, n: int, rng: np.random.Generator) -> tuple[ModelLike, Any, FloatArray]:
         """Return what one trial of a study tests: the model, and a sample x, y of n rows."""
         return self.p, *self.draw(n, rng)
-
-    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
-        # The library's own problems hold functions without a name; workers know them by theirs.
-        if PROBLEMS.get(self.name) is self:
-            return problem, (self.name,)
-        return super().__reduce_ex__(protocol)
 
 
 Function: TypeAlias = Callable[[FloatArray], FloatArray]

@@ -7,24 +7,23 @@ import hashlib
 import inspect
 import json
 import math
-import operator
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from condgof.engine import as_workers, with_progress
-from condgof.errors import InputError, InputTypeError, MissingPackageError, SupportError
+from condgof.errors import InputError, InputTypeError, MissingPackageError, SupportError, check_count
 from condgof.result import check_alpha
 from condgof.sample import RngLike, Seed
 from condgof.study import _problems
-from condgof.study._names import OWN, Reference, as_methods, definition, unknown
+from condgof.study._names import OWN, Reference, as_methods, definition, listed
 from condgof.study._problems import PROBLEMS, Problem
-from condgof.study._store import open_store
+from condgof.study._store import open_store, to_line
 from condgof.study._study import Outcome, Study, Topic, Trial
 
 
@@ -57,40 +56,29 @@ def draw_trial(problem: str | Problem, n: int, trial: int, *, rng: RngLike = 0) 
     >>> x.shape, y.shape
     ((5, 1), (5, 1))
     """
-    case = _problems.problem(problem) if isinstance(problem, str) else problem
-    return case.trial(n, stream(Seed.of(rng).value, "sample", case.name, n, trial))
+    case = _load(problem)
+    model, x, y = case.trial(n, stream(Seed.of(rng).value, "sample", case.name, n, trial))
+    return model, x, y
 
 
-@dataclass(frozen=True)
-class Runner:
-    """Runs trials of a study, of problems and methods that are objects or references; it travels."""
-
-    seed: int
-    problems: Mapping[str, Any]
-    methods: Mapping[str, Any]
-
-    def __call__(self, at: Trial) -> Outcome:
-        """Run one trial; what goes wrong in it is its outcome."""
-        case, method = self.problems[at.problem], self.methods[at.method]
+def run_trial(seed: int, problems: Mapping[str, Any], methods: Mapping[str, Any], at: Trial) -> Outcome:
+    """Run one trial, of problems and methods that may be references; what goes wrong is its outcome."""
+    method = methods[at.method]
+    pvalue = statistic = failed = note = None
+    start = time.perf_counter()
+    try:
+        method = method.load() if isinstance(method, Reference) else method
+        model, x, y = draw_trial(problems[at.problem], at.n, at.trial, rng=seed)
+        rng = int(stream(seed, "method", *at[:2], at.trial, at.method).integers(2**63))
         start = time.perf_counter()
-        try:
-            case = _load(case)
-            method = method.load() if isinstance(method, Reference) else method
-            model, x, y = draw_trial(case, at.n, at.trial, rng=self.seed)
-            rng = int(stream(self.seed, "method", *at[:2], at.trial, at.method).integers(2**63))
-            start = time.perf_counter()
-            result = method(model, x, y, rng=rng, engine=1)
-            seconds = time.perf_counter() - start
-            pvalue, statistic = _numbers(result)
-        except (MissingPackageError, MemoryError):
-            raise  # the machine's fault: the study can go on when that is mended
-        except SupportError as error:
-            seconds = time.perf_counter() - start
-            return Outcome(at, smallest_pvalue(method), None, seconds, note=str(error))
-        except Exception as error:
-            message = f"{type(error).__name__}: {error}"
-            return Outcome(at, None, None, time.perf_counter() - start, message)
-        return Outcome(at, pvalue, statistic, seconds)
+        pvalue, statistic = _numbers(method(model, x, y, rng=rng, engine=1))
+    except (MissingPackageError, MemoryError):
+        raise  # the machine's fault: the study can go on when that is mended
+    except SupportError as error:
+        pvalue, note = smallest_pvalue(method), str(error)
+    except Exception as error:
+        failed = f"{type(error).__name__}: {error}"
+    return Outcome(at, pvalue, statistic, time.perf_counter() - start, failed, note)
 
 
 def smallest_pvalue(method: Any) -> float:
@@ -185,7 +173,8 @@ def run_study(
     loaded = {name: _load(source) for name, source in cases.items()}
     topics = tuple(Topic(name, str(case.title), bool(case.h0)) for name, case in loaded.items())
     sizes = _sizes(n, [t.name for t in topics])
-    trials, seed, alpha = _whole("trials", trials, 1), Seed.of(rng).value, check_alpha(alpha)
+    trials = check_count(trials, "trials", kind=InputTypeError)
+    seed, alpha = Seed.of(rng).value, check_alpha(alpha)
     folder = None if out is None else Path(out)
     say = say or (lambda text: print(f"condgof: {text}", file=sys.stderr))
     # What results depend on, as the folder of a study remembers it.
@@ -195,7 +184,7 @@ def run_study(
         "problems": {name: fingerprint(case) for name, case in loaded.items()},
         "methods": {name: definition(test) for name, test in tests.items()},
     }
-    with open_store(folder, options, say) as store:
+    with open_store(folder, options, say) as (outcomes, file):
         # Trial by trial and not cell by cell: the time left can be told, and what is there when a
         # study is stopped is a smaller study.
         wanted = [
@@ -205,19 +194,21 @@ def run_study(
             for size in sizes[t.name]
             for method in tests
         ]
-        there = {at for at, one in store.outcomes.items() if one.error is None or not retry_failed}
+        there = {at for at, one in outcomes.items() if one.error is None or not retry_failed}
         missing = [at for at in wanted if at not in there]
-        runner = Runner(seed, cases, tests)
-        done = len(wanted) - len(missing)
-        results: Iterable[tuple[Trial, Outcome]] = workers.completed(runner, missing) if missing else ()
+        run, done = partial(run_trial, seed, cases, tests), len(wanted) - len(missing)
+        results: Iterable[tuple[Trial, Outcome]] = workers.completed(run, missing) if missing else ()
         if progress is None:
             results, progress = with_progress(results, len(missing), "trials"), lambda done, total: None
         progress(done, len(wanted))
         for count, (_, outcome) in enumerate(results, done + 1):
-            store.add(outcome)
+            outcomes[outcome.at] = outcome
+            if file is not None:
+                file.write(to_line(outcome))
+                file.flush()  # now it is with the operating system, and a kill cannot undo it
             progress(count, len(wanted))
-        outcomes = {at: store.outcomes[at] for at in wanted}
-        study = Study(topics, sizes, tuple(tests), trials, alpha, seed, outcomes)
+        found = {at: outcomes[at] for at in wanted}
+        study = Study(topics, sizes, tuple(tests), trials, alpha, seed, found)
         if folder is not None:
             study.write(folder)
     return study
@@ -225,16 +216,9 @@ def run_study(
 
 def as_problems(problems: Any) -> dict[str, Any]:
     """Read the `problems` argument of a study: problems, or references to them, by name."""
-    single = not isinstance(problems, Iterable) or isinstance(problems, str)
     cases: dict[str, Any] = {}
-    for given in [problems] if single else list(problems):
-        source: Any = given
-        if isinstance(given, str) and ":" in given:
-            source = Reference(given)
-        elif isinstance(given, str):
-            if given not in PROBLEMS:
-                raise unknown("problem", given, PROBLEMS, OWN)
-            source = PROBLEMS[given]
+    for given in listed(problems):
+        source = Reference(given) if isinstance(given, str) and ":" in given else given
         case = _load(source)
         if not all(hasattr(case, name) for name in ("name", "title", "h0", "trial")):
             raise InputTypeError(
@@ -250,6 +234,9 @@ def as_problems(problems: Any) -> dict[str, Any]:
 
 
 def _load(source: Any) -> Any:
+    """Return a problem that may be given by its name, or by the address of one."""
+    if isinstance(source, str):
+        return _problems.problem(source)
     return source.made() if isinstance(source, Reference) else source
 
 
@@ -272,26 +259,17 @@ def fingerprint(case: Any) -> str:
 
 
 def _sizes(n: Any, names: list[str]) -> dict[str, tuple[int, ...]]:
-    if isinstance(n, Mapping):
-        lacking = [name for name in names if name not in n]
-        if lacking:
-            raise InputError(f"n has no sizes for {', '.join(lacking)}.")
-        return {name: _size_list(n[name]) for name in names}
-    return dict.fromkeys(names, _size_list(n))
-
-
-def _size_list(n: Any) -> tuple[int, ...]:
-    values = list(n) if np.ndim(n) else [n]
-    if not values:
-        raise InputError("No sample size was given.")
-    return tuple(sorted({_whole("n", value, 2) for value in values}))
-
-
-def _whole(name: str, value: Any, least: int) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError as error:
-        raise InputTypeError(f"{name} must be a whole number, got {value!r}.") from error
-    if isinstance(value, bool) or number < least:
-        raise InputError(f"{name} must be at least {least}, got {value!r}.")
-    return number
+    """Read the `n` argument of a study: the sizes of each problem, sorted."""
+    given = n if isinstance(n, Mapping) else dict.fromkeys(names, n)
+    lacking = [name for name in names if name not in given]
+    if lacking:
+        raise InputError(f"n has no sizes for {', '.join(lacking)}.")
+    sizes = {}
+    for name in names:
+        found = {check_count(size, "n", kind=InputTypeError) for size in listed(given[name])}
+        if min(found, default=2) < 2:
+            raise InputError("n must be at least 2, got 1.")
+        if not found:
+            raise InputError("No sample size was given.")
+        sizes[name] = tuple(sorted(found))
+    return sizes

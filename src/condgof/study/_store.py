@@ -9,7 +9,6 @@ import math
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,7 +16,7 @@ from condgof.errors import CondgofError, InputError
 from condgof.study._study import Outcome, Trial
 
 TRIALS, OPTIONS, LOCK = "trials.jsonl", "study.json", ".lock"
-FORMAT = 1
+FORMAT, KINDS = 1, ("problems", "methods")
 
 
 class StudyError(CondgofError, ValueError):
@@ -28,31 +27,17 @@ class InUseError(CondgofError, OSError):
     """Another process holds the lock."""
 
 
-@dataclass(frozen=True, eq=False)
-class Store:
-    """Where outcomes are kept: in memory and, with a file that is opened for appending, on disk."""
-
-    outcomes: dict[Trial, Outcome] = field(default_factory=dict)
-    file: BinaryIO | None = None
-
-    def add(self, outcome: Outcome) -> None:
-        """Keep an outcome; on return it is with the operating system, and a kill cannot undo it."""
-        self.outcomes[outcome.at] = outcome
-        if self.file is not None:
-            self.file.write(to_line(outcome))
-            self.file.flush()
-
-
 @contextmanager
 def open_store(
     folder: Path | None, options: dict[str, Any], say: Callable[[str], None]
-) -> Iterator[Store]:
+) -> Iterator[tuple[dict[Trial, Outcome], BinaryIO | None]]:
     """Open the study in a folder, made when it is not there and locked; None keeps all in memory.
 
-    `options` are what results depend on. Those that are remembered must agree, and new ones are added.
+    Yields the outcomes that are there, and the file for further ones. `options` are what results depend
+    on: those that are remembered must agree, and new ones are added.
     """
     if folder is None:
-        yield Store()
+        yield {}, None
         return
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
@@ -60,7 +45,7 @@ def open_store(
         path = folder / TRIALS
         outcomes = _recover(path, say)
         with path.open("ab") as file:
-            yield Store(outcomes, file)
+            yield outcomes, file
             os.fsync(file.fileno())
 
 
@@ -160,12 +145,21 @@ def _recover(path: Path, say: Callable[[str], None]) -> dict[Trial, Outcome]:
 
 
 def _remember(folder: Path, options: dict[str, Any]) -> None:
-    """Compare the options with those of the folder, and write the union of both."""
+    """Refuse options that would change the results of the folder; write the union of both."""
     path = folder / OPTIONS
     if path.exists():
         known = _read(path)
-        _compare(folder, known, options)
-        for kind in ("problems", "methods"):
+        before, now = _each(known), _each(options)
+        changed = [what for what in now if before.get(what, now[what]) != now[what]]
+        if changed:
+            listed = "; ".join(
+                f"its {what} was {before[what]}, and is {now[what]} now" for what in changed
+            )
+            raise StudyError(
+                f"{folder} holds a study whose results would change: {listed}. Go on with its own "
+                "options, or use another folder."
+            )
+        for kind in KINDS:
             options = {**options, kind: {**known[kind], **options[kind]}}
         if options == {key: known[key] for key in options}:
             return
@@ -181,40 +175,20 @@ def _remember(folder: Path, options: dict[str, Any]) -> None:
     os.replace(temporary, path)  # the old file or the new one, never half of one
 
 
+def _each(options: dict[str, Any]) -> dict[str, Any]:
+    """Name each thing that results depend on: the seed, the version, each problem and each method."""
+    named = {f"{kind[:-1]} {n!r}": what for kind in KINDS for n, what in options[kind].items()}
+    return {"seed": options["seed"], "version of condgof": options["condgof"], **named}
+
+
 def _read(path: Path) -> dict[str, Any]:
+    kinds = {"seed": int, "condgof": str, **dict.fromkeys(KINDS, dict)}
     try:
-        known = json.loads(path.read_text(encoding="utf-8"))
-        fine = known["format"] == FORMAT and all(
-            isinstance(known[key], kind)
-            for key, kind in (("seed", int), ("condgof", str), ("problems", dict), ("methods", dict))
-        )
+        known: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if known["format"] == FORMAT and all(isinstance(known[key], kinds[key]) for key in kinds):
+            return known
     except (ValueError, KeyError, TypeError, RecursionError):
-        fine = False
-    if not fine:
-        raise StudyError(
-            f"{path} is not the {OPTIONS} of a study that this version can read. Use another folder."
-        )
-    return known  # type: ignore[no-any-return]
-
-
-def _compare(folder: Path, known: dict[str, Any], options: dict[str, Any]) -> None:
-    """Refuse options that would change results."""
-    differences = []
-    if known["seed"] != options["seed"]:
-        differences.append(f"its seed is {known['seed']}, and you ask for {options['seed']}")
-    if known["condgof"] != options["condgof"]:
-        differences.append(
-            f"it was made by condgof {known['condgof']}, and this is condgof {options['condgof']}"
-        )
-    for kind in ("problem", "method"):
-        for name, definition in options[f"{kind}s"].items():
-            before = known[f"{kind}s"].get(name, definition)
-            if before != definition:
-                differences.append(
-                    f"its {kind} {name!r} was another one ({before}, and is {definition} now)"
-                )
-    if differences:
-        raise StudyError(
-            f"{folder} holds a study whose results would change: {'; '.join(differences)}. "
-            "Go on with its own options, or use another folder."
-        )
+        pass
+    raise StudyError(
+        f"{path} is not the {OPTIONS} of a study that this version can read. Use another folder."
+    )
