@@ -143,6 +143,9 @@ def test_groups_and_blocks_widen_the_interval():
         assert np.ptp(other.interval) > 1.5 * np.ptp(alone.interval)
     assert grouped.details["groups"] == N // 8
     assert blocks.details["block_length"] == 16
+    # Few rows do not show how they depend: blocks of two are the least.
+    few = cg.compare((X["age"][:60], np.ones(60)), (0.0, 1.0), X[:60], Y[:60], dependence="auto", rng=0)
+    assert few.details["block_length"] >= 2
 
 
 def test_a_source_gives_the_same_as_memory(tmp_path):

@@ -182,9 +182,10 @@ def test_a_local_misfit_is_mended_on_other_rows():
     scale = law.location_scale()[1][:, 0]
     oslo = (some["town"] == "Oslo").to_numpy()
     assert np.median(scale[oslo]) > 1.5 > 1.0 > np.median(scale[~oslo])
-    assert cg.check(better, some, new_y[rows], **FAST).effect.interval.estimate < 0.5 * (
-        report.effect.interval.estimate
-    )
+    after = cg.check(better, some, new_y[rows], **FAST)
+    assert after.effect.interval.estimate < 0.5 * report.effect.interval.estimate
+    assert f"repaired, beside the model as it was: {gain.words}" in after.details["notes"]
+    assert not any("repaired" in note for note in report.details["notes"])
     assert "log score better by" in str(better)
     assert report.repair().held_out == better.held_out  # the same rng, the same repair
 

@@ -13,7 +13,7 @@ import numpy as np
 from condgof.check._findings import REACH, Reader, led
 from condgof.check._looked import MOST_CLASSES, Signals, look, signals_of
 from condgof.check._record import Check, Effect, Finding, Power, Slice
-from condgof.check._repair import Base
+from condgof.check._repair import Base, gained
 from condgof.check._scan import LEAST, LEAST_ROWS, Scan, Space, named_slices, read_sets, units_of
 from condgof.check._size import Bench, check_allowed, power_of, tolerance_of
 from condgof.check._text import message
@@ -205,13 +205,13 @@ def report_of(
             "searched": {"slices": 0} if scan is None else scan.details,
             "versions": {name: importlib.import_module(name).__version__ for name in USED}
             | {"python": platform.python_version()},
-            "notes": (*result.details.get("notes", ()), *bench.notes, *_notes(reader, scan)),
+            "notes": (*result.details.get("notes", ()), *bench.notes, *_notes(reader, scan, base)),
         },
         base=base,
     )
 
 
-def _notes(reader: Reader, scan: Scan | None) -> Iterator[str]:
+def _notes(reader: Reader, scan: Scan | None, base: Base | None) -> Iterator[str]:
     """Say which rows were looked at, and what the numbers leave out."""
     looked = reader.looked
     if not looked.all_rows:
@@ -232,6 +232,13 @@ def _notes(reader: Reader, scan: Scan | None) -> Iterator[str]:
             yield f"{some} were looked at by themselves in the search for slices"
         if "signs" in scan.null:
             yield f"p-values of slices are corrected for the search by random {scan.null}"
+        if base is not None and not base.law.of_x:
+            yield (
+                "slices by what the model predicts were not searched: draws, and fits to other rows of "
+                "the same sample, are no function of x alone"
+            )
+    if base is not None:
+        yield from gained(base)
     if reader.units is not None:
         yield (
             "the smallest misfit that would have been found is worked out as if rows were independent, "

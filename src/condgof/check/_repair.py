@@ -331,6 +331,14 @@ def gain_of(
     return Gain(name, float(scores[0].mean()), float(scores[1].mean()), middle, ends, len(better))
 
 
+def gained(base: Base) -> Iterator[str]:
+    """Say what a repaired model gains on the rows of a check, which it was not learned on."""
+    model, sample = base.model, base.rows.sample
+    if isinstance(model, Repair) and model.base is not None:
+        gain = gain_of(law_of(model.base, sample), base.law, sample.y_given, base.units)
+        yield f"repaired, beside the model as it was: {gain.words}"
+
+
 def _told(correction: Correction, law: Law, gain: Gain, features: FloatArray, n: int) -> tuple[str, ...]:
     """Say what was learned, and the gain."""
     kind, design, learned, every = correction

@@ -53,6 +53,8 @@ from condgof.stein._sum import Piece, Plan, added, reduce_over
 SINGULAR = 1e-10
 #: Rows that the sizes of H and M come from.
 SQUARE_ROWS = 1024
+#: The least block that "auto" chooses for differences of scores: few rows do not show how they depend.
+SHORTEST = 2
 #: Two matrices nearer to each other than this, relative to their size, are one and the same, if their
 #: row means (whose rounding is larger) are, too.
 SAME, SAME_SUMS = 1e-12, 1e-10
@@ -378,7 +380,7 @@ def measured(
     if not tables:
         return by_scores
     data = x if source is None else source
-    rows = dependence_of(asked, n, data, 0, whole, lambda size: [by_scores.contrasts()])
+    rows = dependence_of(asked, n, data, 0, whole, lambda size: [by_scores.contrasts()], least=SHORTEST)
     return replace(by_scores, notes=(*remarks, *rows.notes), dependence=rows)
 
 
