@@ -47,6 +47,20 @@ def test_any_number_of_threads_gives_the_same_bits(operator):
         assert (many[1] == forms).all()
 
 
+@pytest.mark.parametrize("noise", ["normal", "t2"])
+def test_products_in_single_precision_move_draws_by_less_than_a_millionth(rng, noise):
+    n = 2500
+    x, y = rng.normal(size=(n, 2)), rng.normal(size=(n, 1))
+    scores = rng.standard_t(2, (n, 1)) if noise == "t2" else rng.normal(size=(n, 1))
+    kernel = CovariateKernel((OnColumns(Gaussian(1.0), (0, 1)),))
+    large = SteinOperator.of(x, y, scores, kernel, Gaussian(1.0))
+    weights = sign_weights(n, 200, Seed.of(1))
+    total, forms = sweep(large, weights.block, 200, engine=Threads(2))
+    same, single = sweep(large, weights.block, 200, engine=Threads(2), single=True)
+    assert same == total
+    assert 0 < np.abs(single - forms).max() < 1e-6 * forms.std()
+
+
 def test_draws_in_groups_when_the_budget_is_small(operator):
     weights = sign_weights(N, 301, Seed.of(1))
     wanted = sweep(operator, weights.block, 301, engine=Threads(1))

@@ -37,6 +37,8 @@ Sides: TypeAlias = tuple[FloatArray, FloatArray]
 DEFAULT_MEMORY = 512 * 2**20
 MAX_TILE = 256
 MIN_TILE = 32
+#: In single precision so many rows are added up at a time, and these in double.
+SHORT = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,11 +191,16 @@ def sweep(
     engine: Engine,
     memory: int = DEFAULT_MEMORY,
     tile: int | None = None,
+    single: bool = False,
 ) -> tuple[float, FloatArray]:
-    """Return Σ_{i≠j} H_ij and Σ_{i≠j} w_i w_j H_ij under m sets of weights, (m,), in one sweep."""
+    """Return Σ_{i≠j} H_ij and Σ_{i≠j} w_i w_j H_ij under m sets of weights, (m,), in one sweep.
+
+    With `single`, products of a tile with weights are made in single precision, which holds small whole
+    numbers exactly, and added up in double; the first sum is in double throughout.
+    """
     group = max(1, (memory // 8 - 5 * MIN_TILE**2) // (4 * MIN_TILE))
     if m > group:  # as many sets at a time as fit
-        how: Any = {"engine": engine, "memory": memory, "tile": tile}
+        how: Any = {"engine": engine, "memory": memory, "tile": tile, "single": single}
         parts = []
         for first in range(0, m, group):
             some = slice(first, min(first + group, m))
@@ -204,17 +211,21 @@ def sweep(
             parts.append(sweep(operator, own, some.stop - first, **how))
         return parts[0][0], np.concatenate([forms for _, forms in parts])
     n, (size, threads) = operator.n, tiles_of(operator.n, m, memory)
-    size = tile or size
+    size, kind = tile or size, np.float32 if single else np.float64
+    short = SHORT if single else size
 
     def strip(start: int) -> tuple[float, FloatArray]:
         own = weights(start, min(start + size, n))
-        total, products, product = 0.0, np.zeros(own.shape), np.empty(own.shape)
+        total, products, product = 0.0, np.zeros(own.shape), np.empty(own.shape, kind)
         with np.errstate(over="ignore", invalid="ignore"):  # the sum is checked at the end
             for left, block in _tiles(operator, start, range(start, n, size), size):
                 if left > start:
                     block *= 2.0  # stands for its mirror image too
                 total += float(block.sum())
-                products += np.matmul(block, weights(left, left + block.shape[1]), out=product)
+                others = weights(left, left + block.shape[1])
+                block, others = block.astype(kind, copy=False), others.astype(kind, copy=False)
+                for i in range(0, len(others), short):
+                    products += np.matmul(block[:, i : i + short], others[i : i + short], out=product)
             return total, np.einsum("ij,ij->j", own, products)
 
     total, forms = 0.0, np.zeros(m)
