@@ -98,9 +98,9 @@ def test_zheng_draws_are_the_dense_formula():
 
 def test_fssd_and_ksd_use_the_same_signs():
     scores = X - Y
+    h = oracle.stein_h(Y[:, None], scores[:, None], oracle.gaussian, 1.0)
     for said in ({"dependence": 6}, {"groups": CODES}):
         ksd = cg.ksd(cg.from_scores(scores), Y, kernel_y=cg.Gaussian(1.0), n_boot=20, rng=1, **said)
-        h = oracle.stein_h(Y[:, None], scores[:, None], oracle.gaussian, 1.0)
         weights = Dependence(said.get("dependence"), said.get("groups")).weights(
             "wild", 300, 20, Seed.of(1)
         )

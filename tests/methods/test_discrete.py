@@ -293,12 +293,12 @@ def test_many_classes_take_little_memory():
     y = model.sample(rng)[:, 0].astype(int)
     with mock.patch.object(residuals_module, "HELD", 2**20):
         tracemalloc.start()
-        result = cg.kcsd(model, x, y, rng=0, n_boot=50, precision=0.05)
+        result = cg.kcsd(model, x, y, rng=0, n_boot=20, precision=0.05)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert not result.reject(0.001)
     assert peak < 3 * P.nbytes  # two threads with pieces of 4,096 rows, weights, landmarks
-    same = cg.kcsd(model, x, y, rng=0, n_boot=50, precision=0.05)
+    same = cg.kcsd(model, x, y, rng=0, n_boot=20, precision=0.05)
     assert same.pvalue == result.pvalue
 
 
