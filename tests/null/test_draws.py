@@ -180,7 +180,7 @@ def test_strata_recombined_are_draws_of_all_rows(rare):
     many = recombined(
         plan,
         rows,
-        lambda piece, u: redraw_cells(evidence, piece.outcomes)(u),
+        lambda piece: redraw_cells(evidence, piece.outcomes),
         600,
         Seed.of(0),
         ENGINE,

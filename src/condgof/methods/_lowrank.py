@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
@@ -227,10 +228,10 @@ def _redrawn(plan: Plan, scored: Scored, options: Options, seed: Seed) -> Ran:
         return Ran(drawn, LIMIT, "lowrank", plan.surprises, {"null": "limit"})
     assert isinstance(evidence, CellEvidence)
 
-    def of_piece(piece: Piece, uniform: FloatArray) -> AnyArray:
+    def of_piece(piece: Piece) -> Callable[[FloatArray], AnyArray]:
         assert piece.outcomes is not None
-        made = nulls.redraw_cells(evidence, piece.outcomes)(uniform)
-        return made if piece.keep is None else made * piece.keep[:, None]
+        cells, keep = nulls.redraw_cells(evidence, piece.outcomes), piece.keep
+        return cells if keep is None else lambda uniform: cells(uniform) * keep[:, None]
 
     drawn = nulls.recombined(plan, scored.rows(), of_piece, m, seed, engine)
     return Ran(drawn, NULLS["model"], "lowrank", False, {"null": "model"})

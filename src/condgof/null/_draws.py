@@ -350,7 +350,7 @@ def parcelled(plan: Plan, rows: Rows, parcels: Parcels, engine: Engine) -> UnitS
 def recombined(
     plan: Plan,
     rows: Rows,
-    redraw: Callable[[Piece, FloatArray], AnyArray],
+    redraw: Callable[[Piece], Callable[[FloatArray], AnyArray]],
     m: int,
     seed: Seed,
     engine: Engine,
@@ -366,8 +366,9 @@ def recombined(
         of = np.arange(piece.start, piece.stop) // length
 
         def units() -> Iterator[Unit]:
+            again = redraw(piece)
             for number in range(REDRAWS):
-                drawn = redraw(piece, row_uniforms(seed, piece.start, piece.stop, 2, number))
+                drawn = again(row_uniforms(seed, piece.start, piece.stop, 2, number))
                 for stratum in np.unique(of):
                     some = np.flatnonzero(of == stratum)
                     yield Unit(int(stratum) * REDRAWS + number, some, None, drawn[some])
