@@ -106,13 +106,13 @@ def test_an_alarm_ends_it_with_exit_code_1(log, monkeypatch, capsys):
         ["--x", "town", "--y", "y", "--interval", "lo,hi", "--coverage", "0.89"],
         ["--x", "town", "--y", "kind", "--prob", "p", "--classes", "no,yes"],
         ["--x", "x,town", "--y", "y", "--family", "normal", "--param", "mean=mu,std=1"],
-        ["--x", "x", "--y", "y", "--model", "mine.py:model", "--model-x", "array"],
+        ["--x", "x", "--y", "y", "--model", "mine_watched.py:model", "--model-x", "array"],
         ["--x", "mu", "--y", "y", "--mean", "mu", "--std", "sd"],
     ],
     ids=["interval", "classes", "family", "model", "x is the prediction"],
 )
 def test_all_kinds_of_predictions(log, roles, tmp_path, capsys):
-    (tmp_path / "mine.py").write_text(
+    (tmp_path / "mine_watched.py").write_text(
         "import condgof as cg\nmodel = cg.models.Normal(mean=lambda x: x[:, 0], std=1.0)\n"
     )
     rows = lines(300, 300)
