@@ -149,7 +149,7 @@ def test_27_a_rate_beyond_all_integers():
 @pytest.mark.parametrize(
     "test", [cg.kcsd, cg.adaptive, cg.check, cg.fscd, cg.mmd, cg.zheng, cg.calibration]
 )
-@pytest.mark.parametrize("n_boot", [10**7, 10**30, True, np.array([1, 2]), 2.5, "9"])
+@pytest.mark.parametrize("n_boot", [10**7, 10**30, True, np.True_, np.array([1, 2]), 2.5, "9"])
 def test_28_41_numbers_of_draws(test, n_boot):
     with pytest.raises((InputError, InputTypeError), match="n_boot"):
         test(MODEL, X, Y, n_boot=n_boot)

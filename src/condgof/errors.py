@@ -188,7 +188,7 @@ def check_count(
 ) -> int:
     """Check an option that is a whole number of at least 1."""
     wrong = f"{name} must be an integer, got {value!r}.{hint}"
-    if isinstance(value, bool):
+    if isinstance(value, (bool, np.bool_)):
         raise InputError(wrong)
     try:
         number = operator.index(value)
