@@ -6,6 +6,7 @@ from scipy.stats import binom, ks_2samp
 
 import condgof as cg
 from condgof.errors import InputError
+from condgof.methods._lowrank import too_sure
 from condgof.study import problem
 
 N = 4000
@@ -141,3 +142,55 @@ def test_bad_options(test, precision):
     rows = (np.arange(10.0),) if test == "ksd" else (np.arange(10.0), np.arange(10.0))
     with pytest.raises(InputError, match="precision must be a number between 0 and 1"):
         getattr(cg, test)(cg.from_scores(np.ones(10)), *rows, precision=precision)
+
+
+def slow_too_sure(x, y, scores):
+    """−Σ_c (s_c·f_c + ∂f_c/∂y_c) with numerical derivatives: f of row i as a function of its own y."""
+
+    def functions(y):
+        basis = np.column_stack([np.ones(len(y)), x])
+        r = y - basis @ np.linalg.lstsq(basis, y, rcond=None)[0]
+        return np.tanh(r / np.sqrt((r**2).sum(axis=0) / (len(y) - basis.shape[1])))
+
+    total = -(scores * functions(y)).sum(axis=1)
+    for i in range(len(y)):
+        for c in range(y.shape[1]):
+            up, down = y.copy(), y.copy()
+            up[i, c] += 1e-5
+            down[i, c] -= 1e-5
+            total[i] -= (functions(up) - functions(down))[i, c] / 2e-5
+    return total
+
+
+@pytest.mark.parametrize("d_y", [1, 2])
+def test_what_tells_that_a_model_is_too_sure_has_exact_derivatives(d_y):
+    rng = np.random.default_rng(0)
+    x, y, scores = (rng.normal(size=(14, d)) for d in (2, d_y, d_y))
+    np.testing.assert_allclose(too_sure(x, y, scores), slow_too_sure(x, y, scores), atol=1e-8)
+
+
+def test_a_true_model_is_sure_enough_on_average():
+    rng = np.random.default_rng(1)
+    means = []
+    for _ in range(4000):
+        x, z = rng.normal(size=(9, 1)), rng.normal(size=(9, 1))
+        means.append(too_sure(x, 2 * x + z, -z).mean())
+    assert abs(np.mean(means)) < 4 * np.std(means) / np.sqrt(len(means))
+
+
+@pytest.mark.parametrize(
+    "y", [np.zeros(9), np.full(9, 1e307), np.arange(9) * 1e-300, 1e307 * np.eye(9)[0]]
+)
+def test_odd_values_of_y_are_no_reason_to_fail(y):
+    x = np.column_stack([np.arange(9.0), np.ones(9)])  # with a constant column
+    assert np.isfinite(too_sure(x, y[:, None], -np.sign(y[:, None]))).all()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_model_known_by_scores_that_is_three_times_too_sure_is_rejected(seed):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=30)
+    y = 2 * x + 3 * rng.normal(size=30)
+    result = cg.adaptive(cg.from_scores(2 * x - y), x, y, rng=seed, n_boot=499)
+    assert result.details["families"]["surprises"] <= 0.01
+    assert result.reject()

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.stats import binom, ks_2samp
 
 import oracle
@@ -10,12 +12,12 @@ from condgof.kernels import Block, Cells, Gaussian, cell_scales
 from condgof.null._bootstrap import bootstrap_weights, sign_weights
 from condgof.null._combine import Combination, Family
 from condgof.null._draws import (
+    CellDraws,
     block_length,
     drawn_surprises,
     excess,
     limit,
     recombined,
-    redraw_cells,
     redraw_normal,
     redrawn,
     signed_blocks,
@@ -159,11 +161,11 @@ class Rare:
         return np.eye(self.plain)[codes] - self.probabilities
 
 
-@pytest.mark.parametrize("rare", [0.3, 2e-3])
-def test_strata_recombined_are_draws_of_all_rows(rare):
-    rng = np.random.default_rng(0)
-    n = 6000
-    p = np.column_stack([np.full(n, 1 - rare), np.full(n, rare)])
+def rare_cells(n, rare, seed=0):
+    """A plan and rows of two cells, the second of which has the probability `rare`, (n,) or a number."""
+    rng = np.random.default_rng(seed)
+    rare = np.broadcast_to(rare, n)
+    p = np.column_stack([1 - rare, rare])
     codes = (rng.random(n) < rare).astype(int)
     outcomes, x = Rare(p, codes), rng.normal(size=(n, 2))
     evidence = CellEvidence(cell_scales(Cells((Block("labels", 0, 2),), "labels"), (1.0,)))
@@ -171,25 +173,79 @@ def test_strata_recombined_are_draws_of_all_rows(rare):
         Features((given_functions(lambda x: x, 2), ones())), evidence, (Panel(slice(0, 2), slice(0, 1)),)
     )
     rows = ArrayRows(x, codes[:, None].astype(float), outcomes.of(codes), outcomes)
-    cells = redraw_cells(evidence, outcomes)
+    return plan, rows
+
+
+def recombined_cells(plan, rows, m):
+    return recombined(
+        plan, rows, lambda piece: CellDraws.of(plan.evidence, piece.outcomes), m, Seed.of(0), ENGINE
+    )
+
+
+@pytest.mark.parametrize("rare", [0.3, 2e-3, np.where(np.arange(6000) % 3, 0.2, 1e-3)])
+def test_strata_recombined_are_draws_of_all_rows(rare):
+    n = 6000
+    plan, rows = rare_cells(n, rare)
+    cells = CellDraws.of(plan.evidence, rows.outcomes)
 
     def redraw(rng, m):
-        return np.stack([cells(rng.random(n)) for _ in range(m)], axis=1), np.zeros(m)
+        return np.stack([cells.drawn(rng.random(n)) for _ in range(m)], axis=1), np.zeros(m)
 
     exact = redrawn(plan, Held.of(plan, rows), redraw, 0.0, 600, Seed.of(0), ENGINE)
-    many = recombined(
-        plan,
-        rows,
-        lambda piece: redraw_cells(evidence, piece.outcomes),
-        600,
-        Seed.of(0),
-        ENGINE,
-    )
+    many = recombined_cells(plan, rows, 600)
     np.testing.assert_allclose(
         many.statistics, exact.statistics[:-1], rtol=1e-3, atol=1e-3 * exact.sizes[:-1].max()
     )
     for a, b in zip(exact.draws[:-1], many.draws, strict=True):
         assert ks_2samp(a, b).statistic < 0.12
+
+
+def test_what_is_rare_happens_to_other_rows_in_every_draw():
+    """Else data in which it happened to a row that no draw has would stand out from all of them."""
+    plan, rows = rare_cells(10_000, 1e-4)
+    draws = recombined_cells(plan, rows, 500).draws[0]  # depend on the x of the rows it happened to
+    values, often = np.unique(draws.round(9), return_counts=True)
+    nothing = often.max() / len(draws)  # it happened to no row: in exp(-1) of the draws
+    assert binom.ppf(1e-4, 500, np.exp(-1)) <= often.max() <= binom.isf(1e-4, 500, np.exp(-1))
+    assert len(values) > 0.95 * (1 - nothing) * len(draws)
+
+
+def surprises_of(rows, start, stop, draws, sure=0.01):
+    plan, whole = rows
+    part = whole.part(start, stop)
+    cells = CellDraws.of(plan.evidence, part.outcomes)
+    draw, row, codes = cells.surprises(start, sure, draws, Seed.of(3))
+    assert (codes != cells.mode[row]).all()
+    return set(zip(draw.tolist(), (start + row).tolist(), strict=True))
+
+
+def test_surprises_have_the_probability_of_the_law():
+    rare = np.array([0.0, 1e-3, 0.01, 0.3])[np.arange(4000) % 4]
+    found = surprises_of(rare_cells(4000, rare), 0, 4000, range(400))
+    for k, p in enumerate((0.0, 1e-3, 0.01, 0.0)):  # rows that are not sure are drawn otherwise
+        count = sum(row % 4 == k for _, row in found)
+        assert binom.ppf(1e-4, 400_000, p) <= count <= binom.isf(1e-4, 400_000, p)
+
+
+def test_surprises_of_three_cells_are_the_other_two():
+    p = np.tile([0.002, 0.99, 0.008], (3000, 1))
+    evidence = CellEvidence(cell_scales(Cells((Block("labels", 0, 3),), "labels"), (1.0,)))
+    cells = CellDraws.of(evidence, Rare(p, np.ones(3000, dtype=int)))
+    _, _, codes = cells.surprises(0, 0.011, range(200), Seed.of(0))
+    first = int((codes == 0).sum())
+    assert set(codes.tolist()) == {0, 2}
+    assert binom.ppf(1e-4, len(codes), 0.2) <= first <= binom.isf(1e-4, len(codes), 0.2)
+
+
+@settings(max_examples=25, deadline=None)
+@given(cut=st.integers(1, 8999), first=st.integers(0, 5000))
+def test_surprises_do_not_depend_on_how_rows_are_cut(cut, first):
+    rows, draws = rare_cells(9000, 2e-3), range(20, 60)
+    whole = surprises_of(rows, 0, 9000, draws)
+    low, high = sorted({first, cut}) if first != cut else (cut, cut + 1)
+    parts = [surprises_of(rows, a, b, draws) for a, b in ((0, low), (low, high), (high, 9000)) if a < b]
+    assert set.union(*parts) == whole
+    assert sum(map(len, parts)) == len(whole)
 
 
 @pytest.mark.parametrize("n", [10, 40])

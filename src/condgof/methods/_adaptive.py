@@ -97,10 +97,11 @@ def adaptive(
     Those of y are the Stein functions at several bandwidths, and, where normal scores z of the model's
     CDF are known, z itself, the surprise ``−log P(|Z| ≥ |z|)``, and Legendre polynomials of the PIT
     (shift, spread, skew, tails). A last family, *surprises*, asks whether the largest surprises are too
-    large. A discrete y is compared in several ways in place of several bandwidths: classes by their
-    labels, by whether they are among the most probable ones, and by their log-probability, each less its
-    mean under the model; ordered ones also by the steps between them; counts at the bandwidths
-    `scales_y`, in standard deviations of the model.
+    large; with scores alone, of up to 4,096 rows, whether y lies farther out than they say, by
+    ``s·f + f'`` of the tanh f of residuals of y on x. A discrete y is compared in several ways in place
+    of several bandwidths: classes by their labels, by whether they are among the most probable ones, and
+    by their log-probability, each less its mean under the model; ordered ones also by the steps between
+    them; counts at the bandwidths `scales_y`, in standard deviations of the model.
 
     Each statistic is divided by the spread of its null draws, those of a family are combined by the log
     of the mean of exponentials, each family has a p-value among its own draws, and

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 import numpy as np
+from scipy.linalg import orth
 
 from condgof import kernels
 from condgof._typing import AnyArray, FloatArray
@@ -21,7 +21,7 @@ from condgof.sample import Seed, Use
 from condgof.stein._evidence import CellEvidence, CensoredEvidence, NormalEvidence, SteinEvidence
 from condgof.stein._features import Features, given_functions, nystrom
 from condgof.stein._matrix import SteinOperator
-from condgof.stein._sum import PIECE, Held, Piece, Plan
+from condgof.stein._sum import PIECE, Held, Piece, Plan, Rows
 
 #: Relative residual that features reach, and the largest numbers of landmarks in x and in y, unless
 #: asked otherwise: up to so many rows, and above.
@@ -228,24 +228,51 @@ def _redrawn(plan: Plan, scored: Scored, options: Options, seed: Seed) -> Ran:
         return Ran(drawn, LIMIT, "lowrank", plan.surprises, {"null": "limit"})
     assert isinstance(evidence, CellEvidence)
 
-    def of_piece(piece: Piece) -> Callable[[FloatArray], AnyArray]:
+    def cells_of(piece: Piece) -> nulls.CellDraws:
         assert piece.outcomes is not None
-        cells, keep = nulls.redraw_cells(evidence, piece.outcomes), piece.keep
-        return cells if keep is None else lambda uniform: cells(uniform) * keep[:, None]
+        return nulls.CellDraws.of(evidence, piece.outcomes, piece.keep)
 
-    drawn = nulls.recombined(plan, scored.rows(), of_piece, m, seed, engine)
+    drawn = nulls.recombined(plan, scored.rows(), cells_of, m, seed, engine)
     return Ran(drawn, NULLS["model"], "lowrank", False, {"null": "model"})
 
 
 def _redraw_cells(evidence: Any, scored: Scored) -> nulls.Redraw:
     """Return what draws a discrete y of all rows anew."""
     assert scored.outcomes is not None
-    cells = nulls.redraw_cells(evidence, scored.outcomes)
+    cells = nulls.CellDraws.of(evidence, scored.outcomes)
 
     def again(rng: np.random.Generator, m: int) -> tuple[AnyArray, FloatArray]:
-        return np.stack([cells(rng.random(scored.n)) for _ in range(m)], axis=1), np.zeros(m)
+        return np.stack([cells.drawn(rng.random(scored.n)) for _ in range(m)], axis=1), np.zeros(m)
 
     return again
+
+
+def too_sure(x: FloatArray, y: FloatArray, scores: FloatArray) -> FloatArray:
+    """Return −Σ_c (s_c·f_c + ∂_c f_c) for f = tanh(r/σ), (n,): above 0 where a model is too sure.
+
+    r are the residuals of a regression of y on x, and σ is their standard deviation. The derivative is
+    that of both as well, so that the mean under the model is exactly 0. A true model has it skewed to
+    the right, like z² − 1: signs then reject too often on the left, and not where a model is too sure.
+    """
+    n, wide = len(y), 3 * (x.shape[1] + 1) <= len(y)
+    basis = orth(np.column_stack([np.ones(n), x] if wide else [np.ones(n)]))
+    left, free = 1.0 - np.square(basis).sum(axis=1, keepdims=True), n - basis.shape[1]
+    r = y - basis @ (basis.T @ y)
+    unit = np.abs(r).max(axis=0)
+    scale = unit * np.sqrt(np.square(r / np.where(unit > 0, unit, 1.0)).sum(axis=0) / free)
+    varies = np.where(scale > 1e-12 * np.abs(y).max(axis=0), scale, np.inf)  # more than rounding
+    f = np.tanh(r / varies)
+    slope = (1.0 - np.square(f)) * (left - np.square(r / varies) / free) / varies
+    return np.asarray(-(scores * f + slope).sum(axis=1))
+
+
+def _too_sure(rows: Rows) -> FloatArray:
+    """Return `too_sure` of the rows that count, and 0 of others."""
+    kept = [(p.x, p.y, p.scores, np.ones(len(p.y)) if p.keep is None else p.keep) for p in rows.pieces()]
+    *given, keep = (np.concatenate(parts) for parts in zip(*kept, strict=True))
+    each, some = np.zeros(len(keep)), np.flatnonzero(keep)
+    each[some] = too_sure(*(part[some] for part in given))
+    return each
 
 
 def _weighted(plan: Plan, scored: Scored, options: Options, seed: Seed) -> Ran:
@@ -256,8 +283,11 @@ def _weighted(plan: Plan, scored: Scored, options: Options, seed: Seed) -> Ran:
         weights = depend.weights(options.null, total, m, seed)
         drawn = nulls.weighted_rows(plan, Held.of(plan, rows), weights, engine)
         # Of a multinomial bootstrap draws are divided by n, and statistics by n − 1.
-        factor = weights.factor * (total - 1)
-        return Ran(replace(drawn, draws=factor * drawn.draws), name, "lowrank")
+        drawn = replace(drawn, draws=weights.factor * (total - 1) * drawn.draws)
+        if sure := plan.surprises and isinstance(plan.evidence, SteinEvidence):
+            each = _too_sure(rows)
+            drawn = drawn.plus(float(each.sum()), each @ weights.block(0, total))
+        return Ran(drawn, name, "lowrank", sure)
     if depend.independent:
         units, null = nulls.signed_blocks(plan, rows, BLOCKS, seed, engine), options.null
     else:

@@ -15,12 +15,14 @@ is estimated by Kaplan and Meier's product with weights for rows that are near i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from condgof._typing import AnyArray, FloatArray
+from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.engine import Engine, single_threaded_blas
 from condgof.errors import check_overflow
 from condgof.kernels import CovariateKernel
@@ -38,8 +40,10 @@ from condgof.stein._sum import (
     Rows,
     Unit,
     UnitSums,
+    added,
     gather,
     gather_units,
+    reduce_over,
     row_uniforms,
 )
 
@@ -63,6 +67,8 @@ PARTS = 4
 #: A discrete y of many rows is redrawn so many times in each of so many strata, which are then
 #: recombined.
 STRATA, REDRAWS = 64, 48
+#: Rows are sure where all cells but one have this probability together, of up to so many rows.
+SURE, SURE_ROWS = 0.01, 50_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -347,28 +353,116 @@ def parcelled(plan: Plan, rows: Rows, parcels: Parcels, engine: Engine) -> UnitS
     return gather_units(plan, rows, parcels.count, units_of, engine)
 
 
+@dataclass(frozen=True, eq=False)
+class CellDraws:
+    """A discrete y of some rows as its law draws it, with the evidence of what is drawn."""
+
+    evidence: CellEvidence
+    outcomes: Outcomes
+    #: Sums of the probabilities of cells, (n, K), and the most probable one of each row, (n,).
+    sums: FloatArray
+    mode: IntArray
+    #: Probability of any other, (n,).
+    rare: FloatArray
+    #: Evidence of all cells, (K, q) less its mean in each row (n, q), or (n, K, q), where that is held.
+    table: FloatArray | None
+    mean: FloatArray | None
+    #: Which rows count; all of them if None.
+    keep: AnyArray | None
+
+    @classmethod
+    def of(cls, evidence: CellEvidence, outcomes: Outcomes, keep: AnyArray | None = None) -> CellDraws:
+        p = np.array(outcomes.probabilities, dtype=np.float64)
+        p /= p.sum(axis=1, keepdims=True)
+        (n, count), mode = p.shape, p.argmax(axis=1)
+        sums = np.cumsum(p, axis=1)
+        sums[:, -1] = 2.0  # rounding must not leave a gap at the end
+        others = np.where(np.arange(count) == mode[:, None], 0.0, p).sum(axis=1)
+        parts = [block for kernel in evidence.kernels for block, _ in kernel.parts]
+        table = mean = None
+        if all(block.stop <= outcomes.plain for block in parts):
+            table = evidence.of(p, np.eye(count, outcomes.plain))
+            mean = p @ table
+        elif n * count * evidence.blocks[-1].columns.stop <= TABLE:
+            every = [evidence.of(p, np.asarray(outcomes.of(np.full(n, k)))) for k in range(count)]
+            table = np.stack(every, axis=1)
+        return cls(evidence, outcomes, sums, mode, others, table, mean, keep)
+
+    def drawn(self, uniform: FloatArray, sure: float = 0.0) -> AnyArray:
+        """Return the evidence (n, q) of cells drawn by uniform numbers; of sure rows, of the mode."""
+        codes = (uniform[:, None] >= self.sums).sum(axis=1)
+        return self.at(None, np.where(self.rare <= sure, self.mode, codes) if sure else codes)
+
+    def at(self, rows: IntArray | None, codes: IntArray) -> AnyArray:
+        """Return the evidence (m, q) of cells (m,) at some rows, or at all."""
+        some = slice(None) if rows is None else rows
+        if self.table is None:
+            outcomes = self.outcomes if rows is None else self.outcomes.take(rows)
+            # u plays no part, and the probabilities are not held beside their sums
+            xi = self.evidence.of(self.sums, np.asarray(outcomes.of(codes)))
+        elif self.mean is None:
+            each = np.arange(len(self.mode)) if rows is None else rows
+            xi = self.table[each, codes]
+        else:
+            xi = self.table[codes] - self.mean[some]
+        return np.asarray(xi if self.keep is None else xi * self.keep[some, None])
+
+    def surprises(
+        self, start: int, sure: float, draws: range, seed: Seed
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """Return where sure rows are not drawn as the mode: draws, rows and cells, (s,) each.
+
+        Points of a Poisson process in rows and draws: a row with one of them or more, in a draw, is
+        another cell, which has the probability `rare`. Points come in canonical blocks of `PIECE` rows
+        and are thinned, so that they do not depend on how rows, from global number `start`, are cut.
+        """
+        hazard = -np.log1p(-np.where(self.rare <= sure, self.rare, 0.0))
+        densest, n, m = -np.log1p(-sure), len(hazard), len(draws)
+        found = []
+        for block in range(start // PIECE, (start + n - 1) // PIECE + 1):
+            rng = seed.stream(Use.MODEL_SAMPLE, 7, draws.start, block)
+            count = int(rng.poisson(PIECE * m * densest))
+            row = block * PIECE - start + rng.integers(PIECE, size=count)
+            draw, (thin, which) = rng.integers(m, size=count), rng.random((2, count))
+            inside = (row >= 0) & (row < n)
+            inside[inside] = thin[inside] * densest < hazard[row[inside]]
+            found.append([part[inside] for part in (draw, row, which)])
+        draw, row, which = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        _, first = np.unique(draw * n + row, return_index=True)
+        draw, row, which = draw[first], row[first], which[first]
+        # The cell that a uniform number finds among all but the mode.
+        p = np.array(self.outcomes.take(row).probabilities, dtype=np.float64)
+        p[np.arange(len(row)), self.mode[row]] = 0.0
+        sums = np.cumsum(p, axis=1)
+        codes = (which[:, None] * sums[:, -1:] >= sums).sum(axis=1)
+        return draw, row, np.minimum(codes, p.shape[1] - 1)
+
+
 def recombined(
     plan: Plan,
     rows: Rows,
-    redraw: Callable[[Piece], Callable[[FloatArray], AnyArray]],
+    cells_of: Callable[[Piece], CellDraws],
     m: int,
     seed: Seed,
     engine: Engine,
 ) -> Drawn:
     """Draw y of many rows anew: some times in each stratum of rows, of which draws take one each.
 
-    Sums over a stratum are exact draws of it, rare events included, and so is every sum of one of each.
+    Sums over a stratum are exact draws of it, and so is every sum of one of each. But what happens once
+    in a thousand rows would be the same few rows in all draws, and elsewhere in the data: rows whose
+    most probable cell is nearly certain are drawn anew in every draw, which costs little, as few of
+    them are anything else.
     """
     strata = min(STRATA, -(-rows.total // PIECE)) if rows.total > 8 * PIECE else 8
-    length = -(-rows.total // strata)
+    length, sure = -(-rows.total // strata), SURE * min(1.0, SURE_ROWS / rows.total)
 
     def units_of(piece: Piece) -> tuple[Piece, Iterable[Unit]]:
         of = np.arange(piece.start, piece.stop) // length
 
         def units() -> Iterator[Unit]:
-            again = redraw(piece)
+            cells = cells_of(piece)
             for number in range(REDRAWS):
-                drawn = again(row_uniforms(seed, piece.start, piece.stop, 2, number))
+                drawn = cells.drawn(row_uniforms(seed, piece.start, piece.stop, 2, number), sure)
                 for stratum in np.unique(of):
                     some = np.flatnonzero(of == stratum)
                     yield Unit(int(stratum) * REDRAWS + number, some, None, drawn[some])
@@ -380,37 +474,62 @@ def recombined(
     observed = plan.squares([one[None] for one in units.totals])[0] - units.own[-1]
     rng = seed.stream(Use.MODEL_SAMPLE, 5)
     taken = rng.integers(0, REDRAWS, (strata, m)) + REDRAWS * np.arange(strata)[:, None]
-    chosen = np.zeros((strata * REDRAWS, m))
-    np.put_along_axis(chosen, taken, 1.0, axis=0)
-    forms, _ = weighted_units(plan, [one[:-1] for one in units.sums], chosen, engine)
-    return Drawn(observed, forms - units.own[:-1].T @ chosen, units.own[-1])
+    step = max(1, HELD // sum(one.size for one in units.totals))
+    drawn = []
+    for start in range(0, m, step):
+        draws = range(start, min(start + step, m))
+        which = taken[:, draws].T.ravel(), np.arange(0, len(draws) * strata + 1, strata)
+        chosen = csr_array((np.ones(len(which[0])), *which), (len(draws), len(units.own)))
+        sums = [(chosen @ one.reshape(len(one), -1)).reshape(-1, *one.shape[1:]) for one in units.sums]
+        own = chosen @ units.own
+        if more := surprised(plan, rows, cells_of, sure, draws, seed, engine):
+            *sums, own = added([[*sums, own], more])
+        drawn.append((plan.squares(sums) - own).T)
+    draws_of_all = np.concatenate(drawn, axis=1)
+    check_overflow(observed, draws_of_all)
+    return Drawn(observed, draws_of_all, units.own[-1])
 
 
-def redraw_cells(evidence: CellEvidence, outcomes: Outcomes) -> Callable[[FloatArray], AnyArray]:
-    """Return what turns uniform numbers (n,) into the evidence (n, q) of a discrete y of the law."""
-    p = np.array(outcomes.probabilities, dtype=np.float64)
-    p /= p.sum(axis=1, keepdims=True)
-    sums = np.cumsum(p, axis=1)
-    sums[:, -1] = 2.0  # rounding must not leave a gap at the end
-    (n, count), rows = p.shape, np.arange(len(p))
-    parts = [block for kernel in evidence.kernels for block, _ in kernel.parts]
-    plain = all(block.stop <= outcomes.plain for block in parts)
-    table = mean = None
-    if plain:
-        table = evidence.of(p, np.eye(count, outcomes.plain))
-        mean = p @ table
-    elif n * count * evidence.blocks[-1].columns.stop <= TABLE:
-        every = [evidence.of(p, np.asarray(outcomes.of(np.full(n, k)))) for k in range(count)]
-        table = np.stack(every, axis=1)
+def surprised(
+    plan: Plan,
+    rows: Rows,
+    cells_of: Callable[[Piece], CellDraws],
+    sure: float,
+    draws: range,
+    seed: Seed,
+    engine: Engine,
+) -> list[FloatArray]:
+    """Return what is added to each draw where sure rows are not what is most probable.
 
-    def draw(uniform: FloatArray) -> AnyArray:
-        codes = (uniform[:, None] >= sums).sum(axis=1)
-        if table is None:
-            # u plays no part, and the probabilities are not held beside their sums
-            return evidence.of(sums, np.asarray(outcomes.of(codes)))
-        return np.asarray(table[rows, codes] if mean is None else table[codes] - mean)
+    To the sums of each panel, (m, R_p, q_p), and to the diagonal of each statistic, (m, K); nothing
+    where that never happens.
+    """
 
-    return draw
+    def task(piece: Piece) -> list[FloatArray]:
+        cells = cells_of(piece)
+        draw, row, codes = cells.surprises(piece.start, sure, draws, seed)
+        shapes = [(c.x.stop - c.x.start, c.y.stop - c.y.start) for c in plan.cuts]
+        more = [np.zeros((len(draws), *shape)) for shape in (*shapes, (len(plan.statistics),))]
+        step = max(1, HELD // max(math.prod(shape) for shape in shapes))
+        for start in range(0, len(row), step):
+            some = slice(start, start + step)
+            now, first = np.unique(draw[some], return_index=True)
+            features = plan.features.of(piece.x[row[some]])
+            xi = cells.at(row[some], codes[some]), cells.at(row[some], cells.mode[row[some]])
+            for target, cut in zip(more, plan.cuts, strict=False):
+                terms = features[:, cut.x, None] * (xi[0] - xi[1])[:, None, cut.y]
+                target[now] += np.add.reduceat(terms, first, axis=0)
+            squares = plan.evidence_squares(xi[0]) - plan.evidence_squares(xi[1])
+            own = plan.sizes(features)[:, :, None] * squares[:, None, :]
+            own = np.concatenate([own[:, f, e].reshape(len(own), -1) for f, e in plan.panels], axis=1)
+            more[-1][now] += np.add.reduceat(own, first, axis=0)
+        return more if len(row) else []
+
+    def merge(parts: Iterable[list[FloatArray]]) -> list[FloatArray]:
+        some = [part for part in parts if part]
+        return added(some) if some else []
+
+    return reduce_over(rows, engine, task, merge)
 
 
 #: Numbers of a matrix of weights that are held at a time.

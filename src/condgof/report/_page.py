@@ -65,7 +65,7 @@ FAMILIES = {
     "constant": "all rows together",
     "locations": "single places in x",
     "pairs": "pairs of columns",
-    "surprises": "the largest surprises",
+    "surprises": "rows that lie too far out",
     "slices": "the search for slices",
 }
 #: How to read the page, for someone who has never seen one.
