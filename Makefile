@@ -49,7 +49,7 @@ bench: $(BENCH)/.installed $(BENCH01)/.installed
 	$(BENCH)/bin/python benchmarks/run.py --only "$(ONLY)"
 
 docs: $(TEST)/.installed $(TEST)/.docs
-	$(TEST)/bin/python -m condgof.cli._help docs/reference/cli.md
+	$(TEST)/bin/python docs/_ext/cli_page.py docs/reference/cli.md
 	rm -rf site docs/auto_gallery docs/reference/generated
 	OMP_NUM_THREADS=1 $(TEST)/bin/python -m sphinx -q -W --keep-going -E -j 2 -d $(TEST)/doctrees docs site
 	rm -rf jupyter_execute

@@ -6,17 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from condgof import errors, models
-from condgof.check import (
-    Check,
-    Comparison,
-    Ranking,
-    Repair,
-    Slice,
-    check,
-    compare,
-    composite,
-    rank,
-)
+from condgof.check import Check, Comparison, Ranking, Repair, Slice, check, compare, composite, rank
 from condgof.check._monitor import Monitor, monitor
 from condgof.kernels import IMQ, Categorical, Gaussian, Kernel, Matern12, Matern52, Ordinal, Radial
 from condgof.laws import fits

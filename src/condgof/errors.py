@@ -37,16 +37,13 @@ class NonFiniteError(InputError):
 
     Attributes
     ----------
-    count : int
-        How many rows are affected.
-    first_row : int
-        The number of the first such row, counted from 0.
+    count, first_row : int
+        How many rows are affected, and the number of the first, counted from 0.
     """
 
     def __init__(self, message: str, count: int = 0, first_row: int = -1) -> None:
         super().__init__(message)
-        self.count = count
-        self.first_row = first_row
+        self.count, self.first_row = count, first_row
 
 
 class SupportError(InputError):
@@ -56,10 +53,8 @@ class SupportError(InputError):
     ----------
     model : str
         What to call the model.
-    count, n : int
-        How many rows are outside the support, or on its boundary, and of how many.
-    first_row : int
-        The number of the first such row, counted from 0.
+    count, n, first_row : int
+        How many rows are outside the support, of how many, and the first of them, counted from 0.
     """
 
     def __init__(self, model: str, count: int, n: int, first_row: int) -> None:
@@ -68,10 +63,7 @@ class SupportError(InputError):
             f"first in row {first_row} (counted from 0). If those observations are right, the model is "
             "refuted: it gives them no probability. If not, correct or drop them, or the support."
         )
-        self.model = model
-        self.count = count
-        self.n = n
-        self.first_row = first_row
+        self.model, self.count, self.n, self.first_row = model, count, n, first_row
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.model, self.count, self.n, self.first_row)
@@ -133,6 +125,16 @@ def require(module: str, extra: str, purpose: str) -> Any:
 
 
 @contextmanager
+def retold(change: Callable[[str], str]) -> Iterator[None]:
+    """Change what our own errors say."""
+    try:
+        yield
+    except CondgofError as error:
+        error.args = (change(str(error)), *error.args[1:])
+        raise
+
+
+@contextmanager
 def users_code(what: str) -> Iterator[None]:
     """Turn whatever a user's own code raises into one `ModelError` that names it."""
     try:
@@ -140,10 +142,8 @@ def users_code(what: str) -> Iterator[None]:
     except (CondgofError, Warning):  # a warning is an error only where the user asked for that
         raise
     except Exception as error:
-        told = " ".join([f"{error}.", *getattr(error, "__notes__", ())])
-        raise ModelError(
-            f"{what} failed: {type(error).__name__}: {told} The line is in its own error."
-        ) from error
+        told = " ".join([f"{type(error).__name__}: {error}.", *getattr(error, "__notes__", ())])
+        raise ModelError(f"{what} failed: {told} The line is in its own error.") from error
 
 
 def check_object(obj: Any, what: str) -> None:
@@ -151,9 +151,9 @@ def check_object(obj: Any, what: str) -> None:
     try:
         hasattr(obj, "shape")
     except Exception as error:
+        told = f"{what}, of type {type(obj).__name__}, cannot be asked what it is"
         raise InputTypeError(
-            f"{what} is an object of type {type(obj).__name__} that cannot be asked what it is: its "
-            f"__getattr__ raised {type(error).__name__}: {error}."
+            f"{told}: its __getattr__ raised {type(error).__name__}: {error}."
         ) from error
 
 

@@ -64,8 +64,7 @@ class Shown:
 class GofResult(Shown, Record):
     """The result of a goodness-of-fit test.
 
-    Compared by identity; its arrays are read-only and it pickles. Fields that a method does not
-    have are None.
+    Its arrays are read-only, and it pickles. Fields that a method does not have are None.
 
     Parameters
     ----------
@@ -87,8 +86,7 @@ class GofResult(Shown, Record):
     solver : str, optional
         Which solver ran.
     locations : ndarray of shape (J, d), optional
-        The test locations of the finite-set tests, in the user's units (categorical columns by the
-        position of their level).
+        The test locations of the finite-set tests, in the user's units; levels by their position.
     seed : int, optional
         Passing it as ``rng=`` gives this very result.
     details : mapping
@@ -134,11 +132,7 @@ class GofResult(Shown, Record):
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure unless given.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
+            Where to draw, and what is returned; a new figure unless given.
 
         Examples
         --------
@@ -165,11 +159,8 @@ class GofResult(Shown, Record):
         draws = 0 if self.null_distribution is None else len(self.null_distribution)
         limit = f" ({self.null} limit)" if self.null else ""
         how = f" ({draws:,} {self.null} draws)" if draws else limit
-        facts = [
-            ("p-value", f"{pvalue_number(self.pvalue, self.pvalue_floor)}{how}"),
-            ("statistic", f"{self.statistic:.4g}"),
-        ]
-        details = self.details
+        details, pvalue = self.details, pvalue_number(self.pvalue, self.pvalue_floor)
+        facts = [("p-value", f"{pvalue}{how}"), ("statistic", f"{self.statistic:.4g}")]
         facts += [("kernel x", str(self.kernel_x))] if self.kernel_x is not None else []
         facts += [("kernel y", str(self.kernel_y))] if self.kernel_y is not None else []
         told = (
@@ -190,10 +181,8 @@ class GofResult(Shown, Record):
         return [*facts, *(("note", str(note)) for note in details.get("notes", ()))]
 
     def __repr__(self) -> str:
-        return (
-            f"GofResult(method={self.method!r}, n={self.n}, statistic={self.statistic:.6g}, "
-            f"{self.pvalue_words})"
-        )
+        told = f"method={self.method!r}, n={self.n}, statistic={self.statistic:.6g}, {self.pvalue_words}"
+        return f"GofResult({told})"
 
     def __str__(self) -> str:
         lines = [("verdict", self.verdict), *self.facts()]
@@ -232,8 +221,7 @@ def pvalue_number(value: float, floor: float = 0.0) -> str:
         bound = min(math.ceil(value / step - 1e-6) * step, 1.0)
         if bound < 9.99e-5:
             return f"≤ {bound:.0e}".replace("e-0", "e-").replace("-", "−")
-        shown = pvalue_number(bound)
-        return f"≤ {_trimmed(shown)}"
+        return f"≤ {_trimmed(pvalue_number(bound))}"
     if value < 9.99e-5:
         return "< 0.0001"
     digits = 4 if value < 0.01 else 3 if value < 0.1 else 2

@@ -1,6 +1,7 @@
 """Help: every command has it, the page in docs/ is made from it, and every option of it is tested."""
 
 import re
+import runpy
 import shlex
 from pathlib import Path
 
@@ -8,10 +9,12 @@ import pytest
 
 from condgof.cli import main
 from condgof.cli._app import program
-from condgof.cli._help import _commands, examples, help_page
 
 ROOT = Path(__file__).parent.parent.parent
-COMMANDS = dict(_commands("condgof", program()))
+SCRIPT = str(ROOT / "docs" / "_ext" / "cli_page.py")
+PAGE = runpy.run_path(SCRIPT)
+examples, help_page = PAGE["examples"], PAGE["help_page"]
+COMMANDS = dict(PAGE["_commands"]("condgof", program()))
 
 
 def options(name):
@@ -72,12 +75,12 @@ def test_model_says_that_it_runs_code(capsys):
     assert "Pickle files are never opened" in text
 
 
-def test_the_module_writes_the_page(tmp_path):
+def test_the_script_writes_the_page(tmp_path):
     import subprocess
     import sys
 
     path = tmp_path / "cli.md"
-    subprocess.run([sys.executable, "-m", "condgof.cli._help", str(path)], check=True)
+    subprocess.run([sys.executable, SCRIPT, str(path)], check=True)
     assert path.read_text(encoding="utf-8") == help_page()
 
 

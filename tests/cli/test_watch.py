@@ -188,7 +188,7 @@ def test_follow_waits_for_rows(log, tmp_path):
         (["watch", "no.csv", *ROLES], "No such file"),
         (["watch", "log.csv", *ROLES[:-2]], "--std"),
         (["watch", "log.csv", *ROLES, "--alpha", "2"], "--alpha must be between"),
-        (["watch", "log.csv", *ROLES, "--run-length", "0"], "--run-length above 1"),
+        (["watch", "log.csv", *ROLES, "--run-length", "0"], "--run-length must be above 1"),
         (["watch", "log.csv", *ROLES, "--model-x", "odd"], "--model-x must be one of"),
         (["watch", "log.csv", *ROLES, "--state", "no/s.json"], "there is no folder"),
         (["watch", "log.csv", *ROLES, "--state", "log.csv"], "the same file"),

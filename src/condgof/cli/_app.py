@@ -30,7 +30,6 @@ class Option(NamedTuple):
     least: int | None = None
 
     def parameter(self) -> inspect.Parameter:
-        """Return what Typer makes the option of."""
         short = ("-q",) if self.name == "quiet" else ()
         # A flag takes nothing: some versions of Typer would show <bool>.
         option = typer.Option(
@@ -46,7 +45,6 @@ class Option(NamedTuple):
 
 
 def out_option(folder: str) -> Option:
-    """Return the option for the folder that a command writes to."""
     text = "Folder for what is written; made when it is not there."
     return Option("out", Path, "FOLDER", None, Path(folder), text)
 
@@ -62,14 +60,12 @@ def command(
     data: tuple[str, str] | None = ("DATA", DATA_HELP),
 ) -> Callable[[Callable[[Mapping[str, Any]], int]], Command]:
     """Make a command of a function from all that was given, by name, to the exit code."""
-    first: dict[str, Any] = {"context": typer.Context}
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters = [inspect.Parameter("context", keyword, annotation=typer.Context)]
     if data is not None:
         table = typer.Argument(metavar=data[0], show_default=False, help=data[1])
-        first["data"] = Annotated[str, table]
-    leading = [
-        inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, annotation=a) for n, a in first.items()
-    ]
-    parameters = [*leading, *(option.parameter() for option in options)]
+        parameters.append(inspect.Parameter("data", keyword, annotation=Annotated[str, table]))
+    parameters += [option.parameter() for option in options]
 
     def decorate(run: Callable[[Mapping[str, Any]], int]) -> Command:
         def call(**given: Any) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import shlex
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -16,26 +14,19 @@ from condgof.check._check import STAGES
 from condgof.check._record import ORDERS
 from condgof.check._size import WORSE
 from condgof.check._text import verdict_words
+from condgof.cli import _output as output
 from condgof.cli._app import Many, One, Option, command
-from condgof.cli._load import Loaded, loaded, open_table
-from condgof.cli._model import FORMS, load_model, model_file, running
-from condgof.cli._output import (
-    check_apart,
-    check_place,
-    console,
-    naming,
-    show_check,
-    write_repaired,
-    write_whole,
-)
-from condgof.cli._roles import NONE, Given, check_classes, find_roles
+from condgof.cli._load import Candidate, Loaded, loaded
+from condgof.cli._model import FORMS
+from condgof.cli._roles import NONE, Given
 from condgof.engine import stages
-from condgof.errors import InputError, check_choice
+from condgof.errors import InputError, check_choice, check_number
 from condgof.laws._as_model import FAMILIES
 from condgof.report import terminal
 
 NAMED = 5
 MISSING = ("refuse", "drop", "level")
+ALLOWED = "a positive number, the largest misfit that you allow (0.1 is a tenth of a standard deviation)"
 DATA, PREDICTIONS, MODEL = "Data", "Predictions in columns of DATA: one kind", "Or a model to import"
 ROWS, TEST, OUTPUT = "Groups, and rows that depend on each other", "Check", "Output"
 
@@ -48,9 +39,8 @@ HELP = (
     "A COLUMN is its name; or names with commas between; or a pattern such as 'feat_*', which leaves "
     "out columns that have another role; or a position, #0 being the first. A column of that very name "
     "goes before all else. Options with a COLUMN may be repeated.\n\n"
-    "Exit code 0: it ran. 1: --fail-on-reject, and the model is rejected, or is in a group; with "
-    "--tolerance, and it is worse than allowed. 2: bad input or usage, with a message. 3: an internal "
-    "error."
+    "Exit code 0: it ran. 1: --fail-on-reject, and the model is rejected (with --tolerance: is worse "
+    "than allowed). 2: bad input or usage, with a message. 3: an internal error."
 )
 EXAMPLES = (
     "Examples:\n\n"
@@ -67,11 +57,9 @@ OPTIONS = (
     Option("x", list[str], "COLUMN", DATA, ..., "What y is modelled by. Text columns are categories."),
     Option("y", list[str], "COLUMN", DATA, ..., "What was observed."),
     Option("categorical", Many, "COLUMN", DATA, None, "Columns of x that hold categories in numbers."),
-    Option("drop-nulls", bool, "", DATA, False, "Leave out rows with missing values, and say how many; "
-        "they are an error otherwise."),
-    Option("missing", One, "HOW", DATA, None, "What becomes of missing values: refuse them, drop the "
-        "rows (as --drop-nulls does), or level: of x, missing is a level (numbers and dates are put at "
-        "their median, with a column beside them that says where)."),
+    Option("drop-nulls", bool, "", DATA, False, "Leave out rows with missing values, and say how many."),
+    Option("missing", One, "HOW", DATA, None, "Missing values: refuse (the default), drop the rows, or "
+        "level: of x, missing is a level (numbers are put at their median, and a column says where)."),
     Option("mean", Many, "COLUMN", PREDICTIONS, None, "Mean of a normal model, one for each of y."),
     Option("std", Many, "COLUMN", PREDICTIONS, None, "Its standard deviation, one for each of y."),
     Option("family", One, "NAME", PREDICTIONS, None, f"A closed form: {', '.join(FAMILIES)}."),
@@ -84,8 +72,7 @@ OPTIONS = (
     Option("interval", Many, "COLUMN", PREDICTIONS, None, "Low and high end of a prediction interval, "
         "as in lo,hi; of nested intervals, the smallest first: lo50,hi50,lo90,hi90."),
     Option("coverage", Many, "SHARE", PREDICTIONS, None, "How often each holds y: 0.9, or 0.5,0.9."),
-    Option("pit", Many, "COLUMN", PREDICTIONS, None, "Probability integral transform F(y|x), between 0 "
-        "and 1, one for each of y."),
+    Option("pit", Many, "COLUMN", PREDICTIONS, None, "Probability integral transform F(y|x) of each y."),
     Option("score", Many, "COLUMN", PREDICTIONS, None, "Derivative of log p(y|x) by y, for each of y."),
     Option("prob", Many, "COLUMN", PREDICTIONS, None, "Of classes: predicted probability, a column for "
         "each class of y (or one, for the second of two classes). Classes are called as the columns "
@@ -103,46 +90,34 @@ OPTIONS = (
         "(1) or had not come by then (0): right censoring."),
     Option("entry", One, "COLUMN", ROWS, None, "With --event: the time from which on each row was "
         "watched (left truncation)."),
-    Option("by", One, "COLUMN", ROWS, None, "Test and describe each group too; p-values are corrected "
-        "for the number of groups."),
+    Option("by", One, "COLUMN", ROWS, None, "Test each group too, p-values corrected for their number."),
     Option("groups", One, "COLUMN", ROWS, None, "Rows with the same value depend on each other, such "
         "as visits of one patient."),
     Option("dependence", One, "LENGTH", ROWS, None, "Rows are in order of time, and those up to about "
         "this many rows apart depend on each other; or auto."),
-    Option("slice", Many, "QUERY", TEST, None, "Rows to test and describe too, as a query of pandas, "
-        "such as 'age < 30 and married == 1'. Columns are those of x, and predicted; may be "
-        "repeated."),
-    Option("tolerance", float | None, "SIZE", TEST, None, "The largest misfit that you allow, in the "
-        "unit of the size that is printed (standard deviations of the model; of classes a probability): "
-        "is it worse, or good enough?"),
+    Option("slice", Many, "QUERY", TEST, None, "Rows to test too, as a query of pandas of x and "
+        "predicted, such as 'age < 30 and married == 1'; may be repeated."),
+    Option("tolerance", float | None, "SIZE", TEST, None, "The largest size that you allow, in standard "
+        "deviations (of classes, a probability): is it worse, or good enough?"),
     Option("alpha", float, "LEVEL", TEST, 0.05, "Level of the test, and of all that is named."),
     Option("seed", int, "N", TEST, 0, "The same seed gives the same result.", 0),
-    Option("threads", int | None, "N", TEST, None, "One a core unless given; the result does not "
-        "depend on it.", 1),
+    Option("threads", int | None, "N", TEST, None, "One a core unless given; changes no result.", 1),
     Option("order", str, "ORDER", OUTPUT, "certain", "Which slices come first: certain, or severity."),
     Option("report", Path | None, "FILE", OUTPUT, None, "Write a report, one HTML file; a file of that "
         "name is replaced, but none that is read."),
-    Option("repair", Path | None, "FILE", OUTPUT, None, "Learn a correction of the model, and write "
-        "predictions of all rows as they are and repaired (.parquet or .csv): each row by what other "
-        "rows taught."),
-    Option("json", bool, "", OUTPUT, False, "Print one JSON document and nothing else; "
-        "docs/reference/json.md has its fields."),
+    Option("repair", Path | None, "FILE", OUTPUT, None, "Learn a correction of the model, and write all "
+        "predictions as they are and repaired (.parquet, .csv), each row by what other rows taught."),
+    Option("json", bool, "", OUTPUT, False, "Print one JSON document: see docs/reference/json.md."),
     Option("quiet", bool, "", OUTPUT, False, "Print the verdict only, one line."),
-    Option("fail-on-reject", bool, "", OUTPUT, False, "Exit with 1 when the model is rejected, in "
-        "all rows or in a group of --by or --slice; with --tolerance, when it is worse than that. For "
-        "pipelines."),
+    Option("fail-on-reject", bool, "", OUTPUT, False, "Exit with 1 when the model is rejected, or is "
+        "in a group of --by or --slice; with --tolerance, when it is worse than that."),
 )  # fmt: skip
 
 
 @command("check", OPTIONS, HELP, EXAMPLES)
 def check(given: Given) -> int:
-    """Check, and return the exit code."""
-    tolerance, address = given["tolerance"], given["model"]
-    if tolerance is not None and not 0 < tolerance < math.inf:
-        raise InputError(
-            "--tolerance must be a positive number, the largest misfit that you allow (0.1 is a tenth "
-            f"of a standard deviation), got {tolerance:g}."
-        )
+    if given["tolerance"] is not None:
+        check_number(given["tolerance"], "--tolerance", ALLOWED, lambda size: 0 < size < math.inf)
     check_choice(given["order"], "--order", ORDERS)
     if given["missing"] is not None:
         check_choice(given["missing"], "--missing", MISSING)
@@ -150,38 +125,32 @@ def check(given: Given) -> int:
             raise InputError("--drop-nulls is the same as --missing drop. Give one of the two.")
         given = {**given, "drop_nulls": given["missing"] == "drop"}
     check_shared(given)
-    check_place(given["repair"], "--repair", (".parquet", ".csv"))
-    check_classes(given, given["prob"] or ())
-    shown = stages(*STAGES, "report", show=not given["quiet"])
     # Whatever users' models print must not get between the results.
-    with redirect_stdout(sys.stderr), shown as begin:
+    with redirect_stdout(sys.stderr), stages(*STAGES, "report", show=not given["quiet"]) as begin:
         begin("reading")
-        table = open_table(given["data"])
-        roles = find_roles(given, table.label, table.names)
-        model = None if address is None else load_model(address, given["model_x"], roles.x)
-        for flag in ("report", "repair"):
-            check_apart(given[flag], f"--{flag}", [*table.paths, model_file(address)])
-        with loaded(table, roles, [model], given) as sample:
-            if sample.streamed and given["repair"] is not None:
-                raise InputError(
-                    "--repair needs all rows in memory, and this table is streamed because it is large. "
-                    "Learn the repair on a part of the rows, in Python: report.repair()."
-                )
-            with running(address):
-                result, better = _checked(sample, given)
+        with loaded(given, [Candidate("", {}, given["model"], "--")]) as rows:
+            result, better = _checked(rows, given)
+        model = str(given["model"] or rows.read.roles.predictions[0].words)
         if given["report"] is not None:
             begin("report")
-            notes = [f"data: {sample.read.table.label}", f"model: {_model_words(sample, given)}"]
-            if sample.read.dropped:
-                left = f"rows with missing values that were left out: {sample.read.words}"
+            notes = [f"data: {rows.read.table.label}", f"model: {model}"]
+            if rows.read.dropped:
+                left = f"rows with missing values that were left out: {rows.read.words}"
                 notes.append(f"{left}; they are not counted in row numbers")
-            notes += ["the table was streamed, not read whole"] * sample.streamed
-            page = result.to_html(command=command_line(given), notes=notes)
-            write_whole(given["report"], page)
-    with naming("standard output"):
-        _print(result, sample, given, better)
-        sys.stdout.flush()
-    failed = result.rejected or bool(_bad_groups(result))
+            notes += ["the table was streamed, not read whole"] * rows.streamed
+            page = result.to_html(command=output.command_line(given), notes=notes)
+            output.write_whole(given["report"], page)
+
+    def show() -> None:
+        facts = {"data": rows.words(", not counted in row numbers"), "model": model}
+        output.show_check(output.console(), result, facts, given["order"])
+        if better is not None:
+            print(f"\nRepair: {terminal(given['repair'])}, each row by what other rows taught")
+            print("\n".join(map(terminal, better.sentences)))
+
+    bad = [group.words for group in result.groups if group.pvalue <= result.alpha]
+    output.print_result(given, _one_line(result, bad), show, _document(result, rows, given, better))
+    failed = result.rejected or bool(bad)
     if result.tolerance is not None:
         failed = result.tolerance.verdict == WORSE
     return 1 if given["fail_on_reject"] and failed else 0
@@ -189,15 +158,12 @@ def check(given: Given) -> int:
 
 def check_shared(given: Given) -> None:
     """Check the options that `check`, `compare` and `rank` share, before anything is read."""
-    if not 0 < given["alpha"] < 1:
-        raise InputError(f"--alpha must be between 0 and 1 (0.05 is 5%), got {given['alpha']:g}.")
+    check_number(given["alpha"], "--alpha", "between 0 and 1 (0.05 is 5%)", lambda level: 0 < level < 1)
     check_choice(given["model_x"], "--model-x", FORMS)
-    check_place(given["report"], "--report")
     dependence_of(given)
 
 
 def dependence_of(given: Given) -> int | str | None:
-    """Read the block length."""
     asked: str | None = given["dependence"]
     if asked is None or asked == "auto":
         return asked
@@ -207,75 +173,41 @@ def dependence_of(given: Given) -> int | str | None:
     return int(asked)
 
 
-def command_line(given: Given) -> str:
-    """Return the command as it was typed."""
-    return shlex.join(("condgof", *given["context"].obj))
-
-
-def _checked(sample: Loaded, given: Given) -> tuple[Check, Repair | None]:
-    """Check the model, and repair it where that is asked for."""
+def _checked(rows: Loaded, given: Given) -> tuple[Check, Repair | None]:
+    if rows.streamed and given["repair"] is not None:
+        streamed = "this table is streamed because it is large"
+        raise InputError(f"--repair needs all rows in memory, and {streamed}. Repair a part of it.")
     settings: dict[str, Any] = {
-        "by": sample.by, "slices": tuple(given["slice"] or ()), "tolerance": given["tolerance"],
+        "by": rows.by, "slices": tuple(given["slice"] or ()), "tolerance": given["tolerance"],
         "alpha": given["alpha"], "rng": given["seed"], "engine": given["threads"],
-        "dependence": dependence_of(given), "groups": sample.groups, **sample.watched,
+        "dependence": dependence_of(given), "groups": rows.groups, **rows.watched,
     }  # fmt: skip
     if given["missing"] == "level":
         settings["missing"] = "level"
-    result = run_check(sample.models[0], sample.x, sample.y, **settings)
+    result = run_check(rows.models[0], rows.x, rows.y, **settings)
     if given["repair"] is None:
         return result, None
     better = result.repair(rng=given["seed"])
-    write_repaired(given["repair"], result, better)
+    output.write_repaired(given["repair"], result, better)
     return result, better
 
 
-def _model_words(sample: Loaded, given: Given) -> str:
-    """Say where the model comes from."""
-    return str(given["model"] or sample.read.roles.predictions[0].words)
-
-
-def _print(result: Check, sample: Loaded, given: Given, better: Repair | None) -> None:
-    if given["json"]:
-        print(json.dumps(_document(result, sample, given, better), indent=2, allow_nan=False))
-    elif given["quiet"]:
-        print(terminal(_one_line(result)))
-    else:
-        data = sample.words(", not counted in row numbers")
-        facts = {"data": data, "model": _model_words(sample, given)}
-        show_check(console(), result, facts, given["order"])
-        if given["report"] is not None:
-            print(f"\nReport: {terminal(given['report'])}")
-        if better is not None:
-            print(f"\nRepair: {terminal(given['repair'])}, each row by what other rows taught")
-            print("\n".join(terminal(sentence) for sentence in better.sentences))
-
-
-def _bad_groups(result: Check) -> list[str]:
-    return [group.words for group in result.groups if group.pvalue <= result.alpha]
-
-
-def _one_line(result: Check) -> str:
+def _one_line(result: Check, bad: list[str]) -> str:
     told = result.words if result.tolerance is None else result.tolerance.words
     text = f"{verdict_words(result)}. {told}"
     if not result.groups:
         return text
-    bad = _bad_groups(result)
     named = f" ({', '.join(bad[:NAMED])}{', …' if len(bad) > NAMED else ''})" if bad else ""
     return f"{text} Evidence in {len(bad)} of {len(result.groups)} groups{named}."
 
 
-def _document(result: Check, sample: Loaded, given: Given, better: Repair | None) -> dict[str, Any]:
+def _document(result: Check, rows: Loaded, given: Given, better: Repair | None) -> dict[str, Any]:
     """Return the JSON document: the check, and where it comes from; see docs/reference/json.md."""
-    from condgof import __version__
-
-    plain, roles = result.to_dict(), sample.read.roles
+    plain, roles = result.to_dict(), rows.read.roles
     del plain["result"]["null_distribution"]
     plain["slices"] = [each.to_dict() for each in result.slices_by(given["order"])]
     return {
-        "schema": plain["schema"],
-        "condgof": __version__,
-        "command": command_line(given),
-        "data": sample.to_dict(),
+        "data": rows.to_dict(),
         "columns": {
             "x": list(roles.x),
             "y": list(roles.y),
@@ -287,8 +219,6 @@ def _document(result: Check, sample: Loaded, given: Given, better: Repair | None
             **({} if roles.event is None else {"event": roles.event, "entry": roles.entry}),
         },
         "model": given["model"],
-        "seed": given["seed"],
-        "report": None if given["report"] is None else str(given["report"]),
         **({} if better is None else {"repair": {"file": str(given["repair"]), **better.to_dict()}}),
         "verdict": verdict_words(result),
         **plain,

@@ -10,16 +10,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from condgof._typing import AnyArray, IntArray
-from condgof.cli import tell
-from condgof.cli._output import naming
-from condgof.cli._roles import Given, Roles, class_law, naming_columns, number_of
-from condgof.errors import CondgofError, InputError, InputTypeError, NonFiniteError, ShapeError
+from condgof.cli import _roles, tell
+from condgof.cli._model import load_model, model_file, running
+from condgof.cli._output import check_place, naming
+from condgof.cli._roles import Given, Roles, number_of
+from condgof.errors import InputError, InputTypeError, NonFiniteError, ShapeError, retold
 from condgof.laws._law import Law, ModelLike
 from condgof.sample import MIN_ROWS, Frame, Source, Table, arrow, missing_in
 from condgof.sample._table import TEXT, NotNumbersError
@@ -28,10 +29,11 @@ STDIN = "-"
 #: Tables whose columns take more bytes than this are not read whole.
 STREAM_BYTES = 1 << 28
 LISTED = 10
+#: None is the next of the predictions in columns.
+Models: TypeAlias = Sequence[ModelLike | None]
 
 
 def open_table(data: str) -> Table:
-    """Find the table that a user names, or read it from standard input."""
     arrow()
     return Table.of_text("standard input", sys.stdin.buffer.read()) if data == STDIN else Table.of(data)
 
@@ -71,14 +73,13 @@ class Read:
                 read.complete.append(~np.logical_or.reduce(lost))
                 read.parts.append({name: batch[name] for name in keep})
         except NotNumbersError as error:
-            if "text" not in roles.kinds[error.column]:
+            if "text" not in roles.kinds[error.args[1]]:
                 raise
-            return cls.of(table.reading(roles.kinds | {error.column: TEXT}), roles, keep, optional)
+            return cls.of(table.reading(roles.kinds | {error.args[1]: TEXT}), roles, keep, optional)
         return read
 
     @property
     def rows(self) -> int:
-        """Number of rows."""
         return sum(map(len, self.complete))
 
     @cached_property
@@ -88,7 +89,6 @@ class Read:
 
     @property
     def dropped(self) -> int:
-        """Number of rows in which anything is missing."""
         return self.rows - sum(int(part.sum()) for part in self.complete)
 
     @property
@@ -110,7 +110,6 @@ class Read:
         return f"{self.dropped:,} row{'s' * (self.dropped != 1)} ({', '.join(listed[:LISTED] + more)})"
 
     def judge(self, drop_nulls: bool, least: int = MIN_ROWS) -> None:
-        """Raise where the table cannot be used."""
         label, rows, dropped = self.table.label, self.rows, self.dropped
         if rows == 0:
             raise InputError(f"{label} has no rows, only the names of its columns.")
@@ -127,6 +126,11 @@ class Read:
             after = f" after {dropped:,} with missing values were left out" if dropped else ""
             what = f"{label} has {left} row{'s' * (left != 1)}{after}"
             raise InputError(f"{what}, and a check needs at least {least}, better hundreds.")
+
+    def counting(self, text: str) -> str:
+        """Have a message say that rows that were left out are not counted in row numbers."""
+        counted = self.dropped and "counted from 0" in text
+        return f"{text} Rows that were left out are not counted." if counted else text
 
     def column(self, name: str) -> AnyArray:
         """Return a column that was kept, of the rows that have everything."""
@@ -151,18 +155,15 @@ class Loaded:
 
     @property
     def streamed(self) -> bool:
-        """Whether the table was too large to be read whole."""
         return isinstance(self.x, Source)
 
     def words(self, more: str = "") -> str:
-        """Say which rows there are, and how many were left out."""
         rows = f"{self.read.table.label}: {self.read.rows - self.read.dropped:,} rows"
         if self.read.dropped:
             rows += f"; {self.read.words} with missing values left out{more}"
         return f"{rows}; streamed" if self.streamed else rows
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the same ready for JSON."""
         return {
             "path": self.read.table.label,
             "rows": self.read.rows - self.read.dropped,
@@ -172,11 +173,64 @@ class Loaded:
         }
 
 
+@dataclass(frozen=True)
+class Candidate:
+    """A model: the options that say in which columns its predictions are, or an address."""
+
+    name: str
+    given: Given
+    model: str | None
+    #: What its options begin with: "--", "--a-"; "" for a candidate of `rank`.
+    prefix: str = ""
+
+    def told(self, text: str) -> str:
+        """Have a message name the options as they are here: --a-mean for --mean."""
+        for word in (*map(_roles.spelled, _roles.NONE), "model "):
+            text = text.replace(f"--{word}", f"{self.prefix}{word}" if self.prefix else f"{word}=")
+        return text if self.prefix else f"--candidate {self.name!r}: {text}"
+
+
 @contextmanager
-def loaded(
-    table: Table, roles: Roles, models: Sequence[ModelLike | None], given: Given
-) -> Iterator[Loaded]:
-    """Read a table for as long as a check takes; a model that is None is the next of its predictions."""
+def loaded(given: Given, candidates: Sequence[Candidate]) -> Iterator[Loaded]:
+    """Read the table, for as long as its rows are needed, once for all models."""
+    table, addresses = open_table(given["data"]), [one.model for one in candidates]
+    each: list[Roles] = []
+    models: list[ModelLike | None] = []
+    for one in candidates:
+        with retold(one.told):
+            asked = {**given, **one.given, "model": one.model}
+            each.append(_roles.find_roles(asked, table.label, table.names))
+    roles = _common(each)
+    _roles.check_classes(given, roles)
+    for one in candidates:
+        with retold(one.told):
+            address, form = one.model, given["model_x"]
+            models.append(None if address is None else load_model(address, form, roles.x))
+    inputs = [*table.paths, *map(model_file, addresses)]
+    check_place(given["report"], "--report", (), inputs)
+    check_place(given.get("repair"), "--repair", (".parquet", ".csv"), inputs)
+    with _rows(table, roles, models, given) as rows, running(*addresses):
+        yield rows
+
+
+def _common(each: Sequence[Roles]) -> Roles:
+    """Put the roles of all models together: what a pattern of x stands for leaves out their columns."""
+    first, taken = each[0], {name for roles in each for name in roles.predicted}
+    x = tuple(name for name in first.x if all(name in roles.x for roles in each))
+    if not x:
+        raise InputError(f"--x: every column that it stands for has another role ({', '.join(taken)}).")
+    return replace(
+        first,
+        x=x,
+        predictions=tuple(one for roles in each for one in roles.predictions),
+        categorical=tuple(name for name in first.categorical if name in x),
+        text_y=any(roles.text_y for roles in each),
+    )
+
+
+@contextmanager
+def _rows(table: Table, roles: Roles, models: Models, given: Given) -> Iterator[Loaded]:
+    """Read the rows, whole or as a stream; a model that is None is the next of the predictions."""
     table = table.reading(roles.kinds)
     level, reason = given.get("missing") == "level", ""
     if table.paths and table.bytes > STREAM_BYTES:
@@ -195,33 +249,21 @@ def loaded(
                 bound = _models(models, read, [each.model for each in roles.predictions])
                 by = _by(read)
                 read.parts.clear()  # memory is for the check
-                with _counting(read), _source(read) as source:
+                with retold(read.counting), _source(read) as source:
                     yield Loaded(read, bound, source, None, by)
                 return
             reason = f"an interval without an end (in {read.endless[0]})"
     if reason and not given["quiet"]:
         tell(f"reading {len(roles.all)} columns into memory, because {reason} cannot be streamed.")
     # Of x alone missing may be a level: not of what is predicted, nor of which rows are together.
-    read = Read.of(
-        table, roles, roles.all, {*roles.x} - {*roles.predicted, roles.groups} if level else ()
-    )
+    optional = {*roles.x} - {*roles.predicted, roles.groups} if level else ()
+    read = Read.of(table, roles, roles.all, optional)
     read.judge(given["drop_nulls"])
-    with _counting(read):
+    with retold(read.counting):
         yield _whole(read, models, given)
 
 
-@contextmanager
-def _counting(read: Read) -> Iterator[None]:
-    """Have errors say that the rows that were left out are not counted in their row numbers."""
-    try:
-        yield
-    except CondgofError as error:
-        if read.dropped and "counted from 0" in str(error):
-            error.args = (f"{error} Rows that were left out are not counted.", *error.args[1:])
-        raise
-
-
-def _whole(read: Read, models: Sequence[ModelLike | None], given: Given) -> Loaded:
+def _whole(read: Read, models: Models, given: Given) -> Loaded:
     roles, label = read.roles, read.table.label
     data = {name: read.column(name) for name in roles.all}
     text = {name: {*data[name]} - {None} for name in roles.x if data[name].dtype == "O"}
@@ -229,12 +271,10 @@ def _whole(read: Read, models: Sequence[ModelLike | None], given: Given) -> Load
     x = Frame({name: data[name] for name in roles.x}, utc=read.table.utc)
     predicted: list[Law] = []
     for each in roles.predictions:
-        if each.model is None:
-            predicted.append(class_law(given, data, each.names, roles.y[0], label))
-            continue
-        with naming_columns(each.names, label):
+        model = each.model or _roles.class_columns(given, data, each.names, roles.y[0])
+        with _roles.naming_columns(each.names, label):
             # Numbered as a stream of these rows has them, so that ties are broken alike.
-            predicted.append(each.model.bind(data, np.arange(len(x))))
+            predicted.append(model.bind(data, np.arange(len(x))))
     named = {"event": roles.event, "entry": roles.entry}
     watched = {option: data[name] for option, name in named.items() if name is not None}
     groups = None if roles.groups is None else data[roles.groups]
@@ -248,7 +288,6 @@ def y_of(data: Mapping[str, AnyArray], roles: Roles) -> Frame:
 
 
 def _by(read: Read) -> Frame | str | None:
-    """Return the group of each row, or the column of x that has it."""
     by = read.roles.by
     return Frame({by: read.column(by)}, flat=True) if by in read.roles.labels else by
 
@@ -264,15 +303,16 @@ def check_text(table: Table, roles: Roles, levels: Mapping[str, Collection[str]]
             )
 
 
-def _models(models: Sequence[ModelLike | None], read: Read, predicted: Sequence[Any]) -> list[Any]:
+def _models(models: Models, read: Read, predicted: Sequence[Any]) -> list[Any]:
     """Return all models: None is the next of those in columns; what is bound to rows is cut to them."""
     columns, ready = iter(predicted), []
     for model in models:
         if model is not None and model.rows is not None:
             if model.rows != read.rows:
-                what = f"The model is bound to {model.rows} rows and the table has {read.rows}"
-                every = "one row for each of the table, also for rows that --drop-nulls leaves out"
-                raise ShapeError(f"{what}. Give it {every}.")
+                raise ShapeError(
+                    f"The model is bound to {model.rows} rows and the table has {read.rows}. Give it "
+                    "one row for each of the table, also for rows that --drop-nulls leaves out."
+                )
             model = model.take(read.chosen) if read.dropped else model
         ready.append(next(columns) if model is None else model)
     return ready

@@ -23,6 +23,7 @@ from condgof.sample import Frame, as_days
 from condgof.study._names import Reference
 
 FORMS = ("auto", "frame", "array")
+VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def load_model(address: str, form: str, x_names: tuple[str, ...]) -> ModelLike:
@@ -31,7 +32,8 @@ def load_model(address: str, form: str, x_names: tuple[str, ...]) -> ModelLike:
     reference = Reference(address)
     with running(address):
         value = reference.load()
-        if inspect.isfunction(value) and _needs_nothing(value):
+        asks = inspect.signature(value).parameters.values() if inspect.isfunction(value) else ()
+        if all(each.default is not each.empty or each.kind in VARIADIC for each in asks):
             value = reference.made()
         model = as_model(value)
     if isinstance(model, Columns):
@@ -43,7 +45,7 @@ def load_model(address: str, form: str, x_names: tuple[str, ...]) -> ModelLike:
         form = "frame" if importlib.util.find_spec("pandas") else "array"
     elif form == "frame":
         require("pandas", "frames", "--model-x frame")
-    asked = partial(_in_form, partial(x_in_form, form, x_names))
+    asked = partial(_in_form, form, x_names)
     if isinstance(model, Model):
         return replace(model, make=partial(asked, model.make))
     # A closed form of functions of x is a law still to be called; one of arrays asks for x no more.
@@ -58,17 +60,8 @@ def modules_from_here() -> None:
 
 
 def model_file(address: str | None) -> str | None:
-    """Return the file that a model was imported from."""
     module = (address or "").rpartition(":")[0]
     return module if module.endswith(".py") else getattr(sys.modules.get(module), "__file__", None)
-
-
-def _needs_nothing(function: Callable[..., Any]) -> bool:
-    try:
-        inspect.signature(function).bind()
-    except TypeError:
-        return False
-    return True
 
 
 def x_in_form(form: str, names: tuple[str, ...], x: Any) -> Any:
@@ -94,10 +87,9 @@ def x_in_form(form: str, names: tuple[str, ...], x: Any) -> Any:
 
 
 def _in_form(
-    form: Callable[[Any], Any], make: Callable[..., Law], x: Any, /, *rest: Any, **beside: Any
+    form: str, names: tuple[str, ...], make: Callable[..., Law], x: Any, /, *rest: Any, **beside: Any
 ) -> Law:
-    """Call a model with x in the form that it expects."""
-    x_given = form(x)
+    x_given = x_in_form(form, names, x)
     law = make(x_given, *rest, **beside)
     # What is no law is refused where it was asked for.
     return law(x_given) if isinstance(law, Law) and law.rows is None else law
@@ -117,22 +109,18 @@ def running(*addresses: str | None, what: str = "") -> Iterator[None]:
         yield
     except (Exception, SystemExit) as caught:
         error = (caught.__cause__ or caught) if isinstance(caught, ModelError) else caught
-        if isinstance(error, CondgofError):
-            raise
         given = [each for each in addresses if each is not None]
         left, where = isinstance(error, SystemExit), users_line(error)
-        if not (given or what) or not (left or where):
+        if isinstance(error, CondgofError) or not (given or what) or not (left or where):
             raise
         if given:
             seen = {Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__)}
             passed = [each for each in given if Path(model_file(each) or "").resolve() in seen]
             what = f"The model {(passed or given)[0]!r}"
-        failed = "tried to end the program" if left else "failed"
-        advice = " It has to return, or to raise another error." if left else ""
-        if given and not left:
-            advice = " (--model-x says in what form it gets x.)"
-        told = f"{what} {failed}{where}: {type(error).__name__}: {error}."
-        raise InputError(f"{told}{advice}") from error
+        failed, advice = "failed", " (--model-x says in what form it gets x.)" if given else ""
+        if left:
+            failed, advice = "tried to end the program", " It has to return, or to raise another error."
+        raise InputError(f"{what} {failed}{where}: {type(error).__name__}: {error}.{advice}") from error
 
 
 def users_line(error: BaseException) -> str:

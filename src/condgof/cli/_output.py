@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
 import os
+import shlex
 import shutil
 import sys
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from scipy.special import ndtr
 from condgof._typing import AnyArray
 from condgof.check import Check, Repair
 from condgof.check._looked import BANDS, column_values
+from condgof.check._record import SCHEMA
 from condgof.check._size import WORSE
 from condgof.check._text import Paragraph, lines_of, title_of
 from condgof.errors import InputError
@@ -39,29 +42,25 @@ APART = ("verdict", "all rows", "where", "groups", "note", "to try")
 MOST_TRIED = 3
 
 
-def check_place(path: Path | None, flag: str, endings: tuple[str, ...] = ()) -> None:
-    """Raise unless the file that an option names can be written: before the work, not after it."""
+def check_place(
+    path: Path | None, flag: str, endings: tuple[str, ...] = (), inputs: Iterable[str | None] = ()
+) -> None:
+    """Raise unless the file that an option names can be written, and is none that is read."""
     if path is None:
         return
-    folder, example = path.parent, path / "report.html"
+    folder = path.parent
     if not folder.is_dir():
         raise InputError(f"{flag} {path}: there is no folder {folder}. Make it first (mkdir -p).")
     if path.is_dir():
-        raise InputError(f"{flag} {path} is a folder. Name a file in it, such as {example}.")
+        raise InputError(f"{flag} {path} is a folder. Name a file in it.")
     if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
         raise InputError(f"{flag} {path}: you may not write there.")
     if endings and path.suffix.lower() not in endings:
         raise InputError(f"{flag} {path}: name a file that ends in {' or '.join(endings)}.")
-
-
-def check_apart(path: Path | None, flag: str, inputs: Iterable[str | None]) -> None:
-    """Raise if the file that an option names is one of those that are read, also through a link."""
-    for each in filter(None, inputs):
-        if path is not None and path.exists() and os.path.exists(each) and os.path.samefile(path, each):
-            raise InputError(
-                f"{flag} {path} is the same file as {each}, which is read, and would be written over. "
-                "Name another file."
-            )
+    for each in filter(None, inputs):  # also through a link
+        if path.exists() and os.path.exists(each) and os.path.samefile(path, each):
+            same = f"is the same file as {each}, which is read, and would be written over"
+            raise InputError(f"{flag} {path} {same}. Name another file.")
 
 
 def write_whole(path: Path, text: str | bytes) -> None:
@@ -97,6 +96,31 @@ def naming(path: Path | str) -> Iterator[None]:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
 
 
+def command_line(given: Mapping[str, Any]) -> str:
+    return shlex.join(("condgof", *given["context"].obj))
+
+
+def print_result(
+    given: Mapping[str, Any], line: str, show: Callable[[], object], document: Mapping[str, Any]
+) -> None:
+    """Print what came out as options ask for it: JSON, one line, or all of it."""
+    from condgof import __version__
+
+    with naming("standard output"):
+        if given["json"]:
+            report = None if given["report"] is None else str(given["report"])
+            head = {"schema": SCHEMA, "condgof": __version__, "command": command_line(given)}
+            whole = {**head, "seed": given["seed"], "report": report, **document}
+            print(json.dumps(whole, indent=2, allow_nan=False))
+        elif given["quiet"]:
+            print(terminal(line))
+        else:
+            show()
+            if given["report"] is not None:
+                print(f"\nReport: {terminal(given['report'])}")
+        sys.stdout.flush()
+
+
 class _Screen(Console):
     def on_broken_pipe(self) -> None:
         """Leave it to `main`: Rich would exit with 1, which says that the model is rejected."""
@@ -114,7 +138,6 @@ def console() -> Console:
 def show_check(
     screen: Console, check: Check, facts: Mapping[str, str] | None = None, order: str = "certain"
 ) -> None:
-    """Print a check, with facts (label to text) on where it comes from."""
     known = [Paragraph(head, "", text) for head, text in (facts or {}).items()]
     # Bold is what leads; red is bad. No green: no evidence does not make a model right.
     worse = check.tolerance is not None and check.tolerance.verdict == WORSE
@@ -137,7 +160,6 @@ def show_check(
 
 
 def _wrapped(screen: Console, text: Text, indent: int) -> Iterator[Text]:
-    """Break a paragraph into lines, with no spaces at their ends."""
     for row in text.wrap(screen, max(screen.width - indent, LEAST), overflow="fold"):
         row.rstrip()
         yield row
@@ -161,8 +183,6 @@ def write_repaired(path: Path, check: Check, better: Repair) -> None:
 
 
 def predicted(law: Law, check: Check) -> dict[str, AnyArray]:
-    """Return what a law predicts, a column each."""
-
     def listed(begin: str, names: Iterable[Any], values: AnyArray) -> dict[str, AnyArray]:
         named = (f"{begin}{name if isinstance(name, str) else format(name, 'g')}" for name in names)
         return dict(zip(named, np.asarray(values).T, strict=True))

@@ -11,15 +11,15 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from condgof._typing import AnyArray
-from condgof.errors import CondgofError, InputError
+from condgof.errors import InputError, retold
 from condgof.laws._as_model import FAMILIES, Columns, columns, find_family
 from condgof.laws._discrete import Probabilities, probabilities
 from condgof.sample._table import ANY, LABELS, NUMBERS, TEXT
@@ -28,17 +28,11 @@ from condgof.study._names import did_you_mean
 #: All that a command line gave, by the names of options.
 Given = Mapping[str, Any]
 #: The options of each kind of prediction; and of those that go together, what both are.
-KINDS = {
+KINDS: dict[tuple[str, ...], str] = {
     ("mean", "std"): "the columns with the predicted mean and standard deviation of y",
     ("family", "param"): "a family and the columns of its parameters, as in --param mu=m,sigma=s",
-    ("draws",): "",
-    ("quantiles",): "",
     ("interval", "coverage"): "the columns with the ends, and how often they should hold y, such as 0.9",
-    ("pit",): "",
-    ("score",): "",
-    ("prob",): "",
-    ("count_mean",): "",
-}
+} | {(kind,): "" for kind in ("draws", "quantiles", "pit", "score", "prob", "count_mean")}
 #: What JSON has of kinds that were not given.
 NONE: dict[str, Any] = {
     "mean": [], "std": [], "family": None, "param": {}, "draws": [], "quantiles": {}, "interval": [],
@@ -62,22 +56,13 @@ class Prediction:
 
     words: str
     facts: Mapping[str, Any]
+    #: The columns by the option that names them.
+    roles: Mapping[str, Sequence[str]]
     #: None for classes, whose names depend on y.
-    model: Columns | None = None
-
-    @property
-    def roles(self) -> dict[str, tuple[str, ...]]:
-        """The columns by the option that names them."""
-        param = self.facts.get("param", {}).items()
-        listed = {*self.facts} - {"family", "param", "coverage"}
-        return {
-            **{flag_of(option): tuple(self.facts[option]) for option in NONE if option in listed},
-            **{f"--param {key}": (name,) for key, name in param if isinstance(name, str)},
-        }
+    model: Columns | None
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All columns."""
         return tuple(dict.fromkeys(name for names in self.roles.values() for name in names))
 
 
@@ -98,7 +83,6 @@ class Roles:
 
     @property
     def predicted(self) -> tuple[str, ...]:
-        """The columns of the predictions."""
         return tuple(dict.fromkeys(name for each in self.predictions for name in each.names))
 
     @property
@@ -113,12 +97,10 @@ class Roles:
 
     @property
     def all(self) -> tuple[str, ...]:
-        """Every column that is read."""
         return tuple(dict.fromkeys((*self.x, *self.numbers, *self.labels)))
 
     @property
     def kinds(self) -> dict[str, tuple[str, ...]]:
-        """What each column that is read may hold."""
         kinds: dict[str, tuple[str, ...]] = dict.fromkeys(self.all, ANY)
         kinds |= dict.fromkeys(self.numbers, NUMBERS)
         kinds |= dict.fromkeys(self.y if self.text_y else (), LABELS)
@@ -128,36 +110,40 @@ class Roles:
 def find_roles(given: Given, table: str, names: Sequence[str]) -> Roles:
     """Find the columns that options name in a table, and check that the roles go together."""
     kind, y = _one_kind(given), pick(given["y"], names, table, "--y")
-    prediction = None if kind is None else _Finder(given, table, names, y).prediction(kind)
+    predictions = () if kind is None else (_Finder(given, table, names, y).prediction(kind),)
     single = {
-        option: None
-        if given.get(option) is None
-        else pick_one(given[option], names, table, f"--{option}")
+        option: pick_one(given[option], names, table, f"--{option}")
         for option in ("by", "event", "entry", "groups")
+        if given.get(option) is not None
     }
-    uses = {"--y": y} if prediction is None else {"--y": y, **prediction.roles}
-    uses |= {f"--{option}": (name,) for option, name in single.items() if name and option != "groups"}
-    x = pick(
-        given["x"], names, table, "--x", without={name for named in uses.values() for name in named}
-    )
-    seen: dict[str, str] = {}
+    uses: dict[str, Sequence[str]] = {"--y": y, **(predictions[0].roles if predictions else {})}
+    uses |= {f"--{option}": (name,) for option, name in single.items() if option != "groups"}
+    taken = {name for named in uses.values() for name in named}
+    x, seen = pick(given["x"], names, table, "--x", taken), dict[str, str]()
     for flag, named in (*uses.items(), ("--x", x)):
         for name in named:
             # x may hold predictions: p(y|x) with x the predicted mean is a sound question.
             if name in seen and (flag != "--x" or seen[name] in ("--y", "--event")):
-                raise InputError(
-                    f"Column {name!r} is in {seen[name]} and in {flag}. Give it one of the two."
-                )
+                both = f"in {seen[name]} and in {flag}"
+                raise InputError(f"Column {name!r} is {both}. Give it one of the two.")
             seen.setdefault(name, flag)
     coded = given.get("categorical")
     categorical = pick(coded, x, "--x", "--categorical") if coded else ()
-    predictions = () if prediction is None else (prediction,)
     text_y = given.get("model") is not None or kind == "prob"
     return Roles(x, y, predictions, categorical=categorical, text_y=text_y, **single)
 
 
+def spelled(option: str) -> str:
+    return option.replace("_", "-")
+
+
 def flag_of(*options: str) -> str:
-    return " and ".join(f"--{option.replace('_', '-')}" for option in options)
+    return " and ".join(f"--{spelled(option)}" for option in options)
+
+
+def naming_columns(names: Sequence[str], table: str) -> AbstractContextManager[None]:
+    """Have what is wrong with predictions say which columns they are."""
+    return retold(lambda text: f"{table}, columns {few(names)}: {text}")
 
 
 def _one_kind(given: Given) -> str | None:
@@ -190,11 +176,9 @@ class _Finder:
     y: tuple[str, ...]
 
     def prediction(self, kind: str) -> Prediction:
-        """Find the columns of a prediction, by the first option of one of `KINDS`."""
         if kind not in ("mean", "pit", "score") and len(self.y) > 1:
-            raise InputError(
-                f"{flag_of(kind)} is of one column of y, and --y names {len(self.y)}: check each alone."
-            )
+            several = f"--y names {len(self.y)}: check each alone"
+            raise InputError(f"{flag_of(kind)} is of one column of y, and {several}.")
         if kind in LISTS:
             return self._listed(kind)
         made: Prediction = getattr(self, f"_{kind}")()
@@ -204,30 +188,26 @@ class _Finder:
         return pick(self.given[option], self.names, self.table, flag_of(option))
 
     def _listed(self, kind: str) -> Prediction:
-        """Make a prediction of which JSON lists the columns, option by option."""
         named = {o: list(self._pick(o)) for o in next(each for each in KINDS if each[0] == kind)}
         for option, names in named.items():
             if kind != "prob" and len(names) != len(self.y):
-                raise InputError(
-                    f"{flag_of(option)} names {len(names)} column{'s' * (len(names) != 1)} and --y "
-                    f"{len(self.y)}. Give one for each column of y, in the same order."
-                )
+                told = f"{flag_of(option)} names {counted(names, 'column')} and --y {len(self.y)}"
+                raise InputError(f"{told}. Give one for each column of y, in the same order.")
         options: dict[str, Any] = dict(named)
         if kind == "count_mean":
             options = {"family": "poisson", "param": {"mean": named[kind][0]}}
         words = LISTS[kind].format(**{option: ", ".join(names) for option, names in named.items()})
-        return Prediction(words, named, None if kind == "prob" else columns(**options))
+        roles = {flag_of(option): names for option, names in named.items()}
+        return Prediction(words, named, roles, None if kind == "prob" else columns(**options))
 
     def _draws(self) -> Prediction:
         draws = pick(self.given["draws"], self.names, self.table, "--draws", self.y, natural=True)
         if len(draws) < 2:
-            raise InputError(
-                f"--draws names one column, {draws[0]!r}, and one prediction for each row is no draw. "
-                "Name a column for each draw (a hundred, if they can be had), or give --mean and --std."
-            )
+            told = f"--draws names one column, {draws[0]!r}, and one prediction for each row is no draw"
+            raise InputError(f"{told}. Name a column for each draw, or give --mean and --std.")
         words = f"{len(draws)} draws a row, {draws[0]} to {draws[-1]}"
         model = columns(draws=draws, rng=self.given.get("seed", 0))
-        return Prediction(words, {"draws": list(draws)}, model)
+        return Prediction(words, {"draws": list(draws)}, {"--draws": draws}, model)
 
     def _quantiles(self) -> Prediction:
         levels: dict[str, float] = {}
@@ -239,7 +219,7 @@ class _Finder:
             levels[name] = _level(level, flag)
         words = ", ".join(f"{name} = {level:g}" for name, level in levels.items())
         model = _tried(flag, quantiles=levels, rng=self.given.get("seed", 0))
-        return Prediction(f"quantiles, {words}", {"quantiles": levels}, model)
+        return Prediction(f"quantiles, {words}", {"quantiles": levels}, {flag: [*levels]}, model)
 
     def _interval(self) -> Prediction:
         ends = self._pick("interval")
@@ -247,22 +227,21 @@ class _Finder:
         shares = [_level(part, "--coverage") for part in parts if part.strip()]
         if len(ends) != 2 * len(shares) or not shares:
             raise InputError(
-                f"--interval names {len(ends)} column{'s' * (len(ends) != 1)} and --coverage "
-                f"{len(shares)} number{'s' * (len(shares) != 1)}. Give a low and a high end for each "
-                "coverage, the smallest first: --interval lo50,hi50,lo90,hi90 --coverage 0.5,0.9."
+                f"--interval names {counted(ends, 'column')} and --coverage {counted(shares, 'number')}."
+                " Give a low and a high end for each coverage, the smallest first: --interval "
+                "lo50,hi50,lo90,hi90 --coverage 0.5,0.9."
             )
         listed = zip(shares, ends[::2], ends[1::2], strict=True)
         words = ", ".join(f"{100 * share:g}% = {low} to {high}" for share, low, high in listed)
         model = _tried("--coverage", interval=ends, coverage=shares)
-        return Prediction(f"interval, {words}", {"interval": list(ends), "coverage": shares}, model)
+        facts = {"interval": list(ends), "coverage": shares}
+        return Prediction(f"interval, {words}", facts, {"--interval": ends}, model)
 
     def _family(self) -> Prediction:
         family, param = str(self.given["family"]), dict[str, str | float]()
         if find_family(family) is None:
-            guess = did_you_mean(family.strip().lower(), FAMILIES)
-            raise InputError(
-                f"--family: there is no {family!r}.{guess} There are: {', '.join(FAMILIES)}."
-            )
+            guess = f"{did_you_mean(family.strip().lower(), FAMILIES)} There are: {', '.join(FAMILIES)}."
+            raise InputError(f"--family: there is no {family!r}.{guess}")
         example = "--param mu=m,sigma=s (or a number, df=5)"
         for key, word in pairs(self.given["param"], self.names, "--param", example, named=1):
             if key in param:
@@ -277,17 +256,16 @@ class _Finder:
         model = _tried("--param", family=family, param=param)
         shown = [f"{k} = {v if isinstance(v, str) else format(v, 'g')}" for k, v in param.items()]
         facts = {"family": model.name.lower(), "param": param}
-        return Prediction(", ".join([model.name, *shown]), facts, model)
+        roles = {f"--param {key}": [name] for key, name in param.items() if isinstance(name, str)}
+        return Prediction(", ".join([model.name, *shown]), facts, roles, model)
 
 
 def _tried(flag: str, **options: Any) -> Columns:
     """Make a model and ask it for the law of one row: levels that cannot be are said at once."""
-    try:
+    with retold(lambda text: f"{flag}: {text}"):
         model = columns(**options)
         if "family" not in options:
             model.bind(dict.fromkeys(model.names, np.zeros(1)), np.zeros(1, dtype=np.int64))
-    except CondgofError as error:
-        raise InputError(f"{flag}: {error}") from error
     return model
 
 
@@ -298,61 +276,45 @@ def _level(text: str, flag: str) -> float:
     return value
 
 
-def check_classes(given: Given, prob: Sequence[str]) -> None:
+def check_classes(given: Given, roles: Roles) -> None:
     """Refuse ``--classes`` and ``--ordered`` without columns of class probabilities."""
-    if not prob and (given["classes"] is not None or given["ordered"]):
-        flag = "--classes" if given["classes"] is not None else "--ordered"
-        raise InputError(f"{flag} goes with --prob, the columns of class probabilities.")
+    flags = [f"--{name}" for name in ("classes", "ordered") if given[name] not in (None, False)]
+    if flags and not any("prob" in each.facts for each in roles.predictions):
+        raise InputError(f"{flags[0]} goes with --prob, the columns of class probabilities.")
 
 
-def class_law(
-    given: Given, data: Mapping[str, AnyArray], names: tuple[str, ...], y: str, table: str
-) -> Probabilities:
-    """Return the law of classes that columns of probabilities hold."""
-    values = np.column_stack([np.asarray(data[name], dtype=np.float64) for name in names])
+def class_columns(given: Given, data: Mapping[str, AnyArray], names: tuple[str, ...], y: str) -> Columns:
+    """Return the model of classes that columns of probabilities are, called as y calls them."""
     classes: Sequence[Any] = _class_names(given["classes"], names, data[y], y)
     if data[y].dtype.kind != "O":
         if any(number_of(name) is None for name in classes):
-            raise InputError(
-                f"y holds numbers, and the classes are called {few(classes)}. Name all of them by "
-                "numbers."
-            )
+            called = f"y holds numbers, and the classes are called {few(classes)}"
+            raise InputError(f"{called}. Name all of them by numbers.")
         classes = [float(name) for name in classes]
-    p = values[:, 0] if len(names) == 1 else values
-    with naming_columns(names, table):
+
+    def law_of(parts: Mapping[str, AnyArray], rows: object) -> Probabilities:
+        p = parts["prob"][:, 0] if len(names) == 1 else parts["prob"]
         return probabilities(p, list(classes), ordered=given["ordered"])
 
-
-@contextmanager
-def naming_columns(names: Sequence[str], table: str) -> Iterator[None]:
-    """Have what is wrong with predictions say which columns they are."""
-    try:
-        yield
-    except CondgofError as error:
-        error.args = (f"{table}, columns {few(names)}: {error}", *error.args[1:])
-        raise
+    return Columns({"prob": names}, law_of, Probabilities.name)
 
 
 def _class_names(asked: str | None, columns: tuple[str, ...], y: AnyArray, name: str) -> tuple[str, ...]:
     """Find the names of the classes: as asked, or from the columns where all labels are there."""
     text = y.dtype.kind == "O"
     labels = set(map(str, y)) if text else {f"{value:.12g}" for value in np.unique(y)}
-    count = max(len(columns), 2)
+    count, where = max(len(columns), 2), "the columns of --prob"
+    ways = [("0", "1")] if len(columns) == 1 else spellings(columns)
     if asked is not None:
         # At commas, but not between double quotes.
         listed = next(csv.reader([asked], skipinitialspace=True), [""])
-        ways = [tuple(each.strip() for each in listed)]
-        if len(ways[0]) != count:
-            raise InputError(
-                f"--classes names {len(ways[0])} classes and there are {count}: got "
-                f"{few(ways[0])}. A name with a comma in it goes between double quotes."
-            )
-    else:
-        ways = [("0", "1")] if len(columns) == 1 else spellings(columns)
+        ways, where = [tuple(each.strip() for each in listed)], "--classes"
+        if len(listed) != count:
+            told = f"--classes names {len(listed)} classes and there are {count}: got {few(ways[0])}"
+            raise InputError(f"{told}. A name with a comma in it goes between double quotes.")
     for names in ways:
         if len(set(names)) == count and labels <= set(names):
             return names
-    where = "--classes" if asked is not None else "the columns of --prob"
     joined = io.StringIO()
     csv.writer(joined, lineterminator="").writerow(sorted(labels)[:count])
     raise InputError(
@@ -375,7 +337,6 @@ def spellings(columns: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def number_of(text: str) -> float | None:
-    """Read a number; None where there is none."""
     try:
         return float(text)
     except ValueError:
@@ -396,7 +357,6 @@ def pick(
     the column at position k counted from 0; a pattern with ``*``, ``?`` or ``[...]``, which leaves out
     columns `without` and may be sorted in `natural` order, d_10 after d_9.
     """
-    its_columns = f"Its columns are {few(names)}."
 
     def in_order(name: str) -> list[str | int]:
         return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
@@ -408,22 +368,13 @@ def pick(
         if len(parts) > 1:
             return [name for part in parts if part for name in meant(part)]
         position = word.removeprefix("#")
-        if position.isdecimal():
-            if int(position) < len(names):
-                return [names[int(position)]]
-            last = f"positions go from 0 to {len(names) - 1}"
-            raise InputError(f"{flag}: {table} has no column {word!r}: {last}. {its_columns}")
+        if position.isdecimal() and int(position) < len(names):
+            return [names[int(position)]]
         pattern = any(character in word for character in "*?[")
         matching = [name for name in names if pattern and fnmatch.fnmatchcase(name, word)]
         if not matching:
-            folded = {name.casefold(): name for name in names}
-            near = [folded[key] for key in difflib.get_close_matches(word.casefold(), list(folded), 3)]
-            hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else its_columns
-            if pattern:
-                raise InputError(f"{flag}: no column of {table} matches {word!r}. {hint}")
-            if len(names) == 1 and any(sign in names[0] for sign in ";\t|"):
-                hint = f"Its only column is {names[0]!r}: separate the columns with commas."
-            raise InputError(f"{flag}: {table} has no column {word!r}. {hint}")
+            lacks = f"no column of {table} matches" if pattern else f"{table} has no column"
+            raise InputError(f"{flag}: {lacks} {word!r}{_hint(word, names)}")
         left = [name for name in dict.fromkeys(matching) if name not in without]
         if not left:
             every = f"every column that matches {word!r} has another role"
@@ -431,20 +382,29 @@ def pick(
         return sorted(left, key=in_order) if natural else left
 
     columns = Counter(name for word in asked for name in meant(word))
-    counts = Counter(names)
     for name, times in columns.items():
-        if counts[name] > 1:
-            many = f"{counts[name]} columns named {name!r}"
+        if names.count(name) > 1:
+            many = f"{names.count(name)} columns named {name!r}"
             raise InputError(f"{table} has {many}. Give each its own name.")
         if times > 1:
             raise InputError(f"{flag} names the column {name!r} twice. Name each column once.")
     if not columns:
-        raise InputError(f"{flag} names no column, got {','.join(asked)!r}. {its_columns}")
+        raise InputError(f"{flag} names no column, got {','.join(asked)!r}{_hint('', names)}")
     return tuple(columns)
 
 
+def _hint(word: str, names: Sequence[str]) -> str:
+    """Say, as the end of a message, which columns may have been meant."""
+    if word.removeprefix("#").isdecimal():
+        return f": positions go from 0 to {len(names) - 1}. Its columns are {few(names)}."
+    if len(names) == 1 and any(sign in names[0] for sign in ";\t|"):
+        return f". Its only column is {names[0]!r}: separate the columns with commas."
+    folded = {name.casefold(): name for name in names}
+    near = [repr(folded[key]) for key in difflib.get_close_matches(word.casefold(), list(folded), 3)]
+    return f". Did you mean {' or '.join(near)}?" if near else f". Its columns are {few(names)}."
+
+
 def pick_one(asked: str, names: Sequence[str], table: str, flag: str) -> str:
-    """Find the one column that an option means."""
     columns = pick([asked], names, table, flag)
     if len(columns) != 1:
         raise InputError(f"{flag} takes one column, and {asked!r} stands for {len(columns)}.")
@@ -477,7 +437,10 @@ def pairs(
     return split
 
 
+def counted(things: Sequence[Any], noun: str) -> str:
+    return f"{len(things)} {noun}{'s' * (len(things) != 1)}"
+
+
 def few(names: Sequence[str]) -> str:
-    """List the first of some names."""
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
     return ", ".join(repr(name) for name in names[:LISTED]) + more

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,9 @@ from condgof.cli import _check
 from condgof.cli._app import Option, command
 from condgof.cli._load import STDIN, Read, y_of
 from condgof.cli._model import FORMS, load_model, running
-from condgof.cli._output import check_apart, check_place, write_whole
-from condgof.cli._roles import Given, check_classes, class_law, find_roles
-from condgof.errors import CondgofError, InputError, check_choice
-from condgof.laws._as_model import Columns
-from condgof.laws._discrete import probabilities
+from condgof.cli._output import check_place, write_whole
+from condgof.cli._roles import Given, check_classes, class_columns, find_roles
+from condgof.errors import CondgofError, InputError, check_choice, check_number
 from condgof.report import terminal
 from condgof.sample import Frame, Table
 
@@ -44,7 +42,7 @@ SHARED = (
     "interval", "coverage", "pit", "prob", "classes", "ordered", "count-mean", "model", "model-x",
     "seed",
 )  # fmt: skip
-#: Bytes that are read at once, and seconds between two looks at a file that does not grow.
+#: Bytes read at once, and seconds between two looks at a file that does not grow.
 CHUNK, PAUSE = 1 << 20, 0.5
 MARKS = (5.0, *(float(10**k) for k in range(1, 16)))
 WATCH = "Watch"
@@ -59,26 +57,17 @@ OPTIONS = (
     Option("follow", bool, "", WATCH, False, "Wait for more rows at the end of FILE, until Ctrl-C."),
     Option("fail-on-alarm", bool, "", WATCH, False, "Stop at an alarm, with exit code 1."),
 )  # fmt: skip
-
-
 FILE = ("FILE", "CSV file that may grow, or - for CSV on standard input.")
 
 
 @command("watch", OPTIONS, HELP, EXAMPLES, FILE)
 def watch(given: Given) -> int:
-    """Watch a model, and return the exit code."""
-    data, alpha, run_length, state = (given[name] for name in ("data", "alpha", "run_length", "state"))
     check_choice(given["model_x"], "--model-x", FORMS)
-    if not 0 < alpha < 1 or not run_length > 1:
-        raise InputError(
-            f"--alpha must be between 0 and 1, and --run-length above 1, got {alpha:g}, {run_length:g}."
-        )
-    check_place(state, "--state")
-    check_apart(state, "--state", [] if data == STDIN else [data])
+    check_number(given["alpha"], "--alpha", "between 0 and 1", lambda level: 0 < level < 1)
+    check_number(given["run_length"], "--run-length", "above 1", lambda rows: rows > 1)
+    check_place(given["state"], "--state", inputs=[] if given["data"] == STDIN else [given["data"]])
     watcher = Watcher(given)
-    for _ in watcher.run():
-        if given["fail_on_alarm"] and watcher.alarmed:
-            break
+    watcher.run()
     watcher.end()
     return 1 if given["fail_on_alarm"] and watcher.alarmed else 0
 
@@ -98,14 +87,15 @@ class Watcher:
 
     @property
     def alarmed(self) -> bool:
-        """Whether there was an alarm, also before."""
         old = self.before.get("monitor", {}).get("evidence", {}).get("alarm")
         return bool(old if self.monitor is None else self.monitor.alarm)
 
-    def run(self) -> Iterator[None]:
-        """Read rows to the end, or for ever, and stop after each block of them."""
+    def run(self) -> None:
+        """Read rows to the end, for ever, or to an alarm."""
+        follow = self.given["follow"] and self.data != STDIN
         with sys.stdin.buffer if self.data == STDIN else open(self.data, "rb") as file:
-            for lines in self._blocks(file, self.given["follow"] and self.data != STDIN):
+            self._begin(file, follow)
+            for lines in self._blocks(file, follow):
                 with redirect_stdout(sys.stderr):  # whatever users' models print
                     self._add(self.header + lines)
                 if self.monitor is None:  # all of them were left out
@@ -115,10 +105,34 @@ class Watcher:
                     place = {"header": self.header.decode(errors="replace"), **self.place}
                     document = {"watch": place, "monitor": self.monitor.state}
                     write_whole(self.path, json.dumps(document, separators=(",", ":")))
-                yield
+                if self.given["fail_on_alarm"] and self.alarmed:
+                    return
+
+    def _begin(self, file: Any, follow: bool) -> None:
+        """Read the header, and leave out the rows that a state has seen."""
+        self.header = file.readline()
+        while follow and not self.header.endswith(b"\n"):
+            time.sleep(PAUSE)
+            self.header += file.readline()
+        if not self.header:
+            raise InputError(f"{self.label} is empty. A table with the columns of x and y is needed.")
+        self.header = self.header.removesuffix(b"\n") + b"\n"
+        self.place["offset"] = len(self.header)
+        if not self.before:
+            return
+        self.place |= self.before["watch"]
+        header, offset = self.place.pop("header"), self.place["offset"]
+        if header != self.header.decode(errors="replace"):
+            raise InputError(f"--state {self.path} is of other columns than those of {self.label}.")
+        if self.data == STDIN:  # new rows follow those before
+            return
+        if os.path.getsize(self.data) < offset:
+            fewer = f"has seen {offset:,} bytes of {self.label}, which now has fewer: it is another file"
+            raise InputError(f"--state {self.path} {fewer}. Name another --state, or remove that one.")
+        file.seek(offset)
 
     def _blocks(self, file: Any, follow: bool) -> Iterator[bytes]:
-        """Yield whole lines after the header, as they come."""
+        """Yield whole lines, as they come."""
         rest, block = b"", b" "
         while block or follow:
             block = file.read1(CHUNK) if self.data == STDIN else file.read(CHUNK)
@@ -127,36 +141,13 @@ class Watcher:
                 continue
             ends = bool(rest) and not block  # the last line lacks its end
             rest += b"\n" if ends else block
-            if not self.header and b"\n" in rest:
-                line, _, rest = rest.partition(b"\n")
-                self.header = line + b"\n"
-                rest = self._after_state(file, rest)
-            cut = _last_line(rest) if self.header else 0
+            cut = _last_line(rest)
             lines, rest = rest[:cut], rest[cut:]
             self.place["offset"] += len(lines) - ends
             if lines.strip():
                 yield lines
-        if not self.header:
-            raise InputError(f"{self.label} is empty. A table with the columns of x and y is needed.")
-
-    def _after_state(self, file: Any, rest: bytes) -> bytes:
-        """Leave out the rows that a state has seen; return what follows the header otherwise."""
-        place = self.before.get("watch", {"header": None, "offset": len(self.header)})
-        if self.before and place["header"] != self.header.decode(errors="replace"):
-            raise InputError(f"--state {self.path} is of other columns than those of {self.label}.")
-        self.place |= {key: value for key, value in place.items() if key != "header"}
-        if not self.before or self.data == STDIN:  # of standard input, new rows follow those before
-            return rest
-        if os.path.getsize(self.data) < place["offset"]:
-            raise InputError(
-                f"--state {self.path} has seen {place['offset']:,} bytes of {self.label}, which now has "
-                "fewer: it is another file. Name another --state, or remove that one."
-            )
-        file.seek(place["offset"])
-        return b""
 
     def _add(self, text: bytes) -> None:
-        """Give rows to the monitor."""
         given, place = self.given, self.place["read"]
         label = f"{self.label}, from row {place:,} on," if place else self.label
         if self.monitor is None:
@@ -180,27 +171,18 @@ class Watcher:
     def _begun(self, data: dict[str, Any]) -> Monitor:
         """Make the monitor, for these first rows, or from a state."""
         given, roles = self.given, self.roles
-        check_classes(given, given["prob"] or ())
-        model: Any
+        check_classes(given, roles)
         if given["model"] is not None:
-            model = load_model(given["model"], given["model_x"], roles.x)
+            model: Any = load_model(given["model"], given["model_x"], roles.x)
         else:
-            model = roles.predictions[0].model
-        if model is None:
-            law = class_law(given, data, roles.predicted, roles.y[0], self.label)
-
-            def of(parts: Any, rows: Any) -> Any:
-                p = parts["prob"][:, 0] if len(roles.predicted) == 1 else parts["prob"]
-                return probabilities(p, law.classes.labels, ordered=law.ordered)
-
-            model = Columns({"prob": roles.predicted}, of, law.name)
+            in_columns = roles.predictions[0].model
+            model = in_columns or class_columns(given, data, roles.predicted, roles.y[0])
         beside = [name for name in roles.predicted if name not in roles.x]
         settings = (given["alpha"], float(given["run_length"]), given["seed"])
         made = Monitor(model, *settings, beside=beside, frame=Frame)
         return made.restore(self.before["monitor"]) if self.before else made
 
     def _tell(self) -> None:
-        """Print what is new."""
         monitor, place = self.monitor, self.place
         assert monitor is not None
         for change in monitor.changes:
@@ -220,7 +202,6 @@ class Watcher:
             _print(f"After {monitor.rows:,} rows: evidence {monitor.evidence:.3g}.")
 
     def end(self) -> None:
-        """Say how it stands."""
         if self.monitor is None:
             _print(f"No new rows in {self.label}.")
         elif not self.new_alarm:  # which has said all of it
@@ -242,10 +223,8 @@ def _last_line(text: bytes) -> int:
 
 
 def _read_state(path: Path) -> dict[str, Any]:
-    try:
+    with suppress(ValueError, TypeError):
         document = json.loads(path.read_text(encoding="utf-8"))
         if {"watch", "monitor"} <= set(document):
             return dict(document)
-    except (ValueError, TypeError):
-        pass
     raise InputError(f"--state {path} is no state of condgof watch. Name another file, or remove it.")

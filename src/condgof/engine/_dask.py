@@ -6,11 +6,11 @@ Dask schedules; here the number of tasks that are out is bounded, and what a dea
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from condgof.engine._threads import Task, Threads, Value, cores, single_threaded_blas
+from condgof.engine._threads import Pairs, Run, Threads, Workers, cores, single_threaded_blas
 from condgof.errors import InputError
 
 
@@ -30,7 +30,7 @@ ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
-class Cluster:
+class Cluster(Workers):
     """Run tasks on the workers of the user's `dask.distributed.Client`, which is never closed."""
 
     client: Any
@@ -42,25 +42,8 @@ class Cluster:
         """This machine's threads, for work that is too small to send."""
         return Threads(cores())
 
-    def map(
-        self, task: Callable[[Task], Value], items: Iterable[Task], *, most: int | None = None
-    ) -> Iterator[Value]:
-        """Apply `task` to every item on the workers and yield the values in the order of the items.
-
-        The task is sent once, to all workers; only a few items are out at any time. An error that a task
-        raises is raised here; tasks of a worker that died are tried again. `most` guards this machine's
-        memory and is not used.
-        """
-        return (value for _, value in self._values(_Sent(self.client, task), items))
-
-    def completed(
-        self, task: Callable[[Task], Value], items: Iterable[Task]
-    ) -> Iterator[tuple[Task, Value]]:
-        """Apply `task` to every item and yield each item with its value as soon as that is there."""
-        return self._values(_Sent(self.client, task, in_order=False), items)
-
-    def _values(self, sent: _Sent, items: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
-        waiting: deque[tuple[Any, Any]] = deque()
+    def _run(self, task: Run, items: Iterable[Any], in_order: bool, most: int | None = None) -> Pairs:
+        sent, waiting = _Sent(self.client, task, in_order), deque[tuple[Any, Any]]()
         try:
             for item in items:
                 waiting.append((item, sent.submit(item)))
@@ -75,25 +58,20 @@ class Cluster:
 
 
 class _Sent:
-    """A task that was sent to all workers."""
-
-    def __init__(self, client: Any, task: Callable[[Any], Any], *, in_order: bool = True) -> None:
+    def __init__(self, client: Any, task: Callable[[Any], Any], in_order: bool) -> None:
         self.client, self.task, self.in_order = client, task, in_order
         self.renew()
 
     def renew(self) -> None:
-        """Send the task, also where the workers that had it are gone."""
         # Scattering to no worker is an error in Dask, and a queue (SLURM) may yet bring the first.
         self.client.wait_for_workers(1)
         self.future = self.client.scatter(self.task, broadcast=True, hash=False)
 
     def submit(self, item: Any) -> Any:
-        """Hand in one item; the parts of a deferred one are computed by the cluster and stay there."""
         check_open(self.client)
-        if not isinstance(item, Deferred):
-            return self.client.submit(_run, self.future, item, pure=False)
-        parts = self.client.compute(list(item.parts))
-        return self.client.submit(_run, self.future, item.value, *parts, pure=False)
+        value, parts = (item.value, item.parts) if isinstance(item, Deferred) else (item, ())
+        computed = self.client.compute(list(parts)) if parts else ()
+        return self.client.submit(_on_worker, self.future, value, *computed, pure=False)
 
     def take(self, waiting: deque[tuple[Any, Any]]) -> tuple[Any, Any]:
         """Take the first of what is waiting, or the first that is there, with its value."""
@@ -104,8 +82,7 @@ class _Sent:
                 if not self.in_order:
                     futures = [future for _, future in waiting]
                     wait(futures, return_when="FIRST_COMPLETED")  # type: ignore[no-untyped-call]
-                    there = (i for i, future in enumerate(futures) if future.done())
-                    waiting.rotate(-next(there, 0))
+                    waiting.rotate(-next((i for i, f in enumerate(futures) if f.done()), 0))
                 item, future = waiting[0]
                 value = future.result()
                 break
@@ -118,7 +95,6 @@ class _Sent:
         return item, value
 
     def _again(self, waiting: deque[tuple[Any, Any]]) -> None:
-        """Send the task again, and hand in again what has no value yet."""
         self.renew()
         for i, (item, future) in enumerate(waiting):
             if future.status != "finished":
@@ -126,7 +102,7 @@ class _Sent:
                 waiting[i] = item, self.submit(item)
 
 
-def _run(task: Callable[[Any], Value], item: Any, *parts: Any) -> Value:
+def _on_worker(task: Callable[[Any], Any], item: Any, *parts: Any) -> Any:
     """Run on a worker, with the parts of a deferred item: one BLAS thread, as in our own threads."""
     with single_threaded_blas():
         return task((item, parts) if parts else item)

@@ -15,12 +15,12 @@ import signal
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from condgof.engine._threads import Task, Threads, Value, shared_out
+from condgof.engine._threads import Pairs, Run, Threads, Workers, shared_out
 from condgof.errors import CondgofError
 
 #: Read by the BLAS libraries when they load: a worker is one core's worth.
@@ -32,18 +32,15 @@ class WorkerError(CondgofError, RuntimeError):
 
 
 @dataclass(frozen=True)
-class Processes:
-    """Run tasks in `count` processes; with one, in this very process."""
+class Processes(Workers):
+    """Run tasks in `count` processes; with one, in this very process.
+
+    A task that cannot be sent (a lambda, without cloudpickle) runs in as many threads.
+    """
 
     count: int
 
-    def completed(
-        self, task: Callable[[Task], Value], items: Iterable[Task]
-    ) -> Iterator[tuple[Task, Value]]:
-        """Apply `task` to every item and yield each item with its value as soon as that is there.
-
-        A task that cannot be sent (a lambda, without cloudpickle) runs in as many threads.
-        """
+    def _run(self, task: Run, items: Iterable[Any], in_order: bool, most: int | None = None) -> Pairs:
         payload = None if self.count == 1 else _pickled(task)
         if payload is None:
             yield from Threads(self.count).completed(task, items)
@@ -54,7 +51,7 @@ class Processes:
             for worker in workers:
                 worker.close()
 
-        yield from shared_out([worker.run for worker in workers], items, stop=stop)
+        yield from shared_out([worker.run for worker in workers], items, in_order, stop)
 
 
 def can_send(task: Any) -> bool:
@@ -76,8 +73,6 @@ def _pickled(task: Any) -> bytes | None:
 
 
 class _Worker:
-    """A process that runs `condgof.engine._processes`."""
-
     def __init__(self, payload: bytes) -> None:
         # Its own path first, so that it finds condgof and the user's modules where this process does.
         start = "from condgof.engine._processes import serve; serve()"
@@ -91,7 +86,6 @@ class _Worker:
         self._payload: bytes | None = payload
 
     def run(self, item: Any) -> Any:
-        """Send one item and wait for its value."""
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -104,16 +98,13 @@ class _Worker:
             fine, value = pickle.load(stdout)
         except (EOFError, OSError, ValueError, pickle.UnpicklingError) as error:
             self._process.kill()
-            raise WorkerError(
-                f"A worker process died (exit code {self._process.wait()}) at {item}. "
-                "If memory ran out, use fewer workers."
-            ) from error
+            died = f"A worker process died (exit code {self._process.wait()}) at {item}"
+            raise WorkerError(f"{died}. If memory ran out, use fewer workers.") from error
         if fine:
             return value
         raise value
 
     def close(self) -> None:
-        """End the process, whatever it does."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):

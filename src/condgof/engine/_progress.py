@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import sys
 import threading
@@ -23,10 +24,17 @@ def with_progress(
     items: Iterable[Item], total: int, what: str, note: Callable[[], str] | None = None
 ) -> Iterator[Item]:
     """Yield the items; on a terminal show how far they are: in the stage, or by tqdm with a `note`."""
-    line = _LINE.get()
-    if line is not None:
-        return line.counted(items, total)
-    return _by_tqdm(items, total, what, note) if sys.stderr.isatty() else iter(items)
+    line, shown = _LINE.get(), sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None
+    if line is not None or not shown:
+        yield from items if line is None else line.counted(items, total)
+        return
+    from tqdm import tqdm
+
+    with tqdm(items, total=total, desc=what, leave=False) as bar:
+        for item in bar:
+            yield item
+            if note is not None:
+                bar.set_postfix_str(note())
 
 
 @contextmanager
@@ -74,7 +82,6 @@ class _Line:
         self._share = ""
 
     def run(self) -> None:
-        """Show the stages until they are over."""
         if self.over.wait(PATIENCE):
             return
         while True:
@@ -109,18 +116,3 @@ class _Line:
 
 
 _LINE: ContextVar[_Line | None] = ContextVar("condgof_line", default=None)
-
-
-def _by_tqdm(
-    items: Iterable[Item], total: int, what: str, note: Callable[[], str] | None
-) -> Iterator[Item]:
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        yield from items
-        return
-    with tqdm(items, total=total, desc=what, leave=False) as bar:
-        for item in bar:
-            yield item
-            if note is not None:
-                bar.set_postfix_str(note())

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -23,6 +24,14 @@ if TYPE_CHECKING:
 
 Task = TypeVar("Task")
 Value = TypeVar("Value")
+Run: TypeAlias = Callable[[Any], Any]
+Pairs: TypeAlias = Iterator[tuple[Any, Any]]
+
+
+@lru_cache(1)
+def _controller(modules: int) -> Any:
+    """Find the BLAS libraries, anew where modules were imported since: they may have brought one."""
+    return ThreadpoolController()
 
 
 class _SingleThreadedBlas:
@@ -33,19 +42,14 @@ class _SingleThreadedBlas:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = self._modules = 0
-        self._controller: ThreadpoolController | None = None
+        self._lock, self._inside = threading.Lock(), 0
         self._limiter: Any = None
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
         with self._lock:
             if self._inside == 0:
-                if self._controller is None or self._modules != len(sys.modules):
-                    # Anew where something was imported since: it may have brought a BLAS.
-                    self._controller, self._modules = ThreadpoolController(), len(sys.modules)
-                self._limiter = self._controller.limit(limits=1, user_api="blas")
+                self._limiter = _controller(len(sys.modules)).limit(limits=1, user_api="blas")
             self._inside += 1
         try:
             yield
@@ -59,8 +63,31 @@ class _SingleThreadedBlas:
 single_threaded_blas = _SingleThreadedBlas()
 
 
+class Workers:
+    """What runs tasks, wherever that is."""
+
+    def map(
+        self, task: Callable[[Task], Value], items: Iterable[Task], *, most: int | None = None
+    ) -> Iterator[Value]:
+        """Apply `task` to every item and yield the values in the order of the items.
+
+        Only a few items are out, and results wait, at any time. An error that a task raises is raised
+        here. At most `most` of this machine's threads are used (a memory budget may ask).
+        """
+        return (value for _, value in self._run(task, items, True, most))
+
+    def completed(
+        self, task: Callable[[Task], Value], items: Iterable[Task]
+    ) -> Iterator[tuple[Task, Value]]:
+        """Apply `task` to every item and yield each item with its value as soon as that is there."""
+        return self._run(task, items, False)
+
+    def _run(self, task: Run, items: Iterable[Any], in_order: bool, most: int | None = None) -> Pairs:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class Threads:
+class Threads(Workers):
     """Run tasks on `count` of this machine's threads; with one, in this very thread."""
 
     count: int
@@ -71,31 +98,16 @@ class Threads:
     def local(self) -> Threads:
         return self
 
-    def map(
-        self, task: Callable[[Task], Value], items: Iterable[Task], *, most: int | None = None
-    ) -> Iterator[Value]:
-        """Apply `task` to every item and yield the values in the order of the items.
-
-        Only a few results wait at any time. At most `most` threads are used (a memory budget may ask).
-        """
+    def _run(self, task: Run, items: Iterable[Any], in_order: bool, most: int | None = None) -> Pairs:
         count = self.count if most is None else max(1, min(self.count, most))
         with single_threaded_blas():
-            for _, value in shared_out([task] * count, items, in_order=True):
-                yield value
-
-    def completed(
-        self, task: Callable[[Task], Value], items: Iterable[Task]
-    ) -> Iterator[tuple[Task, Value]]:
-        """Apply `task` to every item and yield each item with its value as soon as that is there."""
-        with single_threaded_blas():
-            yield from shared_out([task] * self.count, items)
+            yield from shared_out([task] * count, items, in_order)
 
 
 def shared_out(
     runners: Sequence[Callable[[Task], Value]],
     items: Iterable[Task],
-    *,
-    in_order: bool = False,
+    in_order: bool,
     stop: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[Task, Value]]:
     """Let whichever runner is free take the next item; `stop` ends what they are still busy with."""
@@ -155,18 +167,15 @@ def as_engine(engine: Any) -> Threads | Cluster:
     if all(hasattr(engine, name) for name in ("scatter", "submit", "scheduler_info")):
         if getattr(engine, "asynchronous", False):
             raise InputTypeError(
-                "engine is an asynchronous Dask client, and condgof waits for its results. "
-                "Pass a Client that was made with asynchronous=False."
+                "engine is an asynchronous Dask client. Pass one with asynchronous=False."
             )
         check_open(engine)
         return Cluster(engine)
     try:
         count = operator.index(engine)
     except TypeError as error:
-        raise InputTypeError(
-            "engine must be None (all cores), a number of threads or a dask.distributed.Client, "
-            f"got {type(engine).__name__}."
-        ) from error
+        wanted = "None (all cores), a number of threads or a dask.distributed.Client"
+        raise InputTypeError(f"engine must be {wanted}, got {type(engine).__name__}.") from error
     if count < 1:
         raise InputError(f"engine must be at least 1 thread, got {count}.")
     return Threads(count)

@@ -181,7 +181,7 @@ class Scored(Coordinates):
     def to_user(self, locations: FloatArray) -> FloatArray:
         """Bring locations (..., d_x) from the kernel's units back to the user's."""
         flat = locations[..., : self.sample.d_x].reshape(-1, self.sample.d_x)
-        return self.own_units.invert(flat).reshape(*locations.shape[:-1], self.sample.d_x)
+        return self.own_units.apply(flat, back=True).reshape(*locations.shape[:-1], self.sample.d_x)
 
     def from_user(self, locations: FloatArray) -> FloatArray:
         """Bring locations (..., d_x) to the kernel's units."""

@@ -31,7 +31,6 @@ class Column:
 
     @property
     def categorical(self) -> bool:
-        """Whether the column holds levels rather than numbers."""
         return self.levels is not None
 
     @property
@@ -40,7 +39,6 @@ class Column:
         return "text" if self.categorical else "dates" if self.dates else "numbers"
 
     def text(self, value: float) -> str:
-        """Write a level or a date as a person would."""
         if self.levels is not None:
             return self.levels[int(value)]
         day, time = str(np.datetime64(round(value * 24 * 60), "m")).split("T")
@@ -53,10 +51,9 @@ def encode_levels(raw: AnyArray, column: Column, label: str) -> FloatArray:
     known = {level: float(i) for i, level in enumerate(levels)}
     unknown = [str(value) for value in raw if str(value) not in known]
     if unknown:
-        raise InputError(
-            f"{label}: {unknown[0]!r} is not a level of column {column.name!r}. "
-            f"Its levels are {', '.join(levels[:10])}{', ...' if len(levels) > 10 else ''}."
-        )
+        listed = f"{', '.join(levels[:10])}{', ...' if len(levels) > 10 else ''}"
+        told = f"{label}: {unknown[0]!r} is not a level of column {column.name!r}"
+        raise InputError(f"{told}. Its levels are {listed}.")
     return np.array([known[str(value)] for value in raw], dtype=np.float64)
 
 
@@ -89,31 +86,21 @@ class XUnits:
             )
         return cls(scales, tuple(knots))
 
-    def apply(self, x: FloatArray) -> FloatArray:
-        """Bring x (n, d_x) to these units."""
-        if (self.scales == 1.0).all() and not any(self.knots):
+    def apply(self, x: FloatArray, back: bool = False) -> FloatArray:
+        """Bring x (n, d_x) to these units, or from them back to the user's."""
+        if not back and (self.scales == 1.0).all() and not any(self.knots):
             return x
-        out: FloatArray = x / self.scales
+        out: FloatArray = x * self.scales if back else x / self.scales
         for i, knot in enumerate(self.knots):
             if knot is not None:
-                out[:, i] = np.interp(x[:, i], *knot)
-        return out
-
-    def invert(self, u: FloatArray) -> FloatArray:
-        """Bring points (m, d_x) back to the user's units."""
-        out: FloatArray = u * self.scales
-        for i, knot in enumerate(self.knots):
-            if knot is not None:
-                out[:, i] = np.interp(u[:, i], knot[1], knot[0])
+                out[:, i] = np.interp(x[:, i], *(knot[::-1] if back else knot))
         return out
 
     def joined(self, other: XUnits) -> XUnits:
-        """Return the units of the columns of both, side by side."""
         return XUnits(np.append(self.scales, other.scales), (*self.knots, *other.knots))
 
 
 def _ranked(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the distinct values and the normal scores of their middle ranks."""
     from scipy.special import ndtri
 
     distinct, counts = np.unique(values, return_counts=True)

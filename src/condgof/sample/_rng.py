@@ -61,6 +61,5 @@ class Seed:
         )
 
     def stream(self, use: Use, *key: int) -> np.random.Generator:
-        """Return the generator of one use, optionally of one block of it."""
         sequence = np.random.SeedSequence(self.value, spawn_key=(int(use), *key))
         return np.random.Generator(np.random.PCG64(sequence))

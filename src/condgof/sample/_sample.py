@@ -21,23 +21,9 @@ from condgof.errors import (
     check_object,
     refuse_rows,
 )
+from condgof.sample import _values as reading
 from condgof.sample._column import Column, XUnits, encode_levels
-from condgof.sample._values import (
-    DROP,
-    Variables,
-    as_array,
-    as_days,
-    as_numbers,
-    column_at,
-    constant,
-    is_frame,
-    missing_in,
-    read,
-    read_table,
-    read_y,
-    take_rows,
-    unboxed,
-)
+from condgof.sample._values import DROP, Variables, is_frame, take_rows
 
 MIN_ROWS = 3
 #: What to do about missing values of x, or y, which cannot have a level of them.
@@ -75,14 +61,14 @@ class Sample:
         With `to_test`, there must be enough rows that vary, as `ready` asks. `missing` says what becomes
         of missing values: "refuse", "drop" the row, or make them a "level" of their column of x.
         """
-        x_table, y_table = _read_x(x), read_y(y)
+        x_table, y_table = _read_x(x), reading.read_y(y)
         check_rows(x, y, len(x_table.values), len(y_table.values))
         return cls._of(x_table, y_table, to_test, missing)
 
     @classmethod
     def unconditional(cls, y: Any, *, to_test: bool = True, missing: str = "refuse") -> Sample:
         """Check y of an unconditional test and freeze it; options as in `of`."""
-        y_table = read_y(y)
+        y_table = reading.read_y(y)
         return cls._of(_no_x(len(y_table.values)), y_table, to_test, missing)
 
     @classmethod
@@ -98,25 +84,21 @@ class Sample:
             complete = ~np.isnan(np.column_stack((x.values, y.values))).any(axis=1)
             lost = n - np.count_nonzero(complete)
             if lost == n:
-                raise ShapeError(
-                    f"Each of the {n} rows has a missing value, so that missing='drop' leaves none. "
-                    "Leave out the columns with the most missing values."
-                )
+                none = f"Each of the {n} rows has a missing value, so that missing='drop' leaves none"
+                raise ShapeError(f"{none}. Leave out the columns with the most missing values.")
             if lost:
                 kept, were = np.flatnonzero(complete), "was" if lost == 1 else "were"
                 remarks = (f"{lost} of {n} rows {were} left out because a value is missing",)
                 # Read again, so that the sample is that of a user who drops the rows first.
-                y = read_y(take_rows(y.given, kept))
+                y = reading.read_y(take_rows(y.given, kept))
                 x = _no_x(len(kept)) if x.given is None else _read_x(take_rows(x.given, kept))
         x.check_categories()
         if missing == "level":
             x, remarks = as_levels(x)
         x.check_complete(ADVICE["x"])
         y.check_complete(ADVICE["y"])
-        sample = cls(
-            x.values, y.values, x.given, y.plain(), x.columns, y.columns,
-            kept, n - len(y.values), remarks,
-        )  # fmt: skip
+        columns, left_out = (x.columns, y.columns), n - len(y.values)
+        sample = cls(x.values, y.values, x.given, y.plain(), *columns, kept, left_out, remarks)
         return sample.ready() if to_test else sample
 
     def ready(self, *, discrete: bool = False) -> Sample:
@@ -126,30 +108,23 @@ class Sample:
             raise ShapeError(f"The test needs at least {MIN_ROWS} rows, got {self.n}{lost}.")
         fixed_x, fixed_y = _constant(self.x, self.x_columns), _constant(self.y, self.y_columns)
         if fixed_y and not discrete:
-            raise InputError(
-                f"y is constant (column {_names(fixed_y)}), and a density of a constant cannot be "
-                "tested. Pass a y that varies."
-            )
+            constant = f"y is constant (column {_names(fixed_y)})"
+            raise InputError(f"{constant}, and has no density to test. Pass a y that varies.")
         if self.d_x and len(fixed_x) == self.d_x:
-            raise InputError(
-                f"Every column of x is constant ({_names(fixed_x)}), so there is no x to "
-                "condition on. Pass a column that varies, or use ksd for an unconditional test."
-            )
+            constant = f"Every column of x is constant ({_names(fixed_x)})"
+            raise InputError(f"{constant}. Pass one that varies, or use ksd for an unconditional test.")
         return self
 
     @property
     def n(self) -> int:
-        """Number of rows."""
         return len(self.y)
 
     @property
     def d_x(self) -> int:
-        """Number of columns of x."""
         return int(self.x.shape[1])
 
     @property
     def d_y(self) -> int:
-        """Number of columns of y."""
         return int(self.y.shape[1])
 
     def take(self, rows: IntArray) -> Sample:
@@ -177,15 +152,13 @@ class Sample:
         return replace(self, y=np.array(y, dtype=np.float64).reshape(len(self.y), -1))
 
     def units(self, scale_x: str) -> XUnits:
-        """Return the units in which kernels compare the columns of x."""
         return XUnits.of(self.x, self.x_columns, scale_x)
 
     def notes(self) -> tuple[str, ...]:
         """What a reader of the result should know about the data."""
         fixed = tuple(column for column in self.x_columns if column.constant)
-        if not fixed:
-            return self.remarks
-        return (*self.remarks, f"left out of the kernel, because constant: {_names(fixed)}")
+        constant = f"left out of the kernel, because constant: {_names(fixed)}"
+        return (*self.remarks, constant) if fixed else self.remarks
 
     def labels(self, points: FloatArray) -> tuple[dict[str, float | str], ...]:
         """Name points (m, d_x) by column, level and date, where there are levels or dates; else ()."""
@@ -204,20 +177,18 @@ class Sample:
         if is_frame(at):
             return self._frame_locations(at, what)
         if any(column.categorical for column in self.x_columns):
-            raise InputTypeError(
-                f"{what} must be a frame with the columns {_names(self.x_columns)}, because x has "
-                f"categorical columns; got {type(at).__name__}."
-            )
+            wanted = f"a frame with the columns {_names(self.x_columns)}, as x has categorical ones"
+            raise InputTypeError(f"{what} must be {wanted}; got {type(at).__name__}.")
         advice = f"Pass an array of shape (m, {self.d_x})."
         points = None
         if all(column.dates for column in self.x_columns):
-            points = as_days(as_array(at, what, advice), what)
+            points = reading.as_days(reading.as_array(at, what, advice), what)
         if points is None:
-            points = np.array(as_numbers(at, what, advice=advice), dtype=np.float64)
+            points = np.array(reading.as_numbers(at, what, advice=advice), dtype=np.float64)
         if points.ndim == 1 and self.d_x == 1:
             points = points[:, None]
-        expected = f"(m, {self.d_x})" + (f" or (m, J, {self.d_x})" if sets else "")
         if points.ndim not in ((2, 3) if sets else (2,)) or points.shape[-1] != self.d_x:
+            expected = f"(m, {self.d_x})" + (f" or (m, J, {self.d_x})" if sets else "")
             raise ShapeError(f"{what} must have shape {expected}, got {points.shape}.")
         if points.size == 0:
             raise ShapeError(f"{what} holds no location, got shape {points.shape}. Pass at least one.")
@@ -227,30 +198,28 @@ class Sample:
     def _frame_locations(self, at: Any, what: str) -> FloatArray:
         if len(at) == 0:
             raise ShapeError(f"{what} holds no location. Pass at least one.")
-        _, values, columns = read(at, what, text=True)
+        _, values, columns = reading.read(at, what, text=True)
         names = [column.name for column in columns]
         if not is_frame(self.x_given):  # an array has no names: by position
             if len(names) != self.d_x:
                 raise ShapeError(f"{what} must have {self.d_x} columns, got {len(names)}.")
             names = [column.name for column in self.x_columns]
-        parts = []
-        for column in self.x_columns:
+        points = np.empty((len(values), self.d_x))
+        for k, column in enumerate(self.x_columns):
             if column.name not in names:
-                raise InputError(
-                    f"{what} lacks the column {column.name!r} of x. It needs {_names(self.x_columns)}."
-                )
+                needed = _names(self.x_columns)
+                raise InputError(f"{what} lacks the column {column.name!r} of x. It needs {needed}.")
             i = names.index(column.name)
             if column.kind != columns[i].kind:
                 raise InputTypeError(f"{what} column {column.name!r} must hold {column.kind}, as in x.")
-            part, levels = values[:, i], columns[i].levels
+            points[:, k], levels = values[:, i], columns[i].levels
             if levels is not None:
-                part = encode_levels(np.array(levels)[part.astype(int)], column, what)
-            parts.append(part)
-        return np.column_stack(parts)
+                points[:, k] = encode_levels(np.array(levels)[values[:, i].astype(int)], column, what)
+        return points
 
 
 def _read_x(x: Any) -> Variables:
-    return read_table(unboxed(x) if isinstance(x, (list, tuple)) else x, "x", text=True)
+    return reading.read_table(reading.unboxed(x) if isinstance(x, (list, tuple)) else x, "x", text=True)
 
 
 def _no_x(n: int) -> Variables:
@@ -258,8 +227,7 @@ def _no_x(n: int) -> Variables:
 
 
 def _constant(values: FloatArray, columns: tuple[Column, ...]) -> tuple[Column, ...]:
-    """Return the columns in which all rows are equal."""
-    return tuple(c for c, part in zip(columns, values.T, strict=True) if constant(part))
+    return tuple(c for c, part in zip(columns, values.T, strict=True) if reading.constant(part))
 
 
 def _names(columns: tuple[Column, ...]) -> str:
@@ -275,11 +243,9 @@ def check_rows(x: Any, y: Any, n_x: int, n_y: int) -> None:
     row = bisect_left(range(n_x), 1, key=lambda i: not x.index[: i + 1].equals(y.index[: i + 1]))
     labels = x.index[[row]].tolist() + y.index[[row]].tolist()
     same = "hold the same labels in another order" if set(x.index) == set(y.index) else "differ"
-    raise InputError(
-        f"The indices of x and y {same}: row {row} (counted from 0) is {labels[0]!r} in x and "
-        f"{labels[1]!r} in y. Align them first, y = y.loc[x.index], or pass y.to_numpy() if rows "
-        "match by position."
-    )
+    told = f"{same}: row {row} (counted from 0) is {labels[0]!r} in x and {labels[1]!r} in y"
+    advice = "Align them first, y = y.loc[x.index], or pass y.to_numpy() if rows match by position."
+    raise InputError(f"The indices of x and y {told}. {advice}")
 
 
 def as_levels(table: Variables) -> tuple[Variables, tuple[str, ...]]:
@@ -306,12 +272,11 @@ def as_levels(table: Variables) -> tuple[Variables, tuple[str, ...]]:
             place = "its median" if len(known) else "0"
             notes.append(f"{told} put at {place}, and {beside[0].name!r} says where")
         parts += [values] + [lost * 1.0] * len(beside)
-        columns += [replace(column, constant=constant(values)), *beside]
+        columns += [replace(column, constant=reading.constant(values)), *beside]
     return replace(table, values=np.column_stack(parts), columns=tuple(columns)), tuple(notes)
 
 
 def _unused(name: str, taken: Sequence[str]) -> str:
-    """Return the name, with a number behind it if it is taken."""
     numbered = (f"{name} {number}" for number in count(2))
     return next(each for each in chain([name], numbered) if each not in taken)
 
@@ -333,11 +298,9 @@ def read_groups(
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1 or len(values) != n:
-        raise ShapeError(
-            f"{what} must have shape ({n},), one group for each row, got {values.shape}. For several "
-            "kinds of groups at once, pass the coarsest."
-        )
-    missing = missing_in(groups).reshape(n) | missing_in(values)
+        wanted = f"have shape ({n},), one group for each row, got {values.shape}"
+        raise ShapeError(f"{what} must {wanted}. Of several kinds of groups, pass the coarsest.")
+    missing = reading.missing_in(groups).reshape(n) | reading.missing_in(values)
     if kept is not None:
         missing[np.setdiff1d(np.arange(n), kept)] = False
     refuse_rows(missing, f"{what} has missing values", DROP, NonFiniteError)
@@ -350,17 +313,13 @@ def read_groups(
 
 
 def _column(name: str, data: Any) -> Any:
+    if hasattr(data, "read_column"):  # a source
+        return data.read_column(name)
+    told, advice = f"groups={name!r} names a column", "Pass an array with the group of each row."
     if not is_frame(data):
-        if hasattr(data, "read_column"):  # a source
-            return data.read_column(name)
-        raise InputTypeError(
-            f"groups={name!r} names a column, and x is not a frame (nor a source) that has columns. "
-            "Pass an array with the group of each row."
-        )
+        raise InputTypeError(f"{told}, and x is not a frame (nor a source). {advice}")
     names = [str(column) for column in data.columns]
     if names.count(name) != 1:
-        raise InputError(
-            f"groups={name!r} is not a column of x. Its columns are {', '.join(map(repr, names[:10]))}. "
-            "Or pass an array with the group of each row."
-        )
-    return column_at(data, names.index(name))
+        listed = ", ".join(map(repr, names[:10]))
+        raise InputError(f"{told} that is not one of x: they are {listed}. {advice}")
+    return reading.column_at(data, names.index(name))

@@ -23,18 +23,8 @@ from condgof.errors import (
 )
 from condgof.sample._column import Column
 from condgof.sample._sample import MIN_ROWS, Sample
-from condgof.sample._table import (
-    ANY,
-    NUMBERS,
-    DataFile,
-    Frame,
-    PathLike,
-    Table,
-    arrow,
-    codes_of,
-    values_of,
-)
-from condgof.sample._values import DROP, as_days, constant, names_of, refuse_identifiers
+from condgof.sample._table import ANY, NUMBERS, DataFile, Frame, PathLike, Table, arrow, numbers_of
+from condgof.sample._values import DROP, constant, names_of, refuse_identifiers
 
 Names: TypeAlias = str | Sequence[str]
 
@@ -51,7 +41,6 @@ class Block:
 
     @property
     def n(self) -> int:
-        """Number of rows."""
         return len(self.y)
 
     def cut(self, first: int, last: int) -> Block:
@@ -61,7 +50,6 @@ class Block:
 
     @classmethod
     def joined(cls, parts: Sequence[Block]) -> Block:
-        """Put blocks one after the other."""
         if len(parts) == 1:
             return parts[0]
         x, y = (np.concatenate([getattr(part, name) for part in parts]) for name in "xy")
@@ -89,8 +77,7 @@ class Blocks:
         return len(self.y_names)
 
     def _parts(self, start: int, stop: int) -> Iterator[Block]:
-        """Read rows in order, as many at once as it suits."""
-        raise NotImplementedError
+        raise NotImplementedError  # rows in order, as many at once as it suits
 
     def blocks(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         """Read rows in order, in blocks of exactly `size` rows (the last may be smaller).
@@ -141,12 +128,11 @@ def _given(columns: tuple[Column, ...], x: FloatArray) -> Any:
         return x.copy() if columns else None
     data: dict[str, AnyArray] = {}
     for column, values in zip(columns, x.T, strict=True):
+        data[column.name] = values.copy()
         if column.levels is not None:
             data[column.name] = np.array(column.levels, dtype=object)[values.astype(int)]
         elif column.dates:
             data[column.name] = np.rint(values * 86_400e6).astype("M8[us]")
-        else:
-            data[column.name] = values.copy()
     try:
         return require("pandas", "frames", "A frame").DataFrame(data)
     except MissingPackageError:
@@ -180,12 +166,7 @@ class Source(Blocks):
 
     @classmethod
     def of(
-        cls,
-        table: Table,
-        x: Sequence[str],
-        y: Sequence[str],
-        extra: Sequence[str] = (),
-        flat_y: bool = False,
+        cls, table: Table, x: Sequence[str], y: Sequence[str], extra: Sequence[str], flat_y: bool = False
     ) -> Source:
         """Find the rows of a table whose columns are to be read, and the levels of text in x."""
         files, n = [], 0
@@ -252,13 +233,13 @@ class Source(Blocks):
 
     @property
     def _columns(self) -> tuple[Column, ...]:
-        """All columns that are read, in the order of x, y and extra."""
         return (*self.x_columns, *map(Column, (*self.y_names, *self.extra_names)))
 
     def _part(self, file: DataFile, rows: IntArray, batch: Any) -> Block:
         """Make a block of a batch; `rows` are their numbers in the file."""
         columns = self._columns
-        table = np.array([_numbers(batch, column) for column in columns]).reshape(-1, len(rows))
+        parts = [numbers_of(batch.column(each.name), each.kind, each.levels) for each in columns]
+        table = np.array(parts).reshape(-1, len(rows))
         finite = np.isfinite(table)
         if not finite.all():
             # The first row over all columns, so that the message does not depend on their order.
@@ -266,21 +247,12 @@ class Source(Blocks):
             which = int(np.argmin(finite[:, at]))
             name, row = columns[which].name, int(rows[at])
             kind = f"{table[which, at]}" if batch.column(name)[at].is_valid else "null"
-            raise NonFiniteError(
-                f"Column {name!r} of {file.label} is {kind} in row {row} of the file (row "
-                f"{file.start + row} of all rows, both counted from 0). {DROP}",
-                count=1,
-                first_row=file.start + row,
-            )
+            where = f"row {row} of the file (row {file.start + row} of all rows, both counted from 0)"
+            told = f"Column {name!r} of {file.label} is {kind} in {where}. {DROP}"
+            raise NonFiniteError(told, count=1, first_row=file.start + row)
         x, y, extra = np.split(table, [self.d_x, self.d_x + self.d_y])
         named = dict(zip(self.extra_names, extra, strict=True))
         return Block(file.start + int(rows[0]), x.T.copy(order="C"), y.T.copy(order="C"), named)
-
-
-def _numbers(batch: Any, of: Column) -> FloatArray:
-    column = batch.column(of.name)
-    values = codes_of(column, of.levels) if of.levels else values_of(column, of.kind)
-    return np.asarray(as_days(values, of.name)) if of.dates else values
 
 
 def scan(path: PathLike | Sequence[PathLike], *, x: Names, y: Names, extra: Names = ()) -> Source:
@@ -329,14 +301,12 @@ def scan(path: PathLike | Sequence[PathLike], *, x: Names, y: Names, extra: Name
 def _names(names: Any, what: str) -> tuple[str, ...]:
     listed = (names,) if isinstance(names, str) else names
     if not isinstance(listed, Sequence) or not all(isinstance(name, str) for name in listed):
-        raise InputTypeError(
-            f"{what} must be the name of a column or a list of names, got {type(names).__name__}."
-        )
+        got = type(names).__name__
+        raise InputTypeError(f"{what} must be the name of a column or a list of names, got {got}.")
     return tuple(listed)
 
 
 def is_lazy(data: Any) -> bool:
-    """Whether `data` is a Dask array."""
     return all(hasattr(data, name) for name in ("__dask_graph__", "chunks", "rechunk", "blocks"))
 
 
@@ -354,42 +324,36 @@ class ArraySource(Blocks):
         """Check Dask arrays of shape (n,) or (n, d) and give them the row chunks of y."""
         for name, array in arrays.items():
             if not is_lazy(array):
-                raise InputTypeError(
-                    f"{name} is {type(array).__name__} where other arrays are Dask arrays. "
-                    "Pass Dask arrays throughout, or none."
-                )
+                told = f"{name} is {type(array).__name__} where other arrays are Dask arrays"
+                raise InputTypeError(f"{told}. Pass Dask arrays throughout, or none.")
         rows, ready = arrays["y"].chunks[0], {}
         for name, array in arrays.items():
             if array.ndim not in (1, 2):
                 raise ShapeError(f"{name} must have shape (n,) or (n, d), got {array.shape}.")
             if not all(np.isfinite(array.shape)):
                 raise ShapeError(
-                    f"The chunks of {name} are of unknown size. Call its compute_chunk_sizes() first."
+                    f"{name} has chunks of unknown size. Call its compute_chunk_sizes() first."
                 )
             if array.dtype.kind not in "biuf":
                 raise InputTypeError(f"{name} must hold real numbers, got {array.dtype}.")
             if array.shape[0] != sum(rows):
                 raise ShapeError(f"{name} has {array.shape[0]} rows and y has {sum(rows)}.")
-            table = array[:, None] if array.ndim == 1 else array
-            ready[name] = table.rechunk({0: rows, 1: -1})
+            ready[name] = (array[:, None] if array.ndim == 1 else array).rechunk({0: rows, 1: -1})
         if sum(rows) < MIN_ROWS:
             raise ShapeError(f"The test needs at least {MIN_ROWS} rows, got {sum(rows)}.")
         return cls(ready)
 
     @property
     def n(self) -> int:  # type: ignore[override]
-        """Number of rows."""
         return int(self.arrays["y"].shape[0])
 
     @property
     def x_columns(self) -> tuple[Column, ...]:  # type: ignore[override]
-        """The columns of x, under made-up names."""
         width = self.arrays["x"].shape[1] if "x" in self.arrays else 0
         return tuple(map(Column, names_of("x", int(width))))
 
     @property
     def y_names(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Made-up names of the columns of y."""
         return names_of("y", int(self.arrays["y"].shape[1]))
 
     def with_extra(self, names: Names) -> ArraySource:
@@ -397,10 +361,8 @@ class ArraySource(Blocks):
         known = {one for name in self.arrays for one in names_of(name, self.arrays[name].shape[1])}
         for name in (names,) if isinstance(names, str) else names:
             if name not in known:
-                raise InputError(
-                    f"Dask arrays have no column {name!r}. Pass the model's scores, or a tuple "
-                    "(mean, std), as Dask arrays."
-                )
+                advice = "Pass the model's scores, or a tuple (mean, std), as Dask arrays."
+                raise InputError(f"Dask arrays have no column {name!r}. {advice}")
         return self
 
     @property
@@ -411,7 +373,6 @@ class ArraySource(Blocks):
         return tuple(int(cut) + self.offset for cut in np.cumsum((0, *chunks)))
 
     def chunk(self, start: int) -> tuple[Any, ...]:
-        """Return the chunk that starts at a global row, of each array, as it is."""
         number = self.cuts.index(start)
         return tuple(array.blocks[number] for array in self.arrays.values())
 
@@ -423,7 +384,6 @@ class ArraySource(Blocks):
                 yield self._block(rows, {name: array[span] for name, array in self.arrays.items()})
 
     def take(self, rows: IntArray) -> Block:
-        """Compute some rows, given by their sorted global numbers."""
         chosen = {name: array[rows - self.offset] for name, array in self.arrays.items()}
         return self._block(rows, chosen)
 
@@ -432,11 +392,9 @@ class ArraySource(Blocks):
         for name, table in tables.items():
             bad = np.flatnonzero(~np.isfinite(table).all(axis=1))
             if len(bad):
-                raise NonFiniteError(
-                    f"{name} is NaN or infinite in row {rows[bad[0]]} (counted from 0). {DROP}",
-                    count=len(bad),
-                    first_row=int(rows[bad[0]]),
-                )
+                row = int(rows[bad[0]])
+                told = f"{name} is NaN or infinite in row {row} (counted from 0). {DROP}"
+                raise NonFiniteError(told, count=len(bad), first_row=row)
         x = np.ascontiguousarray(tables.get("x", np.empty((len(rows), 0))))
         extra = {
             one: column

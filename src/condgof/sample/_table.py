@@ -21,6 +21,7 @@ import numpy as np
 
 from condgof._typing import AnyArray
 from condgof.errors import InputError, InputTypeError, require
+from condgof.sample._values import as_days
 
 BATCH_ROWS = 1 << 16
 BUFFER_BYTES = 1 << 20
@@ -28,23 +29,18 @@ PIECE_BYTES = 1 << 23
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
-FORMATS = {
-    ".parquet": "Parquet",
-    ".pq": "Parquet",
-    ".csv": "CSV",
-    ".feather": "Feather",
-    ".arrow": "Feather",
-    ".ipc": "Feather",
-}
+FORMATS = dict.fromkeys((".parquet", ".pq"), "Parquet") | {".csv": "CSV"}
+FORMATS |= dict.fromkeys((".feather", ".arrow", ".ipc"), "Feather")
 #: What a column may be asked for as: the kinds that it may hold. As TEXT alone it may hold anything.
 NUMBERS, TEXT, LABELS = ("numbers",), ("text",), ("numbers", "text")
 ANY = ("numbers", "text", "dates")
 
 
 class NotNumbersError(InputTypeError):
-    """A column of CSV that began as numbers (or dates) holds something else further on."""
+    """A column of CSV, ``args[1]``, that began as numbers (or dates) holds something else further on."""
 
-    column: str = ""
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +60,6 @@ class Frame:
 
     @property
     def columns(self) -> list[str]:
-        """The names."""
         return list(self.data)
 
     @property
@@ -74,7 +69,6 @@ class Frame:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(n, d), or (n,)."""
         return (len(self),) if self.flat else (len(self), len(self.data))
 
     def __len__(self) -> int:
@@ -88,7 +82,6 @@ class Frame:
         return Frame({name: values[rows] for name, values in self.data.items()}, self.flat, self.utc)
 
     def get_column(self, name: str) -> AnyArray:
-        """Return a column by its name."""
         return self.data[name]
 
 
@@ -110,7 +103,6 @@ class DataFile:
 
     @property
     def rows(self) -> int:
-        """Number of rows, once pieces are known."""
         return self.cuts[-1]
 
     @classmethod
@@ -118,8 +110,8 @@ class DataFile:
         """Read the names and types of the columns."""
         with naming(label, kind):
             schema = _schema(path, kind)
-            names = tuple(schema.names)
-        return cls(label, path, kind, names, dict(zip(names, schema.types, strict=True)))
+            types = dict(zip(schema.names, schema.types, strict=True))
+            return cls(label, path, kind, tuple(schema.names), types)
 
     def cut(self, start: int, kinds: Mapping[str, str]) -> DataFile:
         """Find the pieces of a file whose first row has the global number `start`."""
@@ -168,10 +160,8 @@ class DataFile:
             row += batch.num_rows
             if row >= stop:
                 return
-        raise InputError(
-            f"{self.label} ends after {row} rows, and had {self.rows} when it was scanned. "
-            "Scan it again, and leave the files alone while a test runs."
-        )
+        told = f"{self.label} ends after {row} rows, and had {self.rows} when it was scanned"
+        raise InputError(f"{told}. Scan it again, and leave the files alone while a test runs.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,33 +178,28 @@ class Table:
         """Find the files that `scan` describes, and read the names and types of their columns."""
         arrow()
         files = _expand(path)
-        kinds = [FORMATS.get(os.path.splitext(each)[1].lower(), "") for _, each in files]
-        for (_, each), kind in zip(files, kinds, strict=True):
-            if not kind:
+        kinds = []
+        for _, each in files:
+            ending = os.path.splitext(each)[1]
+            kinds.append(FORMATS.get(ending.lower(), ""))
+            if not kinds[-1]:
                 raise InputError(
-                    f"{each} has the ending {os.path.splitext(each)[1]!r}, which is none of "
-                    f"{', '.join(FORMATS)}. Convert the file, or rename it to say its format."
+                    f"{each} has the ending {ending!r}, which is none of {', '.join(FORMATS)}. Convert "
+                    "the file, or rename it to say its format."
                 )
-            if kind != kinds[0]:
-                raise InputError(
-                    f"The files are of several formats: {files[0][1]} is {kinds[0]} and {each} is "
-                    f"{kind}. Pass files of one format."
-                )
+            if kinds[-1] != kinds[0]:
+                both = f"{files[0][1]} is {kinds[0]} and {each} is {kinds[-1]}"
+                raise InputError(f"The files are of several formats: {both}. Pass files of one format.")
             if each.encode(errors="ignore").decode() != each:
                 raise InputError(f"The name of the file {each} is not in UTF-8: rename the file first.")
             if not os.path.isfile(each):
-                raise InputError(
-                    f"{each} is a pipe or a device, and tables are read twice. Pass CSV on standard "
-                    f"input: condgof check - < {each}"
-                )
+                advice = f"Pass CSV on standard input: condgof check - < {each}"
+                raise InputError(f"{each} is a pipe or a device, and tables are read twice. {advice}")
         label = os.fspath(path) if isinstance(path, str | os.PathLike) else files[0][0]
-        if not any(os.path.getsize(each) for _, each in files):
-            raise InputError(f"{label} is empty. A table with the columns of x and y is needed.")
         return cls(label, tuple(DataFile.of(*each, kinds[0]) for each in files))
 
     @classmethod
     def of_text(cls, label: str, text: bytes) -> Table:
-        """Take CSV that is there already."""
         return cls(label, (DataFile.of(label, text, "CSV"),))
 
     @property
@@ -224,7 +209,7 @@ class Table:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The files; none where there is text."""
+        """None where there is text."""
         return tuple(file.path for file in self.files if isinstance(file.path, str))
 
     @property
@@ -238,30 +223,27 @@ class Table:
         """An estimate of the memory that the columns take that are read; of CSV, the size of files."""
         if self.files[0].format != "Parquet":
             return sum(map(os.path.getsize, self.paths))
-        rows = 0
-        for file in self.files:
-            with naming(file.label, file.format):
-                rows += arrow("parquet").read_metadata(file.path).num_rows
-        return 8 * rows * len(self.kinds)
+        with naming(self.label, "Parquet"):
+            rows = (arrow("parquet").read_metadata(path).num_rows for path in self.paths)
+            return 8 * len(self.kinds) * int(sum(rows))
 
     def reading(self, wanted: Mapping[str, tuple[str, ...]]) -> Table:
         """Return the table with the columns to be read, and the kinds that each may hold."""
         kinds = {}
         for name, may in wanted.items():
-            held = {_kind(self._type(file, name)) for file in self.files} - {"nothing"}
-            mixed = "else" if "else" in held else "text"
-            kinds[name] = mixed if len(held) > 1 else next(iter(held), may[0])
+            found = {_kind(self._type(file, name)) for file in self.files} - {"nothing"}
+            mixed = "else" if "else" in found else "text"
+            kinds[name] = mixed if len(found) > 1 else next(iter(found), may[0])
             if may == TEXT:
                 kinds[name] = "text"
             elif kinds[name] not in may:
                 file = next(f for f in self.files if _kind(f.types[name]) not in (*may, "nothing"))
                 for _ in file.batches({name: may[0]}) if file.format == "CSV" else ():
                     pass  # this says which value it is, and where
-                said = "text" if kinds[name] == "text" else f"values of type {file.types[name]}"
+                held = "text" if kinds[name] == "text" else f"values of type {file.types[name]}"
                 advice = "Name a column of numbers." if may == NUMBERS else "Make numbers or text of it."
-                raise InputTypeError(
-                    f"Column {name!r} of {file.label} holds {said}, not {' or '.join(may)}. {advice}"
-                )
+                told = f"Column {name!r} of {file.label} holds {held}, not {' or '.join(may)}"
+                raise InputTypeError(f"{told}. {advice}")
         return replace(self, kinds=kinds)
 
     def _type(self, file: DataFile, name: str) -> Any:
@@ -281,9 +263,7 @@ class Table:
         for file in self.files:
             for batch in file.batches(self.kinds):
                 with naming(file.label, file.format):
-                    data = {
-                        name: values_of(batch.column(name), kind) for name, kind in self.kinds.items()
-                    }
+                    data = {n: values_of(batch.column(n), kind) for n, kind in self.kinds.items()}
                 yield data
 
     def levels(self, name: str) -> tuple[str, ...]:
@@ -296,7 +276,6 @@ class Table:
 
 
 def _expand(path: Any) -> list[tuple[str, str]]:
-    """Return the files that a path, a pattern, a folder or a list of these stand for, with labels."""
     given = [path] if isinstance(path, str | os.PathLike) else path
     if not isinstance(given, Sequence) or not all(isinstance(p, str | os.PathLike) for p in given):
         raise InputTypeError(f"path must be a path or a list of paths, got {type(path).__name__}.")
@@ -331,7 +310,6 @@ def _files(path: str) -> list[str]:
 
 
 def arrow(part: str = "") -> Any:
-    """Import pyarrow, or a part of it."""
     return require(f"pyarrow.{part}" if part else "pyarrow", "arrow", "Reading files")
 
 
@@ -344,14 +322,12 @@ def naming(label: str, kind: str) -> Iterator[None]:
         raise InputError(f"{label} is not text in UTF-8: convert it first.") from error
     except (arrow().ArrowException, OSError, EOFError) as error:
         reason = str(error).strip().partition("\n")[0]
-        if "mpty CSV" in reason:
-            reason = f"{label} is empty. A table with the columns of x and y is needed."
-            raise InputError(reason) from error
-        raise InputError(f"{label} cannot be read as {kind}: {reason}") from error
+        empty = "is empty. A table with the columns of x and y is needed."
+        told = empty if "mpty CSV" in reason else f"cannot be read as {kind}: {reason}"
+        raise InputError(f"{label} {told}") from error
 
 
 def _schema(source: str | bytes, kind: str) -> Any:
-    """Read the names and types of the columns of a file, or of CSV that is there already."""
     if kind == "Parquet":
         return arrow("parquet").read_schema(source)
     if kind == "Feather":
@@ -367,12 +343,10 @@ def _schema(source: str | bytes, kind: str) -> Any:
 
 
 def _opened(source: str | bytes) -> Any:
-    pa = arrow()
-    return pa.OSFile(source) if isinstance(source, str) else pa.BufferReader(source)
+    return arrow().OSFile(source) if isinstance(source, str) else arrow().BufferReader(source)
 
 
 def _kind(of_type: Any) -> str:
-    """Say what a type of pyarrow is to us."""
     types = arrow().types
     if types.is_dictionary(of_type):
         return "text" if _kind(of_type.value_type) == "text" else "else"
@@ -407,8 +381,11 @@ def _dictionary(column: Any) -> tuple[list[str | None], AnyArray]:
     return column.dictionary.cast(pa.string()).to_pylist(), np.asarray(codes)
 
 
-def codes_of(column: Any, levels: Sequence[str]) -> AnyArray:
-    """Return a column of a batch of text as positions among levels, NaN where it is null."""
+def numbers_of(column: Any, kind: str, levels: Sequence[str] | None) -> AnyArray:
+    """Return a column of a batch as numbers, NaN where it is null: days, positions among levels."""
+    if not levels:
+        values = values_of(column, kind)
+        return np.asarray(as_days(values, "")) if kind == "dates" else values
     known, codes = _dictionary(column)
     places = {level: float(i) for i, level in enumerate(levels)}
     return np.array([*(places.get(str(level), np.nan) for level in known), np.nan])[codes]
@@ -464,12 +441,9 @@ def _not_numbers(file: DataFile, name: str, value: str, kinds: Mapping[str, str]
         row += batch.num_rows if at < 0 else at
         if at >= 0:
             break
-    error = NotNumbersError(
-        f"Column {name!r} of {file.label} holds {value!r}, which is not a {kinds[name][:-1]}, in row "
-        f"{row} (counted from 0). Correct it, or name another column."
-    )
-    error.column = name
-    return error
+    holds = f"holds {value!r}, which is not a {kinds[name][:-1]}, in row {row} (counted from 0)"
+    advice = "Correct it, or name another column."
+    return NotNumbersError(f"Column {name!r} of {file.label} {holds}. {advice}", name)
 
 
 def _csv_pieces(path: str) -> tuple[tuple[int, ...], tuple[int, ...]]:

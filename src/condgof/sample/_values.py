@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, time, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -31,14 +31,11 @@ from condgof.errors import (
 from condgof.sample._column import Column
 
 DROP = "Drop or fill those rows first."
-INFINITE = (
-    "An infinite value is not a missing one and is refused whatever `missing` is: correct it first."
-)
+INFINITE = "An infinite value is not a missing one, and refused whatever `missing` is: correct it first."
 #: Text in more rows than this, no two of them alike, is no category.
 FEW_ROWS = 20
 #: What Python or pandas would turn into a float, and is not meant as one.
 NO_NUMBERS = (str, bytes, date, time, timedelta)
-EPOCH = datetime(1970, 1, 1)
 #: What has to do with time and is no date, by the name of its type.
 NO_DATES = {
     "timedelta": "lengths of time. Pass them as numbers, such as .dt.total_seconds().",
@@ -48,15 +45,13 @@ NO_DATES = {
 NO_DATES["Timedelta"] = NO_DATES["timedelta64"] = NO_DATES["timedelta"]
 
 
-def as_array(value: Any, what: str, advice: str = "Pass numbers.") -> AnyArray:
-    """Return what the user passed as a NumPy array of whatever type."""
+def as_array(value: Any, what: str, advice: str) -> AnyArray:
     try:
         # A torch tensor that takes part in gradients, or is on another device, is no array yet.
         return np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
     except Exception as error:  # whatever an object's __array__ may raise
-        raise InputTypeError(
-            f"{what} cannot be read as an array ({type(value).__name__}: {error}). {advice}"
-        ) from error
+        reason = f"{type(value).__name__}: {error}"
+        raise InputTypeError(f"{what} cannot be read as an array ({reason}). {advice}") from error
 
 
 def as_numbers(value: Any, what: str, *, advice: str = "Pass numbers.") -> AnyArray:
@@ -65,9 +60,8 @@ def as_numbers(value: Any, what: str, *, advice: str = "Pass numbers.") -> AnyAr
     if array.dtype.kind == "O" and hasattr(value, "to_numpy"):
         array = boxed_numbers(value, array, what)
     if array.dtype.kind not in "biuf":
-        raise InputTypeError(
-            f"{what} must be real numbers, got an array of {array.dtype} values. {advice}"
-        )
+        got = f"got an array of {array.dtype} values"
+        raise InputTypeError(f"{what} must be real numbers, {got}. {advice}")
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         return np.where(np.ma.getmaskarray(value), np.nan, array)
     return array
@@ -82,14 +76,10 @@ def unboxed(value: Any) -> Any:
     return value
 
 
-def holds(values: AnyArray, kinds: type | tuple[type, ...]) -> bool:
-    """Whether any entry of an object array that is not missing is of one of these types."""
-    return any(isinstance(value, kinds) and not is_missing(value) for value in values.ravel())
-
-
 def boxed_numbers(data: Any, raw: AnyArray, what: str) -> AnyArray:
     """Return numbers that a Series or frame has as the objects `raw`; anything else as it is."""
-    if holds(raw, NO_NUMBERS):  # before any conversion, which would read "02139" as a number
+    # Before any conversion, which would read "02139" as a number.
+    if any(isinstance(value, NO_NUMBERS) and not is_missing(value) for value in raw.ravel()):
         return raw
     try:
         return np.where(missing_in(data), np.nan, raw).astype(np.float64)
@@ -107,7 +97,6 @@ def is_missing(value: Any) -> bool:
 
 
 def missing_in(data: Any) -> NDArray[np.bool_]:
-    """Mark the missing values of a Series or an array."""
     for name in ("isna", "is_null"):
         if hasattr(data, name):
             return np.asarray(getattr(data, name)(), dtype=bool)
@@ -124,10 +113,7 @@ def as_days(raw: AnyArray, label: str) -> FloatArray | None:
 
     Dates without a time zone are UTC. Lengths of time, times of day and periods are refused.
     """
-    if raw.dtype.kind == "M":
-        ticks = raw.astype("M8[us]").astype(np.int64)
-        return np.where(np.isnat(raw), np.nan, ticks / 86_400e6)
-    kinds = {raw.dtype.type} if raw.dtype.kind == "m" else set()
+    kinds = {raw.dtype.type} if raw.dtype.kind in "mM" else set()
     if raw.dtype.kind == "O":
         kinds = {type(value) for value in raw.ravel() if not is_missing(value)}
     for kind in kinds:
@@ -135,8 +121,16 @@ def as_days(raw: AnyArray, label: str) -> FloatArray | None:
             raise InputTypeError(f"{label} holds {NO_DATES[kind.__name__]}")
     if not kinds or not all(issubclass(kind, (date, np.datetime64)) for kind in kinds):
         return None
-    days = [np.nan if is_missing(value) else _days(value) for value in raw.ravel()]
-    return np.array(days).reshape(raw.shape)
+    if raw.dtype.kind == "O":
+        moments = [None if is_missing(value) else _in_utc(value) for value in raw.ravel()]
+        raw = np.array(moments, dtype="M8[us]").reshape(raw.shape)
+    ticks = raw.astype("M8[us]").astype(np.int64)
+    return np.where(np.isnat(raw), np.nan, ticks / 86_400e6)
+
+
+def _in_utc(value: Any) -> Any:
+    zoned = getattr(value, "tzinfo", None) is not None
+    return value.astimezone(UTC).replace(tzinfo=None) if zoned else value
 
 
 def in_a_zone(dtype: str, raw: AnyArray) -> bool:
@@ -144,13 +138,6 @@ def in_a_zone(dtype: str, raw: AnyArray) -> bool:
     if raw.dtype.kind == "O":
         return any(getattr(value, "tzinfo", None) is not None for value in raw.ravel())
     return re.search(r"64\[\w+, |tz=|time_zone='", dtype) is not None
-
-
-def _days(value: Any) -> float:
-    if isinstance(value, datetime):
-        start = EPOCH if value.tzinfo is None else EPOCH.replace(tzinfo=UTC)
-        return float((value - start).total_seconds() / 86_400)
-    return float((np.datetime64(value, "us") - np.datetime64(EPOCH)) / np.timedelta64(1, "D"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,27 +180,23 @@ class Variables:
         for column, codes in zip(self.columns, self.values.T, strict=True):
             if column.levels and not column.ordered:
                 rows = int(np.count_nonzero(~np.isnan(codes)))
-                refuse_identifiers(f"{self.what} column {column.name!r}", column.levels or (), rows)
+                refuse_identifiers(f"{self.what} column {column.name!r}", column.levels, rows)
 
 
 def refuse_identifiers(label: str, levels: Sequence[str], rows: int) -> None:
     """Raise if a column of so many rows has as many levels: it is no category."""
     if len(levels) <= FEW_ROWS or len(levels) < rows:
         return
-    head = f"{label} holds text that is different in all {rows} rows"
+    like = "an identifier, not a category"
+    advice = "Leave it out, or make numbers of it if it holds numbers."
     if all(re.fullmatch(r"\s*[-+]?[\d.]*\d,\d+\s*", level) for level in levels):
-        raise InputError(
-            f"{head} and looks like numbers with decimal commas, such as {levels[0]!r}. Make "
-            "numbers of it, for instance by reading the file with decimal=','."
-        )
-    raise InputError(
-        f"{head}, such as {levels[0]!r}: it looks like an identifier, not a category. Leave it "
-        "out, or make numbers of it if it holds numbers."
-    )
+        like = f"numbers with decimal commas, such as {levels[0]!r}"
+        advice = "Make numbers of it, for instance by reading the file with decimal=','."
+    head = f"{label} holds text that is different in all {rows} rows, such as {levels[0]!r}"
+    raise InputError(f"{head}: it looks like {like}. {advice}")
 
 
 def is_frame(data: Any) -> bool:
-    """Whether `data` is a pandas or polars frame."""
     # In this order: a LazyFrame of polars warns when asked for its columns.
     return (hasattr(data, "iloc") or hasattr(data, "get_column")) and hasattr(data, "columns")
 
@@ -227,12 +210,10 @@ def fresh(data: Any) -> Any:
 
 
 def take_rows(data: Any, rows: IntArray) -> Any:
-    """Take rows of an array or a frame, keeping its kind."""
     return data.iloc[rows] if hasattr(data, "iloc") else data[rows]
 
 
 def column_at(frame: Any, i: int) -> Any:
-    """Return a column of a frame by its position."""
     return frame.iloc[:, i] if hasattr(frame, "iloc") else frame.get_column(frame.columns[i])
 
 
@@ -247,16 +228,13 @@ def read_table(data: Any, what: str, *, text: bool) -> Variables:
     """Read x or y (`what`), (n,) or (n, d); with `text`, it may hold dates, strings and categories."""
     check_object(data, what)
     if hasattr(data, "collect") and hasattr(data, "lazy"):
-        raise InputTypeError(
-            f"{what} is a polars LazyFrame, which holds no rows yet. Call .collect() first, once for x "
-            "and y together, so that their rows match."
-        )
+        lazy = "a polars LazyFrame, which holds no rows yet"
+        raise InputTypeError(f"{what} is {lazy}. Call .collect() first, once for x and y together.")
     if hasattr(data, "to_frame") and not is_frame(data):  # a Series is a frame of one column
         table = read_table(data.to_frame(), what, text=text)
         column = table.columns[0]
-        nameless = column.name in ("0", "", "None")
-        columns = (replace(column, name=what),) if nameless else table.columns
-        return replace(table, given=fresh(data), columns=columns)
+        named = replace(column, name=what if column.name in ("0", "", "None") else column.name)
+        return replace(table, given=fresh(data), columns=(named,))
     if not is_frame(data):
         return _read_array(data, what, text)
     names = [str(name) for name in data.columns]
@@ -264,23 +242,18 @@ def read_table(data: Any, what: str, *, text: bool) -> Variables:
         raise ShapeError(f"{what} is a frame without columns. Pass at least one column.")
     if not len(data):
         raise ShapeError(f"{what} is empty. Pass at least 3 rows.")
-    twice = dict.fromkeys(repr(name) for name in names if names.count(name) > 1)
-    if twice:
-        raise InputError(
-            f"{what} has two columns of the same name: {', '.join(twice)}. Give each its own name."
-        )
+    if twice := [repr(name) for name in dict.fromkeys(names) if names.count(name) > 1]:
+        same = f"two columns of the same name: {', '.join(twice)}"
+        raise InputError(f"{what} has {same}. Give each its own name.")
     parts = [_frame_column(data, i, name, what, text) for i, name in enumerate(names)]
-    values = np.column_stack([numbers for numbers, _ in parts])
-    return Variables(what, fresh(data), values, tuple(column for _, column in parts))
+    values, columns = zip(*parts, strict=True)
+    return Variables(what, fresh(data), np.column_stack(values), columns)
 
 
 def _read_array(data: Any, what: str, text: bool) -> Variables:
     if data is None:
         raise InputTypeError(f"{what} is missing (None). Pass an array with one row an observation.")
-    advice = (
-        "Pass a NumPy array, a list of equal-length rows, or a pandas or polars frame; text columns "
-        "of x are fine in a frame."
-    )
+    advice = "Pass an array, equally long rows, or a frame; text columns of x are fine in a frame."
     raw = as_array(data, what, advice)
     if raw.dtype.kind == "M" and isinstance(data, np.ma.MaskedArray):
         raw = np.where(np.ma.getmaskarray(data), np.datetime64("NaT", "D"), raw)
@@ -291,9 +264,7 @@ def _read_array(data: Any, what: str, text: bool) -> Variables:
     given = np.array(as_numbers(data, what, advice=advice) if days is None else raw)
     if given.ndim not in (1, 2):
         got = given.shape if given.ndim else f"a single {type(data).__name__}"
-        raise ShapeError(
-            f"{what} must have shape (n,) or (n, d), got {got}. Pass one row for each observation."
-        )
+        raise ShapeError(f"{what} must have shape (n,) or (n, d), got {got}. Pass a row an observation.")
     if given.ndim == 2 and given.shape[1] == 0:
         raise ShapeError(f"{what} has no columns, got shape {given.shape}. Pass at least one.")
     if not len(given):
@@ -319,21 +290,18 @@ def _frame_column(frame: Any, i: int, name: str, what: str, text: bool) -> tuple
         raw = as_array(series, f"{label} of type {series.dtype}", "Cast it to another type first.")
     if raw.ndim != 1:
         raise ShapeError(f"{label} holds arrays, not numbers. Make columns of them.")
+    missing = missing_in(series)
+    known = raw[~missing]
     categorical = dtype in ("str", "string") or dtype.startswith(("categor", "enum", "string["))
     # Of y, categories that are numbers stay numbers: labels of a classifier, which alone takes them.
     labels = categorical and not text and raw.dtype.kind in "biuf"
-    categorical = categorical and not labels
-    missing = missing_in(series)
-    if not categorical and raw.dtype.kind == "O" and holds(raw, str):
-        categorical = all(isinstance(value, str) for value in raw[~missing])
-    if categorical:
+    texts = raw.dtype.kind == "O" and len(known) > 0 and all(isinstance(value, str) for value in known)
+    if texts or (categorical and not labels):
         if not text:
-            raise InputTypeError(
-                f"{label} holds text or categories, and {what} must be numeric. Pass numbers."
-            )
+            raise InputTypeError(f"{label} holds text or categories, and must be numeric. Pass numbers.")
         # Levels of an ordered categorical of pandas, or an Enum of polars, have an order of their own.
-        known = getattr(series.dtype, "ordered", False) or type(series.dtype).__name__ == "Enum"
-        order = list(map(str, series.dtype.categories)) if known else None
+        ordered = getattr(series.dtype, "ordered", False) or type(series.dtype).__name__ == "Enum"
+        order = list(map(str, series.dtype.categories)) if ordered else None
         codes, levels = encode(raw, missing, order)
         return codes, Column(name, levels, constant(codes), ordered=order is not None)
     days = as_days(raw, label)
@@ -344,16 +312,14 @@ def _frame_column(frame: Any, i: int, name: str, what: str, text: bool) -> tuple
         return days, Column(name, None, constant(days), dates=True, utc=utc)
     boolean = raw.dtype.kind == "b"
     if raw.dtype.kind == "O":
-        boolean = all(isinstance(value, (bool, np.bool_)) for value in raw[~missing])
+        boolean = all(isinstance(value, (bool, np.bool_)) for value in known)
         raw = boxed_numbers(series, raw, label)
     if raw.dtype.kind not in "biuf":
-        raise InputTypeError(
-            f"{label} is of type {series.dtype}, neither numeric nor text nor dates. "
-            "Turn it into numbers or text first."
-        )
+        neither = f"{series.dtype}, neither numeric nor text nor dates"
+        raise InputTypeError(f"{label} is of type {neither}. Turn it into numbers or text first.")
     values = np.asarray(raw, dtype=np.float64)
-    kept = tuple(map(str, np.unique(raw[~missing]))) if labels else None
-    return values, Column(name, kept, constant(values), boolean=boolean)
+    classes = tuple(map(str, np.unique(known))) if labels else None
+    return values, Column(name, classes, constant(values), boolean=boolean)
 
 
 def names_of(name: str, width: int) -> tuple[str, ...]:
@@ -362,28 +328,21 @@ def names_of(name: str, width: int) -> tuple[str, ...]:
 
 
 def _dates_refused(label: str, dtype: Any) -> InputTypeError:
-    return InputTypeError(
-        f"{label} holds dates ({dtype}), and must be numeric. Pass numbers, such as days since a date."
-    )
+    return InputTypeError(f"{label} holds dates ({dtype}), and must be numeric. Pass numbers of days.")
 
 
 def encode(
     raw: AnyArray, missing: NDArray[np.bool_], order: list[str] | None = None
 ) -> tuple[FloatArray, tuple[str, ...]]:
     """Turn text (n,) into positions among its levels, in alphabetical order or the `order` given."""
-    codes = np.full(len(raw), np.nan)
-    known = np.array([str(value) for value in raw[~missing]], dtype=str)
-    occurring, places = np.unique(known, return_inverse=True)
-    levels = [str(level) for level in occurring]
-    if order is not None:
-        ranks = [order.index(level) for level in levels]
-        places, levels = np.argsort(np.argsort(ranks))[places], sorted(levels, key=order.index)
-    codes[~missing] = places
+    known = [str(value) for value in raw[~missing]]
+    levels = sorted(set(known), key=None if order is None else order.index)
+    places, codes = {level: place for place, level in enumerate(levels)}, np.full(len(raw), np.nan)
+    codes[~missing] = [places[level] for level in known]
     return codes, tuple(levels)
 
 
 def constant(values: FloatArray) -> bool:
-    """Whether all of some values are equal."""
     # The ends first: they nearly always tell, and at once.
     return len(values) > 0 and bool(values[0] == values[-1] and values.min() == values.max())
 
@@ -396,10 +355,7 @@ def read_y(y: Any) -> Variables:
 def _read_labels(y: Any) -> Variables | None:
     """Read a y that holds text: strings, or a category column of strings; None for any other."""
     frame, listed = is_frame(y), isinstance(y, (list, tuple))
-    known = (
-        listed or isinstance(y, np.ndarray) or any(hasattr(y, a) for a in ("to_frame", "isna", "name"))
-    )
-    if not (len(y.columns) == 1 if frame else known):
+    if frame and len(y.columns) != 1:
         return None
     series = column_at(y, 0) if frame else y
     try:
@@ -418,10 +374,8 @@ def _read_labels(y: Any) -> Variables | None:
     name = str(next(iter(y.columns)) if frame else getattr(y, "name", None) or "y")
     if not (text | missing).all():
         row = int(np.argmin(text | missing))
-        raise InputTypeError(
-            f"y column {name!r} holds text, and {raw[row]!r} in row {row} (counted from 0). Make text, "
-            "or numbers, of all of them."
-        )
+        mixed = f"text, and {raw[row]!r} in row {row} (counted from 0)"
+        raise InputTypeError(f"y column {name!r} holds {mixed}. Make text, or numbers, of all of them.")
     codes, levels = encode(raw, missing)
     given = fresh(y) if frame or hasattr(y, "to_frame") else raw.copy()
     return Variables("y", given, codes[:, None], (Column(name, levels, len(levels) == 1),), labels=True)
@@ -439,9 +393,7 @@ def refill(data: Any, values: AnyArray) -> Any:
         parts = {n: _typed(values[:, i], column_at(data, i)) for i, n in enumerate(data.columns)}
         if not hasattr(data, "iloc"):
             return type(data)(parts)
-        frame = type(data)(parts, index=data.index)
-        frame.columns = data.columns
-        return frame
+        return type(data)(parts, index=data.index).set_axis(data.columns, axis=1)
     if hasattr(data, "to_frame"):
         numbers = _typed(values[:, 0], data)
         if hasattr(data, "iloc"):

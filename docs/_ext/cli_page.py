@@ -1,4 +1,4 @@
-"""The page docs/reference/cli.md: ``python -m condgof.cli._help FILE``.
+"""The page docs/reference/cli.md: ``python docs/_ext/cli_page.py FILE``.
 
 It is not laid out by Typer or Rich, so that it does not change with their versions.
 """
@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from condgof.cli._app import program
-from condgof.cli._output import write_whole
 
 HEAD = """\
 # The command line
@@ -80,4 +79,4 @@ def _row(param: Any) -> str:
 
 
 if __name__ == "__main__":
-    write_whole(Path(sys.argv[1]), help_page())
+    Path(sys.argv[1]).write_text(help_page(), encoding="utf-8")
