@@ -495,6 +495,7 @@ def test_plot_check_draws_on_the_axes_that_it_is_given():
         ("slice", {"number": 9}, "There are 4 slices, counted from 1"),
         ("rootogram", {}, "continuous has no picture"),
         ("column", {}, "cannot be drawn so"),
+        ("pit", {"y": 1}, "cannot be drawn so"),
     ],
 )
 def test_plot_check_says_what_there_is(what, which, words):

@@ -67,6 +67,13 @@ def test_frames_stay_frames(kind):
     assert cg.kcsd(model, x, y, rng=0).n == 50
 
 
+def test_only_a_tilt_needs_numbers_in_the_first_column():
+    frame = pd.DataFrame({"town": ["u", "v"] * 30, "a": np.arange(60.0)})
+    model = cg.models.Normal(mean=lambda x: x["a"], std=1.0)
+    _, x, y = misfit_of(model, frame, "shift", 9.0).trial(40, np.random.default_rng(0))
+    assert (y[:, 0] - x["a"]).mean() == pytest.approx(9.0, abs=1.0)
+
+
 def test_two_columns_of_y():
     model = cg.models.Normal(mean=lambda x: x, std=1.0)
     _, x, y = misfit_of(model, X, "shift", 2.0).trial(4000, np.random.default_rng(0))

@@ -30,15 +30,11 @@ NEXT = (
 LAST = "The households that were checked led to the second model, so that a final verdict needs others."
 
 
-@command(
-    "demo",
-    [out_option("demo-output")],
-    "Reject a model of the bundled data, see why, and check the next: text, reports, a figure.",
-    "Example: condgof demo --out demo-output",
-    None,
-)
+HELP = "Reject a model of the bundled data, see why, and check the next: text, reports, a figure."
+
+
+@command("demo", [out_option("demo-output")], HELP, "Example: condgof demo --out demo-output", None)
 def demo(given: Mapping[str, Any]) -> int:
-    """Run the demonstration."""
     run_demo(given["out"])
     return 0
 
@@ -60,14 +56,12 @@ def run_demo(out: Path) -> None:
     before, after = (f"{size.estimate:.2f} ({size.low:.2f} to {size.high:.2f})" for _, size in sizes)
     print(f"\nSize of the misfit in {sizes[0][0]}: {before}, then {after}.\n{LAST}\n")
     reports = [_report(name, out) for name in checks]
-    print(f"Reports, to open in a browser:  {terminal(reports[0])}")
-    print(f"                                {terminal(reports[1])}")
+    print(f"Reports, to open in a browser:  {terminal(reports[0])}\n{'':32}{terminal(reports[1])}")
     _figure(checks, out / "engel.png")
     print(f"The first of them once more:    {terminal(_command(reports[0]))}")
 
 
 def _checked(name: str, model: Normal, study: EngelStudy, out: Path) -> Check:
-    """Check one model; leave its predictions as a table, and the report."""
     mean, std = (column[:, 0] for column in model(study.income).mean_std())
     x, y = (Frame({n: getattr(study, n).copy()}, flat=True) for n in ("income", "food"))
     result = check((mean, std), x, y, rng=0)
@@ -85,9 +79,8 @@ def _report(name: str, out: Path) -> Path:
 
 
 def _command(report: Path) -> str:
-    columns = ("--x", "income", "--y", "food", "--mean", "mean", "--std", "std")
-    table = report.with_suffix(".csv")
-    return shlex.join(("condgof", "check", str(table), *columns, "--report", str(report)))
+    table, columns = str(report.with_suffix(".csv")), "--x income --y food --mean mean --std std"
+    return f"condgof check {shlex.quote(table)} {columns} --report {shlex.quote(str(report))}"
 
 
 def _figure(checks: dict[str, Check], path: Path) -> None:

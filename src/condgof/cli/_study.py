@@ -70,6 +70,7 @@ STUDY = (
         f"{', '.join(MISFITS)}. shift and tilt are in model standard deviations, scale is a ratio, "
         "outliers a share; shift=0 shows the level. shift=0,shift=0.2,scale=1.3 unless given."),
 )  # fmt: skip
+POWER_HELP = "Rejection rates of all tests on the paper's four problems: tables and the figure."
 POWER = (
     out_option("paper-power"),
     Option("trials", int | None, "N", None, None, f"Samples of each; {PAPER_TRIALS} unless given.", 1),
@@ -77,16 +78,14 @@ POWER = (
     SEED,
     *WHERE,
 )
-CRITERION = (
-    out_option("paper-criterion"),
-    Option("n", int, "N", None, 1000, "Rows of each sample.", 20),
-    SEED,
-)
+CRITERION_HELP = "Power-criterion curves of the main text's illustration and of appendix B: one figure."
+CRITERION_EXAMPLE = "Example: condgof paper criterion --out paper-criterion"
+ROWS = Option("n", int, "N", None, 1000, "Rows of each sample.", 20)
+CRITERION = (out_option("paper-criterion"), ROWS, SEED)
 
 
 @command("study", STUDY, STUDY_HELP, STUDY_EXAMPLES, None)
 def study(given: Given) -> int:
-    """Run a study of the user's own."""
     problems, methods = read_problems(given), split(given["method"]) or ["adaptive"]
     try:
         sizes = [int(part) for part in split(given["n"])]
@@ -96,28 +95,14 @@ def study(given: Given) -> int:
     return run(problems, methods, sizes, given, **options)
 
 
-@command(
-    "power",
-    POWER,
-    "Rejection rates of all tests on the paper's four problems: tables and the figure.",
-    "Example: condgof paper power --out paper-power --quick",
-    None,
-)
+@command("power", POWER, POWER_HELP, "Example: condgof paper power --out paper-power --quick", None)
 def power(given: Given) -> int:
-    """Run the paper's power study."""
     trials = given["trials"] or (20 if given["quick"] else PAPER_TRIALS)
     return run(list(PAPER_SIZES), PAPER_METHODS, PAPER_SIZES, given, trials=trials)
 
 
-@command(
-    "criterion",
-    CRITERION,
-    "Power-criterion curves of the main text's illustration and of appendix B: one figure.",
-    "Example: condgof paper criterion --out paper-criterion",
-    None,
-)
+@command("criterion", CRITERION, CRITERION_HELP, CRITERION_EXAMPLE, None)
 def criterion(given: Given) -> int:
-    """Compute the power-criterion curves; write them as CSV and as a figure."""
     out, n = given["out"], given["n"]
     illustrations = [illustrate(name, n=n, rng=given["seed"]) for name in ILLUSTRATIONS]
     lines = ["problem,v,criterion"]
@@ -137,12 +122,10 @@ def criterion(given: Given) -> int:
 def run(problems: Any, methods: Any, n: Any, given: Given, **options: Any) -> int:
     """Run a study with a progress bar, print its table, write everything, and return the exit code."""
     out: Path = given["out"]
-    options |= {"rng": given["seed"]}
+    options |= {"rng": given["seed"], "out": out, "say": tell}
     try:
         with _engine(given) as engine, progress_bar() as progress, running(what=YOURS):
-            study = run_study(
-                problems, methods, n, out=out, engine=engine, progress=progress, say=tell, **options
-            )
+            study = run_study(problems, methods, n, engine=engine, progress=progress, **options)
     except KeyboardInterrupt:
         tell(f"stopped. What is finished is in {out}; run the same command again to go on.")
         raise typer.Exit(130) from None
@@ -165,9 +148,8 @@ def run(problems: Any, methods: Any, n: Any, given: Given, **options: Any) -> in
 
 
 def split(values: Iterable[str] | str | None) -> list[str]:
-    """Split at commas, in one option or several."""
-    given = [values] if isinstance(values, str) else list(values or [])
-    return [part.strip() for value in given for part in value.split(",") if part.strip()]
+    text = values if isinstance(values, str) else ",".join(values or ())
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def read_problems(given: Given) -> list[Any]:
@@ -242,11 +224,7 @@ def _engine(given: Given) -> Iterator[Any]:
 def progress_bar() -> Iterator[Callable[[int, int], None]]:
     """Give a function of (trials done, trials of all) that shows them: a bar, or a line now and then."""
     if sys.stderr.isatty():
-        columns = (
-            bars.TextColumn("trials"), bars.BarColumn(), bars.MofNCompleteColumn(),
-            bars.TimeElapsedColumn(), bars.TextColumn("left:"), bars.TimeRemainingColumn(),
-        )  # fmt: skip
-        with bars.Progress(*columns, console=Console(stderr=True), speed_estimate_period=600.0) as bar:
+        with bars.Progress(console=Console(stderr=True), speed_estimate_period=600.0) as bar:
             task = bar.add_task("trials", total=None)
             yield lambda done, total: bar.update(task, completed=done, total=total)
         return

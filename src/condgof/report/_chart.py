@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple, TypeAlias
@@ -53,12 +53,13 @@ class Points(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line through points; NaN breaks it."""
+    """A line through points, or from an edge (−∞) to an edge (∞); NaN breaks it."""
 
     x: AnyArray
     y: AnyArray
     kind: str = "model"
-    dashed: bool = False
+    #: "", "dashed", "bar" (a whisker) or "thin".
+    look: str = ""
 
 
 class Band(NamedTuple):
@@ -94,14 +95,22 @@ class Intervals(NamedTuple):
     size: float = 7.0
     tips: tuple[str, ...] = ()
 
-
-class Rule(NamedTuple):
-    """A line from edge to edge: lying at a value of y, or upright at one of x."""
-
-    at: float
-    lying: bool = True
-    kind: str = "model"
-    dashed: bool = False
+    def parts(self, x: Scale, y: Scale) -> Iterator[Line | Points]:
+        """Yield whiskers and dots, kind by kind, and arrows where whiskers go on beyond the axis."""
+        ends, arrows = (x.ends, ("left", "right")) if self.lying else (y.ends, ("down", "up"))
+        low, middle, high = (np.clip(v, *ends) for v in (self.low, self.estimate, self.high))
+        whiskers = np.column_stack([low, high, np.full(len(low), np.nan)])
+        tips, look = np.array(self.tips or [""] * len(low)), "thin" if self.size < 4 else "bar"
+        for kind in dict.fromkeys(self.kinds):
+            here = np.array(self.kinds) == kind
+            at, along = np.repeat(self.at[here], 3), whiskers[here].ravel()
+            yield Line(along, at, kind, look) if self.lying else Line(at, along, kind, look)
+            beyond = here & (self.low < ends[0]), here & (self.high > ends[1])
+            shapes = ("dot", middle, here), (arrows[0], low, beyond[0]), (arrows[1], high, beyond[1])
+            for shape, values, some in shapes:
+                at, along = self.at[some], values[some]
+                place = (along, at) if self.lying else (at, along)
+                yield Points(*place, kind, shape, self.size, tuple(tips[some]))
 
 
 class Text(NamedTuple):
@@ -122,7 +131,7 @@ class Key(NamedTuple):
     words: str
 
 
-Mark: TypeAlias = Points | Line | Band | Boxes | Intervals | Rule | Text
+Mark: TypeAlias = Points | Line | Band | Boxes | Intervals | Text
 Table: TypeAlias = tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
 
 
@@ -146,6 +155,18 @@ class Chart:
         drawn = {kind for m in self.marks for kind in getattr(m, "kinds", (getattr(m, "kind", ""),))}
         return tuple(key for key in self.legend if key.kind in drawn or key.mark == "ramp")
 
+    @property
+    def drawn(self) -> Iterator[Points | Line | Band | Boxes | Text]:
+        """The marks, estimates with intervals as the lines and points that they are."""
+        for mark in self.marks:
+            yield from mark.parts(self.x, self.y) if isinstance(mark, Intervals) else (mark,)
+
+
+def rule(at: float, lying: bool = True, kind: str = "model", look: str = "") -> Line:
+    """Return a line from edge to edge: lying at a value of y, or upright at one of x."""
+    across, place = np.array([-np.inf, np.inf]), np.full(2, at)
+    return Line(across, place, kind, look) if lying else Line(place, across, kind, look)
+
 
 def bars(edges: FloatArray, heights: AnyArray, kinds: tuple[str, ...]) -> Boxes:
     return Boxes(edges[:-1], edges[1:], np.zeros(len(heights)), np.asarray(heights, dtype=float), kinds)
@@ -168,7 +189,6 @@ def table(columns: Mapping[str, Sequence[Any] | AnyArray]) -> Table:
 
 
 def spans(low: Sequence[float] | FloatArray, high: Sequence[float] | FloatArray) -> list[str]:
-    """Write ranges: "0.25 to 0.5"."""
     return [f"{number(float(a))} to {number(float(b))}" for a, b in zip(low, high, strict=True)]
 
 
@@ -209,19 +229,16 @@ def places(name: str, names: Sequence[str]) -> Scale:
     return Scale(name, (-0.5, len(names) - 0.5), tuple(map(float, range(len(names)))), texts, True)
 
 
-def along(axis: Axis, ends: Ends) -> Scale:
+def along(axis: Axis) -> Scale:
     """Return the scale of a column: dates as dates, whole numbers without decimals."""
+    low, high = robust_ends(axis.values)
     if axis.kind == "dates":
-        return Scale(title_of(axis), ends, *date_ticks(*ends, 3))
-    scale = numeric(title_of(axis), ends)
+        return Scale(axis.title, (low, high), *date_ticks(low, high, 3))
     if axis.kind != "integers":
-        return scale
-    whole = tuple(t for t in scale.at if t == round(t))
-    return scale._replace(at=whole, texts=tuple(map(axis.text, whole)))
-
-
-def title_of(axis: Axis) -> str:
-    return axis.title
+        return numeric(axis.title, (low, high))
+    ends = low - 0.3, high + 0.3
+    whole = tuple(t for t in ticks(*ends) if t == round(t))
+    return Scale(axis.title, ends, whole, tuple(map(axis.text, whole)))
 
 
 def written(axis: Axis, value: float) -> str:
@@ -245,19 +262,13 @@ def date_ticks(low: float, high: float, count: int = 4) -> tuple[tuple[float, ..
 
 
 def beyond(
-    x: FloatArray,
-    y: FloatArray,
-    ends: Ends,
-    up: Ends,
-    kinds: AnyArray,
-    order: Sequence[str] = ("data", "high", "low"),
-    tip: Callable[[int], str] | None = None,
+    x: FloatArray, y: FloatArray, ends: Ends, up: Ends, kinds: AnyArray, tip: Any = None
 ) -> tuple[list[Mark], tuple[Key, ...], AnyArray]:
     """Mark at the edges what lies beyond them, say how many, and tell which points are inside."""
     marks, entries, inside = list[Mark](), tuple[Key, ...](), np.ones(len(x), bool)
     above, below = ("up", y - up[1], y), ("down", up[0] - y, y)
     ways = (above, below, ("left", ends[0] - x, x), ("right", x - ends[1], x))
-    for kind, (shape, far, values) in product(order, ways):
+    for kind, (shape, far, values) in product(("data", "high", "low"), ways):
         out = np.flatnonzero((far > 0) & inside & (kinds == kind))
         inside[out] = False
         if len(out):

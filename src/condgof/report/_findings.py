@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from condgof.check._comparison import Comparison, Ranking
+from condgof.check._comparison import Comparison
 from condgof.check._record import Check, Finding, Slice
 from condgof.check._text import headline
+from condgof.report import _text as text
 from condgof.report._chart import Chart, Ends, robust_ends
 from condgof.report._panels import KINDS, TURNED, column_panel, map_of, part_y, sides
 from condgof.report._pens import svg
 from condgof.report._pictures import fit, slice_qq, slice_residuals
-from condgof.report._text import (
-    capital,
-    html,
-    listed,
-    minus,
-    once_in,
-    paragraph,
-    shorten,
-    table,
-    tick_texts,
-    ticks,
-)
-from condgof.result import GofResult, Shown, number, pvalue_words, rounded, short, sized
+from condgof.report._text import html, listed, minus, once_in, paragraph, sentence, shorten, table
+from condgof.result import GofResult, Shown, number, pvalue_number, pvalue_words, rounded, short, sized
 
 #: The sign before the headline, where there is evidence against the model and where not.
 SIGNS = {True: '<path d="M6 6L18 18M18 6L6 18"/>', False: '<circle cx="12" cy="12" r="8"/>'}
@@ -37,15 +27,14 @@ LONG = 130
 OVERALL = {"shift": "shift of the median", "spread": "width of the middle half"}
 
 
-def given(check: Check, most: int = 4) -> str:
+def given(check: Check) -> str:
     """Say what is predicted from what: "wage given age, education and 5 more columns"."""
-    both = []
-    for columns in filter(None, (check.y_columns, check.x_columns)):
-        names = [shorten(name, 60) for name in columns]
-        if len(names) > most + 1:
-            names = [*names[:most], f"{len(names) - most} more columns"]
-        both.append(listed(names))
-    return " given ".join(both)
+    return " given ".join(named(columns, 4) for columns in (check.y_columns, check.x_columns) if columns)
+
+
+def named(columns: Sequence[str], most: int) -> str:
+    more = [f"{len(columns) - most} more columns"] if len(columns) > most + 1 else columns[most:]
+    return listed([shorten(name, 60) for name in (*columns[:most], *more)])
 
 
 def name_of(finding: Finding, several: bool = False, overall: bool = False) -> str:
@@ -62,7 +51,6 @@ def name_of(finding: Finding, several: bool = False, overall: bool = False) -> s
 
 
 def kind_name(kind: str) -> str:
-    """Name a kind of finding without a label."""
     name = KINDS[kind].name if kind in KINDS else kind
     bare = name.replace(" the {}", " the").replace(" of {}", "")
     return {"class": "share of a class", "events": "events"}.get(kind, bare)
@@ -157,18 +145,15 @@ class Shared(NamedTuple):
 
     def head(self) -> str:
         """Return the head of its column: what it is, its unit, and ticks."""
-        at = ticks(*self.ends, 3)
+        at = text.ticks(*self.ends, 3)
         at = at[:: -(-len(at) // 3)]
-        texts = tick_texts(at)
-        if self.kind == "tails":
-            texts = [f"{text}%" for text in tick_texts([100 * t for t in at])]
-        told = list[tuple[float, str]]()
-        for place, text in zip(map(self.at, at), texts, strict=True):
-            if not told or place - told[-1][0] >= APART * len(text):
-                told.append((place, text))
-        marks = "".join(
-            f'<text x="{place}%" y="11" text-anchor="middle">{html(text)}</text>' for place, text in told
-        )
+        texts = text.tick_texts([100 * t for t in at] if self.kind == "tails" else at)
+        marks, last = "", -100.0
+        for place, words in zip(map(self.at, at), texts, strict=True):
+            words += "%" * (self.kind == "tails")
+            if place - last >= APART * len(words):
+                marks += f'<text x="{place}%" y="11" text-anchor="middle">{html(words)}</text>'
+                last = place
         return (
             f'<th scope="col" class="axis"><span>{html(kind_name(self.kind))}</span> '
             f"<small>{html(KINDS[self.kind].unit) if self.kind in KINDS else ''}</small>"
@@ -285,7 +270,7 @@ def _card(check: Check, part: Slice, pictures: str, key: str, sure: bool) -> str
     words = part.message if sure else f"no evidence: {part.findings[0].words}"
     return (
         f'<tr class="more"><td colspan="9"><div class="card" id="{key}" tabindex="-1">'
-        f'{paragraph(f"{capital(words)}.", "lead")}<div class="two">{pictures}<div class="beside">'
+        f'{paragraph(sentence(words), "lead")}<div class="two">{pictures}<div class="beside">'
         f"<div>{numbers}</div><div>{beside}</div></div></div></div></td></tr>"
     )
 
@@ -293,13 +278,12 @@ def _card(check: Check, part: Slice, pictures: str, key: str, sure: bool) -> str
 def numbers_table(
     caption: str, findings: Sequence[Finding], several: bool, overall: bool = False
 ) -> str:
-    """Return findings as a table: data, interval, and what the model says."""
-    rows, kinds = list[tuple[str, ...]](), ["telling" * f.telling for f in findings]
-    for f in findings:
-        name = name_of(f, several, overall)
-        rows.append((name, value_of(f, f.estimate), range_of(f), expected_of(f)))
-    header = ["", "data", "interval", "model"]
-    return table(caption, header, rows, numeric=(1, 2, 3), kind="numbers", kinds=kinds)
+    rows = [
+        (name_of(f, several, overall), value_of(f, f.estimate), range_of(f), expected_of(f))
+        for f in findings
+    ]
+    kinds = ["telling" * f.telling for f in findings]
+    return table(caption, ["", "data", "interval", "model"], rows, numeric=(1, 2, 3), kinds=kinds)
 
 
 def _pictures(check: Check, part: Slice, key: str) -> str:
@@ -320,7 +304,6 @@ def _pictures(check: Check, part: Slice, key: str) -> str:
 
 
 def figure(chart: Chart, key: str) -> str:
-    """Return a chart under what is seen in it, with its numbers behind a fold."""
     header, rows = chart.table
     left_out = f" (the first {MOST_ROWS} of {len(rows):,})" * (len(rows) > MOST_ROWS)
     caption, numeric = f"Numbers of this picture{left_out}", range(1, len(header))
@@ -346,41 +329,28 @@ MOST, LONGEST = 12, 200
 
 
 def card(result: Shown) -> str:
-    """Return any result as a card: what it says, and its numbers."""
     head, bad = str(getattr(result, "words", "")), bool(getattr(result, "alarm", False))
-    rows = [("rows", f"{result.n:,}")] if isinstance(result, (GofResult, Ranking, Slice)) else []
+    count = ("rows", f"{getattr(result, 'n', 0):,}")
     if isinstance(result, Check):
         head, bad, (certain, much, enough) = headline(result), result.rejected, chips(result)
         size, count = (much[0], f"{much[1]} {much[2]}"), ("Rows", f"{result.result.n:,}")
-        rows = [certain[:2], size, enough[:2], count]
         slices = _slices(result.slices, "where") + _slices(result.groups, "group")
         more = "<div><code>to_html()</code> has the whole report.</div>"
-        body = f"<div>{html(result.words)}</div>{_lines(rows)}{slices}{more}"
-    elif isinstance(result, Comparison):
-        head, bad = minus(result.verdict), result.reject(result.alpha)
-        for s in result.measures[::-1]:
-            amount, span = sized(s.difference, *s.interval)
-            words = minus(f"difference {amount} ({span}), {pvalue_words(s.pvalue)}")
-            rows.insert(0, (s.name, words))
-        rows += [("where", minus(f"{s.words}: {s.findings[0].words}")) for s in result.slices]
-        body = _lines([*rows, *(("note", str(note)) for note in result.details.get("notes", ()))])
-    elif isinstance(result, Ranking):
-        best, both = result.best(), zip(result.names, result.means, strict=True)
-        bad = len(best) < len(result.names)
-        models = [(k, minus(f"{mean:.5g}{', may be the best' * (k in best)}")) for k, mean in both]
-        body = _lines([*models, *rows])
+        lines = _lines([certain[:2], size, enough[:2], count])
+        body = f"<div>{html(result.words)}</div>{lines}{slices}{more}"
     elif isinstance(result, Slice):
         certain_words = pvalue_words(result.pvalue, result.pvalue_floor)
         head, bad = f"{result.words}: {result.direction}, {certain_words}", True
-        body = _lines([*rows, *((name_of(f), f.words) for f in result.findings)])
-    elif isinstance(result, GofResult):
+        body = _lines([count, *((name_of(f), f.words) for f in result.findings)])
+    elif isinstance(result, GofResult) and not isinstance(result, Comparison):
         head, bad, facts = f"{result.method}: {result.verdict}", result.reject(), result.facts()
-        body = _lines([*facts[:2], *rows, *facts[2:]])
+        body = _lines([*facts[:2], count, *facts[2:]])
     else:
-        records = result.records()
-        body = _small_table(
-            records[0] if records else (), [[*map(_written, r.values())] for r in records]
-        )
+        records, head = result.records(), minus(head) if isinstance(result, Comparison) else head
+        heads = tuple(records[0]) if records else ()
+        body = _lines([[_written(*cell) for cell in record.items()] for record in records], heads)
+        for note in getattr(result, "details", {}).get("notes", ()):
+            body += f"<div>{html(note)}</div>"
     return f'<div style="{_BOX}"><strong>{"✗" if bad else "○"} {html(head)}</strong>{body}</div>'
 
 
@@ -389,30 +359,25 @@ def _slices(parts: Sequence[Slice], name: str) -> str:
     for part in parts:
         certain = pvalue_words(part.pvalue, part.pvalue_floor)
         rows.append((shorten(part.words, 120), f"{part.n:,}", shorten(part.message, LONGEST), certain))
-    return _small_table((name, "rows", "the model is", "how certain"), rows)
+    return _lines(rows, (name, "rows", "the model is", "how certain"))
 
 
-def _written(value: Any) -> str:
+def _written(name: str, value: Any) -> str:
     if isinstance(value, float):
-        return number(value)
+        return pvalue_number(value) if name == "pvalue" else number(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int) else "" if value is None else shorten(value, LONGEST)
 
 
-def _cells(values: Iterable[str], tag: str) -> str:
-    return "".join(f'<{tag} style="{_LINE}">{html(value)}</{tag[:2]}>' for value in values)
+def _lines(rows: Sequence[Sequence[str]], heads: Sequence[str] = ()) -> str:
+    """Return a small table: the first rows under their heads, or names and values."""
 
+    def cells(values: Sequence[str], tag: str) -> str:
+        return "".join(f'<{tag} style="{_LINE}">{html(value)}</{tag[:2]}>' for value in values)
 
-def _small_table(heads: Iterable[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return the first rows under their heads; nothing for no rows."""
-    if not rows:
-        return ""
-    body = "".join(f"<tr>{_cells(row, 'td')}</tr>" for row in rows[:MOST])
-    more = f"<div>and {len(rows) - MOST:,} more</div>" if len(rows) > MOST else ""
-    return f"<table><thead><tr>{_cells(heads, 'th')}</tr></thead><tbody>{body}</tbody></table>{more}"
-
-
-def _lines(rows: Iterable[tuple[str, str]]) -> str:
-    """Return a small table of names and values."""
-    head = 'th scope="row"'
-    body = "".join(f"<tr>{_cells([name], head)}{_cells([value], 'td')}</tr>" for name, value in rows)
-    return f"<table><tbody>{body}</tbody></table>"
+    first, most = ("td", MOST) if heads else ('th scope="row"', len(rows))
+    lines = (f"<tr>{cells(row[:1], first)}{cells(row[1:], 'td')}</tr>" for row in rows[:most])
+    head = f"<thead><tr>{cells(heads, 'th')}</tr></thead>" if heads else ""
+    more = f"<div>and {len(rows) - most:,} more</div>" if len(rows) > most else ""
+    return f"<table>{head}<tbody>{''.join(lines)}</tbody></table>{more}" if rows else ""

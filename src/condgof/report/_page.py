@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
@@ -18,21 +17,11 @@ from condgof.check._text import headline, searched_slices
 from condgof.errors import InputError
 from condgof.report import _chart as c
 from condgof.report import _findings as pieces
+from condgof.report import _text as text
 from condgof.report._panels import FEWEST, MOST, forest, panel_words, panels, sides
 from condgof.report._pens import chart_style, draw, legend, themed
 from condgof.report._pictures import first_pictures, null_picture
-from condgof.report._text import (
-    bullets,
-    capital,
-    html,
-    listed,
-    minus,
-    paragraph,
-    script_json,
-    shorten,
-    table,
-    visible,
-)
+from condgof.report._text import bullets, html, listed, minus, paragraph, sentence, shorten, table
 from condgof.result import number, pvalue_number, sized
 
 #: Panels of columns that are open, and that there are at all; more findings than tiles are a table.
@@ -95,20 +84,18 @@ def overview(check: Check) -> str:
     if not drawn:
         drawn = [paragraph("Scores of the model are all that is known: nothing predicted can be drawn.")]
     looked, findings = check.looked, [f for f in check.overall if f.kind != "wild"]
-    robust = looked.kind in ("continuous", "several", "moments")
+    robust, tiles = looked.kind in ("continuous", "several", "moments"), ""
     of = "all rows" if looked.all_rows else f"{looked.n:,} of {looked.whole:,} rows, taken at random"
-    overall = "".join(
-        f"<li{' class=telling' if f.telling else ''}>"
-        f"<span>{html(pieces.name_of(f, overall=robust))}</span><b>{pieces.value_of(f, f.estimate)}</b>"
-        f"<small>{pieces.range_of(f)}</small><small>model {pieces.expected_of(f)}</small></li>"
-        for f in findings
-    )
-    overall = f'<p class="of">Of {of}</p><ul class="tiles">{overall}</ul>' if overall else ""
+    for f in findings:
+        tiles += (
+            f"<li{' class=telling' if f.telling else ''}><span>"
+            f"{html(pieces.name_of(f, overall=robust))}</span><b>{pieces.value_of(f, f.estimate)}</b>"
+            f"<small>{pieces.range_of(f)}</small><small>model {pieces.expected_of(f)}</small></li>"
+        )
+    overall = f'<p class="of">Of {of}</p><ul class="tiles">{tiles}</ul>' if tiles else ""
     if len(findings) > MOST_TILES:
         overall = pieces.numbers_table(f"Of {of}", findings, len(check.y_columns) > 1, robust)
-    for finding in check.overall:
-        if finding.kind == "wild":
-            overall += paragraph(f"{capital(finding.words)}.", "small")
+    overall += "".join(paragraph(sentence(f.words), "small") for f in check.overall if f.kind == "wild")
     if len(drawn) == 1 and overall:  # there is room beside it
         drawn, overall = [*drawn, f"<div>{overall}</div>"], ""
     pictures = f'<div class="pair">{"".join(drawn)}</div>'
@@ -121,10 +108,8 @@ def where(check: Check) -> str:
         return ""
     count = searched_slices(check)
     among = f"Found among {count:,} slices; intervals" if count else "Intervals"
-    caption = (
-        "Open a row for its pictures. Line: what the model says; dot and bar: the data and their "
-        f"interval. {among} and p-values allow for the search."
-    )
+    caption = "Open a row for its pictures. Line: what the model says; dot and bar: the data and their "
+    caption += f"interval. {among} and p-values allow for the search."
     room = pieces.ROOM // 2 if check.groups else pieces.ROOM
     return section("Where", "where", pieces.slices_table(check, check.slices, "s", caption, room))
 
@@ -136,13 +121,9 @@ def groups(check: Check) -> str:
         return ""
     what = "groups" if by else "slices"
     caption = f"{len(parts):,} {what}; intervals and p-values allow for their number."
-    chart = forest(parts) if len(parts) > 12 else None
     if len(parts) > (most := pieces.MOST_ROWS):
         caption += f" The {most} most certain are listed, all are in the picture and in to_dict()."
-        if chart is not None:  # words for each would take too much room
-            bare = (m._replace(tips=()) if isinstance(m, c.Intervals) else m for m in chart.marks)
-            chart = replace(chart, marks=tuple(bare))
-    if chart is not None:
+    if len(parts) > 12 and (chart := forest(parts)) is not None:
         drawn = f'<div class="pair">{pieces.figure(chart, "forest")}</div>'
     room = pieces.ROOM // 3 if check.slices else pieces.ROOM
     rows = pieces.slices_table(check, parts, "g", caption, room)
@@ -156,7 +137,6 @@ def _by(check: Check) -> str:
 
 
 def columns(check: Check) -> str:
-    """Return a small panel for each column, the ones that explain most first."""
     drawn = [pieces.figure(chart, f"col{i}") for i, chart in enumerate(panels(check, MOST_PANELS))]
     if not drawn:
         return ""
@@ -174,10 +154,10 @@ def columns(check: Check) -> str:
 
 def to_try(check: Check) -> str:
     """Return what would mend what was found, and nothing else."""
-    each = (f"<li><b>{html(what)}</b> <span>({html(seen)})</span></li>" for what, seen in advices(check))
-    items = "".join(each)
     page = "the page “What to try when a model does not fit” of condgof's documentation"
-    more = paragraph(f"How to do each of these: {page}.", "small")
+    more, items = paragraph(f"How to do each of these: {page}.", "small"), ""
+    for what, seen in advices(check):
+        items += f"<li><b>{html(what)}</b> <span>({html(seen)})</span></li>"
     return section("What to try", "try", f'<ul class="try">{items}</ul>{more}') if items else ""
 
 
@@ -230,8 +210,8 @@ def run(check: Check, command: str | None, notes: Sequence[str]) -> str:
     draws = 0 if result.null_distribution is None else len(result.null_distribution)
     facts = {
         "rows": f"{result.n:,}",
-        "x": _names(check.x_columns),
-        "y": _names(check.y_columns),
+        "x": pieces.named(check.x_columns, 30),
+        "y": pieces.named(check.y_columns, 30),
         "test": f"{result.method}, {result.null}" + (f", {draws:,} draws" if draws else ""),
         "statistic": number(result.statistic, 5),
         "p-value": f"{check.pvalue:.6g}",
@@ -242,8 +222,7 @@ def run(check: Check, command: str | None, notes: Sequence[str]) -> str:
         "versions": _facts(check.details.get("versions", {})),
     }
     terms = "".join(f"<dt>{html(name)}</dt><dd>{html(value)}</dd>" for name, value in facts.items())
-    all_notes = (*notes, *check.notes, *result.details.get("notes", ()))
-    remarks = bullets(dict.fromkeys(visible(note) for note in all_notes))
+    remarks = bullets(dict.fromkeys((*notes, *check.notes, *result.details.get("notes", ()))))
     again = "".join(pieces.code(text) for text in (command, python_lines(check)) if text)
     return f"{remarks}<p>To get this page again:</p>{again}<dl>{terms}</dl>"
 
@@ -252,10 +231,8 @@ def python_lines(check: Check) -> str:
     """Return the Python that gives a check again, given the model and the data."""
     details, by = check.result.details, _by(check)
     options = f", by={by!r}" if by else ", slices=slices" if check.groups else ""
-    if check.tolerance is not None:
-        options += f", tolerance={check.tolerance.allowed:g}"
-    if check.alpha != 0.05:
-        options += f", alpha={check.alpha:g}"
+    options += "" if check.tolerance is None else f", tolerance={check.tolerance.allowed:g}"
+    options += "" if check.alpha == 0.05 else f", alpha={check.alpha:g}"
     if "block_length" in details:
         options += f", dependence={details['block_length']}"
     elif "groups" in details:
@@ -268,19 +245,17 @@ def python_lines(check: Check) -> str:
 
 def holds(check: Check) -> str:
     """Say what of the data is in the file."""
-    of_rows = (
-        "Points in pictures: y, or its residual, of single rows, and what it is drawn against.",
-        "Numbers of rows that lie far from the model, and how far, not what is in them.",
-    )
-    return bullets((
+    held = [
         f"Names of columns and classes, and of at most {MOST} levels of a column, of {FEWEST} rows or "
         "more each; the levels and bounds that slices and groups name.",
         "The ends of bins, of numbers above 100,000 with four digits.",
-        *(of_rows if check.looked.z is not None else ()),
+        "Points in pictures: y, or its residual, of single rows, and what it is drawn against.",
+        "Numbers of rows that lie far from the model, and how far, not what is in them.",
         "Histograms, quantiles by bin, shares and means of all rows and of slices or groups.",
         "The results of the check as JSON with six digits, in the element with the id numbers.",
         "Nothing else of the data; and the file sends nothing anywhere.",
-    ))  # fmt: skip
+    ]
+    return bullets(held if check.looked.z is not None else held[:2] + held[4:])
 
 
 def folds(check: Check, command: str | None, notes: Sequence[str]) -> str:
@@ -302,37 +277,29 @@ def _facts(value: Any) -> str:
     return ", ".join(f"{name} {_facts(one)}" for name, one in value.items()) or "–"
 
 
-def _names(columns: Sequence[str], most: int = 30) -> str:
-    more = f" and {len(columns) - most} more" if len(columns) > most else ""
-    return ", ".join(shorten(name, 80) for name in columns[:most]) + more
-
-
-#: Groups that are in the numbers for machines, and how long a list there may be.
+#: Groups that are in the numbers for machines, how long a list may be, and what has x of single rows.
 MOST_GROUPS, LONG = 200, 200
+SINGLE_ROWS = ("null_distribution", "locations", "strongest_location", "location_labels")
 
 
 def check_page(
     check: Check, *, title: str | None = None, command: str | None = None, notes: Sequence[str] = ()
 ) -> str:
-    """Write the report of one check."""
-    heading = pieces.given(check) if title is None else title
-    below = [pieces.given(check)] * (title is not None) + [f"{check.result.n:,} rows"]
+    given, rows = pieces.given(check), f"{check.result.n:,} rows"
+    heading, below = (given, rows) if title is None else (title, f"{given} · {rows}")
     parts = (pieces.message, overview, where, groups, columns, to_try)
     body = "".join(part(check) for part in parts) + folds(check, command, notes)
-    return page(heading, " · ".join(below), f"{headline(check)} · {heading}", body, numbers(check))
+    return page(heading, below, f"{headline(check)} · {heading}", body, numbers(check))
 
 
 def numbers(check: Check) -> Any:
     """Return the numbers of a check with six digits and without what is long, for machines."""
     results = check.to_dict()
-    details = results["result"]["details"]
-    for name in ("null_distribution", "locations"):
-        results["result"].pop(name, None)
-    for name in ("strongest_location", "location_labels"):  # x of single rows
-        details.pop(name, None)
-    for place in (details, results["details"]):
-        for name in [n for n, value in place.items() if isinstance(value, list) and len(value) > LONG]:
-            del place[name]
+    result = results["result"]
+    for place in (result, result["details"], results["details"]):
+        for name, value in list(place.items()):
+            if name in SINGLE_ROWS or (isinstance(value, list) and len(value) > LONG):
+                del place[name]
     if len(results["groups"]) > 20:
         results["groups_left_out"] = max(len(results["groups"]) - MOST_GROUPS, 0)
         some = results["groups"][:MOST_GROUPS]
@@ -361,7 +328,7 @@ def page(heading: str, below: str, tab: str, body: str, machine: dict[str, Any])
         '<button class="theme" type="button" aria-label="Switch between light and dark">Dark</button>'
         f'</header>\n<main id="main">{body}</main>\n'
         "<footer>Made by condgof. This file needs no network.</footer>\n"
-        f'<script type="application/json" id="numbers">{script_json(machine)}</script>\n'
+        f'<script type="application/json" id="numbers">{text.script_json(machine)}</script>\n'
         f"<script>{script}</script>\n</body>\n</html>\n"
     )
 
@@ -393,7 +360,7 @@ def compared_chart(result: Comparison | Ranking) -> c.Chart | None:
     spans = c.spans(low, high)
     ends = c.robust_ends(np.append(low, high), [0.0, *estimate], 0.06)
     tips = tuple(f"{name}: {span}" for name, span in zip(names, spans, strict=True))
-    marks: list[c.Mark] = [c.Rule(0.0, False, dashed=True)]
+    marks: list[c.Mark] = [c.rule(0.0, False, look="dashed")]
     marks.append(c.Intervals(at, estimate, low, high, sides(low, high, 0.0), True, 8.0, tips))
     marks += [c.Text(ends[0], float(i), name, "start", 11.0) for i, name in enumerate(names)]
     data = c.table({"where": names, "difference": estimate, "interval": spans})
@@ -403,7 +370,6 @@ def compared_chart(result: Comparison | Ranking) -> c.Chart | None:
 
 
 def plot_compared(result: Comparison | Ranking, ax: Any = None) -> Any:
-    """Draw a comparison or a ranking with matplotlib; see their `plot`."""
     chart = compared_chart(result)
     if chart is None:
         raise InputError("The difference is infinite: there is nothing to draw.")
@@ -411,11 +377,10 @@ def plot_compared(result: Comparison | Ranking, ax: Any = None) -> Any:
 
 
 def compared_page(result: Comparison | Ranking, command: str | None = None) -> str:
-    """Write the report of a comparison or a ranking."""
     heading, body = _ranking(result) if isinstance(result, Ranking) else _comparison(result)
     chart = compared_chart(result)
     drawn = "" if chart is None else pieces.figure(chart, "difference")
-    notes = bullets(visible(note) for note in result.details.get("notes", ()))
+    notes = bullets(result.details.get("notes", ()))
     again = f"<p>To get this page again:</p>{pieces.code(command)}" if command else ""
     verdict = paragraph(minus(getattr(result, "verdict", result.words)))
     whole = section("Which predicts better", "verdict", verdict, drawn, body, notes, again)

@@ -16,7 +16,7 @@ from condgof.check._findings import Reader
 from condgof.check._looked import Looked, events_of, legendre
 from condgof.check._record import Check, Slice
 from condgof.report import _chart as c
-from condgof.report._chart import Chart, Ends, title_of, written
+from condgof.report._chart import Chart, Ends, written
 from condgof.report._text import shorten
 from condgof.result import number, share_interval, size
 
@@ -67,7 +67,7 @@ class Bins:
 
 def bins_of(axis: Axis, check: Check, part: Slice | None = None, most: int = MOST) -> Bins:
     """Cut a column: few values and levels each by itself, of many those of slices and the largest."""
-    values, title = axis.values, title_of(axis)
+    values, title = axis.values, axis.title
     distinct, inverse, sizes = np.unique(values, return_inverse=True, return_counts=True)
     if len(distinct) <= most or axis.levels is not None:
         told = [one.rows for one in (part, *check.slices) if one is not None and names_column(one, axis)]
@@ -88,19 +88,15 @@ def bins_of(axis: Axis, check: Check, part: Slice | None = None, most: int = MOS
     codes = axis.cut(int(np.clip(len(values) // ROWS, 4, most))).codes
     count = int(codes.max()) + 1
     low, high = ([end(float(f(values[codes == b]))) for b in range(count)] for f in (np.min, np.max))
-    shares = (0.0, 0.5, 1.0) if max(map(len, low)) > 7 else (0.0, 0.25, 0.5, 0.75, 1.0)
-    edges = sorted({round(share * count) for share in shares})
-    texts = tuple(high[-1] if e == count else low[e] for e in edges)
+    edges = sorted({round(k * count / 4) for k in ((0, 2, 4) if max(map(len, low)) > 7 else range(5))})
     names = tuple(f"{a} to {b}" if a != b else a for a, b in zip(low, high, strict=True))
-    at = tuple(e - 0.5 for e in edges)
+    at, texts = tuple(e - 0.5 for e in edges), tuple([*low, high[-1]][e] for e in edges)
     return Bins(codes, names, c.Scale(title, (-0.5, count - 0.5), at, texts))
 
 
 def shade(ranges: Sequence[Ends], up: Ends) -> c.Boxes:
-    """Shade ranges of x from foot to top."""
     left, right = np.array(ranges, dtype=float).reshape(-1, 2).T
-    low, high = (np.full(len(left), end) for end in up)
-    return c.Boxes(left, right, low, high, ("shade",) * len(left))
+    return c.Boxes(left, right, 0 * left + up[0], 0 * left + up[1], ("shade",) * len(left))
 
 
 def names_column(part: Slice | None, axis: Axis) -> bool:
@@ -173,11 +169,11 @@ def evidence(looked: Looked, y: int | None = None) -> FloatArray:
     if looked.kind == "classes":
         right, sure = right_and_sure(looked)
         return np.asarray((right - sure) / np.sqrt(np.maximum(sure * (1 - sure), 0.01)))[:, None]
-    functions = [np.empty((looked.n, 0))]
-    for event in looked.events:
+    functions = np.empty((looked.n, len(looked.events)))
+    for k, event in enumerate(looked.events):
         away = event.happened(np.asarray(looked.codes)) - event.expected
-        functions.append(away[:, None] / (event.expected * (1 - event.expected)) ** 0.5)
-    return np.concatenate(functions, axis=1)
+        functions[:, k] = away / (event.expected * (1 - event.expected)) ** 0.5
+    return functions
 
 
 class _Along(NamedTuple):
@@ -204,13 +200,12 @@ def column_panel(
     wide: bool = False,
 ) -> Chart | None:
     """Draw residual quantiles along a column by bin, or shares; a `wide` panel has a legend."""
-    looked, bins, name = check.looked, bins_of(axis, check, part), title_of(axis)
+    looked, bins, name = check.looked, bins_of(axis, check, part), axis.title
     profile = _along(looked, bins, strongest(looked) if y is None else y) if bins.names else None
     if profile is None:
         return None
     up, last = ends or _ends(looked, [profile]), len(profile.expected) - 1
-    at = np.arange(len(bins.names)) * 1.0
-    marks: list[c.Mark] = []
+    at, marks = np.arange(len(bins.names)) * 1.0, list[c.Mark]()
     if names_column(part, axis):
         marks.append(shade(bins.extent(axis, part_rows(looked, part)), up))
     if profile.boxes:
@@ -218,7 +213,8 @@ def column_panel(
         marks.append(c.Boxes(at - 0.34, at + 0.34, low, high, profile.boxes))
     data: dict[str, Any] = {name: bins.names, "rows": list(map(len, bins.rows))}
     dots = [not profile.boxes or 0 < k < last for k in range(last + 1)]
-    marks += [c.Rule(e, dashed=not (dots[k] and profile.boxes)) for k, e in enumerate(profile.expected)]
+    looks = ["" if dot and profile.boxes else "dashed" for dot in dots]
+    marks += [c.rule(e, look=look) for e, look in zip(profile.expected, looks, strict=True)]
     for k, head in enumerate(profile.heads):
         three = profile.values[:, k], profile.low[:, k], profile.high[:, k]
         marks.append(c.Intervals(at, *three, tuple(profile.kinds[:, k]), size=6.5 if dots[k] else 1.0))
@@ -253,7 +249,6 @@ def panels(check: Check, most: int = 12, *, wide: bool = False) -> list[Chart]:
 
 
 def strongest(looked: Looked) -> int:
-    """Return the column of y that is farthest from the model."""
     count = 1 if looked.z is None else len(looked.y_columns)
     means = [np.abs(evidence(looked, y).mean(axis=0)).max(initial=0.0) for y in range(count)]
     return int(np.argmax(means))
@@ -329,14 +324,15 @@ def _of_z(z: FloatArray, bins: Bins, normal: bool) -> _Along:
         both = [np.where(ways == way, sign * of, -np.inf) for way, sign in (("low", -1), ("high", 1))]
         return sorted(int(np.argmax(side)) for side in both if np.isfinite(side).any())
 
-    def strength(away: FloatArray, error: FloatArray, ways: AnyArray) -> float:
-        """Return how far the bins that are off are, together, in standard errors."""
-        return float(np.sum(np.square(away / np.maximum(error, 1e-9))[ways != "even"]))
-
-    moved = [f"{size(abs(shift[b]))} sd {'above' if shift[b] > 0 else 'below'}" for b in range(len(n))]
-    words = [f"{moved[b]} the model's at {bins.names[b]}" for b in farthest(shift, dots)]
+    words = []
+    for b in farthest(shift, dots):
+        way = "above" if shift[b] > 0 else "below"
+        words.append(f"{size(abs(shift[b]))} sd {way} the model's at {bins.names[b]}")
     told = f"{heads[1]} {', '.join(words)}" if words else ""
-    if strength(spread - 1, errors[1], wide) > strength(shift, errors[0], dots):
+    # How far the bins that are off are, together, in standard errors.
+    pairs = (shift, errors[0], dots), (spread - 1, errors[1], wide)
+    moved, widened = (np.sum(((v / np.maximum(e, 1e-9)) ** 2)[ways != "even"]) for v, e, ways in pairs)
+    if widened > moved:
         first, *rest = farthest(spread, wide)
         told = f"{about.format(size(spread[first]))} at {bins.names[first]}"
         told += "".join(f", {size(spread[b])} times at {bins.names[b]}" for b in rest)
@@ -365,7 +361,6 @@ def _shares(
 
 
 def _ratios(looked: Looked, bins: Bins) -> _Along:
-    """Return events over those expected, by bin."""
     happened, expected = (part[:, 0] for part in events_of(looked))
     seen = [
         [Reader(looked, reach).ratio(rows, happened[rows], expected[rows]) for rows in bins.rows]
@@ -382,7 +377,6 @@ def _ratios(looked: Looked, bins: Bins) -> _Along:
 
 
 def _ends(looked: Looked, profiles: Sequence[_Along]) -> Ends:
-    """Return one y axis for panels."""
     values = np.concatenate([one.values.ravel() for one in profiles])
     if looked.kind == "censored":
         return 0.0, min(max(float(values.max()) * 1.3, 2.0), 6.0)
@@ -431,13 +425,13 @@ def map_of(
     error = np.std((each - each.mean()) ** 2) / (2 * each.var()) if log else each.std()
     strength = np.where(few, 0.0, np.abs(values) * np.sqrt(n) / max(error, 1e-9))
     worst = int(np.argmax(strength))
-    where = f"{title_of(a)} {names[0][worst]} and {title_of(b)} {names[1][worst]}"
+    where = f"{a.title} {names[0][worst]} and {b.title} {names[1][worst]}"
     way = high_way if values[worst] > 0 else low_way
     title = f"The model is {way} above all at {where}: {texts[worst]}"
     if strength[worst] < (2 * np.log(2 * len(at))) ** 0.5:
         title = "No cell differs from the model by more than chance"
     desc = f"{len(at)} cells; {few.sum()} of them have fewer than {FEW} rows and are faint."
-    data = c.table({title_of(a): names[0], title_of(b): names[1], "data to model": texts, "rows": n})
+    data = c.table({a.title: names[0], b.title: names[1], "data to model": texts, "rows": n})
     return Chart(title, desc, pair[0].scale, pair[1].scale, tuple(marks), data, legend, (460, 340))
 
 
@@ -470,12 +464,9 @@ def _differences(
 
 
 #: More items than this are a caterpillar: no words but of those that stand out most, at each end.
-MOST_ROWS, LABELLED = 30, 3
+MOST_ROWS, LABELLED, MOST_TIPS = 30, 3, 200
 #: Kinds of which more than the model says means that it is too wide, not sure enough or too high.
-TURNED = ("coverage", "confidence", "quantile")
-
-
-SHARE = "share of rows"
+TURNED, SHARE = ("coverage", "confidence", "quantile"), "share of rows"
 
 
 class Kind(NamedTuple):
@@ -516,8 +507,7 @@ def forest(items: Sequence[Slice], kind: str | None = None) -> Chart | None:
     many = len(listed) > MOST_ROWS
     if many:
         listed.sort(key=lambda each: each[1].estimate - each[1].expected)
-    else:
-        listed.reverse()
+    listed = listed if many else listed[::-1]
     parts, count, turned = [s for s, _ in listed], len(listed), about[0] in TURNED
     numbers = np.array([[f.estimate, *f.interval, f.expected] for _, f in listed])
     at, (estimate, low, high, expected) = np.arange(count) * 1.0, numbers.T
@@ -525,7 +515,8 @@ def forest(items: Sequence[Slice], kind: str | None = None) -> Chart | None:
     ends = c.robust_ends(np.append(low, high), [*expected, *estimate], 0.06)
     both = zip(parts, estimate, spans, strict=True)
     tips = tuple(f"{s.words}: {number(float(e))} ({span}), {s.n:,} rows" for s, e, span in both)
-    marks: list[c.Mark] = [c.Rule(float(expected[0]), many, dashed=True)]
+    tips = tips if count <= MOST_TIPS else ()  # words for each would take too much room
+    marks: list[c.Mark] = [c.rule(float(expected[0]), many, look="dashed")]
     if np.ptp(expected) > 1e-9:
         lying = c.Points(expected, at, "model", "pin", 16.0)
         marks = [c.Points(at, expected, "model", "tick", 5.0) if many else lying]

@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, partial
+from importlib import import_module
 from importlib.resources import files
 from typing import Any
 
@@ -36,15 +37,13 @@ SHAPES = {
     "dashed": ("m-10 0h20", "m-line dashed"),
     "box": ("m-10 -6h20v12h-20Z", "m-box"),
 }
-#: Heads of whiskers that go on beyond the axis, at the low end and at the high end: upright and lying.
-ARROWS = (("m-4 -4l4 4l4 -4", "m-4 4l4 -4l4 4"), ("m4 -4l-4 4l4 4", "m-4 -4l4 4l-4 4"))
 
 
 def svg(chart: Chart, key: str) -> str:
     """Draw a chart under its legend; `key` is an id that no other one on the page has."""
     frame, inside, over = _Frame(chart), "", ""
-    for mark in chart.marks:
-        if isinstance(mark, (c.Points, c.Intervals, c.Text)):  # may stand out over the edges
+    for mark in chart.drawn:
+        if isinstance(mark, (c.Points, c.Text)):  # may stand out over the edges
             over += frame.mark(mark)
         else:
             inside += frame.mark(mark)
@@ -60,7 +59,6 @@ def svg(chart: Chart, key: str) -> str:
 
 
 def legend(entries: Sequence[c.Key]) -> str:
-    """Return what is what as a list."""
     listed, steps = "", [f"s{step}" for step in range(-c.STEPS, c.STEPS + 1)]
     for mark, kind, words in entries:
         before, after, wide = "", words, 22
@@ -87,7 +85,6 @@ def themed(name: str) -> tuple[str, str]:
 
 
 def chart_style() -> str:
-    """Return the style sheet of charts, light and dark."""
     kinds = "\n".join(f".k-{kind} {{ color: var(--k-{kind}); }}" for kind in c.KINDS)
     return f"{''.join(themed('charts.css'))}{kinds}\n"
 
@@ -137,14 +134,11 @@ class _Frame:
         words = shorten(self.y.name, int((self.floor - self.top + 30) / LETTER))
         return drawn + _text(13, (self.top + self.floor) / 2, words, "name", "middle", -90)
 
-    def mark(self, mark: c.Mark) -> str:
-        """Draw one mark."""
+    def mark(self, mark: c.Points | c.Line | c.Band | c.Boxes | c.Text) -> str:
         if isinstance(mark, c.Points):
             both = zip(self.at_x(mark.x), self.at_y(mark.y), strict=True)
             places = [f"M{_n(a)} {_n(b)}" for a, b in both]
             return _paths(places, (mark.kind,) * len(places), mark.shape, mark.size, mark.tips)
-        if isinstance(mark, c.Intervals):
-            return self.intervals(mark)
         if isinstance(mark, c.Boxes):
             return self.boxes(mark)
         if isinstance(mark, c.Text):
@@ -158,16 +152,10 @@ class _Frame:
                 y = self.at_y(np.append(mark.high[there], mark.low[back]))
                 way += f"{_path(x, y)}Z" if len(there) else ""
             return f'<path class="m-box k-{mark.kind}" d="{way}"/>'
-        if isinstance(mark, c.Line):
-            way = _path(self.at_x(mark.x), self.at_y(mark.y))
-        elif mark.lying:
-            way = f"M{_n(self.left)} {_n(float(self.at_y(mark.at)))}H{_n(self.right)}"
-        else:
-            way = f"M{_n(float(self.at_x(mark.at)))} {_n(self.floor)}V{_n(self.top)}"
-        return f'<path class="m-line{" dashed" * mark.dashed} k-{mark.kind}" d="{way}"/>'
+        way = _path(self.at_x(_within(mark.x, self.x.ends)), self.at_y(_within(mark.y, self.y.ends)))
+        return f'<path class="m-line k-{mark.kind} {mark.look}" d="{way}"/>'
 
     def boxes(self, mark: c.Boxes) -> str:
-        """Draw rectangles, a hair apart; faint ones are struck through."""
         left, right, low, high = *map(self.at_x, mark[:2]), *map(self.at_y, mark[2:4])
         gap = np.where(right - left > 4, 0.6, 0.0)
         places = [tuple(map(_n, four)) for four in zip(left + gap, right - gap, high, low, strict=True)]
@@ -177,23 +165,6 @@ class _Frame:
         kinds = [f"{k} faint" if weak else k for k, weak in zip(mark.kinds, mark.faint, strict=True)]
         through = "".join(f"M{i} {f}L{j} {t}" for k, (i, j, t, f) in enumerate(places) if mark.faint[k])
         return f'{_grouped(shapes, kinds, "m-box", mark.tips)}<path class="struck" d="{through}"/>'
-
-    def intervals(self, mark: c.Intervals) -> str:
-        """Draw estimates with whiskers, with an arrow where one goes on beyond the axis."""
-        ends, along, at = self.y.ends, self.at_y, self.at_x
-        if mark.lying:
-            ends, along, at = self.x.ends, self.at_x, self.at_y
-        three = [along(np.clip(v, *ends)) for v in (mark.low, mark.high, mark.estimate)]
-        bars, dots, (below, above) = [], [], ARROWS[mark.lying]
-        for i, place in enumerate(at(mark.at)):
-            pairs = [(v[i], place) if mark.lying else (place, v[i]) for v in three]
-            low, high, dot = (f"M{_n(a)} {_n(b)}" for a, b in pairs)
-            more = f"{low}{below}" * bool(mark.low[i] < ends[0])
-            more += f"{high}{above}" * bool(mark.high[i] > ends[1])
-            bars.append(f"{low}L{high[1:]}{more}")
-            dots.append(dot)
-        whiskers = _grouped(bars, mark.kinds, "m-bar thin" if mark.size < 4 else "m-bar", mark.tips)
-        return whiskers + _paths(dots, mark.kinds, "dot", mark.size, mark.tips)
 
 
 def _paths(
@@ -224,6 +195,11 @@ def _place(ends: c.Ends, first: float, last: float, values: AnyArray | float) ->
     return np.asarray(first + (last - first) * share)
 
 
+def _within(values: AnyArray, ends: c.Ends) -> AnyArray:
+    """Return values of which infinite ones are the ends of the axis."""
+    return np.nan_to_num(values, nan=np.nan, neginf=ends[0], posinf=ends[1])
+
+
 def _path(x: FloatArray, y: FloatArray) -> str:
     known = np.isfinite(x) & np.isfinite(y)
     pens = np.where(np.append(False, known[:-1]), "L", "M")
@@ -241,24 +217,19 @@ def _n(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-#: Markers of matplotlib.
+#: Widths of lines, and markers, of matplotlib.
+WIDTHS = {"": 1.8, "dashed": 1.4, "bar": 1.6, "thin": 1.0}
 MARKERS = {"dot": "o", "tick": "_", "pin": "|", "up": "^", "down": "v", "left": "<", "right": ">"}
 
 
 def new_figure(size: tuple[float, float], *, shown: bool = True, layout: Any = "constrained") -> Any:
     """Return a figure of pyplot, which notebooks show, or one that no window manager knows of."""
     require("matplotlib", "plot", "Drawing a figure")
-    if shown:
-        import matplotlib.pyplot as plt
-
-        return plt.figure(figsize=size, layout=layout)
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=size, layout=layout)
+    module, name = ("matplotlib.pyplot", "figure") if shown else ("matplotlib.figure", "Figure")
+    return getattr(import_module(module), name)(figsize=size, layout=layout)
 
 
 def axes_of(figure: Any, count: int, columns: int) -> list[Any]:
-    """Return so many Axes in rows of `columns`."""
     axes = list(figure.subplots(-(-count // columns), columns, squeeze=False).flat)
     for spare in axes[count:]:
         spare.set_axis_off()
@@ -267,7 +238,7 @@ def axes_of(figure: Any, count: int, columns: int) -> list[Any]:
 
 def draw_all(charts: Sequence[Chart]) -> Any:
     """Draw charts on one new figure, two in a row."""
-    import matplotlib
+    import matplotlib.pyplot
 
     columns = min(2, len(charts))
     wide, high = 6.5 * columns, 5.3 * -(-len(charts) // 2)
@@ -289,7 +260,7 @@ def draw(chart: Chart, ax: Any = None) -> Any:
     ax = new_figure((width / 75, height / 75 + 0.6)).add_subplot() if ax is None else ax
     ax.set_xlim(chart.x.ends)
     ax.set_ylim(chart.y.ends)
-    for depth, mark in enumerate(chart.marks, 2):
+    for depth, mark in enumerate(chart.drawn, 2):
         _draw(ax, mark, depth)
     ax.set_xticks(chart.x.at, [label(text) for text in chart.x.texts])
     ax.set_yticks(chart.y.at, [label(text) for text in chart.y.texts])
@@ -313,68 +284,38 @@ def draw(chart: Chart, ax: Any = None) -> Any:
     return ax
 
 
-def _draw(ax: Any, mark: c.Mark, depth: int) -> None:
-    """Draw one mark; points, intervals and words are above all others."""
-    look: dict[str, Any] = {"zorder": depth}
-    if not isinstance(mark, (c.Boxes, c.Intervals, c.Text)):
-        look["color"] = colours()[mark.kind]
+def _draw(ax: Any, mark: c.Points | c.Line | c.Band | c.Boxes | c.Text, depth: int) -> None:
+    """Draw one mark; points and words are above all others."""
     if isinstance(mark, c.Boxes):
         _boxes(ax, mark, depth)
-    elif isinstance(mark, c.Intervals):
-        _intervals(ax, mark, depth + 20)
     elif isinstance(mark, c.Points):
-        line = mark.shape in ("tick", "pin")
-        look |= {"ms": mark.size if line or mark.shape == "dot" else 7, "mew": 1.8 if line else 0}
-        look |= {"alpha": 0.5} if (mark.kind, mark.shape) == ("data", "dot") else {}
-        ax.plot(mark.x, mark.y, MARKERS[mark.shape], clip_on=False, **look | {"zorder": depth + 20})
+        look: dict[str, Any] = {"mew": 1.8 if mark.shape in ("tick", "pin") else 0.0, "clip_on": False}
+        look["ms"] = mark.size if mark.shape in ("dot", "tick", "pin") else 6.0
+        look["alpha"] = 0.5 if (mark.kind, mark.shape) == ("data", "dot") else None
+        color, marker = colours()[mark.kind], MARKERS[mark.shape]
+        ax.plot(mark.x, mark.y, marker, color=color, zorder=depth + 20, **look)
     elif isinstance(mark, c.Band):
-        ax.fill_between(mark.x, mark.low, mark.high, lw=0, **look)
+        ax.fill_between(mark.x, mark.low, mark.high, lw=0, color=colours()[mark.kind], zorder=depth)
     elif isinstance(mark, c.Text):
         side = {"start": "left", "middle": "center", "end": "right"}[mark.anchor]
         place = {"xytext": (0, 0.75 * mark.up), "textcoords": "offset points", "zorder": depth + 30}
         ax.annotate(label(mark.words), (mark.x, mark.y), ha=side, fontsize="small", **place)
     else:
-        look |= {"ls": "--", "lw": 1.4} if mark.dashed else {"ls": "-", "lw": 1.8}
-        if isinstance(mark, c.Line):
-            ax.plot(mark.x, mark.y, **look)
-        else:
-            (ax.axhline if mark.lying else ax.axvline)(mark.at, **look)
+        x, y = _within(mark.x, ax.get_xlim()), _within(mark.y, ax.get_ylim())
+        style = "--" if mark.look == "dashed" else "-"
+        ax.plot(x, y, style, lw=WIDTHS[mark.look], color=colours()[mark.kind], zorder=depth)
 
 
 def _boxes(ax: Any, mark: c.Boxes, depth: int) -> None:
-    from matplotlib.collections import PatchCollection
-    from matplotlib.patches import Rectangle
-
-    faint = np.zeros(len(mark.left), bool) if mark.faint is None else np.asarray(mark.faint)
-    sizes = zip(mark.left, mark.low, mark.right - mark.left, mark.high - mark.low, strict=True)
-    shapes = [Rectangle((x, y), wide, high) for x, y, wide, high in sizes]
-    looks = list(zip(mark.kinds, faint.tolist(), strict=True))
-    for kind, weak in dict.fromkeys(looks):
+    sizes = mark.high - mark.low, mark.right - mark.left, mark.low
+    bars = ax.bar(mark.left, *sizes, align="edge", lw=0.6, zorder=depth)
+    faint = np.zeros(len(mark.left), bool) if mark.faint is None else mark.faint
+    for bar, kind, weak in zip(bars, mark.kinds, faint, strict=True):
         edge = "none" if kind in ("shade", "band50", "band90") else "white"
-        look: dict[str, Any] = {"fc": colours()[kind], "ec": edge, "lw": 0.6, "zorder": depth}
-        look |= {"alpha": 0.35, "hatch": "///"} if weak else {}
-        some = [shape for shape, one in zip(shapes, looks, strict=True) if one == (kind, weak)]
-        ax.add_collection(PatchCollection(some, **look))
-
-
-def _intervals(ax: Any, mark: c.Intervals, depth: int) -> None:
-    first, last = ax.get_xlim() if mark.lying else ax.get_ylim()
-    whiskers = ax.hlines if mark.lying else ax.vlines
-    for kind in dict.fromkeys(mark.kinds):
-        here = np.array([one == kind for one in mark.kinds])
-        at, *three = (v[here] for v in (mark.at, mark.low, mark.estimate, mark.high))
-        low, middle, high = (np.clip(v, first, last) for v in three)
-        look = {"color": colours()[kind], "zorder": depth}
-        whiskers(at, low, high, lw=1.0 if mark.size < 4 else 1.6, **look)
-        dots = middle, np.full(len(at), True), "oo", 0.8 * mark.size
-        arrows = (low, three[0] < first, "<v", 5.0), (high, three[2] > last, ">^", 5.0)
-        for values, some, shapes, size in (dots, *arrows):
-            points = (values[some], at[some]) if mark.lying else (at[some], values[some])
-            ax.plot(*points, shapes[not mark.lying], ms=size, mew=0, clip_on=False, **look)
+        bar.set(fc=colours()[kind], ec=edge, alpha=0.35 if weak else None, hatch="///" * bool(weak))
 
 
 def _handles(entry: c.Key) -> list[Any]:
-    """Return what a legend shows for an entry; of a ramp its two ends and its middle."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

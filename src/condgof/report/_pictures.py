@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +21,7 @@ from condgof.report import _panels as binned
 from condgof.report._chart import Chart
 from condgof.report._panels import column_panel, forest, map_of, panels
 from condgof.report._pens import draw, draw_all
-from condgof.report._text import capital, listed, shorten
+from condgof.report._text import listed, sentence, shorten
 from condgof.result import GofResult, number, pvalue_number, size
 
 #: Rows drawn: at random, and on each side of those outside the model's 99% interval, and with a tip.
@@ -30,13 +31,8 @@ FAR, Z90, Z50 = 2.5758, 1.6449, 0.6745
 #: Error of each ordered value so that all m are in the band 95% of the time: by simulation of uniforms.
 _SIZES = (5, 10, 20, 50, 100, 200, 400, 800, 1500)
 _LOCAL = (0.0124, 0.0078, 0.0049, 0.0030, 0.0022, 0.0017, 0.0014, 0.0012, 0.0010)
-#: What bars outside the band at the left, in the middle and at the right say: too many 1, too few -1.
-_WAYS = {
-    **{(1, m, 1): "too narrow" for m in (0, -1)},
-    **{(-1, m, -1): "too wide" for m in (0, 1)},
-    **{(-1, m, 1): "too low" for m in (-1, 0, 1)},
-    **{(1, m, -1): "too high" for m in (-1, 0, 1)},
-}
+#: What bars outside the band at the left and at the right say: too many 1, too few -1.
+_WAYS = {(1, 1): "too narrow", (-1, -1): "too wide", (-1, 1): "too low", (1, -1): "too high"}
 
 
 def fit(
@@ -49,25 +45,20 @@ def fit(
         return None
     name, z, bands = looked.y_columns[y].name, looked.z[:, y], looked.bands
     values = z if bands is None else looked.y[:, y]
-    ends, aside = c.robust_ends(axis.values), 0.3 * (axis.kind == "integers")
-    drawn, across, x = (
-        np.arange(looked.n),
-        axis.values,
-        c.along(axis, (ends[0] - aside, ends[1] + aside)),
-    )
-    if axis.levels is not None:
-        across, x, drawn = bins.codes.astype(float), bins.scale, np.flatnonzero(bins.codes >= 0)
+    across, x, drawn = bins.codes.astype(float), bins.scale, np.flatnonzero(bins.codes >= 0)
+    if axis.levels is None:
+        across, x, drawn = axis.values, c.along(axis), np.arange(looked.n)
     always = [-2.0, 2.0]
     if bands is not None:  # of what is drawn
         seen = bands[(across >= x.ends[0]) & (across <= x.ends[1]) & np.isfinite(bands[:, 0])]
         always = [seen[:, 0].min(), seen[:, 4].max()] if len(seen) else []
     up = c.robust_ends(values[drawn], always)
-    marks: list[c.Mark] = []
+    marks = _model_marks(looked, axis, bins, x.ends)
     if binned.names_column(part, axis):
         inside = binned.part_rows(looked, part)
         whole = [(float(across[inside].min()), float(across[inside].max()))]
-        marks.append(binned.shade(whole if axis.levels is None else bins.extent(axis, inside), up))
-    marks += _model_marks(looked, axis, bins, x.ends)
+        shade = binned.shade(whole if axis.levels is None else bins.extent(axis, inside), up)
+        marks = [shade, *marks]
     rows, legend = _row_marks(looked, drawn, across[drawn], values[drawn], z[drawn], x.ends, up)
     out = (np.abs(z) > (2.0 if looked.pit is None else Z90)).astype(float)
     if looked.pit is None and bands is not None:  # NaN where the band is not known
@@ -86,9 +77,10 @@ def fit(
     data: dict[str, Any] = {x.name: bins.names, "rows": list(map(len, bins.rows))}
     data["median of the data"] = [float(np.median(values[rows])) for rows in bins.rows]
     if bands is not None:
-        some = [bands[rows][np.isfinite(bands[rows, 0])] for rows in bins.rows]
+        asked = np.isfinite(bands[:, 0])
+        some = [bands[rows[asked[rows]]] for rows in bins.rows]
         q = np.array([b.mean(axis=0) if len(b) else np.full(5, np.nan) for b in some])
-        of = "" if np.isfinite(bands[:, 0]).all() else f" in {np.isfinite(bands[:, 0]).sum():,} rows"
+        of = "" if asked.all() else f" in {asked.sum():,} rows"
         data |= {f"mean of the model's medians{of}": q[:, 2]}
         data |= {f"means of the ends of its 90% bands{of}": c.spans(q[:, 0], q[:, 4])}
     data[f"outside {band}"] = [percent(np.nanmean(o)) if np.isfinite(o).any() else "–" for o in by_bin]
@@ -158,13 +150,14 @@ def _row_marks(
 
     kinds = np.where(far > FAR, "high", np.where(far < -FAR, "low", "data"))
     edge, beyond, inside = c.beyond(x, y, ends, up, kinds, tip=tip)
-    if len(np.unique(x)) <= 80:  # rows upon each other are moved aside
-        x = x + 0.5 * min(1.0, float(np.diff(np.unique(x)).min(initial=1.0))) * _scatter(len(x))
-    y = y + 0.5 * _scatter(len(y), 0.5698402909980532) if looked.kind == "counts" else y
+    rng, values = np.random.default_rng(0), np.unique(x)
     rest, words = np.flatnonzero(inside & (kinds == "data")), "data"
     if len(rest) > MOST_ROWS:
-        rest = np.sort(np.random.default_rng(0).choice(rest, MOST_ROWS, replace=False))
+        rest = np.sort(rng.choice(rest, MOST_ROWS, replace=False))
         words = f"data, {MOST_ROWS} of {looked.n:,} rows"
+    if len(values) <= 80:  # rows upon each other are moved aside
+        x = x + np.diff(values).min(initial=1.0) * rng.uniform(-0.25, 0.25, len(x))
+    y = y + rng.uniform(-0.25, 0.25, len(y)) if looked.kind == "counts" else y
     marks: list[c.Mark] = [c.Points(x[rest], y[rest])]
     legend = [c.Key("dot", "data", words)]
     for kind, side in (("high", "above"), ("low", "below")):
@@ -180,11 +173,6 @@ def _row_marks(
     if looked.pit is None and looked.bands is None:
         words = "line model prediction; box band50 one sd around it; box band90 two"
     return [*marks, *edge], (*legend, *beyond, *c.keys(words))
-
-
-def _scatter(count: int, ratio: float = 0.7548776662466927) -> FloatArray:
-    """Return numbers (count,) in (-0.5, 0.5) that look irregular and are always the same."""
-    return np.asarray((np.arange(count) * ratio) % 1.0 - 0.5)
 
 
 def pit(check: Check, *, y: int = 0) -> Chart | None:
@@ -207,7 +195,7 @@ def pit(check: Check, *, y: int = 0) -> Chart | None:
     up = c.numeric("rows, times what the model says", (0.0, 1.08 * max(heights.max(), *high)), 4)
     legend = c.keys("box bar data; box barx outside the band; box band90 if the model is right")
     band = c.Boxes(np.zeros(1), np.ones(1), low, high, ("band90",))
-    marks = (c.bars(edges, heights, kinds), band, c.Rule(1.0))
+    marks = (c.bars(edges, heights, kinds), band, c.rule(1.0))
     return Chart(title, f"Histogram of {n:,} PITs: {few}.", x, up, marks, data, legend, (420, 330))
 
 
@@ -217,15 +205,15 @@ def _bars_outside(side: IntArray, edges: FloatArray) -> str:
     runs = [(side[a], *c.spans(edges[[a]], edges[[b]])) for a, b in pairwise(starts) if side[a]]
     both = [(sign, [span for s, span in runs if s == sign]) for sign in (1, -1)]
     said = [f"{'too many' if s > 0 else 'too few'} rows at PIT {listed(at)}" for s, at in both if at]
-    middle = edges[:-1] + 0.5 / len(side)
-    zones = (middle < 0.2, np.abs(middle - 0.5) < 0.15, middle > 0.8)
-    signs = [set(side[zone].tolist()) - {0} or {0} for zone in zones]
-    way = _WAYS.get(tuple(one.pop() for one in signs)) if all(len(s) == 1 for s in signs) else None
+    at = edges[:-1] + 0.5 / len(side)
+    zones = (at < 0.2, np.abs(at - 0.5) < 0.15, at > 0.8)
+    left, middle, right = (set(side[zone].tolist()) - {0} or {0} for zone in zones)
+    plain = len(left) == len(middle) == len(right) == 1 and not (left == right == middle)
+    way = _WAYS.get((*left, *right)) if plain else None
     return ", ".join(said) + (f": the model is {way}" if way else "")
 
 
 def _part_z(check: Check, part: Slice) -> tuple[FloatArray, str]:
-    """Return the residuals of a slice, sorted, of the column of y that it is about."""
     looked, y = check.looked, binned.part_y(check.looked, part)
     z = np.asarray(looked.z)[binned.part_rows(looked, part), y]
     return np.sort(z), looked.y_columns[y].name
@@ -247,7 +235,7 @@ def slice_residuals(check: Check, part: Slice) -> Chart | None:
     heights, grid = counts / (len(z) * (edges[1] - edges[0])), np.linspace(*ends, 161)
     up = (0.0, 1.1 * max(float(heights.max()), 0.4))
     feet = np.full(len(z), 0.03 * up[1])
-    far, beyond, _ = c.beyond(z, feet, ends, up, np.where(z > 0, "high", "low"), ("low", "high"))
+    far, beyond, _ = c.beyond(z, feet, ends, up, np.where(z > 0, "high", "low"))
     normal = c.Line(grid, np.exp(-0.5 * grid**2) / np.sqrt(2 * np.pi))
     mean, sd = size(float(z.mean())), size(float(z.std(ddof=min(len(z) - 1, 1))))
     title = f"Residuals of {name} have mean {mean} and sd {sd} here; the model says 0 and 1"
@@ -255,7 +243,7 @@ def slice_residuals(check: Check, part: Slice) -> Chart | None:
     legend = c.keys(f"box bar these {len(z):,} rows; line model what the model says") + beyond
     x = c.numeric(f"residual of {name}, in standard deviations", ends)
     data = c.table({"residual": c.spans(edges[:-1], edges[1:]), "rows": counts})
-    line = normal if looked.pit is not None else c.Rule(0.0, False)
+    line = normal if looked.pit is not None else c.rule(0.0, False)
     marks = (c.bars(edges, heights, ("bar",) * k), line, *far)
     return Chart(title, desc, x, c.numeric("density", up, 3), marks, data, legend)
 
@@ -295,20 +283,12 @@ def slice_qq(check: Check, part: Slice) -> Chart | None:
 
 def null_picture(result: GofResult) -> Chart | None:
     """Draw what the statistic does when the model is right, and where it is."""
-    draws, seen, name = result.null_distribution, result.statistic, "test statistic (larger: worse fit)"
-    if (draws is None or not len(draws)) and "normal" in (result.null or ""):  # the normal limit
-        ends = min(-3.5, seen - 0.5), max(3.5, seen + 0.5)
-        z = np.linspace(*ends, 301)
-        density = np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
-        title = f"The statistic is {number(seen)}; under the model it is about standard normal"
-        limit = (c.Band(z, 0.0 * z, density, "band50"), c.Rule(seen, False, "data"))
-        legend = c.keys("box band50 if the model is right (normal limit); line data the data")
-        data = c.table({"statistic": z[::20], "density": density[::20]})
-        x, y = c.numeric(name, ends), c.numeric("density", (0.0, 0.45), 4)
-        return Chart(title, f"p-value {result.pvalue_words}.", x, y, limit, data, legend)
+    draws, what = result.null_distribution, "draws from the model"
+    if (draws is None or not len(draws)) and "normal" in (result.null or ""):
+        draws, what = ndtri((np.arange(1000) + 0.5) / 1000), "quantiles of the normal limit"
     if draws is None or not len(draws):
         return None
-    low, high = float(draws.min()), float(draws.max())
+    seen, low, high = result.statistic, float(draws.min()), float(draws.max())
     far = seen - high > 1.5 * (high - low)
     ends = c.ends_of(np.array([low, high + 0.3 * (high - low) if far else max(high, seen)]), 0.03)
     counts, edges = np.histogram(draws, 40, ends)
@@ -319,15 +299,15 @@ def null_picture(result: GofResult) -> Chart | None:
     marks = (
         c.bars(edges, counts, ("band50",) * 40),
         c.bars(edges, beyond, ("barx",) * 40),
-        c.Rule(at, False, "data"),
+        c.rule(at, False, "data"),
         c.Text(at + gap * (ends[1] - ends[0]), 0.94 * up, words, side),
     )
     p, count = pvalue_number(result.pvalue, result.pvalue_floor), f"{beyond.sum():,} of {len(draws):,}"
-    title = f"{count} draws from the model have as large a statistic as the data"
+    title = f"{count} {what} have as large a statistic as the data"
     desc = f"Draws go from {number(low)} to {number(high)}, the data have {number(seen)}: p-value {p}."
     legend = c.keys("box band50 draws if the model is right; line data the data")
     data = c.table({"statistic": c.spans(edges[:-1], edges[1:]), "draws": counts})
-    x, y = c.numeric(name, ends), c.numeric("draws", (0.0, up), 4)
+    x, y = c.numeric("test statistic (larger: worse fit)", ends), c.numeric("draws", (0.0, up), 4)
     return Chart(title, desc, x, y, marks, data, legend)
 
 
@@ -349,9 +329,8 @@ def reliability(check: Check, part: Slice | None = None) -> Chart | None:
     codes = np.searchsorted(np.unique(np.quantile(sure, cuts)), sure, side="right")
     bins = [np.flatnonzero(codes == b) for b in np.unique(codes)]
     n, hits = np.array(list(map(len, bins))), np.array([right[rows].sum() for rows in bins])
-    first, predicted, last = np.array(
-        [[f(sure[rows]) for rows in bins] for f in (np.min, np.mean, np.max)]
-    )
+    each = [(sure[rows].min(), sure[rows].mean(), sure[rows].max()) for rows in bins]
+    first, predicted, last = np.array(each).T
     seen, low, high, kinds = binned.shares(hits, n, predicted, True)
     least, most = (k / n for k in binned.chance_ends(n, predicted, binned.each_error(len(n))))
     foot, base = (float(np.floor(10 * v) / 10) for v in (sure.min(), min(low.min(), least.min())))
@@ -426,7 +405,7 @@ def rootogram(check: Check) -> Chart | None:
     marks = (
         c.Boxes(at - 0.42, at + 0.42, hang, top, tuple(kinds.tolist())),
         c.Boxes(at - 0.5, at + 0.5, floor, ceiling, ("band90",) * count),
-        c.Rule(0.0, kind="soft"),
+        c.rule(0.0, kind="soft"),
         c.Line(at, top),
         c.Points(at, top, "model", size=5.0),
     )
@@ -505,11 +484,11 @@ def survival(check: Check, part: Slice | None = None) -> Chart | None:
     farthest = f"{number(share[k], 2)} of the rows survive where the model says {number(expected[k], 2)}"
     title = farthest if outside.any() else "Rows survive as long as the model says"
     desc = f"Kaplan-Meier estimate of {n:,} rows against the time by which the model expects events."
-    data = {"events expected by then": at[few], "survive": share[few], "model": expected[few]}
+    some = few[:: max(1, len(few) // 12)]
+    data = {"events expected by then": at[some], "survive": share[some], "model": expected[some]}
     ways = "line data Kaplan-Meier estimate; line model the model; box band90 95% band if it is right"
     x = c.numeric("cumulative hazard of the model, −log P(Y > y|x)", ends)
     y = c.numeric("share without event", (0.0, 1.03), 5)
-    data = {name: values[:: max(1, len(few) // 12)] for name, values in data.items()}
     return Chart(title, desc, x, y, marks, c.table(data), c.keys(ways), (540, 330))
 
 
@@ -522,8 +501,8 @@ def thirds(check: Check) -> Chart | None:
     ratio, low, high = np.array([[f.estimate, *f.interval] for f in events]).T
     up = (0.0, min(max(1.1 * float(high.max()), 2.0), 6.0))
     at, kinds = np.arange(len(events)) * 1.0, binned.sides(low, high, 1.0)
-    marks = (c.Rule(1.0), c.Intervals(at, ratio, low, high, kinds, size=8.0))
-    title = capital(events[0].words)
+    marks = (c.rule(1.0), c.Intervals(at, ratio, low, high, kinds, size=8.0))
+    title = sentence(events[0].words).rstrip(".")
     data = c.table({"part": names, "ratio": ratio, "interval": c.spans(low, high)})
     legend = c.keys("line model the model; dot even the data; dot high more events; dot low fewer")
     x = c.places("part of the time, by the model's cumulative hazard", names)
@@ -542,18 +521,15 @@ FIRST: dict[str, tuple[Callable[[Check], Chart | None], ...]] = {
 
 
 def first_pictures(check: Check) -> list[Chart]:
-    """Return the pictures of all rows that anyone draws first, by the kind of y."""
     draws = FIRST.get(check.looked.kind, (fit, pit))
     return [chart for draw in draws if (chart := draw(check)) is not None]
 
 
 def main_pictures(check: Check) -> list[Chart]:
     """Return the four pictures that matter: all rows, slices or groups, the column that leads."""
-    where = forest(check.slices or check.groups)
-    charts = [*first_pictures(check), *([] if where is None else [where])]
-    charts += panels(check, 2, wide=True)[: 4 - len(charts)]
-    null = null_picture(check.result)
-    return (charts if null is None else [*charts, null])[:4]
+    charts = [*first_pictures(check), forest(check.slices or check.groups)]
+    charts += [*panels(check, 2, wide=True), null_picture(check.result)]
+    return [chart for chart in charts if chart is not None][:4]
 
 
 def plot_check(check: Check, what: str | None = None, ax: Any = None, **which: Any) -> Any:
@@ -576,14 +552,10 @@ def plot_check(check: Check, what: str | None = None, ax: Any = None, **which: A
         "slice": lambda number=1: slice_residuals(check, chosen(number)),
         "qq": lambda number=1: slice_qq(check, chosen(number)),
         "map": lambda columns, of=None: map_of(check, axis(columns[0]), axis(columns[1]), of),
-        "reliability": lambda: reliability(check),
-        "classes": lambda: classes(check),
-        "rootogram": lambda: rootogram(check),
-        "coverage": lambda: coverage(check),
-        "survival": lambda: survival(check),
-        "thirds": lambda: thirds(check),
         "null": lambda: null_picture(check.result),
     }
+    alone = (reliability, classes, rootogram, coverage, survival, thirds)
+    known |= {draw.__name__: partial(draw, check) for draw in alone}
     if what is None:
         if ax is not None or which:
             raise InputError(f"Name one picture to draw: {', '.join(map(repr, known))}.")
@@ -592,7 +564,7 @@ def plot_check(check: Check, what: str | None = None, ax: Any = None, **which: A
         raise InputError(f"what must be one of {', '.join(map(repr, known))}, got {what!r}.")
     try:
         chart = known[what](**which)
-    except TypeError as error:
+    except (TypeError, IndexError) as error:
         raise InputError(f"plot({what!r}) cannot be drawn so: {error}.") from error
     if chart is None:
         raise InputError(f"This check of {check.looked.kind} has no picture {what!r}.")
@@ -600,7 +572,6 @@ def plot_check(check: Check, what: str | None = None, ax: Any = None, **which: A
 
 
 def plot_result(result: GofResult, ax: Any = None) -> Any:
-    """Draw the null distribution and the statistic of a test; see `GofResult.plot`."""
     chart = null_picture(result)
     if chart is None:
         lacking = f"This {result.method} result has no null distribution to draw"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -22,38 +22,28 @@ BELOW: Any = {"loc": "outside lower center", "frameon": False, "fontsize": 9}
 _TABLE = "study must be a Study, its to_dict() (what table.json holds), or rows of its table()"
 
 
-class Style(NamedTuple):
-    """How a test is drawn: nobody should need the colour to tell two of them apart."""
-
-    color: str
-    marker: str
-    dashed: bool = False
-
-
+#: Colour and marker of a test, and whether it is dashed: they differ without the colour too.
+Style: TypeAlias = tuple[str, str, bool]
 #: Tests of a kind share a colour; the lesser of two is dashed with open markers.
-STYLES = {
-    "adaptive": Style("#000000", "o"),
-    "kcsd": Style(BLUE, "s"),
-    "fscd-opt": Style(ORANGE, "^"),
-    "fscd-opt-1": Style(ORANGE, "v", dashed=True),
-    "fscd-rand": Style(GREEN, "D"),
-    "fscd-rand-1": Style(GREEN, "d", dashed=True),
-    "mmd": Style(PINK, "X"),
-    "zheng": Style(AMBER, "P"),
-    "zheng-wild": Style(AMBER, "p", dashed=True),
+STYLES: dict[str, Style] = {
+    "adaptive": ("#000000", "o", False),
+    "kcsd": (BLUE, "s", False),
+    "fscd-opt": (ORANGE, "^", False),
+    "fscd-opt-1": (ORANGE, "v", True),
+    "fscd-rand": (GREEN, "D", False),
+    "fscd-rand-1": (GREEN, "d", True),
+    "mmd": (PINK, "X", False),
+    "zheng": (AMBER, "P", False),
+    "zheng-wild": (AMBER, "p", True),
 }
-OTHERS = [
-    Style(color, marker, dashed)
-    for dashed, markers in ((False, "*h<>8"), (True, "sod^v"))
-    for color, marker in zip((SKY, GREY, PINK, GREEN, BLUE), markers, strict=True)
-]
+OTHERS = [(colour, marker, i > 4) for i, (colour, marker) in enumerate(zip(
+    (SKY, GREY, PINK, GREEN, BLUE) * 2, "*h<>8sod^v", strict=True
+))]  # fmt: skip
 
 
 def draw_power(study: Study) -> Any:
-    """Draw the rejection rates of a study with their exact 95% intervals."""
     count = len(study.topics)
-    columns = min(4, count)
-    width = max(5.0, 3.1 * columns)
+    columns, width = min(4, count), max(5.0, 3.1 * min(4, count))
     figure = new_figure((width, 3.0 * -(-count // columns) + 0.9), shown=False)
     axes = axes_of(figure, count, columns)
     plot_power(study, axes)
@@ -105,16 +95,11 @@ def plot_power(study: Any, ax: Any = None, *, problem: str | None = None, alpha:
         From `condgof.study.run_study`; its ``to_dict()`` (what ``table.json`` holds); or rows of its
         ``table()``.
     ax : matplotlib.axes.Axes or sequence of them, optional
-        Where to draw, one for each problem; new ones unless given.
+        Where to draw, one for each problem; new ones unless given, and returned.
     problem : str, optional
         Draw this problem only.
     alpha : float
         The level, where `study` is rows; a study knows its own.
-
-    Returns
-    -------
-    matplotlib.axes.Axes or ndarray of them
-        One Axes for one problem, else an array with one a problem.
 
     Examples
     --------

@@ -67,9 +67,9 @@ def shorten(text: object, length: int = 32) -> str:
     return f"{head.rstrip()}…{tail.lstrip()}"
 
 
-def capital(text: str) -> str:
-    """Begin with a capital letter, and leave the rest as it is."""
-    return f"{text[:1].upper()}{text[1:]}"
+def sentence(words: str) -> str:
+    """Begin with a capital letter, leave the rest as it is, and end with a full stop."""
+    return f"{words[:1].upper()}{words[1:]}."
 
 
 def listed(names: Sequence[str]) -> str:
@@ -127,7 +127,6 @@ def table(
     rows: Iterable[Sequence[object]],
     *,
     numeric: Sequence[int] = (),
-    kind: str = "",
     kinds: Sequence[str] = (),
 ) -> str:
     """Return a table in a box that scrolls sideways where it must; the first cell of a row heads it."""
@@ -144,7 +143,7 @@ def table(
     )
     head = cells(header, COLUMN, COLUMN)
     return (
-        f'<div class="wide"><table{_kind(kind)}><caption>{html(caption)}</caption>'
+        f'<div class="wide"><table{_kind("numbers" * bool(kinds))}><caption>{html(caption)}</caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import NamedTuple
 
 import numpy as np
 
@@ -101,26 +102,21 @@ def load_engel() -> tuple[FloatArray, FloatArray]:
     return table[:, 0], table[:, 1]
 
 
-@dataclass(frozen=True, eq=False)
-class EngelStudy:
+class EngelStudy(NamedTuple):
     """Two models of food expenditure given income, fitted on every other household."""
 
     #: The households that neither model has seen, (117,) each.
     income: FloatArray
     food: FloatArray
-    #: "constant spread": a line with constant variance; "growing spread": a line whose standard
-    #: deviation is proportional to income.
+    #: Lines with a constant standard deviation, and with one in proportion to income.
     models: dict[str, Normal]
 
 
 def engel_study() -> EngelStudy:
     """Fit both models by maximum likelihood on the even rows; the odd rows are left for testing."""
     income, food = load_engel()
-    x, y = income[::2], food[::2]
-    models = {
-        "constant spread": _fit_line(x, y, lambda x: np.ones(len(x))),
-        "growing spread": _fit_line(x, y, lambda x: x),
-    }
+    shapes = {"constant spread": lambda x: np.ones(len(x)), "growing spread": lambda x: x}
+    models = {name: _fit_line(income[::2], food[::2], shape) for name, shape in shapes.items()}
     return EngelStudy(income[1::2], food[1::2], models)
 
 

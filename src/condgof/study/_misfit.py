@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,22 +14,12 @@ from condgof.laws._law import ModelLike
 from condgof.sample import take_rows
 from condgof.study._names import Reference, unknown
 
-#: (residual y − mean, std, a standardised column of x, size, rng) → residual; all (n, d_y) or (n, 1).
-Distort = Callable[[FloatArray, FloatArray, FloatArray, float, np.random.Generator], FloatArray]
-
-
-def _outliers(
-    e: FloatArray, s: FloatArray, z: FloatArray, size: float, rng: np.random.Generator
-) -> FloatArray:
-    return np.where(rng.random((len(e), 1)) < size, 5.0 * e, e)
-
-
 #: Each misfit, with the size at which there is none, and its title.
-MISFITS: dict[str, tuple[Distort, float, str]] = {
-    "shift": (lambda e, s, z, size, rng: e + size * s, 0.0, "shift by {:g} sd"),
-    "scale": (lambda e, s, z, size, rng: size * e, 1.0, "{:g} times the spread"),
-    "tilt": (lambda e, s, z, size, rng: e + size * s * z, 0.0, "tilt by {:g} sd"),
-    "outliers": (_outliers, 0.0, "{:g}% outliers"),
+MISFITS = {
+    "shift": (0.0, "shift by {:g} sd"),
+    "scale": (1.0, "{:g} times the spread"),
+    "tilt": (0.0, "tilt by {:g} sd"),
+    "outliers": (0.0, "{:g}% outliers"),
 }
 
 
@@ -48,7 +37,7 @@ class MisfitProblem:
     @property
     def h0(self) -> bool:
         """Whether the model is true: the misfit has no size."""
-        return self.size == MISFITS[self.misfit][1]
+        return self.size == MISFITS[self.misfit][0]
 
     def trial(self, n: int, rng: np.random.Generator) -> tuple[ModelLike, Any, FloatArray]:
         """Return the model and a sample: n rows of x, drawn with replacement, and distorted y."""
@@ -62,9 +51,17 @@ class MisfitProblem:
         if self.h0:
             return model, x, y
         mean, std = (np.asarray(part, dtype=np.float64).reshape(n, -1) for part in law.mean_std())
-        column = _first_column(self.x)
-        z = ((column[rows] - column.mean()) / (column.std() or 1.0))[:, None]
-        return model, x, mean + MISFITS[self.misfit][0](y - mean, std, z, self.size, rng)
+        away = y - mean
+        if self.misfit == "shift":
+            away += self.size * std
+        elif self.misfit == "scale":
+            away *= self.size
+        elif self.misfit == "tilt":
+            column = _first_column(self.x)
+            away += self.size * std * ((column[rows] - column.mean()) / (column.std() or 1.0))[:, None]
+        else:
+            away = np.where(rng.random((n, 1)) < self.size, 5.0 * away, away)
+        return model, x, mean + away
 
 
 def misfit_of(model: Any, x: Any, misfit: str, size: float, *, name: str | None = None) -> MisfitProblem:
@@ -75,8 +72,7 @@ def misfit_of(model: Any, x: Any, misfit: str, size: float, *, name: str | None 
     Parameters
     ----------
     model : law, model or anything `as_model` takes
-        It must be able to `sample`, and have `mean_std` for a misfit; predictions ``(mean, std)`` with
-        one row for each row of x will do.
+        It must be able to `sample`, and have `mean_std` for a misfit; ``(mean, std)`` of rows will do.
     x : array_like or frame of shape (n,) or (n, d_x)
         The user's own x.
     misfit : {"shift", "scale", "tilt", "outliers"}
@@ -107,7 +103,7 @@ def misfit_of(model: Any, x: Any, misfit: str, size: float, *, name: str | None 
     if misfit == "outliers" and not 0 <= size <= 1:
         raise InputError(f"outliers is a share of the rows, between 0 and 1, got {size:g}.")
     x = x if hasattr(x, "columns") else np.asarray(x)
-    _, none, words = MISFITS[misfit]
+    none, words = MISFITS[misfit]
     title = "no misfit" if size == none else words.format(100 * size if misfit == "outliers" else size)
     case = MisfitProblem(name or f"{misfit}={size:g}", title, model, x, misfit, size)
     made = _model_of(model)
@@ -123,9 +119,8 @@ def misfit_of(model: Any, x: Any, misfit: str, size: float, *, name: str | None 
             f"A misfit moves y by parts of a standard deviation, and y of {law.name} is "
             "discrete. Pass a size without misfit, or a problem of your own."
         )
-    needed = ["sample"] if case.h0 else ["sample", "mean_std"]
-    lacking = [ability for ability in needed if not law.can(ability)]
-    if lacking:
+    needed = ("sample",) if case.h0 else ("sample", "mean_std")
+    if lacking := [ability for ability in needed if not law.can(ability)]:
         raise UnsupportedModelError(
             f"{law.name} has no {' and no '.join(lacking)}: y is drawn from the model, and "
             "a misfit is measured in its standard deviations. Give the model a distribution, such as "

@@ -21,13 +21,12 @@ OWN = ", or your own, module:attr"
 
 def unknown(what: str, name: str, known: Iterable[str], more: str = "") -> InputError:
     """Return the error of a name that is not there: it lists the names, and the nearest one."""
-    names = list(known)
-    guess = did_you_mean(name, names)
-    return InputError(f"There is no {what} {name!r}.{guess} There are: {', '.join(names)}{more}.")
+    there = f"There are: {', '.join(known)}{more}."
+    return InputError(f"There is no {what} {name!r}.{did_you_mean(name, known)} {there}")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Name the nearest of the names that are there, as the end of a message; "" where none is near."""
+    """Name the nearest of the names, as the end of a message; "" where none is near."""
     near = difflib.get_close_matches(name, list(known), 1)
     return f" Did you mean {near[0]!r}?" if near else ""
 
@@ -40,7 +39,6 @@ class Reference:
 
     @cache  # noqa: B019 (a handful of addresses, each for good)
     def load(self) -> Any:
-        """Import the object."""
         module_name, _, attribute = self.path.rpartition(":")
         if not module_name or not attribute:
             raise InputError(f"{self.path!r} is not an address. Write it as module:attr.")
@@ -112,20 +110,17 @@ def listed(given: Any) -> list[Any]:
 
 def as_methods(methods: Any) -> dict[str, Method | Reference]:
     """Read the `methods` argument of a study: names, addresses ``module:attr``, or {name: callable}."""
-    named = {}
-    if isinstance(methods, Mapping):
-        named = {str(name): _method(value) for name, value in methods.items()}
-    else:
-        for value in listed(methods):
-            name = value if isinstance(value, str) else getattr(value, "__name__", None)
-            if name is None or name == "<lambda>":
-                raise InputTypeError("A method without a name: pass methods as {name: callable}.")
-            if name in named:
-                raise InputError(f"The method {name!r} is there twice.")
-            named[name] = _method(value)
+    named = dict(methods) if isinstance(methods, Mapping) else {}
+    for value in () if isinstance(methods, Mapping) else listed(methods):
+        name = value if isinstance(value, str) else getattr(value, "__name__", "<lambda>")
+        if name == "<lambda>":
+            raise InputTypeError("A method without a name: pass methods as {name: callable}.")
+        if name in named:
+            raise InputError(f"The method {name!r} is there twice.")
+        named[name] = value
     if not named:
         raise InputError(f"No method was given. There are: {', '.join(METHODS)}{OWN}.")
-    return named
+    return {str(name): _method(value) for name, value in named.items()}
 
 
 def _method(value: Any) -> Method | Reference:
@@ -144,7 +139,6 @@ def _method(value: Any) -> Method | Reference:
 
 
 def title_of(method: str) -> str:
-    """Return what figures and tables for people call a method."""
     return METHODS[method][1] if method in METHODS else method
 
 

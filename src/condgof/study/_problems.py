@@ -3,58 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy import special
 
-from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.laws._counts import Binomial, NegativeBinomial, Poisson
+from condgof import models as m
+from condgof._typing import FloatArray
 from condgof.laws._discrete import probabilities
-from condgof.laws._families import (
-    Beta,
-    Exponential,
-    Gamma,
-    InverseGaussian,
-    Laplace,
-    LogNormal,
-    Normal,
-    NormalMixture,
-    StudentT,
-    Uniform,
-)
 from condgof.laws._functions import from_log_prob
-from condgof.laws._law import Law, Model, ModelLike
+from condgof.laws._law import Model, ModelLike
 from condgof.study._names import unknown
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A model p, the truth r, and the distribution of x.
+    """A model p, the truth r, and the distribution of x."""
 
-    Parameters
-    ----------
-    name : str
-        The name it is asked for by.
-    title : str
-        What a figure calls it.
-    p, r : Law or Model
-        The model under test and the true conditional density.
-    draw_x : callable
-        (n, rng) → x of shape (n, d_x).
-    d_x, d_y : int
-        Dimensions.
-    h0 : bool
-        Whether the null hypothesis holds: p is r.
-    """
-
+    #: What it is asked for by, and what a figure calls it.
     name: str
     title: str
+    #: The model under test, and the true conditional density.
     p: ModelLike
     r: ModelLike
+    #: (n, rng) → x of shape (n, d_x); the columns of x and of y.
     draw_x: Callable[[int, np.random.Generator], FloatArray]
     d_x: int
     d_y: int
+    #: Whether the null hypothesis holds: p is r.
     h0: bool
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
@@ -76,15 +53,14 @@ class Problem:
 
 
 Function: TypeAlias = Callable[[FloatArray], FloatArray]
+DrawX: TypeAlias = Callable[[int, np.random.Generator], FloatArray]
 
 
-def gaussian_x(d_x: int, mean: float = 0.0) -> Callable[[int, np.random.Generator], FloatArray]:
-    """Return a drawer of x ~ N(mean·1, I), (n, d_x)."""
+def gaussian_x(d_x: int, mean: float = 0.0) -> DrawX:
     return lambda n, rng: mean + rng.standard_normal((n, d_x))
 
 
-def uniform_x(low: float, high: float, d_x: int = 1) -> Callable[[int, np.random.Generator], FloatArray]:
-    """Return a drawer of x uniform on a cube, (n, d_x)."""
+def uniform_x(low: float, high: float, d_x: int = 1) -> DrawX:
     return lambda n, rng: rng.uniform(low, high, (n, d_x))
 
 
@@ -94,18 +70,15 @@ def first(x: FloatArray) -> FloatArray:
 
 
 def row_sum(x: FloatArray) -> FloatArray:
-    """Return the sum of each row of x, (n,)."""
     return np.asarray(np.asarray(x).reshape(len(x), -1).sum(axis=1))
 
 
 def logistic(x: FloatArray) -> FloatArray:
-    """Return a probability that grows with x, (n,)."""
     return np.asarray(1.0 / (1.0 + np.exp(-first(x))))
 
 
-def growing(level: float = 1.0, rate: float = 0.5) -> Function:
-    """Return a positive function of x: level·exp(rate·x), (n,)."""
-    return lambda x: np.asarray(level * np.exp(rate * first(x)))
+def growing(level: float = 1.0) -> Function:
+    return lambda x: np.asarray(level * np.exp(0.5 * first(x)))
 
 
 def bump(centre: float, height: float, width: float) -> Function:
@@ -118,70 +91,25 @@ def bump(centre: float, height: float, width: float) -> Function:
     return std
 
 
-def modes(share: Function) -> NormalMixture:
+def modes(share: Function) -> m.NormalMixture:
     """Return two well-separated modes, the upper one with probability share(x)."""
-    return NormalMixture(
+    return m.NormalMixture(
         weights=lambda x: np.column_stack([1.0 - share(x), share(x)]),
         means=lambda x: np.column_stack([first(x) - 3.0, first(x) + 3.0]),
         stds=1.0,
     )
 
 
-def pair(*columns: Function, rho: Function | None = None, scale: Function | None = None) -> Normal:
-    """Return a normal model of two responses with correlation rho(x) and variance scale(x)."""
+def covariance(rho: Function | float = 0.5, scale: Function | float = 1.0) -> Function:
+    """Return the covariance of two responses, (n, 2, 2): correlation rho(x), variance scale(x)."""
 
     def cov(x: FloatArray) -> FloatArray:
         one = np.ones(len(x))
-        apart = one * 0.5 if rho is None else rho(x)
-        matrix = np.stack([np.stack([one, apart], 1), np.stack([apart, one], 1)], 1)
-        return matrix if scale is None else scale(x)[:, None, None] * matrix
+        off, times = (one * (part(x) if callable(part) else part) for part in (rho, scale))
+        matrix = np.stack([np.stack([one, off], 1), np.stack([off, one], 1)], 1)
+        return np.asarray(times[:, None, None] * matrix)
 
-    def mean(x: FloatArray) -> FloatArray:
-        return np.column_stack([column(x) for column in columns])
-
-    return Normal(mean=mean, cov=cov)
-
-
-@dataclass(frozen=True, eq=False)
-class Noise(Law):
-    """The law of y = mean + noise, known by how the noise is drawn and by its log-density."""
-
-    mean: FloatArray
-    noise: Callable[[np.random.Generator, int], FloatArray]
-    log_density: Function
-
-    @staticmethod
-    def around(mean: Function, noise: Any, log_density: Function) -> Model:
-        """Return the model of y = mean(x) + noise."""
-        return Model(lambda x: Noise(mean(x), noise, log_density), "the model with noise")
-
-    @property
-    def rows(self) -> int | None:
-        """Number of rows."""
-        return len(self.mean)
-
-    def take(self, rows: IntArray) -> Noise:
-        """Return the law of some rows."""
-        return replace(self, mean=self.mean[rows])
-
-    def log_prob(self, y: AnyArray) -> FloatArray:
-        """Return log r(y|x), (n,); −∞ where the noise cannot be."""
-        return self.log_density(np.asarray(y).reshape(self.n, -1)[:, 0] - self.mean)
-
-    def sample(self, rng: np.random.Generator) -> FloatArray:
-        """Draw one y for each row, (n, 1)."""
-        values: FloatArray = self.mean + self.noise(rng, self.n)
-        return values[:, None]
-
-
-def _skewed_density(noise: FloatArray) -> FloatArray:
-    at = np.maximum(4.0 + 2.0 * noise, 0.0)
-    with np.errstate(divide="ignore"):
-        return np.asarray(3.0 * np.log(at) - at - np.log(6.0) + np.log(2.0))
-
-
-def _heavy_density(noise: FloatArray) -> FloatArray:
-    return np.asarray(np.log(3.0 / 8.0) + 0.5 * np.log(2.0) - 2.5 * np.log1p(0.5 * noise**2))
+    return cov
 
 
 def softmax(count: int, temperature: float = 1.0) -> Model:
@@ -189,10 +117,7 @@ def softmax(count: int, temperature: float = 1.0) -> Model:
     weights = np.random.default_rng(count).standard_normal((2, count))
 
     def predict(x: FloatArray) -> FloatArray:
-        logits = np.asarray(x, dtype=np.float64) @ weights / temperature
-        values: FloatArray = np.exp(logits - logits.max(axis=1, keepdims=True))
-        values /= values.sum(axis=1, keepdims=True)
-        return values
+        return np.asarray(special.softmax(np.asarray(x) @ weights / temperature, axis=1))
 
     return Model(lambda x: probabilities(predict(x)), "The softmax model")
 
@@ -208,124 +133,118 @@ def grades(slope: float) -> Model:
     return Model(lambda x: probabilities(predict(x), ordered=True), "The model of grades")
 
 
-def _true(name: str, title: str, model: ModelLike, d_x: int = 1, d_y: int = 1) -> Problem:
-    """Return a problem where the model is true, with Gaussian x."""
-    return Problem(name, title, model, model, gaussian_x(d_x), d_x, d_y, True)
-
-
-def _wrong(
-    name: str, title: str, p: ModelLike, r: ModelLike, d_x: int = 1, d_y: int = 1, draw_x: Any = None
+def _problem(
+    name: str, title: str, p: ModelLike, r: Any = None, d_x: int = 1, d_y: int = 1, draw_x: Any = None
 ) -> Problem:
-    """Return a problem where the model p is wrong, with Gaussian x unless drawn otherwise."""
-    return Problem(name, title, p, r, draw_x or gaussian_x(d_x), d_x, d_y, False)
+    """Return a problem, with Gaussian x unless drawn otherwise; the model is true unless r is given."""
+    return Problem(name, title, p, r or p, draw_x or gaussian_x(d_x), d_x, d_y, r is None)
 
 
 def _paper() -> list[Problem]:
     """The paper's power problems, and those that illustrate its power criterion."""
-    line, plane = Normal(mean=first, std=1.0), Normal(mean=row_sum, std=1.0)
-    hgm, far = (Normal(mean=row_sum, std=bump(centre, 10.0, 0.8)) for centre in (2.0 / 3.0, 1.5))
-    qgm = Normal(mean=lambda x: first(x) + 1.0, std=1.0)
-    bent = Normal(mean=lambda x: 0.1 * first(x) ** 2 + first(x) + 1.0, std=1.0)
-    half = Normal(mean=lambda x: first(x) / 2.0, std=1.0)
-    square_p = Normal(mean=lambda x: first(x) + 0.5 * first(x) ** 2 - 1.0, std=1.0)
-    square_r = Normal(mean=lambda x: first(x) + 0.4 * first(x) ** 2 - 1.0, std=1.0)
-    spread = Normal(mean=first, std=bump(1.0, 8.0, 0.3))
+    line, plane = m.Normal(mean=first, std=1.0), m.Normal(mean=row_sum, std=1.0)
+    linear = m.Normal(mean=lambda x: x @ np.arange(1.0, 6.0), std=1.0)
+    hgm, far = (m.Normal(mean=row_sum, std=bump(centre, 10.0, 0.8)) for centre in (2.0 / 3.0, 1.5))
+    qgm = m.Normal(mean=lambda x: first(x) + 1.0, std=1.0)
+    bent = m.Normal(mean=lambda x: 0.1 * first(x) ** 2 + first(x) + 1.0, std=1.0)
+    half = m.Normal(mean=lambda x: first(x) / 2.0, std=1.0)
+    square_p = m.Normal(mean=lambda x: first(x) + 0.5 * first(x) ** 2 - 1.0, std=1.0)
+    square_r = m.Normal(mean=lambda x: first(x) + 0.4 * first(x) ** 2 - 1.0, std=1.0)
+    spread = m.Normal(mean=first, std=bump(1.0, 8.0, 0.3))
     aside, between = gaussian_x(1, 2.0), uniform_x(2.0, 3.0)
     return [
-        _true("lgm", "Linear Gaussian", Normal(mean=lambda x: x @ np.arange(1.0, 6.0), std=1.0), 5),
-        _wrong("hgm", "Heteroscedastic Gaussian", hgm, plane, 3),
-        _wrong("hgm-far", "Heteroscedastic Gaussian, far", far, plane, 3),
-        _wrong("qgm", "Quadratic Gaussian", qgm, bent, draw_x=uniform_x(-2.0, 2.0)),
-        _wrong("slope-1d", "Wrong slope", half, line),
-        _wrong("qgm-1d", "Quadratic, Gaussian x", square_p, square_r, draw_x=aside),
-        _wrong("hgm-1d", "Heteroscedastic", spread, line),
-        _wrong("qgm-1d-uniform", "Quadratic, uniform x", square_p, square_r, draw_x=between),
+        _problem("lgm", "Linear Gaussian", linear, d_x=5),
+        _problem("hgm", "Heteroscedastic Gaussian", hgm, plane, 3),
+        _problem("hgm-far", "Heteroscedastic Gaussian, far", far, plane, 3),
+        _problem("qgm", "Quadratic Gaussian", qgm, bent, draw_x=uniform_x(-2.0, 2.0)),
+        _problem("slope-1d", "Wrong slope", half, line),
+        _problem("qgm-1d", "Quadratic, Gaussian x", square_p, square_r, draw_x=aside),
+        _problem("hgm-1d", "Heteroscedastic", spread, line),
+        _problem("qgm-1d-uniform", "Quadratic, uniform x", square_p, square_r, draw_x=between),
     ]
 
 
 def _continuous() -> list[Problem]:
     """Ways to be right or wrong about a continuous y that the paper does not look at."""
-    spread = Normal(mean=row_sum, std=lambda x: np.exp(0.5 * np.asarray(x)[:, 0]))
-    mixture = NormalMixture(
+    spread = m.Normal(mean=row_sum, std=lambda x: np.exp(0.5 * np.asarray(x)[:, 0]))
+    mixture = m.NormalMixture(
         weights=lambda x: np.column_stack([logistic(x), 1.0 / (1.0 + np.exp(first(x)))]),
         means=lambda x: np.column_stack([first(x) - 1.5, first(x) + 1.5]),
         stds=[0.6, 1.0],
     )
-    student = StudentT(df=5.0, loc=row_sum, scale=lambda x: 1.0 + 0.5 * np.abs(first(x)))
-    line, plane = Normal(mean=first, std=1.0), Normal(mean=row_sum, std=1.0)
-    # Noise of mean 0 and variance 1: Gamma of shape 4 (skewness 1), Student t of 4 degrees of freedom.
-    skewed = Noise.around(first, lambda rng, n: (rng.gamma(4.0, size=n) - 4.0) / 2.0, _skewed_density)
-    heavy = Noise.around(
-        first, lambda rng, n: rng.standard_t(4.0, size=n) / np.sqrt(2.0), _heavy_density
+    student = m.StudentT(df=5.0, loc=row_sum, scale=lambda x: 1.0 + 0.5 * np.abs(first(x)))
+    line, plane = m.Normal(mean=first, std=1.0), m.Normal(mean=row_sum, std=1.0)
+    # Noise of mean 0 and variance 1.
+    skewed = m.Gamma(shape=4.0, scale=0.5, loc=lambda x: first(x) - 2.0)
+    heavy = m.StudentT(df=4.0, loc=first, scale=np.sqrt(0.5))
+    apart = m.Normal(mean=np.asarray, std=1.0)
+    signed = m.Normal(mean=np.asarray, cov=covariance(lambda x: 0.6 * np.tanh(2.0 * x[:, 0])))
+    true_pair = m.Normal(
+        mean=lambda x: np.column_stack([x[:, 0], x[:, 0] - x[:, 1]]),
+        cov=covariance(scale=lambda x: np.exp(0.3 * x[:, 1])),
     )
-    both: tuple[Function, Function] = (lambda x: x[:, 0], lambda x: x[:, 1])
-    apart = Normal(mean=lambda x: np.column_stack([x[:, 0], x[:, 1]]), std=1.0)
-    signed = pair(*both, rho=lambda x: 0.6 * np.tanh(2.0 * x[:, 0]))
     equal = modes(lambda x: np.full(len(x), 0.5))
     uneven = modes(lambda x: np.full(len(x), 0.6))
-    bent = Normal(mean=lambda x: first(x) + 0.3 * (first(x) ** 2 - 4.0 / 3.0), std=1.0)
-    steeper = Normal(mean=lambda x: row_sum(x) + 0.3 * x[:, 0], std=1.0)
-    true_pair = pair(both[0], lambda x: x[:, 0] - x[:, 1], scale=lambda x: np.exp(0.3 * x[:, 1]))
+    bent = m.Normal(mean=lambda x: first(x) + 0.3 * (first(x) ** 2 - 4.0 / 3.0), std=1.0)
+    steeper = m.Normal(mean=lambda x: row_sum(x) + 0.3 * x[:, 0], std=1.0)
     cube = uniform_x(-2.0, 2.0, 5)
     return [
-        _true("true-hetero", "True heteroscedastic", spread, 3),
-        _true("true-mixture", "True mixture", mixture),
-        _true("true-student", "True Student-t", student, 2),
-        _wrong("skewed", "Skewed noise", line, skewed),
-        _wrong("heavy", "Heavy-tailed noise", line, heavy),
-        _wrong("correlation", "Wrong correlation, d_y = 2", apart, signed, 2, 2),
-        _wrong("weights", "Wrong mixture weight", equal, uneven),
-        _wrong("weights-x", "Weights that depend on x", equal, modes(logistic)),
-        _wrong("irrelevant", "Bent mean, 4 irrelevant x", line, bent, 5, draw_x=cube),
-        _wrong("ten", "Wrong slope, d_x = 10", plane, steeper, 10),
-        _true("true-pair", "True, d_y = 2", true_pair, 2, 2),
+        _problem("true-hetero", "True heteroscedastic", spread, d_x=3),
+        _problem("true-mixture", "True mixture", mixture),
+        _problem("true-student", "True Student-t", student, d_x=2),
+        _problem("skewed", "Skewed noise", line, skewed),
+        _problem("heavy", "Heavy-tailed noise", line, heavy),
+        _problem("correlation", "Wrong correlation, d_y = 2", apart, signed, 2, 2),
+        _problem("weights", "Wrong mixture weight", equal, uneven),
+        _problem("weights-x", "Weights that depend on x", equal, modes(logistic)),
+        _problem("irrelevant", "Bent mean, 4 irrelevant x", line, bent, 5, draw_x=cube),
+        _problem("ten", "Wrong slope, d_x = 10", plane, steeper, 10),
+        _problem("true-pair", "True, d_y = 2", true_pair, d_x=2, d_y=2),
     ]
 
 
 def _closed_forms() -> list[Problem]:
     """True models of y on part of the line, or with a kink; and a shape that is 30% too small."""
     scale, half = growing(), growing(0.5)
-    uniform = Uniform(low=first, high=lambda x: first(x) + 1.0 + scale(x))
-    inverse = InverseGaussian(mean=scale, shape=2.0)
-    gamma, wrong = Gamma(shape=2.0, scale=scale), Gamma(shape=2.6, scale=scale)
+    uniform = m.Uniform(low=first, high=lambda x: first(x) + 1.0 + scale(x))
+    inverse = m.InverseGaussian(mean=scale, shape=2.0)
+    gamma, wrong = m.Gamma(shape=2.0, scale=scale), m.Gamma(shape=2.6, scale=scale)
     return [
-        _true("true-gamma-low", "True Gamma, shape 0.7", Gamma(shape=0.7, scale=scale)),
-        _true("true-gamma", "True Gamma, shape 2", gamma),
-        _true("true-exponential", "True Exponential", Exponential(scale=scale)),
-        _true("true-beta", "True Beta", Beta(a=0.5, b=half)),
-        _true("true-lognormal", "True log-normal", LogNormal(mu=first, sigma=0.8)),
-        _true("true-uniform", "True Uniform, ends depend on x", uniform),
-        _true("true-inverse-gaussian", "True inverse Gaussian", inverse),
-        _true("true-laplace", "True Laplace", Laplace(loc=first, scale=scale)),
-        _wrong("gamma-shape", "Gamma with a wrong shape", gamma, wrong),
+        _problem("true-gamma-low", "True Gamma, shape 0.7", m.Gamma(shape=0.7, scale=scale)),
+        _problem("true-gamma", "True Gamma, shape 2", gamma),
+        _problem("true-exponential", "True Exponential", m.Exponential(scale=scale)),
+        _problem("true-beta", "True Beta", m.Beta(a=0.5, b=half)),
+        _problem("true-lognormal", "True log-normal", m.LogNormal(mu=first, sigma=0.8)),
+        _problem("true-uniform", "True Uniform, ends depend on x", uniform),
+        _problem("true-inverse-gaussian", "True inverse Gaussian", inverse),
+        _problem("true-laplace", "True Laplace", m.Laplace(loc=first, scale=scale)),
+        _problem("gamma-shape", "Gamma with a wrong shape", gamma, wrong),
     ]
 
 
 def _discrete() -> list[Problem]:
     """Classes, ordered categories and counts."""
-    mean, share = growing(3.0), Binomial(trials=10, p=logistic)
-    small, large = NegativeBinomial(growing(0.4), 1.0), NegativeBinomial(growing(200.0), 0.3)
-    poisson = Poisson(mean=mean)
+    mean, share = growing(3.0), m.Binomial(trials=10, p=logistic)
+    small, large = m.NegativeBinomial(growing(0.4), 1.0), m.NegativeBinomial(growing(200.0), 0.3)
+    poisson = m.Poisson(mean=mean)
     ratio = from_log_prob(lambda y, x: poisson(x).log_prob(y), support="counts")
-    spread = NegativeBinomial(mean, lambda x: 1.0 / mean(x))  # variance = 2·mean
-    true = [_true(f"true-softmax-{k}", f"True softmax, {k} classes", softmax(k), 2) for k in (2, 3, 10)]
-    sure = [
-        _wrong(f"softmax-overconfident-{k}", f"Over-confident softmax, {k} classes", softmax(k, 0.7),
-               softmax(k), 2)
-        for k in (3, 10)
-    ]  # fmt: skip
+    three, ten, sure_of_3, sure_of_10 = softmax(3), softmax(10), softmax(3, 0.7), softmax(10, 0.7)
+    spread = m.NegativeBinomial(mean, lambda x: 1.0 / mean(x))  # variance = 2·mean
     return [
-        *true,
-        _true("true-grades", "True ordered categories", grades(1.0)),
-        _true("true-poisson", "True Poisson", Poisson(mean=growing())),
-        _true("true-nb-small", "True negative binomial, small", small),
-        _true("true-nb-large", "True negative binomial, large", large),
-        _true("true-binomial", "True binomial", share),
+        _problem("true-softmax-2", "True softmax, 2 classes", softmax(2), d_x=2),
+        _problem("true-softmax-3", "True softmax, 3 classes", three, d_x=2),
+        _problem("true-softmax-10", "True softmax, 10 classes", ten, d_x=2),
+        _problem("true-grades", "True ordered categories", grades(1.0)),
+        _problem("true-poisson", "True Poisson", m.Poisson(mean=growing())),
+        _problem("true-nb-small", "True negative binomial, small", small),
+        _problem("true-nb-large", "True negative binomial, large", large),
+        _problem("true-binomial", "True binomial", share),
         # Known by its log-probability alone: the difference Stein operator.
         Problem("true-count-ratio", "True counts, ratios", ratio, poisson, gaussian_x(1), 1, 1, True),
-        *sure,
-        _wrong("poisson-overdispersed", "Over-dispersed counts", poisson, spread),
-        _wrong("grades-flat", "Ordered categories, wrong slope", grades(0.6), grades(1.0)),
+        _problem("softmax-overconfident-3", "Over-confident softmax, 3 classes", sure_of_3, three, 2),
+        _problem("softmax-overconfident-10", "Over-confident softmax, 10 classes", sure_of_10, ten, 2),
+        _problem("poisson-overdispersed", "Over-dispersed counts", poisson, spread),
+        _problem("grades-flat", "Ordered categories, wrong slope", grades(0.6), grades(1.0)),
     ]
 
 

@@ -35,7 +35,7 @@ def stream(seed: int, *coordinates: str | int) -> np.random.Generator:
 
 
 def draw_trial(problem: str | Problem, n: int, trial: int, *, rng: RngLike = 0) -> tuple[Any, Any, Any]:
-    """Return the model and the sample that a study tests in one trial, whatever the method.
+    """Return model, x and y that a study tests in one trial, whatever the method.
 
     Parameters
     ----------
@@ -46,19 +46,14 @@ def draw_trial(problem: str | Problem, n: int, trial: int, *, rng: RngLike = 0) 
     rng : int, numpy.random.Generator or None
         The `rng` of the study.
 
-    Returns
-    -------
-    model, x, y
-
     Examples
     --------
     >>> model, x, y = draw_trial("qgm", 5, 0)
     >>> x.shape, y.shape
     ((5, 1), (5, 1))
     """
-    case = _load(problem)
-    model, x, y = case.trial(n, stream(Seed.of(rng).value, "sample", case.name, n, trial))
-    return model, x, y
+    case, seed = _load(problem), Seed.of(rng).value
+    return case.trial(n, stream(seed, "sample", case.name, n, trial))  # type: ignore[no-any-return]
 
 
 def run_trial(seed: int, problems: Mapping[str, Any], methods: Mapping[str, Any], at: Trial) -> Outcome:
@@ -101,10 +96,6 @@ def _numbers(result: Any) -> tuple[float, float | None]:
     return pvalue, statistic if math.isfinite(statistic) else None
 
 
-#: Called with (trials that are done, trials of the study).
-Progress = Callable[[int, int], None]
-
-
 def run_study(
     problems: Any,
     methods: Any,
@@ -116,7 +107,7 @@ def run_study(
     rng: RngLike = 0,
     engine: Any = None,
     retry_failed: bool = False,
-    progress: Progress | None = None,
+    progress: Callable[[int, int], None] | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Study:
     """Measure how often tests reject models: their level where the model is true, their power elsewhere.
@@ -138,8 +129,8 @@ def run_study(
     trials : int
         Samples of each problem and size.
     out : path, optional
-        A folder. Each trial is written there when it is finished, and a study that was stopped (or
-        killed) goes on where it was. The tables are written there too.
+        A folder for the tables, and for each trial when it is finished: a study that was stopped (or
+        killed) goes on where it was.
     alpha : float
         Level at which p-values count as rejections.
     rng : int, numpy.random.Generator or None
@@ -152,12 +143,7 @@ def run_study(
         Called with the number of trials done and of all trials, at the start and after each trial.
         Otherwise a bar is shown on a terminal when tqdm is installed.
     say : callable, optional
-        Gets a sentence about each thing in `out` that had to be mended; printed to standard error
-        otherwise.
-
-    Returns
-    -------
-    Study
+        Gets a sentence about each thing in `out` that had to be mended; else they are printed to stderr.
 
     Examples
     --------
@@ -172,28 +158,20 @@ def run_study(
     cases = as_problems(problems)
     loaded = {name: _load(source) for name, source in cases.items()}
     topics = tuple(Topic(name, str(case.title), bool(case.h0)) for name, case in loaded.items())
-    sizes = _sizes(n, [t.name for t in topics])
+    sizes = _sizes(n, list(cases))
     trials = check_count(trials, "trials", kind=InputTypeError)
     seed, alpha = Seed.of(rng).value, check_alpha(alpha)
     folder = None if out is None else Path(out)
     say = say or (lambda text: print(f"condgof: {text}", file=sys.stderr))
     # What results depend on, as the folder of a study remembers it.
-    options = {
-        "condgof": condgof.__version__,
-        "seed": seed,
-        "problems": {name: fingerprint(case) for name, case in loaded.items()},
-        "methods": {name: definition(test) for name, test in tests.items()},
-    }
+    options = {"seed": seed, "version of condgof": condgof.__version__}
+    options |= {f"problem {name!r}": fingerprint(case) for name, case in loaded.items()}
+    options |= {f"method {name!r}": definition(test) for name, test in tests.items()}
     with open_store(folder, options, say) as (outcomes, file):
         # Trial by trial and not cell by cell: the time left can be told, and what is there when a
         # study is stopped is a smaller study.
-        wanted = [
-            Trial(t.name, size, method, trial)
-            for trial in range(trials)
-            for t in topics
-            for size in sizes[t.name]
-            for method in tests
-        ]
+        cells = [(name, size, method) for name in cases for size in sizes[name] for method in tests]
+        wanted = [Trial(*cell, trial) for trial in range(trials) for cell in cells]
         there = {at for at, one in outcomes.items() if one.error is None or not retry_failed}
         missing = [at for at in wanted if at not in there]
         run, done = partial(run_trial, seed, cases, tests), len(wanted) - len(missing)
@@ -207,15 +185,14 @@ def run_study(
                 file.write(to_line(outcome))
                 file.flush()  # now it is with the operating system, and a kill cannot undo it
             progress(count, len(wanted))
-        found = {at: outcomes[at] for at in wanted}
-        study = Study(topics, sizes, tuple(tests), trials, alpha, seed, found)
+        asked = {at: outcomes[at] for at in wanted}
+        study = Study(topics, sizes, tuple(tests), trials, alpha, seed, asked)
         if folder is not None:
             study.write(folder)
     return study
 
 
 def as_problems(problems: Any) -> dict[str, Any]:
-    """Read the `problems` argument of a study: problems, or references to them, by name."""
     cases: dict[str, Any] = {}
     for given in listed(problems):
         source = Reference(given) if isinstance(given, str) and ":" in given else given
@@ -234,22 +211,20 @@ def as_problems(problems: Any) -> dict[str, Any]:
 
 
 def _load(source: Any) -> Any:
-    """Return a problem that may be given by its name, or by the address of one."""
     if isinstance(source, str):
         return _problems.problem(source)
     return source.made() if isinstance(source, Reference) else source
 
 
 def fingerprint(case: Any) -> str:
-    """Return a short text that changes when a problem does: a digest of a small sample and scores."""
+    """Return a text that changes when a problem does: a digest of a small sample and scores."""
     try:
         model, x, y = draw_trial(case, 16, 0)
     except Exception as error:
         raise InputError(
             f"No sample can be drawn from the problem {case.name!r}: {type(error).__name__}: {error}"
         ) from error
-    digest = hashlib.sha256()
-    parts = [x, y]
+    digest, parts = hashlib.sha256(), [x, y]
     with contextlib.suppress(Exception):  # not all models have scores, and not all tests need them
         parts.append(model(x).score(y))
     for part in parts:  # eight digits of each number: they are the same on any machine
@@ -259,17 +234,15 @@ def fingerprint(case: Any) -> str:
 
 
 def _sizes(n: Any, names: list[str]) -> dict[str, tuple[int, ...]]:
-    """Read the `n` argument of a study: the sizes of each problem, sorted."""
     given = n if isinstance(n, Mapping) else dict.fromkeys(names, n)
-    lacking = [name for name in names if name not in given]
-    if lacking:
+    if lacking := [name for name in names if name not in given]:
         raise InputError(f"n has no sizes for {', '.join(lacking)}.")
     sizes = {}
     for name in names:
-        found = {check_count(size, "n", kind=InputTypeError) for size in listed(given[name])}
-        if min(found, default=2) < 2:
-            raise InputError("n must be at least 2, got 1.")
-        if not found:
+        counts = {check_count(size, "n", kind=InputTypeError) for size in listed(given[name])}
+        if not counts:
             raise InputError("No sample size was given.")
-        sizes[name] = tuple(sorted(found))
+        if 1 in counts:
+            raise InputError("n must be at least 2, got 1.")
+        sizes[name] = tuple(sorted(counts))
     return sizes

@@ -16,7 +16,7 @@ from condgof.errors import CondgofError, InputError
 from condgof.study._study import Outcome, Trial
 
 TRIALS, OPTIONS, LOCK = "trials.jsonl", "study.json", ".lock"
-FORMAT, KINDS = 1, ("problems", "methods")
+FORMAT = 2
 
 
 class StudyError(CondgofError, ValueError):
@@ -34,7 +34,7 @@ def open_store(
     """Open the study in a folder, made when it is not there and locked; None keeps all in memory.
 
     Yields the outcomes that are there, and the file for further ones. `options` are what results depend
-    on: those that are remembered must agree, and new ones are added.
+    on, by name: those that are remembered must agree, and new ones are added.
     """
     if folder is None:
         yield {}, None
@@ -91,7 +91,6 @@ def _lock(descriptor: int) -> None:
 
 
 def to_line(outcome: Outcome) -> bytes:
-    """Write an outcome as one line of JSON."""
     row: dict[str, Any] = outcome.at._asdict()
     if outcome.error is None:
         row |= {"pvalue": outcome.pvalue, "statistic": outcome.statistic}
@@ -149,20 +148,18 @@ def _remember(folder: Path, options: dict[str, Any]) -> None:
     path = folder / OPTIONS
     if path.exists():
         known = _read(path)
-        before, now = _each(known), _each(options)
-        changed = [what for what in now if before.get(what, now[what]) != now[what]]
+        both = ((name, known.get(name, now), now) for name, now in options.items())
+        changed = [
+            f"its {name} was {before}, and is {now} now" for name, before, now in both if before != now
+        ]
         if changed:
-            listed = "; ".join(
-                f"its {what} was {before[what]}, and is {now[what]} now" for what in changed
-            )
             raise StudyError(
-                f"{folder} holds a study whose results would change: {listed}. Go on with its own "
-                "options, or use another folder."
+                f"{folder} holds a study whose results would change: {'; '.join(changed)}. Go on with "
+                "its own options, or use another folder."
             )
-        for kind in KINDS:
-            options = {**options, kind: {**known[kind], **options[kind]}}
-        if options == {key: known[key] for key in options}:
+        if options.keys() <= known.keys():
             return
+        options = {**known, **options}
     elif (folder / TRIALS).exists():
         raise StudyError(
             f"{folder} has {TRIALS} but not the {OPTIONS} that says what they are. Use another folder."
@@ -175,20 +172,11 @@ def _remember(folder: Path, options: dict[str, Any]) -> None:
     os.replace(temporary, path)  # the old file or the new one, never half of one
 
 
-def _each(options: dict[str, Any]) -> dict[str, Any]:
-    """Name each thing that results depend on: the seed, the version, each problem and each method."""
-    named = {f"{kind[:-1]} {n!r}": what for kind in KINDS for n, what in options[kind].items()}
-    return {"seed": options["seed"], "version of condgof": options["condgof"], **named}
-
-
 def _read(path: Path) -> dict[str, Any]:
-    kinds = {"seed": int, "condgof": str, **dict.fromkeys(KINDS, dict)}
-    try:
-        known: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if known["format"] == FORMAT and all(isinstance(known[key], kinds[key]) for key in kinds):
+    with suppress(ValueError, RecursionError):
+        known = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(known, dict) and known.get("format") == FORMAT:
             return known
-    except (ValueError, KeyError, TypeError, RecursionError):
-        pass
     raise StudyError(
         f"{path} is not the {OPTIONS} of a study that this version can read. Use another folder."
     )

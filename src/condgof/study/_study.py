@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -96,31 +97,16 @@ class Row:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Study(Shown):
-    """Rejection rates of tests on problems, from `run_study`.
+    """Rejection rates of tests on problems, from `run_study`."""
 
-    Parameters
-    ----------
-    topics : tuple of Topic
-        The problems.
-    sizes : mapping of str to tuple of int
-        Sample sizes of each problem.
-    methods : tuple of str
-        The tests.
-    trials : int
-        Samples of each problem and size; all tests see the same ones.
-    alpha : float
-        Level at which p-values count as rejections.
-    seed : int
-        Passing it as ``rng=`` gives this very study.
-    outcomes : mapping of Trial to Outcome
-        What each trial gave.
-    """
-
+    #: The problems, the sample sizes of each, and the tests.
     topics: tuple[Topic, ...]
     sizes: Mapping[str, tuple[int, ...]]
     methods: tuple[str, ...]
+    #: Samples of each problem and size, which all tests see; the level of rejections.
     trials: int
     alpha: float
+    #: Passing it as ``rng=`` gives this very study.
     seed: int
     outcomes: Mapping[Trial, Outcome]
 
@@ -128,14 +114,12 @@ class Study(Shown):
         """Return the p-values of one cell, (trials,), in the order of trials; NaN where one failed."""
         if method not in self.methods or n not in self.sizes.get(problem, ()):
             raise InputError(f"The study has no cell {problem!r}, n = {n}, {method!r}.")
-        found = [outcome.pvalue for outcome in self._cell(problem, n, method)]
-        return np.array([np.nan if p is None else p for p in found])
+        return np.array([o.pvalue for o in self._cell(problem, n, method)], dtype=float)
 
     def table(self) -> tuple[Row, ...]:
         """Return one row a cell: rejections, their share and its exact 95% interval."""
-        return tuple(
-            Row.of(cell, [o.pvalue for o in self._cell(*cell)], self.alpha) for cell in self.cells()
-        )
+        cells = ((cell, [o.pvalue for o in self._cell(*cell)]) for cell in self.cells())
+        return tuple(Row.of(cell, pvalues, self.alpha) for cell, pvalues in cells)
 
     def cells(self) -> list[tuple[str, int, str]]:
         """Return (problem, n, method) of all cells, in order."""
@@ -204,29 +188,22 @@ class Study(Shown):
     def _cell(self, problem: str, n: int, method: str) -> list[Outcome]:
         return [self.outcomes[Trial(problem, n, method, i)] for i in range(self.trials)]
 
-    def _blocks(self) -> list[tuple[Topic, tuple[int, ...], list[list[str]]]]:
-        """Return each problem with its sizes and lines: a method, and its rate at each size."""
+    def _blocks(self) -> Iterator[tuple[Topic, tuple[int, ...], list[list[str]]]]:
+        """Yield each problem with its sizes and lines: a method, and its rate at each size."""
         rates = {(row.problem, row.n, row.method): str(row) for row in self.table()}
-        blocks = []
         for topic in self.topics:
             sizes = self.sizes[topic.name]
-            lines = [[m, *(rates[topic.name, n, m] for n in sizes)] for m in self.methods]
-            blocks.append((topic, sizes, lines))
-        return blocks
+            yield topic, sizes, [[m, *(rates[topic.name, n, m] for n in sizes)] for m in self.methods]
 
     def __repr__(self) -> str:
-        return (
-            f"Study({len(self.topics)} problems, {len(self.methods)} methods, {self.trials} trials, "
-            f"seed={self.seed})"
-        )
+        counts = f"{len(self.topics)} problems, {len(self.methods)} methods, {self.trials} trials"
+        return f"Study({counts}, seed={self.seed})"
 
     @property
     def words(self) -> str:
         """What the numbers of the table are."""
-        return (
-            f"Share of {self.trials} samples in which the test rejects at alpha = {self.alpha:g} "
-            "(exact 95% interval)"
-        )
+        rejects = f"the test rejects at alpha = {self.alpha:g} (exact 95% interval)"
+        return f"Share of {self.trials} samples in which {rejects}"
 
     def __str__(self) -> str:
         blocks = [self.words]
@@ -240,9 +217,8 @@ class Study(Shown):
 
 def csv_cell(value: object) -> object:
     """Keep a spreadsheet from running text: what looks like a formula gets an apostrophe in front."""
-    if not isinstance(value, str):
-        return value
-    return f"'{value}" if value.lstrip(" ").startswith(FORMULA) else value
+    formula = isinstance(value, str) and value.lstrip(" ").startswith(FORMULA)
+    return f"'{value}" if formula else value
 
 
 def _csv(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
@@ -254,6 +230,4 @@ def _csv(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def _markdown(text: str) -> str:
-    for character in "\\|*_`<[":
-        text = text.replace(character, f"\\{character}")
-    return text
+    return re.sub(r"([\\|*_`<[])", r"\\\1", text)
