@@ -21,6 +21,7 @@ from condgof.check._scan import (
     Space,
     best_of,
     central_of,
+    compared,
     least_rows,
 )
 from condgof.engine import as_engine
@@ -93,7 +94,7 @@ def test_best_slice_is_that_of_the_loop_over_all(n):
         for mask, penalty, seen in slow
     ]
     variances = tuple(np.repeat(part.rows[:, None], part.signals, axis=1) * 1.0 for part in space.parts)
-    best = best_of(space, signals.values, variances)
+    best = best_of(space, compared(space, signals.values, variances, np.zeros(4)))
     assert best.value == pytest.approx(max(values), rel=1e-12)
     np.testing.assert_array_equal(space.inside(best.where), slow[int(np.argmax(values))][0])
 
@@ -130,15 +131,16 @@ def test_the_slice_that_is_named_overlaps_most_with_those_that_may_be_wrong(wron
     space, signals = space_of(frame), signals_of(z)
     every, belief = slow_belief(space, signals)
     variances = tuple(np.repeat(part.rows[:, None], part.signals, axis=1) * 1.0 for part in space.parts)
-    named = central_of(space, signals.values, variances, None, -np.inf)
+    compare = compared(space, signals.values, variances, np.zeros(4))
+    named = central_of(space, compare, -np.inf)
     inside = space.inside(named.where)
     same = [i for i, (mask, _, _) in enumerate(every) if (mask == inside).all()]
     assert max(belief[same]) == pytest.approx(belief.max(), rel=1e-5)
     assert named.everywhere == (wrong == "all")
     # Only slices above the bound are named, as long as there are any.
-    passed = best_of(space, signals.values, variances).value - 1e-9
+    passed = best_of(space, compare).value - 1e-9
     if wrong != "all":
-        assert central_of(space, signals.values, variances, None, passed).value > passed
+        assert central_of(space, compare, passed).value > passed
 
 
 def test_draws_are_the_same_maximum_of_redrawn_signals():

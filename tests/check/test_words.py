@@ -1,6 +1,7 @@
 """The message, and numbers in words."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,9 +11,10 @@ from hypothesis import strategies as st
 from scipy.special import ndtri
 
 import condgof as cg
+from condgof.check import _text
 from condgof.check._findings import _percent, between
 from condgof.check._record import Condition, Finding, Power, Slice
-from condgof.check._text import SUBJECTS, message
+from condgof.check._text import SUBJECTS
 from condgof.result import pvalue_words, short, sized
 
 POWER = Power(0.2, 1.2, 0.8, 0.05, "A shift of 0.2 would have been found with probability 0.8.")
@@ -36,6 +38,13 @@ SHIFT = finding("shift", 0.5, 0.2, 0.8, 0.0)
 SPREAD = finding("spread", 1.5, 1.2, 1.8, 1.0)
 WIDE = finding("spread", 0.6, 0.5, 0.8, 1.0)
 EVERY = tuple(finding(kind, label="90%" if kind in ("coverage", "tails") else "") for kind in SUBJECTS)
+
+
+def message(rejected, overall, slices, everywhere, power):
+    about = {"rejected": rejected, "overall": overall, "slices": slices, "power": power}
+    looked, searched = SimpleNamespace(z=None, pit=None), {"searched": {"slices": 9}}
+    check = SimpleNamespace(**about, groups=(), alpha=0.05, looked=looked, details=searched)
+    return _text.message(check, everywhere)
 
 
 def sentences(text):

@@ -172,7 +172,7 @@ def check_of(looked, overall, slices=(), groups=(), pvalue=1e-4, words="All is w
     effect = Effect(size, unit, "as large as a constant shift of 0.31 model standard deviations", size)
     power = Power(0.15, 1.2, 0.8, 0.05, "A shift of 0.15 would have been found with probability 0.8.")
     tolerance = Tolerance(0.1, "worse than you allow", 0.25, 0.38, "The misfit is larger than 0.1.")
-    details = {"notes": ("A note.",), "searched": 2200}
+    details = {"notes": ("A note.",), "searched": {"slices": 2200}}
     result = result_of(looked.n, pvalue)
     return Check(result, words, overall, slices, groups, effect, power, tolerance, 0.05, looked, details)
 

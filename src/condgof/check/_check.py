@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from condgof.check._findings import REACH, Reader, led
-from condgof.check._looked import MOST_CLASSES, Signals, look, signals_of
+from condgof.check._looked import MOST_CLASSES, look, signals_of
 from condgof.check._record import Check, Effect, Finding, Power, Slice
 from condgof.check._repair import Base, gained
-from condgof.check._scan import LEAST, LEAST_ROWS, Scan, Space, named_slices, read_sets, units_of
-from condgof.check._size import Bench, check_allowed, power_of, tolerance_of
+from condgof.check._scan import LEAST, LEAST_ROWS, Scan, Space, named_slices, read_sets
+from condgof.check._size import Bench, check_allowed, power_of, tolerance_of, units_of
 from condgof.check._text import message
 from condgof.engine import single_threaded_blas, stages
 from condgof.methods._adaptive import censored_model, run_adaptive
@@ -56,23 +56,21 @@ def check(
     """Check a conditional density model: does it fit, and if not how, where and how much?
 
     - The *verdict* is that of `adaptive`, with one more family of statistics: the largest of all slices.
-    - *How*, of all rows: where the median lies, how wide the middle half is, how often the model's
-      intervals hold y, how much lies far out; of classes, confidence against accuracy; with intervals
-      that hold together 95% of the time. One wild row does not move them, and is named.
-    - *Where*: slices of x, and of what the model predicts: an interval of a column or a level, or two
-      such conditions. All intervals between 20 quantiles of a column, and all rectangles of a pair of
-      columns, of at least 25 rows and 2% of them, are compared by
-      ``max_k |Σ ψ_k(y)|/sd − √(2 log(n/|S|))``, with functions ψ_k of mean 0 under the model (shift,
-      spread, skew and tails of the PIT; of classes and counts what happened less its probability), and
-      the largest with that of y drawn anew, or where that cannot be done of random signs; then it is
-      taken off and the search goes on. Slices are named only if the verdict rejects, of a true model
-      with probability at most alpha; their intervals hold for all slices that were searched at once.
+    - *How*, of all rows: the median, the middle half, how often the model's intervals hold y, how much
+      lies far out; of classes, confidence against accuracy; with intervals that hold together 95% of
+      the time. One wild row does not move them, and is named.
+    - *Where*: slices, an interval or a level of a column of x or of what the model predicts, or two such
+      conditions. All intervals between 20 quantiles of a column and rectangles of two columns, of at
+      least 25 rows and 2% of them, are compared by ``max_k |Σ ψ_k(y)|/sd − √(2 log(n/|S|))``, with
+      functions ψ_k of mean 0 under the model (shift, spread, skew and tails of the PIT; of classes and
+      counts what happened less its probability), and the largest with that of y drawn anew, or else of
+      random signs; then it is taken off and the search goes on. Slices are named only if the verdict
+      rejects; their intervals hold for all slices that were searched at once.
     - *How much*: the constant misfit that has the discrepancy of the data, such as a shift in model
-      standard deviations. It does not grow with n.
-    - *Power*: the constant misfit, in the same unit, that is found with probability 0.8.
+      standard deviations; it does not grow with n. *Power*: the one that is found with probability 0.8.
 
-    Do not use it when parameters of the model were fitted on this same sample. Rows that depend on each
-    other need ``dependence=`` or ``groups=``.
+    Do not use it when parameters of the model were fitted on this same sample (see `composite`). Rows
+    that depend on each other need ``dependence=`` or ``groups=``.
 
     Parameters
     ----------
@@ -86,15 +84,14 @@ def check(
         Σ Λ(y) − Λ(entry) with Λ = −log P(Y > y|x), and the effect is the relative error of the hazard.
     by : str or array_like of shape (n,), optional
         A column of x, or one label a row: each group is tested and described as a slice that was named
-        beforehand, with Holm's correction for their number, whatever it is. Rows with a group each,
-        not rows that depend on each other: those are ``groups=``.
+        beforehand, with Holm's correction. Rows that depend on each other are ``groups=``.
     slices : sequence
         Slices that you name beforehand, tested like groups: each a query of the columns of x and of
         predictions in ``frame()``, a mask of n rows, or a dict such as ``{"age": (30, 47)}``.
     tolerance : float, optional
-        The largest misfit that you allow, in the unit of ``effect``: with many rows every model is
-        wrong. ``report.tolerance`` then says "worse than you allow", "good enough" or "undecided", each
-        of the first two wrongly with probability at most alpha.
+        The largest misfit that you allow, in the unit of ``effect``. ``report.tolerance`` then says
+        "worse than you allow", "good enough" (each wrongly with probability at most alpha) or
+        "undecided".
     alpha : float
         The level of the verdict, of the slices and of the tolerance.
     standardize, scale_x, solver, n_boot, dependence, groups, missing, rng, engine, memory
@@ -147,8 +144,8 @@ def check(
         begin("numbers")
         reader = Reader(looked, REACH, parcels)
         tested = named_slices(sets, looked, signals, parcels, alpha) if sets else ()
-        about = adapted.result, alpha, reader, reader.findings(), signals, scan, bench
-        return report_of(*about, effect, power, tested, allowed, Base(model, law, rows, parcels))
+        about = adapted.result, alpha, reader, reader.findings(), scan, bench, effect, power
+        return report_of(*about, tested, allowed, Base(model, law, rows, parcels))
 
 
 def report_of(
@@ -156,7 +153,6 @@ def report_of(
     alpha: float,
     reader: Reader,
     overall: tuple[Finding, ...],
-    signals: Signals,
     scan: Scan | None,
     bench: Bench,
     effect: Effect,
@@ -181,18 +177,16 @@ def report_of(
             if len(inside) < LEAST:
                 continue
             wide = replace(reader, reach=max(threshold + best.penalty, REACH))
-            findings = led(wide.findings(inside), signals.about[best.signal], best.z)
+            findings = led(wide.findings(inside), scan.signals.about[best.signal], best.z)
             if not findings[0].telling:  # it stands out, but nothing that can be said of it is certain
                 continue
             if others or not best.everywhere:
                 slices.append(scan.told(best, p, looked.rows[inside], findings, tuple(others)))
             else:
                 everywhere = everywhere or findings[0]
-    wrong, searched = [group for group in groups if group.pvalue <= alpha], scan is not None
-    told = rejected, overall, slices, everywhere, power, wrong, len(groups), looked, searched
-    return Check(
+    report = Check(
         result=result,
-        words=message(*told),
+        words="",
         overall=overall,
         slices=tuple(slices),
         groups=groups,
@@ -209,6 +203,7 @@ def report_of(
         },
         base=base,
     )
+    return replace(report, words=message(report, everywhere))
 
 
 def _notes(reader: Reader, scan: Scan | None, base: Base | None) -> Iterator[str]:
@@ -217,10 +212,9 @@ def _notes(reader: Reader, scan: Scan | None, base: Base | None) -> Iterator[str
     if not looked.all_rows:
         some = f"{looked.n:,} of the {looked.whole:,} rows"
         yield f"everything but the verdict is of {some}, drawn at random"
-    if scan is None and looked.n < LEAST_ROWS:
-        yield f"{looked.n} rows are too few to search for slices (that takes {LEAST_ROWS})"
-    elif scan is None:
-        yield "no column of x can be cut into slices"
+    if scan is None:
+        few = f"{looked.n} rows are too few to search for slices (that takes {LEAST_ROWS})"
+        yield few if looked.n < LEAST_ROWS else "no column of x can be cut into slices"
     else:
         if (count := len(scan.space.searched)) < looked.n:
             yield (

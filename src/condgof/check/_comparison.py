@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
-from condgof._typing import FloatArray
+from condgof._typing import IntArray
 from condgof.check._axes import axes_of
 from condgof.check._looked import Signal, Signals
 from condgof.check._record import Finding, Slice
@@ -29,8 +29,8 @@ from condgof.result import GofResult, Record, Shown, check_alpha, plain, pvalue_
 from condgof.sample import RngLike, Seed, Use
 from condgof.stein._matrix import DEFAULT_MEMORY
 
-#: What models without a proper score are compared by.
-DISCREPANCY = Measure(STEIN, "Stein discrepancy", -1.0)
+#: Measures by their keys; the last is for models without a proper score.
+NAMED = {**MEASURES, STEIN: Measure(STEIN, "Stein discrepancy", -1.0)}
 #: Rows below which slices are not looked for, how many are named, and draws of the search.
 LEAST_ROWS, MOST, N_SEARCH = 100, 3, 999
 #: Standard errors that an interval of 95% reaches to either side.
@@ -90,10 +90,7 @@ class Compared(Shown):
         return compared_page(self, command)  # type: ignore[arg-type]
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the difference, or how much worse each model is than the first, with intervals.
-
-        Needs ``condgof[plot]``.
-        """
+        """Draw differences of means with intervals (needs ``condgof[plot]``)."""
         from condgof.report import plot_compared
 
         return plot_compared(self, ax)  # type: ignore[arg-type]
@@ -103,24 +100,8 @@ class Compared(Shown):
 class Comparison(Compared, GofResult):
     """Which of two models predicts better, from `compare`.
 
-    The fields of a `GofResult`, and:
-
-    Parameters
-    ----------
-    statistic : float
-        The difference in standard errors, as a standard normal number under no difference.
-    pvalue : float
-        Two-sided, of no difference in the measure of the verdict.
-    names : pair of str
-        What the models are called.
-    measure : str
-        The key of the measure that the verdict is by.
-    measures : tuple of Score
-        All measures that both models offer, each with difference, interval and p-value.
-    slices : tuple of Slice
-        Where the other model is better, or the difference larger than over all rows.
-    alpha : float
-        The level of the verdict and of the slices.
+    A `GofResult`: `statistic` is the difference in standard errors, as a standard normal number under no
+    difference, `pvalue` is two-sided, both by the measure of the verdict.
 
     Examples
     --------
@@ -130,10 +111,14 @@ class Comparison(Compared, GofResult):
     ('line', 'line predicts better than curve: CRPS 0.20 lower a row (0.10 to 0.30), p = 0.001.')
     """
 
+    #: What the models are called; the key of the measure that the verdict is by.
     names: tuple[str, str] = ("p", "q")
     measure: str = "crps"
+    #: All measures that both models offer.
     measures: tuple[Score, ...] = ()
+    #: Where the other model is better, or the difference larger than over all rows.
     slices: tuple[Slice, ...] = ()
+    #: The level of the verdict and of the slices.
     alpha: float = 0.05
 
     @property
@@ -251,19 +236,6 @@ class Pair(Record):
 class Ranking(Compared, Record):
     """Several models in the order of a measure, from `rank`.
 
-    Parameters
-    ----------
-    names : tuple of str
-        The models, the best first.
-    means : tuple of float
-        Their means of the measure, in that order.
-    pairs : tuple of Pair
-        All pairs, the most significant first.
-    n : int
-        Number of rows.
-    measure : str
-        The key of the measure; `others` has the means of the other measures, by name.
-
     Examples
     --------
     >>> found = Ranking(("a", "b"), (0.1, 0.4), (Pair("a", "b", 0.3, 0.1, 0.003, 0.003),), n=100)
@@ -271,9 +243,11 @@ class Ranking(Compared, Record):
     (('a',), ('a', 'b'))
     """
 
+    #: The models, the best first, and their means of the measure; all pairs, the most significant first.
     names: tuple[str, ...]
     means: tuple[float, ...]
     pairs: tuple[Pair, ...]
+    #: Number of rows; the key of the measure; means of the other measures, by name.
     n: int
     measure: str = "crps"
     others: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
@@ -284,12 +258,12 @@ class Ranking(Compared, Record):
     @property
     def name(self) -> str:
         """What the measure is called."""
-        return MEASURES.get(self.measure, DISCREPANCY).name
+        return NAMED[self.measure].name
 
     @property
     def better(self) -> str:
         """Which values of it are better, "higher" or "lower"."""
-        return MEASURES.get(self.measure, DISCREPANCY).better
+        return NAMED[self.measure].better
 
     def different(self, alpha: float | None = None) -> tuple[Pair, ...]:
         """Return the pairs that differ; all of these statements hold together with 1 − alpha."""
@@ -297,10 +271,7 @@ class Ranking(Compared, Record):
         return tuple(pair for pair in self.pairs if pair.pvalue <= level)
 
     def best(self, alpha: float | None = None) -> tuple[str, ...]:
-        """Return the models that may be the best: none is significantly better.
-
-        The best model is among them with probability 1 − alpha (or more).
-        """
+        """Return the models that may be the best, which is one of them with probability 1 − alpha."""
         worse = {pair.worse for pair in self.different(alpha)}
         return tuple(name for name in self.names if name not in worse)
 
@@ -366,16 +337,16 @@ def compare(
     """Test which of two models predicts better.
 
     Each row is scored with every proper score that both models offer: the log score of densities and
-    probabilities, the CRPS of CDFs and draws (of draws the fair one, which does not depend on their
-    number; of several columns the energy score), the Brier score of classes, the pinball loss of
-    quantiles, the Winkler score of intervals. H0: the mean difference d̄ of the scores is 0. The p-value
-    is the larger of Student's t test of the paired differences and of one that takes their skewness out,
-    so that its level holds for skewed and for heavy-tailed differences. The verdict is by the first
-    measure, in the order above, that is finite for both models. Unnormalised models (`from_score`,
-    `from_scores`, …) are compared by their Stein discrepancies, the squared KCSD of `kcsd`.
+    probabilities, the CRPS of CDFs and draws (of draws the fair one, whatever their number; of several
+    columns the energy score), the Brier score of classes, the pinball loss of quantiles, the Winkler
+    score of intervals. H0: the mean difference is 0. The p-value is the larger of Student's t test of
+    the paired differences and of one that takes their skewness out, so that the level holds for skewed
+    and for heavy-tailed ones. The verdict is by the first measure, in this order, that is finite for
+    both models. Unnormalised models (`from_score`, …) are compared by their Stein discrepancies, the
+    squared KCSD of `kcsd`.
 
-    Do not use it to find out whether a model fits: both may be wrong. Do not use it when a model was
-    fitted on this same sample: it would look better than it is.
+    Do not use it to find out whether a model fits (both may be wrong), or when a model was fitted on
+    this same sample.
 
     Parameters
     ----------
@@ -418,24 +389,18 @@ def compare(
     how = {"kernel_x": kernel_x, "kernel_y": kernel_y, "missing": missing, "memory": memory}
     models = {p: model_p, q: model_q}
     scored, stein, n, details = _studied(models, x, y, measure, asked, seed, engine=engine, **how)
-    study: dict[str, tuple[Difference, FloatArray, Any]] = {}
-    if stein is not None:
-        study[STEIN] = stein.pairs[0, 1], stein.discrepancies, (0, 0)
-    for key, table in scored.tables.items():
-        paired = Paired.of(scored.differences(key), scored.dependence)
-        study[key] = paired, table.mean(axis=1), scored.impossible(key)
-    scores = []
-    for key, (one, (first, second), (a, b)) in study.items():
-        about, means = MEASURES.get(key, DISCREPANCY), (float(first), float(second))
+    scores, ones = [], dict[str, Difference]()
+    for key in scored.tables or (STEIN,):
+        study, about = stein or _by_score(scored, key), NAMED[key]
+        one, (first, second) = study.pairs[0, 1], study.discrepancies.tolist()
+        a, b = (0, 0) if stein else scored.impossible(key)
         difference = one.value, one.interval(), one.pvalue
-        scores.append(Score(key, about.name, about.better, means, *difference, (int(a), int(b))))
+        scores.append(Score(key, about.name, about.better, (first, second), *difference, (a, b)))
+        ones[key] = one
     chosen = next((s for s in scores if math.isfinite(s.difference)), scores[0])
-    slices: tuple[Slice, ...] = ()
-    if scored.tables and scored.sample is not None and math.isfinite(chosen.difference):
-        slices = _where(scored, chosen.key, (p, q), alpha, seed, engine)
-    one = study[chosen.key][0]
+    slices = _where(scored, chosen, (p, q), alpha, seed, engine)
     return Comparison(
-        one.z, one.pvalue, "compare", n, seed=seed.value, details=details, names=(p, q),
+        ones[chosen.key].z, chosen.pvalue, "compare", n, seed=seed.value, details=details, names=(p, q),
         measure=chosen.key, measures=tuple(scores), slices=slices, alpha=alpha,
     )  # fmt: skip
 
@@ -474,7 +439,7 @@ def rank(
     n_boot : int
         Number of joint draws.
     rng : int, numpy.random.Generator or None
-        Where randomness comes from: the draws above, and what `compare` needs.
+        Of these draws, and of what `compare` needs.
 
     Returns
     -------
@@ -492,9 +457,7 @@ def rank(
     (('bend 0.3', 'bend 0.0', 'bend -0.3'), ('bend 0.3',))
     """
     if not isinstance(models, Mapping):
-        raise InputTypeError(
-            f'rank takes a mapping such as {{"a": model, "b": model}}, got {type(models).__name__}.'
-        )
+        raise InputTypeError(f"rank takes a mapping of names to models, got {type(models).__name__}.")
     names = check_names(list(models))
     if len(names) < 2:
         raise InputError(f"rank needs two models or more, got {len(names)}.")
@@ -502,36 +465,26 @@ def rank(
     draws, seed, asked = check_n_boot(n_boot), Seed.of(rng), Asked.of(dependence, groups, "auto")
     how = {"kernel_x": kernel_x, "kernel_y": kernel_y, "missing": missing, "memory": memory}
     scored, stein, n, details = _studied(models, x, y, measure, asked, seed, engine=engine, **how)
-    pairs: Mapping[tuple[int, int], Difference]
-    if stein is None:
-        finite = [k for k, table in scored.tables.items() if np.isfinite(table).all()]
-        key = (finite or list(scored.tables))[0]
-        means, covariance = scored.tables[key].mean(axis=1), _covariance(scored, key)
-        pairs = {
-            (a, b): Paired.of(scored.differences(key, a, b), scored.dependence)
-            for a, b in combinations(range(len(names)), 2)
-        }
-        left_out = []
-        for other in scored.tables:
-            instead = "" if other == key else f"; models are ranked by {MEASURES[key].name}"
-            for name, count in zip(scored.names, scored.impossible(other), strict=True):
-                if count:
-                    told = infinite_words(name, MEASURES[other], count, n, scored.observed)
-                    left_out.append(told + instead)
-        details["notes"] = (*left_out, *details["notes"])
-    else:
-        key, means, covariance, pairs = STEIN, stein.discrepancies, stein.covariance, stein.pairs
-    sign = MEASURES.get(key, DISCREPANCY).sign
-    order = sorted(range(len(names)), key=lambda a: -sign * means[a])
-    rest = {MEASURES[k].name: table for k, table in scored.tables.items() if k != key}
+    finite = (k for k, table in scored.tables.items() if np.isfinite(table).all())
+    key = next(finite, next(iter(scored.tables), STEIN))
+    study, sign, left_out = stein or _by_score(scored, key), NAMED[key].sign, []
+    for other in scored.tables:
+        instead = "" if other == key else f"; models are ranked by {NAMED[key].name}"
+        for name, count in zip(scored.names, scored.impossible(other), strict=True):
+            if count:
+                told = infinite_words(name, NAMED[other], count, n, scored.observed)
+                left_out.append(told + instead)
+    details["notes"] = (*left_out, *details["notes"])
+    order = sorted(range(len(names)), key=lambda a: -sign * study.discrepancies[a])
+    rest = {NAMED[k].name: table for k, table in scored.tables.items() if k != key}
     ranked = []
-    for pair, p in _corrected(pairs, covariance, draws, seed).items():
-        one, (a, b) = pairs[pair], pair if sign * pairs[pair].value >= 0 else pair[::-1]
+    for pair, p in _corrected(study, draws, seed).items():
+        one, (a, b) = study.pairs[pair], pair if sign * study.pairs[pair].value >= 0 else pair[::-1]
         p = 1.0 if one.pvalue == 1.0 else p
         ranked.append(Pair(names[a], names[b], abs(one.value), one.error, p, one.pvalue))
     return Ranking(
         names=tuple(names[a] for a in order),
-        means=tuple(float(means[a]) for a in order),
+        means=tuple(float(study.discrepancies[a]) for a in order),
         pairs=tuple(ranked),
         n=n, measure=key, alpha=alpha, seed=seed.value, details={**details, "n_boot": draws},
         others={k: tuple(float(table[a].mean()) for a in order) for k, table in rest.items()},
@@ -540,14 +493,11 @@ def rank(
 
 def check_names(names: Any, count: int | None = None) -> tuple[str, ...]:
     """Check what models are to be called."""
-    if isinstance(names, str) or not isinstance(names, Sequence):
-        raise InputTypeError(f"names must be a pair of strings, got {names!r}.")
-    if not all(isinstance(name, str) and name for name in names):
+    listed = isinstance(names, Sequence) and not isinstance(names, str)
+    if not listed or not all(isinstance(name, str) and name for name in names):
         raise InputTypeError(f"Models must be named by strings that are not empty, got {names!r}.")
-    if count is not None and len(names) != count:
-        raise InputError(f"names must be {count} names, got {len(names)}.")
-    if len(set(names)) < len(names):
-        raise InputError(f"Models must have different names, got {names!r}.")
+    if len(names) != (count or len(names)) or len(set(names)) < len(names):
+        raise InputError(f"The {count or len(names)} models must have different names, got {names!r}.")
     return tuple(names)
 
 
@@ -575,28 +525,36 @@ def _studied(
     return scored, stein, joint.n, details
 
 
-def _covariance(scored: Measured, key: str) -> FloatArray:
-    """Return the covariance of the mean scores, (K, K), by groups or blocks where rows are in such."""
-    table = np.where(np.isfinite(scored.tables[key]), scored.tables[key], 0.0)
-    centred = table - table.mean(axis=1, keepdims=True)
-    if not scored.dependence.independent:
-        parcels = scored.dependence.parcels(scored.n, scored.n)
-        units = np.asarray(parcels.of(0, scored.n), dtype=np.int64)
-        centred = np.stack([np.bincount(units, column, parcels.count) for column in centred])
-    return np.asarray(centred @ centred.T / scored.n**2)
+def _by_score(scored: Measured, key: str) -> Contrasts:
+    """Compare all pairs of models by a proper score."""
+    table, n, rows = scored.tables[key], scored.n, scored.dependence
+    pairs: dict[tuple[int, int], Difference] = {
+        (a, b): Paired.of(scored.differences(key, a, b), rows)
+        for a, b in combinations(range(len(table)), 2)
+    }
+    finite = np.where(np.isfinite(table), table, 0.0)
+    centred = finite - finite.mean(axis=1, keepdims=True)
+    if not rows.independent:
+        units = _units(scored)
+        centred = np.stack([np.bincount(units, column) for column in centred])
+    return Contrasts(table.mean(axis=1), pairs, np.asarray(centred @ centred.T / n**2), None, {})
 
 
-def _corrected(
-    pairs: Mapping[tuple[int, int], Difference], covariance: FloatArray, m: int, seed: Seed
-) -> dict[tuple[int, int], float]:
+def _units(scored: Measured) -> IntArray:
+    """Return the group or block of each row, (n,)."""
+    return np.asarray(scored.dependence.parcels(scored.n, scored.n).of(0, scored.n), dtype=np.int64)
+
+
+def _corrected(study: Contrasts, m: int, seed: Seed) -> dict[tuple[int, int], float]:
     """Return p-values by step-down max-T over m joint normal draws of all |z|; at least their own."""
+    pairs = study.pairs
     order = sorted(pairs, key=lambda pair: pairs[pair].pvalue)
-    variances, axes = np.linalg.eigh(covariance)
+    variances, axes = np.linalg.eigh(study.covariance)
     root = axes * np.sqrt(np.maximum(variances, 0.0))
     contrasts = np.array([root[a] - root[b] for a, b in order])
     size = np.linalg.norm(contrasts, axis=1, keepdims=True)
     contrasts = np.divide(contrasts, size, out=np.zeros(contrasts.shape), where=size > 0)
-    draws = np.abs(seed.stream(Use.BOOTSTRAP).standard_normal((m, len(covariance))) @ contrasts.T)
+    draws = np.abs(seed.stream(Use.BOOTSTRAP).standard_normal((m, len(root))) @ contrasts.T)
     # The largest of the pairs that are still left, for each step.
     largest = np.maximum.accumulate(draws[:, ::-1], axis=1)[:, ::-1]
     above = (largest >= [abs(pairs[pair].z) for pair in order]).sum(axis=0)
@@ -606,24 +564,21 @@ def _corrected(
 
 
 def _where(
-    scored: Measured, key: str, names: tuple[str, str], alpha: float, seed: Seed, engine: Any
+    scored: Measured, whole: Score, names: tuple[str, str], alpha: float, seed: Seed, engine: Any
 ) -> tuple[Slice, ...]:
     """Search for slices in which the difference is another than over all rows."""
-    sample, d, rows = scored.sample, scored.differences(key), scored.dependence
-    assert sample is not None
-    axes = axes_of(sample.x_columns, sample.x)
-    if scored.n < LEAST_ROWS or not axes or not (d != d[0]).any():
+    sample, rows, slices = scored.sample, scored.dependence, list[Slice]()
+    if sample is None or whole.key == STEIN or not math.isfinite(whole.difference):
         return ()
-    centred = (d - d.mean())[:, None]
-    signals = Signals((Signal("score", ""),), centred, None, None, first=1)
+    d = scored.differences(whole.key)
+    signals = Signals((Signal("score", ""),), (d - d.mean())[:, None], None, None, first=1)
+    space = Space.of(axes_of(sample.x_columns, sample.x), signals, seed)
+    if scored.n < LEAST_ROWS or space is None or not (d != d[0]).any():
+        return ()
     with single_threaded_blas():
-        space = Space.of(axes, signals, seed)
-        assert space is not None
         scan = Scan.of(space, signals, rows, N_SEARCH, seed, as_engine(engine))
         stand_out = scan.slices(alpha, MOST)
-    units = np.asarray(rows.parcels(scored.n, scored.n).of(0, scored.n), dtype=np.int64)
-    overall, slices, (p, q), measure = float(d.mean()), [], names, MEASURES[key]
-    numbers = np.arange(scored.n) if sample.kept is None else sample.kept
+    units, numbers = _units(scored), np.arange(scored.n) if sample.kept is None else sample.kept
     for one, pvalue in stand_out:
         if one.everywhere:
             continue
@@ -633,12 +588,12 @@ def _where(
         # As wide as the search asks for, so that it holds for what was found.
         reach = max(scan.threshold(alpha) + one.penalty, REACH)
         interval = here.interval(1.0 - 2.0 * float(ndtr(-reach)))
-        sign = 1.0 if measure.sign * here.value >= 0 else -1.0
-        better, worse = (p, q) if sign > 0 else (q, p)
-        score = Score(key, measure.name, measure.better, (0.0, 0.0), here.value, interval, here.pvalue)
-        words = f"{better} predicts better than {worse}, {score.words(sign)}, {len(inside):,} rows"
+        score = replace(whole, difference=here.value, interval=interval)
+        better, worse = names if score.sign >= 0 else names[::-1]
+        told = f"{score.words(score.sign or 1.0)}, {len(inside):,} rows"
+        words = f"{better} predicts better than {worse}, {told}"
         finding = Finding("score", "", here.value, interval, 0.0, words, f"{better} better")
-        weaker = here.value * overall >= 0 and abs(here.value) < abs(overall)
+        weaker = here.value * whole.difference >= 0 and abs(here.value) < abs(whole.difference)
         if finding.telling and not weaker:  # less of the same, or perhaps nothing, is no news
             slices.append(scan.told(one, pvalue, numbers[inside], (finding,), ()))
     return tuple(slices)

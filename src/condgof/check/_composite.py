@@ -14,7 +14,7 @@ from condgof.check._check import report_of
 from condgof.check._findings import LARGEST, REACH, Reader, between
 from condgof.check._looked import Looked, Signals, look, moments_of, said_of, signals_of
 from condgof.check._record import Check, Finding, Power
-from condgof.check._scan import Scan, Space, best_of, variances_of
+from condgof.check._scan import Scan, Space, best_of, compared, variances_of
 from condgof.check._size import POWER, SD, UNKNOWN, Bench
 from condgof.engine import Threads, single_threaded_blas
 from condgof.errors import InputError, UnsupportedModelError, check_finite
@@ -37,9 +37,7 @@ FLEXIBLE, SLOW = 0.25, 60.0
 SET = 0.05
 #: The tail on either side that refits tell of each of six numbers, which hold together 95% of the time.
 TAIL = 0.05 / 12.0
-BETTER = (
-    "`cg.check(cg.crossfit(fit, x, y), x, y)`, which holds every row against a fit that has not seen it,"
-)
+BETTER = "`cg.check(cg.crossfit(fit, x, y), x, y)`, where every row meets a fit that has not seen it,"
 OF_FITTED = (
     "numbers are of rows that the model was fitted on: they tell what its family misses, and the error "
     "of its estimates is not in them"
@@ -64,25 +62,20 @@ def composite(
 ) -> Check | GofResult:
     """Check a family of models whose parameters are estimated on this very sample.
 
-    H0: the true conditional density is *some* member p_θ(y|x) of the family that `fit` chooses from.
-    A fitted model follows the noise of its own sample: tests of a fixed model reject a true family far
-    too seldom, and miss misfit. Here the null distribution comes from a parametric bootstrap with
-    refitting. With p̂ = fit(x, y) and T its statistic,
+    H0: the true conditional density is *some* member of the family that `fit` chooses from. A fitted
+    model follows the noise of its own sample, so that tests of a fixed model reject far too seldom. Here
+    the null comes from a parametric bootstrap with refitting. With p̂ = fit(x, y) and T its statistic,
 
         y*_b ~ p̂(· | x),   p̂*_b = fit(x, y*_b),   T*_b = T(p̂*_b, x, y*_b),   b = 1, …, n_boot,
         p-value = (1 + #{T*_b ≥ T}) / (n_boot + 1).
 
-    By default the answer is a `Check`. T is the combination of `adaptive` and of the search for slices,
-    each with a null from refits: a slice is named where the largest slice of y* under p̂* is seldom as
-    large, and refits give the intervals of the numbers of all rows. Intervals of a slice are those of
-    `check`, which are rather too wide here, because a fit takes a part of the noise away.
+    By default the answer is a `Check`. T is the combination of `adaptive` (which does not look at
+    predictions here) and of the search for slices, each with a null from refits, and the same function
+    of the data in all replicates. Refits give the intervals of the numbers of all rows; those of a slice
+    are those of `check`, rather too wide here, because a fit takes a part of the noise away.
 
-    T is the same function of the data in all replicates: functions of x stay, a median distance on y is
-    taken anew, what is random in T is drawn once. `adaptive` does not look at predictions here, which
-    change with each refit; slices may be of what the first fit predicts.
-
-    Do not use it when the model was fitted on other data (use `adaptive`), when rows are dependent, or
-    when `fit` is so flexible that it follows the noise. Then, and where fits take long, use
+    Do not use it when the model was fitted on other data (use `check`), when rows are dependent, or when
+    `fit` is so flexible that it follows the noise. Then, and where fits take long, use
     ``cg.check(cg.crossfit(fit, x, y), x, y)``. A note says so where the refits take more than a minute,
     or the effective number of parameters is above n/4: the mean over refits of
     Σ_i (m*_i − m_i)(y*_i − m_i)/v_i, with m and v the mean and variance of y under p̂, m* that of p̂*.
@@ -91,16 +84,16 @@ def composite(
     ----------
     fit : callable
         (x, y) → the fitted model, a new object each time, that `as_model` takes and that can be sampled.
-        It gets x and y in the containers that you passed; parameters named x and y by name; one named
-        rng gets a `numpy.random.Generator`. `condgof.fits` has ``ols()``, ``heteroscedastic()``,
-        ``glm(family)``, ``sklearn(estimator)``.
+        It gets x and y in the containers that you passed; a parameter named rng gets a
+        `numpy.random.Generator`. `condgof.fits` has ``ols()``, ``heteroscedastic()``, ``glm(family)``,
+        ``sklearn(estimator)``.
     x, y : array_like or frame of shape (n,) or (n, d)
         The sample.
     statistic : {"check", "adaptive", "kcsd", "fscd", "mmd", "zheng"} or callable
         "check" for the whole answer; else which statistic alone, or your own: (model, x, y) → a number
         (larger means a worse fit) or a result.
     alpha : float
-        The level of the check: of its verdict and its slices.
+        The level of the check.
     n_boot : int
         Number of refits. 199 serve for a test at 0.05; take 999 for 0.01.
     missing, engine
@@ -109,22 +102,20 @@ def composite(
         The same rng gives the same result on any number of workers, if `fit` itself is deterministic or
         takes its random numbers from an rng.
     workers : {None, "processes", "threads"}
-        What the workers on this machine are. None: processes where there is enough to do for them and
-        `fit` can be sent to them, and this very process otherwise.
+        What the workers on this machine are. None: processes where that pays and `fit` can be sent to
+        them, and this very process otherwise.
     progress : callable or bool, optional
         Called with the number of refits done and of all; None or True show a bar on a terminal (where
         tqdm is installed), False shows nothing.
     **options
-        Options of the statistic, such as ``standardize=`` of `kcsd`; of "check" those of `adaptive`,
-        of which ``solver=``, ``precision=`` and ``memory=`` make no difference.
+        Options of the statistic, such as ``standardize=`` of `kcsd`; of "check" those of `adaptive`.
 
     Returns
     -------
     Check, or with another statistic GofResult
-        The ``details`` of the result, ``"composite(kcsd)"`` for instance: ``fitted`` (the model in
-        words), ``failures`` and ``first_failure`` (refits that failed are left out: the test is one
-        given that the fit works; more than a tenth are an error), ``seconds_per_refit``,
-        ``seconds_per_replicate``, ``workers``; of a check also ``effective_parameters``.
+        In ``details`` of the result: ``fitted`` (the model in words), ``failures`` and
+        ``first_failure`` (refits that failed are left out; more than a tenth are an error),
+        ``seconds_per_refit``, ``seconds_per_replicate``, ``workers``, ``effective_parameters``.
 
     Examples
     --------
@@ -160,10 +151,9 @@ def composite(
                 f"sampler. {bootstrap.SAMPLERS}"
             )
         ready: AllOfAdaptive | AllOfCheck | bootstrap.Called
-        if whole:
-            ready = AllOfCheck.of(bootstrap.asked_of("adaptive", options), sample, model, law, seed)
-        elif name == "adaptive":
-            ready = AllOfAdaptive.of(bootstrap.asked_of(name, options), sample, model, law, seed)
+        if name == "adaptive":
+            asked = bootstrap.asked_of(name, options), sample, model, law, seed
+            ready = AllOfCheck.of(*asked) if whole else AllOfAdaptive.of(*asked)
         else:
             given = options if name is None else {**options, "missing": missing}
             ready = bootstrap.Called.of(name, statistic, given, sample, model, seed)
@@ -199,7 +189,6 @@ class AllOfCheck:
 
     @classmethod
     def of(cls, asked: Asked, sample: Sample, model: ModelLike, law: Law, seed: Seed) -> AllOfCheck:
-        """Make ready what belongs to x."""
         adaptive = AllOfAdaptive.of(asked, sample, model, law, seed)
         looked, law, rows = look(law, adaptive.first, seed, Threads(1))
         signals = signals_of(looked, law, rows, seed)
@@ -215,7 +204,7 @@ class AllOfCheck:
         largest = [] if scan is None else [scan.best.value]
         # How far each number of all rows is from what the model says, 0 where there is none.
         away = {f.about: f.estimate - f.expected for f in Reader(looked, REACH).findings()}
-        apart = [away.get(f.about, 0.0) for f in self.overall if f.kind != "wild"]
+        apart = [away.get(f.about, 0.0) for f in self.overall]
         # Σ (m* − m)(y* − m)/v: its mean over refits is the effective number of parameters.
         first, refit, followed, observed = moments(self.law), moments(law), 0.0, scored.sample.y
         if first is not None and refit is not None:
@@ -228,7 +217,7 @@ class AllOfCheck:
 
     def _parts(self, values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Divide values (K, ...) as `values` puts them together."""
-        apart = sum(f.kind != "wild" for f in self.overall)
+        apart = len(self.overall)
         first = len(values) - 1 - apart - (self.space is not None)
         return values[:first], values[first : -1 - apart], values[-1 - apart : -1], values[-1]
 
@@ -238,18 +227,16 @@ class AllOfCheck:
             return None
         some = signals.take(self.space.searched)
         variances = variances_of(self.space, some)
-        best = best_of(self.space, some.values, variances, some.skewness)
+        best = best_of(self.space, compared(self.space, some.values, variances, some.skewness))
         return Scan(self.space, some, variances, draws.ravel(), NULL, best, seconds)
 
     def result(self, values: FloatArray, draws: FloatArray, seed: Seed) -> GofResult:
-        """Return the verdict."""
         statistics, largest, _, _ = self._parts(draws)
         scan = self._scan(self.signals, largest)
         beside = None if scan is None else scan.beside
         return self.adaptive.result(self._parts(values)[0], statistics, seed, beside)
 
     def report(self, result: GofResult, draws: FloatArray, alpha: float) -> Check:
-        """Say everything as a check does."""
         _, largest, apart, followed = self._parts(draws)
         looked, about = self.looked, result.details
         scan = self._scan(self.signals, largest, about["seconds"])
@@ -258,7 +245,7 @@ class AllOfCheck:
         overall = refitted(self.overall, apart, looked.draws)
         power = Power(None, None, POWER, alpha, NO_POWER)
         reader, effect = Reader(looked, REACH), bench.size.effect(result.pvalue <= alpha)
-        report = report_of(result, alpha, reader, overall, self.signals, scan, bench, effect, power)
+        report = report_of(result, alpha, reader, overall, scan, bench, effect, power)
         words = report.words
         if not report.rejected and result.null_distribution is not None:
             m, worse = draws.shape[1], int((result.null_distribution >= result.statistic).sum())
@@ -288,10 +275,9 @@ def refitted(overall: Sequence[Finding], apart: FloatArray, ranked: int = 0) -> 
 
     A fit makes some numbers what they are (the share of a class); then there is no interval.
     """
-    told, rows_of_apart = [], iter(apart)
-    for one in overall:
-        by_chance = None if one.kind == "wild" else next(rows_of_apart)
-        if by_chance is None or one.label == LARGEST:  # steps of counts: what the model says is a bound
+    told = []
+    for one, by_chance in zip(overall, apart, strict=True):
+        if one.kind == "wild" or one.label == LARGEST:  # steps of counts: what the model says is a bound
             told.append(one)
             continue
         mean, sd = float(by_chance.mean()), float(by_chance.std(ddof=min(1, len(by_chance) - 1)))

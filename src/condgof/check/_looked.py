@@ -28,6 +28,7 @@ from condgof.methods._lowrank import until_of
 from condgof.methods._scored import CENSORED, SUBSAMPLE, Scored
 from condgof.methods._sources import score_rows
 from condgof.sample import Column, Seed, Use
+from condgof.stein._evidence import legendre_at as legendre
 
 #: Of a stream so many rows are looked at; of so many the model's quantiles are asked for.
 STREAMED, BAND_COUNT = 20_000, 600
@@ -57,10 +58,9 @@ Part: TypeAlias = tuple[Column, AnyArray]
 class Looked:
     """Rows in memory, in the order of the data, with what the model says of them."""
 
-    #: "continuous", "several" (columns of y), "classes", "counts", "quantiles", "intervals", "censored"
-    #: (times of which some are known only to be later), or "scores" where scores are all that is known.
+    #: "continuous", "several" (columns of y), "classes", "counts", "quantiles", "intervals", "censored",
+    #: or "moments" or "scores" where these are all that is known; the number of each row in the data.
     kind: str
-    #: The number of each row in the data, (n,).
     rows: IntArray
     #: The columns of x and their values (n, d_x); and as slices can name them, then the predictions.
     x_columns: tuple[Column, ...]
@@ -69,9 +69,9 @@ class Looked:
     #: y as numbers (n, d_y); of classes, the labels are `class_names[codes]`.
     y: FloatArray
     y_columns: tuple[Column, ...]
-    #: Standard normal under the model, (n, d_y); of counts (y − mean)/sd; of scores alone None.
+    #: Standard normal under the model, (n, d_y); of counts (y − mean)/sd; of scores alone None. How many
+    #: draws of each row the law is known by, if it is.
     z: FloatArray | None = None
-    #: How many draws of each row the law is known by; 0 if it is known otherwise.
     draws: int = 0
     #: Of several columns: what the model says of the product of z of each pair, (n, pairs), if it does.
     together: FloatArray | None = None
@@ -98,12 +98,11 @@ class Looked:
     surest: FloatArray | None = None
     upper: FloatArray | None = None
     below: FloatArray | None = None
-    #: Of times with censoring: whether the event came at y, and Λ = −log P(Y > ·|x) at y and at entry,
-    #: (n,) each.
+    #: Of times with censoring: whether the event came at y, Λ = −log P(Y > ·|x) at y and at entry, (n,)
+    #: each, and Λ up to which about a third, and two thirds, of all events are expected.
     event: AnyArray | None = None
     hazard: FloatArray | None = None
     before: FloatArray | None = None
-    #: Λ up to which about a third, and two thirds, of all events are expected.
     cuts: tuple[float, ...] = (0.0, 0.0)
     #: Number of rows of the data.
     whole: int = 0
@@ -146,18 +145,22 @@ class Looked:
         return self.n == self.whole
 
 
+def some_rows(n: int, most: int, seed: Seed, use: int) -> IntArray:
+    """Return the numbers of n rows, or where there are more of `most` at random, in order."""
+    if n <= most:
+        return np.arange(n)
+    return np.sort(seed.stream(Use.CHECK, use).choice(n, most, replace=False))
+
+
 def look(model: ModelLike, scored: Scored, seed: Seed, engine: Engine) -> tuple[Looked, Law, Scored]:
     """Take the rows to look at: all that are in memory, of a stream some at random."""
-    numbers = np.arange(scored.n)
     if scored.source is not None:
-        if scored.n > STREAMED:
-            rng = seed.stream(Use.CHECK, LOOK_ROWS)
-            numbers = np.sort(rng.choice(scored.n, STREAMED, replace=False))
+        numbers = some_rows(scored.n, STREAMED, seed, LOOK_ROWS)
         rows, law = score_rows(scored, numbers, engine)
     else:
         assert isinstance(model, Law)
-        rows, law = scored, model
-        numbers = numbers if rows.sample.kept is None else rows.sample.kept
+        rows, law, kept = scored, model, scored.sample.kept
+        numbers = np.arange(scored.n) if kept is None else kept
     sample, kind = rows.sample, _kind(law, rows)
     fields = said_of(law, rows, kind)
     if kind in ("continuous", "counts"):
@@ -320,9 +323,7 @@ def _said_of_counts(law: Law, rows: Scored) -> dict[str, Any]:
 
 
 def _bands(law: Law, n: int, seed: Seed) -> FloatArray | None:
-    rows, bands = np.arange(n), np.full((n, len(BANDS)), np.nan)
-    if n > BAND_COUNT:
-        rows = np.sort(seed.stream(Use.CHECK, BAND_ROWS).choice(n, BAND_COUNT, replace=False))
+    rows, bands = some_rows(n, BAND_COUNT, seed, BAND_ROWS), np.full((n, len(BANDS)), np.nan)
     try:
         bands[rows] = law.take(rows).quantile(BANDS)
     except CondgofError:
@@ -444,7 +445,6 @@ class Signals:
 
     @cached_property
     def square(self) -> FloatArray:
-        """Mean squares over all rows, (K,)."""
         return np.asarray(np.square(self.values).mean(axis=0))
 
     def take(self, rows: IntArray) -> Signals:
@@ -465,18 +465,6 @@ def signals_of(looked: Looked, law: Law, rows: Scored, seed: Seed) -> Signals:
     if looked.kind in ("quantiles", "intervals"):
         return _of_events(looked, rows)
     return _of_counts(looked, law, rows) if looked.kind == "counts" else _of_scores(looked)
-
-
-def legendre(u: AnyArray) -> AnyArray:
-    """Return ψ_1 to ψ_4, orthonormal Legendre polynomials of u in [0, 1], (..., 4): no outlier rules."""
-    v = 2.0 * u - 1.0
-    square = v * v
-    out = np.empty((*u.shape, 4), dtype=u.dtype)
-    out[..., 0] = 3**0.5 * v
-    out[..., 1] = 5**0.5 * (1.5 * square - 0.5)
-    out[..., 2] = 7**0.5 * v * (2.5 * square - 1.5)
-    out[..., 3] = 3.0 * (square * (4.375 * square - 3.75) + 0.375)
-    return out
 
 
 def _of_columns(u: AnyArray, pairs: tuple[IntArray, IntArray]) -> AnyArray:
@@ -590,10 +578,9 @@ def _thirds(looked: Looked) -> tuple[FloatArray, FloatArray]:
 
 
 def _of_censored(looked: Looked, until: FloatArray | None) -> Signals:
-    """Of times with censoring: events less what is expected.
+    """Of times with censoring: events less what is expected, which is the variance, too.
 
-    Where it is known `until` (n,) when rows are censored, after they were first watched, the variance is
-    what is expected to be expected up to then, P(low < Λ ≤ high); else what was expected.
+    Where it is known `until` when rows are censored, (n,), that is P(low < Λ ≤ high) up to then.
     """
     happened, expected = events_of(looked)
     about = tuple(Signal("events", looked.y_columns[0].name, label) for label in THIRDS)

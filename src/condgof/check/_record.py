@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from condgof._typing import IntArray
-from condgof.errors import InputError
+from condgof.errors import check_choice
 from condgof.result import GofResult, Record, Shown, plain, pvalue_words
 
 if TYPE_CHECKING:
@@ -40,23 +40,20 @@ class Finding(Record):
     #: all rows its median); ``"spread"``, its standard deviation (of all rows the width of the middle
     #: half, over that of the model); ``"skew"``, the share of rows above the model's 95% quantile less
     #: that below its 5% quantile; ``"tails"`` and ``"coverage"``, the shares outside and inside the
-    #: central interval `label`; ``"correlation"``, of z of two columns; ``"wild"``, of all rows, how
-    #: many lie further out than any should. Of classes: ``"confidence"``, how often the most probable
-    #: one was right; ``"class"``, how often the class `label` came. Of counts: ``"shift"`` and
-    #: ``"spread"`` of (y − mean)/sd, ``"zeros"``, how often y was 0, ``"tails"``, how often such a count
-    #: or a larger one had a probability below 0.01. ``"quantile"``: how often y was not above the
-    #: quantile `label`. Of times with censoring: ``"events"``, their number over that which the model
-    #: expects, of all time or of a third of it, `label`, with about as many expected events each.
+    #: central interval `label`; ``"correlation"``, of z of two columns; ``"wild"``, how many of all rows
+    #: lie further out than any should. Of classes: ``"confidence"``, how often the most probable one was
+    #: right; ``"class"``, how often the class `label` came. Of counts: ``"shift"`` and ``"spread"`` of
+    #: (y − mean)/sd, ``"zeros"``, how often y was 0, ``"tails"``, how often such a count or a larger one
+    #: had a probability below 0.01. ``"quantile"``: how often y was not above the quantile `label`. Of
+    #: times with censoring: ``"events"``, their number over the expected one, of all time or a third.
     kind: str
     column: str
     estimate: float
     #: Its interval: of a slice simultaneous over the whole search, so that it holds for what was found.
     interval: tuple[float, float]
-    #: What the model says.
+    #: What the model says; both in words; the class, the interval or the quantile that it is about.
     expected: float
-    #: "the data spread 1.8 times as much as the model says (1.5 to 2.2)".
     words: str
-    #: The class, the interval or the quantile that it is about.
     label: str = ""
 
     @property
@@ -100,17 +97,14 @@ class Slice(Shown, Record):
 
     #: One or two; none for all rows but those of other slices.
     conditions: tuple[Condition, ...]
-    #: "30 ≤ age ≤ 47 and married = 1".
+    #: "30 ≤ age ≤ 47 and married = 1"; for ``report.frame().query(...)``, "" of rows named by a mask.
     words: str
-    #: For ``report.frame().query(...)``; "" where a user named the rows by a mask.
     query: str
-    #: Numbers of its rows in the data, counted from 0; of a stream, of the rows that were looked at.
+    #: Numbers of its rows in the data, counted from 0, and their share of the rows looked at.
     rows: IntArray
-    #: Their share of the rows that were looked at.
     share: float
-    #: Corrected for the whole search, or for all slices that were named beforehand.
+    #: Corrected for the whole search, or for all slices named beforehand; the least that it could be.
     pvalue: float
-    #: The least that it could have been.
     pvalue_floor: float
     #: What is said of its rows, the leading one first.
     findings: tuple[Finding, ...]
@@ -168,8 +162,7 @@ class Effect(Record):
 class Power(Record):
     """What could have been found: the smallest misfit that is found with probability `power`."""
 
-    #: In the unit of `Effect`, and data that spread this many times (above 1) as much as the model says;
-    #: None where it is not known.
+    #: In the unit of `Effect`, and data that spread this many times as much as the model says, or None.
     size: float | None
     spread: float | None
     power: float
@@ -204,9 +197,8 @@ class Check(Shown, Record):
     (False, 2)
     """
 
-    #: The verdict: that of `adaptive`, with the search for slices as one more family.
+    #: The verdict; the message in a sentence or two; what is said of all rows.
     result: GofResult
-    #: The message in a sentence or two; what is said of all rows.
     words: str
     overall: tuple[Finding, ...]
     #: Where, most certain first; none unless the model is rejected.
@@ -215,7 +207,6 @@ class Check(Shown, Record):
     groups: tuple[Slice, ...]
     effect: Effect
     power: Power
-    #: Whether the effect is too much, where the user said how much is allowed.
     tolerance: Tolerance | None
     #: The level of all of it; the rows that were looked at; what was searched, versions, notes.
     alpha: float
@@ -253,20 +244,18 @@ class Check(Shown, Record):
 
     @property
     def x_columns(self) -> tuple[str, ...]:
-        """The user's names of the columns of x."""
+        """The names of the columns of x."""
         return tuple(column.name for column in self.looked.x_columns)
 
     @property
     def y_columns(self) -> tuple[str, ...]:
-        """The user's names of the columns of y."""
+        """The names of the columns of y."""
         return tuple(column.name for column in self.looked.y_columns)
 
     def slices_by(self, order: str = "certain") -> tuple[Slice, ...]:
         """Return the slices, most certain first or worst first (``order="severity"``)."""
-        if order not in ORDERS:
-            raise InputError(f"order must be one of {', '.join(map(repr, ORDERS))}, got {order!r}.")
         worst_first = tuple(sorted(self.slices, key=lambda one: -one.severity))
-        return self.slices if order == "certain" else worst_first
+        return self.slices if check_choice(order, "order", ORDERS) == "certain" else worst_first
 
     def frame(self) -> Any:
         """Return the rows that were looked at as a pandas frame: x, y, what is predicted, and z.
@@ -284,15 +273,15 @@ class Check(Shown, Record):
         """Learn a correction on these rows, and return the model with it.
 
         Of a continuous y it is a monotone map of z = Φ⁻¹(F(y|x)): shift, spread, skew and tails that may
-        depend on the predictions and on columns of x (first of all those that the slices name), and a
-        shape that is the same in all rows. Of counts it maps the scores of the CDF and multiplies the
-        odds of 0; of classes it changes the logits; draws, quantiles and ends of intervals are moved.
-        How much is learned is chosen by cross-validation, and nothing is unless it is clearly better on
-        rows that were held out: ``better.held_out`` is that gain. Do not judge it on the rows that it
-        was learned on. Several columns of y, and scores or moments alone, are refused. The `rng` is of
-        the folds, and of the rows that are learned from where there are more than 10,000.
+        depend on the predictions and on columns of x, and a shape that is the same in all rows. Of
+        counts it maps the scores of the CDF and multiplies the odds of 0; of classes it changes the
+        logits; draws, quantiles and ends of intervals are moved. How much is learned is chosen by
+        cross-validation, and nothing is unless it is clearly better on rows that were held out:
+        ``better.held_out`` is that gain. Several columns of y, and scores or moments alone, are refused.
+        The `rng` is of the folds, and of the rows that are learned from, at most 10,000.
 
-        The result is a model: ``better(x)``, ``check(better, x2, y2)``, ``better.gain(x2, y2)``.
+        The result is a model: ``better(x)``, ``check(better, x2, y2)``, ``better.gain(x2, y2)``. Judge
+        it on other rows than these.
 
         Examples
         --------
@@ -320,14 +309,6 @@ class Check(Shown, Record):
 
         `title` is the heading of the page (what is predicted from what unless given), `command` the
         command that gives the check again, `notes` what else the reader should know.
-
-        Examples
-        --------
-        >>> import numpy as np, condgof as cg
-        >>> x, noise = np.random.default_rng(0).standard_normal((2, 60))
-        >>> report = cg.check((x, np.ones(60)), x, x + noise, rng=0)
-        >>> report.to_html(title="My model").count("<h1>My model</h1>")
-        1
         """
         from condgof.report import check_page
 

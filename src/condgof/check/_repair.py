@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
@@ -12,6 +12,7 @@ from scipy.special import ndtri
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._repair_fit import CONSTANT, PENALTIES, Classed, Kind, Learned, RepairDesign, kind_of
+from condgof.check._text import listed
 from condgof.engine import single_threaded_blas
 from condgof.errors import InputError
 from condgof.laws._as_model import as_model, law_of
@@ -21,6 +22,8 @@ from condgof.laws._law import Joined, Law, Model, ModelLike
 from condgof.laws._repaired import Repaired
 from condgof.laws._scores import MEASURES, offered, score
 from condgof.methods._scored import Scored
+from condgof.null._dependence import Dependence
+from condgof.null._paired import Paired
 from condgof.result import Record, Shown, short, sized
 from condgof.sample import RngLike, Sample, Seed, Use, take_rows
 
@@ -39,7 +42,8 @@ WIDE, SHARED = 1.96, 1.5
 #: What a row counts for whose prediction is no number.
 WORST = 1e6
 PIT_SCORE = "log score of the PIT"
-NOTHING = "Nothing to mend: no correction is clearly better on held-out rows."
+LEFT = "The model is left as it is."
+NOTHING = f"Nothing to mend: no correction is clearly better on held-out rows. {LEFT}"
 #: Uses of random numbers in a check; see `condgof.check._scan`.
 REPAIR = 27
 
@@ -53,7 +57,6 @@ class Correction(NamedTuple):
     every: bool | None
 
     def of(self, law: Law, x: Any) -> Law:
-        """Return the law corrected."""
         return self.kind.change(law, self.learned, self.design.at(x, law, self.every))
 
 
@@ -107,9 +110,8 @@ class Gain(Record):
 class Repair(Shown, Model):
     """A model repaired, from `Check.repair`: a model like any other, which says what it learned.
 
-    ``better(x)`` is the law at other rows, and ``check(better, x2, y2)`` checks it. Where the model was
-    given by predictions of the rows of the check, those of other rows are needed:
-    ``better.of((mean2, std2))`` is the model there. Judge it on rows that it was not learned on.
+    ``better(x)`` is the law at other rows. Where the model was given by predictions of the rows of the
+    check, ``better.of((mean2, std2))`` is the model at others. Judge it on rows it was not learned on.
 
     Examples
     --------
@@ -126,15 +128,13 @@ class Repair(Shown, Model):
     True
     """
 
-    #: What was learned; None where the model is left as it is.
+    #: What was learned, if anything; the model as it was, None if predictions of the rows of the check.
     correction: Correction | None = None
-    #: The model as it was; None where it was predictions of the rows of the check.
     base: ModelLike | None = None
     #: The gain on rows of the check, each by a repair that was learned and chosen without it, if any.
     held_out: Gain | None = None
-    #: What was learned, and the gain.
+    #: Both in words; the rows of the check with what was learned without them; what the check was of.
     sentences: tuple[str, ...] = ()
-    #: The rows of the check with what was learned without them, and what the check was of.
     parts: tuple[Part, ...] = field(default=(), repr=False)
     checked: Base | None = field(default=None, repr=False)
 
@@ -151,13 +151,7 @@ class Repair(Shown, Model):
         return " ".join(self.sentences)
 
     def of(self, model: Any) -> Self:
-        """Return the repair of predictions for other rows, or of another model of the same kind.
-
-        Parameters
-        ----------
-        model : law, model or anything `as_model` takes
-            Such as ``(mean2, std2)``, from the model that was checked.
-        """
+        """Return the repair of predictions for other rows, ``(mean2, std2)``, or of another model."""
         base = as_model(model)
         return replace(self, base=base, make=partial(_repaired, self.correction, base))
 
@@ -166,7 +160,7 @@ class Repair(Shown, Model):
         if self.base is None:
             _refuse()
         sample = Sample.of(x, y, to_test=False)
-        return gain_of(law_of(self.base, sample), law_of(self, sample), sample.y_given)
+        return gain_of(law_of(self.base, sample), law_of(self, sample), sample.y_given, None)
 
     def held_out_law(self) -> tuple[Law, Law]:
         """Return the law of the rows of the check, and repaired: each row by what others taught."""
@@ -184,7 +178,7 @@ class Repair(Shown, Model):
         """Return one row: the gain on held-out rows; none where nothing was learned."""
         if self.held_out is None:
             return []
-        gain = {f.name: getattr(self.held_out, f.name) for f in fields(self.held_out)}
+        gain = self.held_out.to_dict()
         low, high = gain.pop("interval")
         return [{**gain, "low": low, "high": high}]
 
@@ -212,34 +206,27 @@ def repair_of(check: Check, rng: RngLike = 0) -> Repair:
     base = check.base
     if base is None:
         raise InputError(
-            "This report has no model to repair: it was stored without it, or is of `composite`, whose "
-            "model has seen these rows. Check a model on rows that it was not fitted on, or "
-            "condgof.crossfit(fit, x, y)."
+            "This report has no model to repair: it was stored without it, or its model has seen these "
+            "rows (`composite`). Check a model on other rows, or condgof.crossfit(fit, x, y)."
         )
-    kind, model = kind_of(base.law, check.looked), as_model(base.model)
-    slices = [[condition.column for condition in one.conditions] for one in check.slices]
-    design = RepairDesign.of(base.rows.sample.x_given, base.law, slices)
-    repair = Repair(_refuse, f"{model.name}, repaired", checked=base)
+    model = as_model(base.model)
+    name, parts = f"{model.name}, repaired", ((np.arange(base.rows.sample.n), None),)
+    repair = Repair(_refuse, name, sentences=(NOTHING,), parts=parts, checked=base)
     with single_threaded_blas():
-        learned = _learn(repair, base, kind, design, check, Seed.of(rng))
-    if isinstance(learned, str):  # why nothing is learned
-        left = f"{learned} The model is left as it is."
-        repair = replace(repair, sentences=(left,), parts=((np.arange(base.rows.sample.n), None),))
-    else:
-        repair = learned
+        repair = _learn(repair, base, check, Seed.of(rng))
     return repair.of(model) if model.rows is None and not hasattr(model, "bind") else repair
 
 
-def _learn(
-    repair: Repair, base: Base, kind: Kind, design: RepairDesign, check: Check, seed: Seed
-) -> Repair | str:
+def _learn(repair: Repair, base: Base, check: Check, seed: Seed) -> Repair:
     """Learn by functions of the columns, and with the penalty, that held-out rows choose."""
-    law, sample = base.law, base.rows.sample
+    law, sample, kind = base.law, base.rows.sample, kind_of(base.law, check.looked)
+    slices = [[condition.column for condition in one.conditions] for one in check.slices]
+    design = RepairDesign.of(sample.x_given, law, slices)
     n, rng = sample.n, seed.stream(Use.CHECK, REPAIR)
     units = np.arange(n) if base.units is None else base.units
     if n < LEAST or len(np.unique(units)) < 2 * FOLDS:
         least = f"that takes {LEAST} rows, and {2 * FOLDS} groups or blocks if rows depend on each other"
-        return f"{n} rows are too few to learn from ({least})."
+        return replace(repair, sentences=(f"{n} rows are too few to learn from ({least}). {LEFT}",))
     rows = np.sort(rng.choice(n, MOST, replace=False)) if n > MOST else np.arange(n)
     data: Any = kind.of(law, check.looked, sample).take(rows)
     given, width = (take_rows(sample.x_given, rows), law.take(rows)), 0
@@ -256,14 +243,13 @@ def _learn(
 
     def chosen(some: AnyArray) -> Attempt | None:
         """Return what is best on some held-out rows; None if not by `needed` standard errors."""
-        gains = np.stack([one.gains[some] for one in tried], axis=1)
-        best = int(np.argmax(gains.mean(axis=0)))
-        error = standard_error(gains[:, best], units[rows][some])
-        return tried[best] if gains[:, best].mean() > needed * error else None
+        best = max(tried, key=lambda one: float(one.gains[some].mean()))
+        gain = _mean(best.gains[some], units[rows][some])
+        return best if gain.value > needed * gain.error else None
 
     best = chosen(folds >= 0)
     if best is None:
-        return NOTHING
+        return repair
     parts: list[Part] = []
     for fold in range(FOLDS):
         one = chosen(folds != fold)
@@ -275,7 +261,7 @@ def _learn(
     done = replace(repair, correction=final, parts=tuple(part for part in parts if len(part[0])))
     gain = gain_of(*done.held_out_law(), sample.y_given, units, SHARED * WIDE)
     if gain.estimate <= 0:
-        return NOTHING
+        return repair
     return replace(done, held_out=gain, sentences=_told(final, law, gain, features[best.every], n))
 
 
@@ -303,16 +289,12 @@ def _attempts(data: Any, features: dict[bool | None, FloatArray], folds: IntArra
                 yield Attempt(every, penalty, number, list(learned), gains)
 
 
-def standard_error(values: FloatArray, units: IntArray) -> float:
-    """Return the standard error of a mean of rows, of which those of one unit depend on each other."""
-    sums = np.bincount(units, values - values.mean())[np.bincount(units) > 0]
-    count = len(sums)
-    return float(np.sqrt((sums**2).sum() * count / max(count - 1, 1)) / len(values))
+def _mean(values: FloatArray, units: IntArray) -> Paired:
+    """Return the mean of rows, of which those of one unit depend on each other, and its error."""
+    return Paired.of(values, Dependence(codes=np.unique(units, return_inverse=True)[1].ravel()))
 
 
-def gain_of(
-    before: Law, after: Law, y: AnyArray, units: IntArray | None = None, wide: float = WIDE
-) -> Gain:
+def gain_of(before: Law, after: Law, y: AnyArray, units: IntArray | None, wide: float = WIDE) -> Gain:
     """Compare two laws of the same rows by the first measure that both have, and that is finite."""
     name, sign, scores = PIT_SCORE, 1.0, [np.zeros(len(y)), np.zeros(len(y))]
     measures = offered(after)
@@ -324,11 +306,9 @@ def gain_of(
     if not measures:  # nothing is known but the PIT
         for rows, law in after.parts() if isinstance(after, Joined) else [(slice(None), after)]:
             scores[1][rows] = law.pit_score(y[rows]) if isinstance(law, Repaired) else 0.0
-    better = sign * (scores[1] - scores[0])
-    reach = wide * standard_error(better, np.arange(len(better)) if units is None else units)
-    middle = float(better.mean())
-    ends = middle - reach, middle + reach
-    return Gain(name, float(scores[0].mean()), float(scores[1].mean()), middle, ends, len(better))
+    gain = _mean(sign * (scores[1] - scores[0]), np.arange(len(y)) if units is None else units)
+    ends = gain.value - wide * gain.error, gain.value + wide * gain.error
+    return Gain(name, float(scores[0].mean()), float(scores[1].mean()), gain.value, ends, len(y))
 
 
 def gained(base: Base) -> Iterator[str]:
@@ -340,14 +320,12 @@ def gained(base: Base) -> Iterator[str]:
 
 
 def _told(correction: Correction, law: Law, gain: Gain, features: FloatArray, n: int) -> tuple[str, ...]:
-    """Say what was learned, and the gain."""
     kind, design, learned, every = correction
     given = "the same in all rows"
     if every is not None:
         names = [b.name for i, b in design.bases.items() if every or i in design.named]
-        shown = names[:4] + ([f"{len(names) - 4} more"] if len(names) > 4 else [])
-        shown = (["the predictions"] if any(design.predictions) else []) + shown
-        given = "given " + " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+        first = ["the predictions"] if any(design.predictions) else []
+        given = f"given {listed([*first, *names], 4 + len(first))}"
     eta = features @ learned.coefficients
     if isinstance(law, Quantiles) and len(law.levels) == 1:  # its unit is that of y
         at = float(ndtri(law.levels[0]))

@@ -11,6 +11,7 @@ from functools import cached_property, lru_cache
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.polynomial.legendre import legvander
 from scipy.linalg import solve_triangular
 from scipy.special import log_softmax, ndtr, ndtri
 
@@ -64,7 +65,6 @@ class Learned(NamedTuple):
     floor: tuple[float, FloatArray] | None = None
 
     def warp(self, features: FloatArray) -> maps.Warp:
-        """Return the map of each row."""
         return maps.Warp(features @ self.coefficients[:, : maps.PARAMETERS], self.shape)
 
 
@@ -130,7 +130,6 @@ class Mapped:
 
     @staticmethod
     def change(law: Law, learned: Learned, features: FloatArray) -> Law:
-        """Return the law repaired."""
         return maps.Repaired(law, learned.warp(features))
 
 
@@ -146,15 +145,7 @@ class Knotted(Mapped):
 
     @classmethod
     def of(cls, law: Law, looked: Looked, sample: Sample) -> Self:
-        y = sample.y[:, 0]
-        if isinstance(law, Draws):
-            count = min(law.values.shape[1], MOST_DRAWS)
-            levels = (np.arange(count) + 0.5) / count
-            values = np.asarray(law.values, dtype=np.float64)
-            values = np.quantile(values, levels, axis=1, method="hazen").T
-        else:
-            levels, values = _levels(law)
-        places = np.asarray(ndtri(levels))
+        y, (places, values) = sample.y[:, 0], _knots(law, MOST_DRAWS)
         return cls(maps.placed(values, places, y), y, values, places)
 
     def gains(self, learned: Learned, features: FloatArray) -> FloatArray:
@@ -168,14 +159,10 @@ class Knotted(Mapped):
 
     @staticmethod
     def change(law: Law, learned: Learned, features: FloatArray) -> Law:
-        warp = learned.warp(features)
+        places, values = _knots(law)
+        moved = _moved(values, places, learned.warp(features))
         if isinstance(law, Draws):
-            count = law.values.shape[1]
-            values = np.sort(np.asarray(law.values, dtype=np.float64), axis=1)
-            moved = _moved(values, np.asarray(ndtri((np.arange(count) + 0.5) / count)), warp)
             return replace(law, values=np.rint(moved) if (values == np.rint(values)).all() else moved)
-        levels, values = _levels(law)
-        moved = _moved(values, np.asarray(ndtri(levels)), warp)
         if isinstance(law, Quantiles):
             return replace(law, values=moved)
         assert isinstance(law, Intervals)
@@ -183,19 +170,25 @@ class Knotted(Mapped):
         return replace(law, low=moved[:, half - 1 :: -1], high=moved[:, half:])
 
 
-def _levels(law: Law) -> tuple[FloatArray, FloatArray]:
-    """Return levels (K,) and values (n, K) of quantiles; ends of intervals are taken as such."""
-    if isinstance(law, Quantiles):
-        return law.levels, np.asarray(law.values, dtype=np.float64)
-    assert isinstance(law, Intervals)
-    values = np.concatenate([law.low[:, ::-1], law.high], axis=1).astype(np.float64)
-    if not np.isfinite(values).all():
-        raise UnsupportedModelError(
-            "An interval without an end cannot be repaired: what lies beyond it has no measure. Pass "
-            "its finite end as a quantile, condgof.from_quantiles(end, level)."
-        )
-    tails = 0.5 * (1.0 - law.coverage)
-    return np.concatenate([tails[::-1], 1.0 - tails]), values
+def _knots(law: Law, most: int = 2**31) -> tuple[FloatArray, FloatArray]:
+    """Return normal scores of levels (K,) and quantiles (n, K); of draws at `most`."""
+    if isinstance(law, Draws):
+        count, values = law.values.shape[1], np.sort(np.asarray(law.values, dtype=np.float64), axis=1)
+        levels = (np.arange(min(count, most)) + 0.5) / min(count, most)
+        values = values if count <= most else np.quantile(values, levels, axis=1, method="hazen").T
+    elif isinstance(law, Quantiles):
+        levels, values = law.levels, np.asarray(law.values, dtype=np.float64)
+    else:
+        assert isinstance(law, Intervals)
+        tails = 0.5 * (1.0 - law.coverage)
+        levels = np.concatenate([tails[::-1], 1.0 - tails])
+        values = np.concatenate([law.low[:, ::-1], law.high], axis=1).astype(np.float64)
+        if not np.isfinite(values).all():
+            raise UnsupportedModelError(
+                "An interval without an end cannot be repaired: what lies beyond it has no measure. "
+                "Pass its finite end as a quantile, condgof.from_quantiles(end, level)."
+            )
+    return np.asarray(ndtri(levels)), values
 
 
 def _moved(values: FloatArray, at: FloatArray, warp: maps.Warp) -> FloatArray:
@@ -366,10 +359,8 @@ def fit_shape(w: FloatArray) -> FloatArray:
     """Return a smooth density of Φ(w) at knots, (K,), from w (n,): exp of a polynomial."""
     knots = np.linspace(-1.0, 1.0, SHAPE_KNOTS)
     scale = np.sqrt(2.0 * np.arange(DEGREES + 1) + 1.0)
-    at_knots, at_rows = (
-        np.polynomial.legendre.legvander(u, DEGREES)[:, 1:] * scale[1:]
-        for u in (knots, 2.0 * ndtr(w) - 1.0)
-    )
+    both = (legvander(u, DEGREES)[:, 1:] * scale[1:] for u in (knots, 2.0 * ndtr(w) - 1.0))
+    at_knots, at_rows = both
     mean = at_rows.mean(axis=0)
     weights = np.full(SHAPE_KNOTS, 1.0 / (SHAPE_KNOTS - 1))
     weights[[0, -1]] /= 2.0

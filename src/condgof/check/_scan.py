@@ -4,9 +4,8 @@ The search goes over all intervals of a column and all rectangles of two, agains
 With signals ψ_k of mean 0 under the law, N_k(S) = Σ_{i∈S} ψ_k(y_i)/√Var, a slice counts
 max_k |N_k(S)| − √(2 log(n/|S|)), so that small slices do not win by their number.
 
-Slices and groups that are named beforehand pay no price for a search, and need no draws, so that no
-p-value has a floor: the normal law of sums with a correction for skewness, of a discrete y Bennett's
-inequality; Holm's correction for their number.
+Slices named beforehand need no draws: the normal law of sums with a correction for skewness, of a
+discrete y Bennett's inequality; Holm's correction for their number.
 """
 
 from __future__ import annotations
@@ -26,8 +25,9 @@ from scipy.special import log_ndtr, ndtri, stdtr
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._axes import Axis, Cut, axis_of, commas, digits, moment, moments, unique_names
 from condgof.check._findings import Reader, direction, led, severity
-from condgof.check._looked import Looked, Signals, frame_of
+from condgof.check._looked import Looked, Signals, frame_of, some_rows
 from condgof.check._record import Condition, Finding, Slice
+from condgof.check._size import units_of
 from condgof.engine import Engine
 from condgof.errors import InputError, InputTypeError, ShapeError
 from condgof.methods._adaptive import Beside
@@ -49,7 +49,7 @@ FEW_ROWS = 100
 #: more, some at random. How much the search counts among the families of the verdict.
 LEAST_ROWS, SEARCHED, REDRAWN, SHARE = 50, 100_000, 2048, 0.12
 #: Units that get signs, where y cannot be drawn anew.
-UNITS, PARCELS = 2048, 512
+UNITS = 2048
 #: Draws to begin with, after which only small p-values are worth more; draws at a time.
 BEGIN, FEW, CHUNK = 249, 10, 16
 #: Slices that are compared with each other before one is named, and rows by which; how likely it is
@@ -85,12 +85,7 @@ class Part:
 
     @classmethod
     def of(
-        cls,
-        columns: list[tuple[int, int]],
-        cuts: Sequence[Cut],
-        rows: IntArray,
-        signals: int,
-        least: int,
+        cls, columns: Sequence[Any], cuts: Sequence[Cut], rows: IntArray, signals: int, least: int
     ) -> Part | None:
         """Make all rectangles of pairs of columns; where the second is −1, all rows and all ranges."""
         none = Cut(0 * cuts[0].codes, 1, np.zeros((1, 2), dtype=np.int64), np.zeros(1), np.zeros(1))
@@ -145,9 +140,7 @@ class Space:
         n, total = signals.values.shape
         if n < LEAST_ROWS or not axes:
             return None
-        searched = np.arange(n)
-        if n > SEARCHED:
-            searched = np.sort(seed.stream(Use.CHECK, SEARCH_ROWS).choice(n, SEARCHED, replace=False))
+        searched = some_rows(n, SEARCHED, seed, SEARCH_ROWS)
         fine, coarse = (tuple(axis.cut(bins) for axis in axes) for bins in (BINS, BINS_PAIR))
         least = least_rows(len(searched), signals.variance is not None)
         pairs = list(itertools.combinations(_paired(axes, coarse, searched), 2))
@@ -248,15 +241,15 @@ class Scan:
     ) -> Scan:
         """Search, and draw from the null: more draws only where the p-value is small."""
         began, signals = time.perf_counter(), signals.take(space.searched)
-        known, nulls = None if signals.variance is None else variances_of(space, signals), list[Null]()
+        known, nulls = () if signals.variance is None else variances_of(space, signals), list[Null]()
         if not rows.independent or signals.redraw is None:
             nulls.append(_by_signs(space, signals, known, rows, seed))
         drawn = signals.redraw is not None and (rows.independent or signals.bound is not None)
-        if drawn and known is not None:
+        if drawn and known:
             nulls.append(_by_redraw(space, signals, known, seed))
         scans = []
         for how, variances, task in nulls:
-            best = best_of(space, signals.values, variances, signals.skewness)
+            best = best_of(space, compared(space, signals.values, variances, signals.skewness))
             draws, begin = np.empty(0), min(BEGIN, n_boot)
             for start, stop in ((0, begin), (begin, n_boot)):
                 if np.count_nonzero(draws >= best.value) < FEW and start < stop:
@@ -293,37 +286,28 @@ class Scan:
         return float(np.quantile(self.draws, 1.0 - alpha, method="higher"))
 
     def told(
-        self,
-        one: Found,
-        p: float,
-        rows: IntArray,
-        findings: tuple[Finding, ...],
-        others: Sequence[Slice],
+        self, one: Found, p: float, rows: IntArray, findings: tuple[Finding, ...], but: Sequence[Slice]
     ) -> Slice:
-        """Return a slice that stands out, of these rows in the data; with `others`, all but theirs."""
+        """Return a slice that stands out, of these rows in the data: all `but` those of others."""
         conditions = self.space.conditions(one.where)
         queries = [f"({c.query})" if " or " in c.query else c.query for c in conditions]
-        queries += [f"not ({other.query})" for other in others]
-        said = [c.words for c in conditions] + [f"not ({other.words})" for other in others]
+        queries += [f"not ({other.query})" for other in but]
+        said = [c.words for c in conditions] + [f"not ({other.words})" for other in but]
         words, query, share = " and ".join(said), " and ".join(queries), len(rows) / self.space.n
         about = conditions, words, query, rows, share, p, 1.0 / (len(self.draws) + 1)
         return Slice(*about, findings, severity(findings[0]), direction(findings[0]))
 
     def slices(self, alpha: float, most: int) -> list[tuple[Found, float]]:
-        """Return the slices that stand out, with p-values: each says something new given those before.
-
-        And by itself: where nothing is wrong but what was taken off for another slice, nothing is said.
-        """
-        least, best = self.threshold(alpha), self.best
+        """Return the slices that stand out, with p-values: by themselves, and given those before."""
         # What a value must be above to have a p-value of at most alpha.
         passed = float(np.sort(np.append(self.draws, -np.inf))[-1 - int(alpha * (len(self.draws) + 1))])
-        whole, skewness = self.signals.values, self.signals.skewness
+        whole, skewness, least = self.signals.values, self.signals.skewness, self.threshold(alpha)
         named, taken = list[tuple[Found, float]](), list[AnyArray]()
-        values, variances = whole, self.variances
+        every = compared(self.space, whole, self.variances, skewness)
         for _ in range(2 * most):
-            if pvalue(best.value, self.draws) > alpha or len(named) == most:
+            if pvalue(best_of(self.space, every).value, self.draws) > alpha or len(named) == most:
                 break
-            best = central_of(self.space, values, variances, skewness, passed)
+            best = central_of(self.space, every, passed)
             p = pvalue(best.value, self.draws)
             inside, k = self.space.inside(best.where, self.space.searched), best.signal
             # N of the slice without anything taken off; of all rows after slices, that of the others.
@@ -342,23 +326,18 @@ class Scan:
             # What is left may vary more than the model says, which is known to be wrong.
             seen = [part.sums(np.square(values[:, : part.signals])) for part in self.space.parts]
             variances = tuple(map(np.maximum, self.variances, seen))
-            best = best_of(self.space, values, variances, skewness)
+            every = compared(self.space, values, variances, skewness)
         return named
 
 
-def best_of(
-    space: Space, values: AnyArray, variances: Variances, skewness: FloatArray | None = None
-) -> Found:
+def best_of(space: Space, every: list[AnyArray]) -> Found:
     """Return the slice with the largest |N| less its penalty."""
-    every = _compared(space, values, variances, skewness)
     counted = [np.abs(z).max(axis=1) - part.penalty for z, part in zip(every, space.parts, strict=True)]
     found = (_found(space, p, int(np.argmax(one)), every) for p, one in enumerate(counted))
     return max(found, key=lambda one: one.value)
 
 
-def central_of(
-    space: Space, values: AnyArray, variances: Variances, skewness: FloatArray | None, passed: float
-) -> Found:
+def central_of(space: Space, every: list[AnyArray], passed: float) -> Found:
     """Return, of the slices above a bound, that which is expected to overlap the wrong one most.
 
     Chance moves the ends of the largest. If one slice is wrong, and by as much as the largest |N| = a
@@ -366,7 +345,6 @@ def central_of(
     and all rows as likely as `EVERYWHERE` of them together. The Jaccard index says how much two overlap;
     another condition or bound must add to it.
     """
-    every = _compared(space, values, variances, skewness)
     places = [(p, s) for p, z in enumerate(every) for s in range(len(z))]
     size = np.concatenate([np.abs(z).max(axis=1) for z in every])
     weight = np.exp(size.max() * (size - size.max()))
@@ -382,12 +360,10 @@ def central_of(
     return max(zip(found, belief, strict=True), key=lambda one: (one[0].value > passed, one[1]))[0]
 
 
-def _compared(
-    space: Space, values: AnyArray, variances: Variances, skewness: FloatArray | None
-) -> list[AnyArray]:
+def compared(space: Space, values: AnyArray, variances: Variances, skew: FloatArray) -> list[AnyArray]:
     """Return N of all slices and signals, one array a part, (S, k)."""
     return [
-        symmetric(part.sums(values[:, : part.signals]) / np.sqrt(variance), skewness, part.rows)
+        symmetric(part.sums(values[:, : part.signals]) / np.sqrt(variance), skew, part.rows)
         for part, variance in zip(space.parts, variances, strict=True)
     ]
 
@@ -398,16 +374,14 @@ def _found(space: Space, number: int, s: int, every: list[AnyArray]) -> Found:
     return Found(part.where[s], k, float(z[k]), number, s, penalty, abs(float(z[k])) - penalty)
 
 
-def symmetric(
-    z: AnyArray, skewness: FloatArray | None, rows: IntArray, *, longer: bool = False
-) -> AnyArray:
+def symmetric(z: AnyArray, skewness: FloatArray, rows: IntArray, longer: bool = False) -> AnyArray:
     """Take the skewness off sums z (S, …, k) that are divided by their own root of squares.
 
     Such a sum of m terms of skewness γ has about the skewness −2γ/√m, which random signs do not have:
     N + 2aN² + 4a²N³/3 + a with a = γ/(6√m), which always increases. With `longer` only the tail that
     becomes longer by that is moved: so are sums with signs, lest a correction too large rejects.
     """
-    if skewness is None or not skewness.any():
+    if not skewness.any():
         return z
     a = (skewness[: z.shape[-1]] / (6.0 * np.sqrt(rows))[:, None]).astype(z.dtype)
     a = a.reshape(len(rows), *(1,) * (z.ndim - 2), -1)
@@ -422,14 +396,7 @@ def variances_of(space: Space, signals: Signals) -> Variances:
     return tuple(np.maximum(one + signals.floor, 1e-300) for one in sums)
 
 
-def units_of(rows: Dependence, n: int) -> IntArray | None:
-    """Return the parcel of each of n rows, where they depend on each other."""
-    return None if rows.independent else np.asarray(rows.parcels(n, PARCELS).of(0, n), dtype=np.int64)
-
-
-def _by_signs(
-    space: Space, signals: Signals, known: Variances | None, rows: Dependence, seed: Seed
-) -> Null:
+def _by_signs(space: Space, signals: Signals, known: Variances, rows: Dependence, seed: Seed) -> Null:
     """Give units of rows random signs: rows, some at random where there are many, or what depends."""
     n, values, skewness = space.n, signals.values, signals.skewness
     units, how = units_of(rows, n), "signs of groups or blocks of rows"
@@ -452,7 +419,7 @@ def _by_signs(
         else:
             together = [np.square(part.ranges @ one).sum(axis=1) for one in each]
             variance = np.column_stack(together).astype(np.float64)
-        variances.append(np.maximum(variance, 1e-300 if known is None else known[p]))
+        variances.append(np.maximum(variance, known[p] if known else 1e-300))
     scales = [(1.0 / np.sqrt(variance)).astype(np.float32) for variance in variances]
 
     def task(start: int) -> FloatArray:
@@ -466,11 +433,9 @@ def _by_signs(
 
 def _by_redraw(space: Space, signals: Signals, variances: Variances, seed: Seed) -> Null:
     """Draw y anew from the law, of some rows where there are many."""
-    n, rows = len(signals.values), np.arange(len(signals.values))
     assert signals.redraw is not None
     assert signals.variance is not None
-    if n > REDRAWN:
-        rows = np.sort(seed.stream(Use.CHECK, NULL_ROWS).choice(n, REDRAWN, replace=False))
+    n, rows = len(signals.values), some_rows(len(signals.values), REDRAWN, seed, NULL_ROWS)
     redraw, members, scales = signals.redraw(rows), list[Any](), []
     for part, variance in zip(space.parts, variances, strict=True):
         members.append(part.members[:, rows])
@@ -485,13 +450,13 @@ def _by_redraw(space: Space, signals: Signals, variances: Variances, seed: Seed)
         drawn = redraw(seed.stream(Use.CHECK, DRAWN, start), CHUNK)
         each = (np.ascontiguousarray(drawn[:, :, : part.signals]) for part in space.parts)
         cells = [of @ some.reshape(len(rows), -1) for of, some in zip(members, each, strict=True)]
-        return _largest(space, cells, scales)
+        return _largest(space, cells, scales, signals.skewness)
 
     return "y drawn anew from the model", variances, task
 
 
 def _largest(
-    space: Space, cells: list[AnyArray], scales: list[AnyArray], skewness: FloatArray | None = None
+    space: Space, cells: list[AnyArray], scales: list[AnyArray], skewness: FloatArray
 ) -> FloatArray:
     """Return the largest value of all slices in each of m draws, (m,)."""
     largest = []
@@ -519,9 +484,7 @@ def read_sets(by: Any, named: Sequence[Any], looked: Looked, given: int) -> list
     return sets
 
 
-def read_named(
-    spec: Any, looked: Looked, given: int | None = None
-) -> tuple[str, str, NDArray[np.bool_]]:
+def read_named(spec: Any, looked: Looked, given: int = 0) -> tuple[str, str, NDArray[np.bool_]]:
     """Return a slice that the user names: in words, as a query ("" for a mask), and its rows (n,)."""
     query = spec if isinstance(spec, str) else getattr(spec, "query", None)
     if isinstance(spec, Mapping) and spec:
@@ -540,7 +503,7 @@ def read_named(
                 "since rows that are chosen by what happened differ from any model."
             ) from error
     else:
-        mask = _mask(spec, looked, looked.whole if given is None else given)
+        mask = _mask(spec, looked, given or looked.whole)
         words, query = f"the {np.count_nonzero(mask):,} rows of a mask", ""
     if not mask.any():
         raise InputError(f"No row is in the slice {words!r}. Leave it out, or make it larger.")
@@ -556,24 +519,20 @@ def _mask(spec: Any, looked: Looked, given: int) -> NDArray[np.bool_]:
     if raw.dtype.kind == "O" and raw.ndim and all(isinstance(v, (bool, np.bool_)) for v in raw.flat):
         raw = raw.astype(bool)
     if raw.dtype.kind != "b" or not raw.ndim:
-        got = f"{spec!r:.60}" if not raw.ndim else f"an array of {raw.dtype} values"
         missing = " with missing values" if raw.ndim and missing_in(spec).any() else ""
+        got = f"an array of {raw.dtype} values{missing}" if raw.ndim else f"{spec!r:.60}"
         raise InputTypeError(
-            f"slices has {got}{missing}, which is no slice. A slice is a query of x and what is "
-            "predicted, a dictionary such as {'age': (30, 47), 'town': 'Oslo'}, or a boolean array with "
-            "one entry for each row of the data."
+            f"slices has {got}, which is no slice. A slice is a query of x and what is predicted, a "
+            "dictionary such as {'age': (30, 47), 'town': 'Oslo'}, or a truth value for each row."
         )
     if raw.shape != (given,):
         raise ShapeError(
-            f"slices has a mask of shape {raw.shape}, and the data have {given} rows. Pass one truth "
-            f"value for each row, shape ({given},)."
+            f"slices has a mask of shape {raw.shape}, and the data have {given} rows: pass one for each."
         )
     return np.asarray(raw[looked.rows])
 
 
-def read_by(
-    by: Any, looked: Looked, given: int | None = None
-) -> tuple[str, IntArray, tuple[tuple[str, str], ...]]:
+def read_by(by: Any, looked: Looked, given: int = 0) -> tuple[str, IntArray, list[tuple[str, str]]]:
     """Return the groups of ``by=``: its name, the group of each row (n,), words and a query for each."""
     if isinstance(by, str):
         axis = _axis(by, looked, "by")
@@ -586,30 +545,27 @@ def read_by(
             )
         places = values.astype(np.int64) if axis.levels else axis.numbers(values)
         made = (axis.equals([place]) for place in places)
-        return axis.label, codes.reshape(-1), tuple((one.words, one.query) for one in made)
-    groups = read_groups(by, None, looked.whole if given is None else given, looked.rows, what="by")
+        return axis.label, codes.reshape(-1), [(one.words, one.query) for one in made]
+    groups = read_groups(by, None, given or looked.whole, looked.rows, what="by")
     _, first = np.unique(groups, return_index=True)
     if len(first) in (1, looked.n):
         alike = "the same in all" if len(first) == 1 else "different in each of the"
-        raise InputError(
-            f"by is {alike} {looked.n} rows. Pass one label for each row, the same in a group."
-        )
+        raise InputError(f"by is {alike} {looked.n} rows. Pass one label a row, the same in a group.")
     labels = np.asarray(by).reshape(-1)[looked.rows][first]
     categories = getattr(getattr(by, "dtype", None), "categories", None)
     known = {str(level): i for i, level in enumerate(() if categories is None else categories)}
-    keys = np.array([known[str(label)] for label in labels]) if known else labels
+    texts, keys = [_text(label) for label in labels], [known.get(str(label), label) for label in labels]
     try:
-        order = np.argsort(keys, kind="stable")
+        order = np.argsort(np.array(keys), kind="stable")
     except TypeError:  # numbers and text
         order = np.argsort([str(label) for label in labels], kind="stable")
     name = getattr(by, "name", None)
     named = "group" if name is None or callable(name) or name == "" else str(name)
-    texts = [_text(label) for label in labels]
     for i, text in enumerate(texts):
         if (same := texts.index(text)) < i:
             both = f"{labels[same]!r} and {labels[i]!r}"
             raise InputError(f"by has groups that read the same, {both}. Make labels of one type.")
-    return named, np.argsort(order)[groups], tuple((f"{named} = {texts[i]}", "") for i in order)
+    return named, np.argsort(order)[groups], [(f"{named} = {texts[i]}", "") for i in order]
 
 
 def _text(label: Any) -> str:
@@ -628,9 +584,9 @@ def _axis(name: Any, looked: Looked, what: str) -> Axis:
             if axis is None:
                 raise InputError(f"{what}: the column {name!r} is the same in all rows. Pass another.")
             return axis
-    named = next((axis for axis in looked.axes if axis.name == name), None)
-    if named is not None:
-        return named
+    for axis in looked.axes:
+        if axis.name == name:
+            return axis
     known = [column.name for column in looked.x_columns] + [a.name for a in looked.axes if a.predicted]
     other = " Or pass one label for each row." if what == "by" else ""
     raise InputError(f"{what} has {name!r}, which is no column: those are {_listed(known)}.{other}")
@@ -648,8 +604,8 @@ def _pick(axis: Axis, wanted: Any) -> tuple[Condition, NDArray[np.bool_]]:
     ranged = axis.levels is None or axis.kind == "ordered"
     if not ranged or len(wanted) != 2 or wanted == (None, None):
         raise InputError(
-            f"slices has {wanted!r} for {axis.label!r}. A tuple is both ends of a range of numbers, "
-            "dates or ordered levels, such as (30, 47), of which one may be None. Pass a list of levels."
+            f"slices has {wanted!r} for {axis.label!r}. A tuple is both ends of a range, one of which "
+            "may be None, such as (30, 47); levels that have no order are a list of levels."
         )
     low, high = (None if end is None else _value(axis, end) for end in wanted)
     held = np.ones(len(numbers), dtype=bool) if low is None else numbers >= low

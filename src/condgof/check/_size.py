@@ -262,14 +262,15 @@ def _off_diagonal(matrix: AnyArray) -> float:
     return float(matrix.sum(dtype=np.float64) - np.trace(matrix, dtype=np.float64)) / (m * (m - 1))
 
 
+def units_of(rows: Dependence, n: int) -> IntArray | None:
+    """Return the parcel of each of n rows, where they depend on each other."""
+    return None if rows.independent else np.asarray(rows.parcels(n, PARCELS).of(0, n), dtype=np.int64)
+
+
 def parcels_of(rows: Dependence, n: int) -> IntArray | None:
-    if rows.independent:
-        return None
-    if rows.codes is not None:
-        return np.asarray(rows.codes % PARCELS)
     # Twice as long as stretches are: what depends across a cut is a small part of it.
-    length = min(max(2 * (rows.length or 1), -(-n // PARCELS)), n // 3)
-    return np.asarray(np.arange(n) // max(length, 1))
+    longer = None if rows.independent else min(2 * (rows.length or 1), max(n // 3, 1))
+    return units_of(replace(rows, length=longer), n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -342,16 +343,14 @@ def _on_x(k: CovariateKernel, bench: Bench) -> AnyArray:
     return Features((nystrom(k, x[some], rng, precision=PRECISION, cap=LANDMARKS_X),)).of(x)
 
 
-def _on_y(
-    u: FloatArray, scores: FloatArray, sigma: float, bench: Bench
-) -> tuple[FloatArray, FloatArray]:
+def _on_y(u: FloatArray, s: FloatArray, sigma: float, bench: Bench) -> tuple[FloatArray, FloatArray]:
     """Return Stein functions of y, (n, q), and φ with l(u, u') ≈ φ(u)·φ(u'), (n, r)."""
     rng = bench.stream(SIZE)
     some = np.sort(rng.choice(len(u), min(LANDMARK_ROWS, len(u)), replace=False))
-    few = ([Gaussian(sigma)], u[some], scores[some], rng)
+    few = ([Gaussian(sigma)], u[some], s[some], rng)
     made, _ = SteinEvidence.on(*few, precision=PRECISION, cap=LANDMARKS_Y)
     (part,) = made.parts
-    return made.of(u, scores), part.kernel(u, part.points) @ part.white
+    return made.of(u, s), part.kernel(u, part.points) @ part.white
 
 
 def _root_of(per_square: float, most: float = math.inf) -> Callable[[float], float]:
@@ -602,11 +601,9 @@ def mean_residuals(outcomes: Outcomes, moved: FloatArray) -> FloatArray:
     """Return Σ_c moved_c·r(c), what the mean of residuals moves by, (n, width)."""
     if outcomes.linear:
         return moved
+    rows, ends = np.arange(len(moved)), [np.full(len(moved), k) for k in range(moved.shape[1])]
     if (np.count_nonzero(np.abs(moved) > 1e-12, axis=1) <= 2).all():  # from one cell to another
         ends = [np.argmax(part, axis=1) for part in (moved, -moved)]
-    else:
-        ends = [np.full(len(moved), k) for k in range(moved.shape[1])]
-    rows = np.arange(len(moved))
     return np.asarray(sum(moved[rows, end][:, None] * np.asarray(outcomes.of(end)) for end in ends))
 
 
@@ -707,16 +704,14 @@ def _shift_or_spread(size: float, spread: float | None, of: str = "", scale: str
     return ", or ".join(parts) + "," * (len(parts) > 1)
 
 
-def _power_continuous(
-    smallest: Finder, evidence: Evidence, bench: Bench
-) -> tuple[float, float | None, str]:
+def _power_continuous(find: Finder, evidence: Evidence, bench: Bench) -> tuple[float, float | None, str]:
     rows, unit, spread = bench.rows, 1.0, None
     if rows.by == "none":
         unit = float(np.exp(np.log(score_spread(rows)).mean())) or 1.0
-    size = smallest(_moved(evidence, bench, lambda u, size: u + size * unit, unit), MOST)
+    size = find(_moved(evidence, bench, lambda u, size: u + size * unit, unit), MOST)
     if rows.by != "none":
         wider = _moved(evidence, bench, lambda u, size: u * math.exp(size), unit)
-        spread = math.exp(smallest(wider, MOST))
+        spread = math.exp(find(wider, MOST))
     of = " of one column" if rows.sample.d_y > 1 else ""
     scale = " (on its normal-score scale)" * bench.ranked_only
     return size, spread, _shift_or_spread(size, spread, of, scale)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from condgof.check._findings import LARGEST, TOLD, direction, distance
-from condgof.check._record import Check, Finding, Power, Slice
+from condgof.check._record import Check, Finding, Slice
 from condgof.result import pvalue_words, rounded
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Paragraph(NamedTuple):
 
 
 def title_of(check: Check) -> str:
-    return f"Check of {_all(check.y_columns)} given {_all(check.x_columns)}, n = {check.result.n:,}"
+    return f"Check of {listed(check.y_columns)} given {listed(check.x_columns)}, n = {check.result.n:,}"
 
 
 def lines_of(check: Check, order: str = "certain") -> list[Paragraph]:
@@ -72,8 +72,7 @@ def lines_of(check: Check, order: str = "certain") -> list[Paragraph]:
 
 
 def searched_slices(check: Check) -> int:
-    searched = check.details.get("searched", {})
-    return int(searched.get("slices", 0) if isinstance(searched, Mapping) else searched)
+    return int(check.details.get("searched", {}).get("slices", 0))
 
 
 def check_text(check: Check) -> str:
@@ -86,32 +85,24 @@ def check_text(check: Check) -> str:
     return "\n".join(text)
 
 
-def _all(columns: tuple[str, ...], most: int = 4) -> str:
-    shown = list(columns[:most]) + ([f"{len(columns) - most} more"] if len(columns) > most else [])
+def listed(names: Sequence[str], most: int = 4) -> str:
+    shown = [*names[:most], *([f"{len(names) - most} more"] if len(names) > most else [])]
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown) or "nothing"
 
 
-def message(
-    rejected: bool,
-    overall: Sequence[Finding],
-    slices: Sequence[Slice],
-    everywhere: Finding | None,
-    power: Power,
-    groups: Sequence[Slice] = (),
-    of: int = 0,
-    looked: Looked | None = None,
-    searched: bool = True,
-) -> str:
+def message(check: Check, everywhere: Finding | None) -> str:
     """Say what is wrong, over all rows (`everywhere`) and where, or what would have been found."""
+    overall, count, searched = check.overall, len(check.groups), searched_slices(check) > 0
+    groups = [one for one in check.groups if one.pvalue <= check.alpha]
     columns = {finding.column for finding in overall if finding.kind != "correlation"}
     brief = partial(_brief, several=len(columns) > 1)
-    if not rejected and groups:
+    if not check.rejected and groups:
         parts = ", ".join(brief(one.findings[0], one.words) for one in groups[:SLICES])
-        where = f"{len(groups):,} of {of:,} groups" if of > 1 else "the slice that you named"
+        where = f"{len(groups):,} of {count:,} groups" if count > 1 else "the slice that you named"
         return f"Over all rows nothing speaks against the model. It is wrong in {where}: {parts}."
-    if not rejected:
-        return f"Nothing speaks against the model. {power.words}"
-    told, sentences = (slices or groups)[:SLICES], []
+    if not check.rejected:
+        return f"Nothing speaks against the model. {check.power.words}"
+    told, sentences = (check.slices or groups)[:SLICES], []
     if everywhere is not None:
         everywhere = _same(everywhere, overall)
         sentences.append(f"{SUBJECTS[everywhere.kind]} over all rows: {brief(everywhere)}")
@@ -122,7 +113,7 @@ def message(
             sentences[0] += f"; {'above all' if worse else 'and'} {parts}"
         else:
             sentences.append(f"{SUBJECTS[kind]}: {parts}")
-    shift, hint = _centre(overall, looked)
+    shift, hint = _centre(overall, check.looked)
     centre = "" if shift is None else f"{SUBJECTS['shift']} over all rows: {brief(shift)}"
     if sentences:
         if centre and not any(sentence.startswith(SUBJECTS["shift"]) for sentence in sentences[:2]):
@@ -146,14 +137,14 @@ def message(
     return " ".join([subject, *hint])
 
 
-def _centre(overall: Sequence[Finding], looked: Looked | None) -> tuple[Finding | None, list[str]]:
+def _centre(overall: Sequence[Finding], looked: Looked) -> tuple[Finding | None, list[str]]:
     """Return the shift of all rows if it is far off, and a hint where nearly all lie on one side."""
     telling = (finding for finding in overall if finding.kind == "shift" and finding.telling)
     shift = max(telling, key=lambda finding: abs(finding.estimate), default=None)
     if shift is None:
         return None, []
     share, hint = 0.0, list[str]()
-    if looked is not None and looked.z is not None and looked.pit is not None:
+    if looked.z is not None and looked.pit is not None:
         names = [column.name for column in looked.y_columns]
         z = looked.z[:, names.index(shift.column)] * (1.0 if shift.estimate > 0 else -1.0)
         share, count = float((z > 0).mean()), int((z > 0).sum())

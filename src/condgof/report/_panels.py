@@ -13,12 +13,13 @@ from scipy.special import ndtri
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._axes import Axis
 from condgof.check._findings import Reader
-from condgof.check._looked import Looked, events_of, legendre
+from condgof.check._looked import Looked, events_of
 from condgof.check._record import Check, Slice
 from condgof.report import _chart as c
 from condgof.report._chart import Chart, Ends, written
 from condgof.report._text import shorten
 from condgof.result import number, share_interval, size
+from condgof.stein._evidence import legendre_at as legendre
 
 #: A column is cut into at most so many bins, and at most so many levels are drawn; rows of a bin, and
 #: the fewest of a level that is named: a report must not list the people of an id column.

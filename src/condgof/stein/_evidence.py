@@ -239,15 +239,19 @@ def legendre(z: AnyArray) -> FloatArray:
     """Return ψ_1 to ψ_4, orthonormal Legendre polynomials of the PIT Φ(z), (n, 4)."""
     from scipy.special import ndtr
 
-    v = 2.0 * ndtr(np.asarray(z, dtype=np.float64)) - 1.0
+    return legendre_at(ndtr(np.asarray(z, dtype=np.float64)))
+
+
+def legendre_at(u: AnyArray) -> AnyArray:
+    """Return the same of PITs u, (..., 4), in their precision."""
+    v = 2.0 * u - 1.0
     square = v * v
-    polynomials = (
-        v,
-        1.5 * square - 0.5,
-        v * (2.5 * square - 1.5),
-        (4.375 * square - 3.75) * square + 0.375,
-    )
-    return np.stack([np.sqrt(2.0 * k + 3.0) * p for k, p in enumerate(polynomials)], axis=1)
+    out = np.empty((*u.shape, 4), dtype=u.dtype)
+    out[..., 0] = 3**0.5 * v
+    out[..., 1] = 5**0.5 * (1.5 * square - 0.5)
+    out[..., 2] = 7**0.5 * v * (2.5 * square - 1.5)
+    out[..., 3] = 3.0 * ((4.375 * square - 3.75) * square + 0.375)
+    return out
 
 
 def simple(z: AnyArray) -> FloatArray:
