@@ -18,7 +18,7 @@ from condgof.engine import Cluster, Threads, _dask, as_engine
 from condgof.errors import InputTypeError, NonFiniteError, NumericalError, ShapeError
 from condgof.null._bootstrap import multinomial_weights
 from condgof.sample import Seed, Use
-from condgof.stein._sum import ArrayRows
+from condgof.stein._sum import Piece
 
 N = 30_000  # eight pieces, the last one not full
 AT = [[2.0, 0.0], [0.0, 0.0], [-1.0, 1.0]]
@@ -182,7 +182,7 @@ class TestErrors:
 
 
 def test_rows_are_sent_in_spans_that_dask_does_not_warn_about():
-    wide = ArrayRows(np.zeros((30_000, 40)), np.zeros((30_000, 1)), np.zeros((30_000, 1)))
+    wide = Piece(np.zeros((30_000, 40)), np.zeros((30_000, 1)), np.zeros((30_000, 1)))
     cuts = wide.cuts(64 * 4096)
     assert cuts == (0, 5 * 4096, 30_000)
     assert wide.cuts(4096) == (*range(0, 30_000, 4096), 30_000)

@@ -103,7 +103,7 @@ def test_adaptive_is_the_same_combination_of_all_replicates(curve):
 
     def statistics(model, x, y):
         scored = Scored.of(cg.as_model(model), Sample.of(x, y), Units("ranks", "auto"))
-        return run_adaptive(scored, options, Seed.of(3), *scales.values(), 5).ran.drawn.statistics
+        return run_adaptive(scored, options, Seed.of(3), (*scales.values(), 5)).ran.drawn.statistics
 
     expected = np.vstack([statistics(line_fit(x, y), x, y), slow_draws(x, y, statistics, 3)])
     np.testing.assert_allclose(values, expected, rtol=1e-4, atol=1e-3)

@@ -27,22 +27,22 @@ from condgof.null._draws import (
 )
 from condgof.sample import Seed
 from condgof.stein._evidence import CellEvidence, NormalEvidence, SteinEvidence, surprise
-from condgof.stein._features import Features, given_functions, ones
-from condgof.stein._sum import ArrayRows, Held, Panel, Plan
+from condgof.stein._features import Features, Maker, ones
+from condgof.stein._sum import Held, Panel, Piece, Plan
 
 ENGINE = as_engine(1)
 
 
 def normal_plan(scales=(2.0, 1.0)):
-    features = Features((given_functions(lambda x: x, 2), ones()))
+    features = Features((Maker("x", lambda x: x, (0,), (2,)), ones()))
     evidence = NormalEvidence.at(scales, 1)
-    return Plan(features, evidence, (Panel(slice(0, 2), slice(0, len(evidence.blocks))),), True)
+    return Plan(features, evidence, (Panel(slice(0, 2), slice(0, len(evidence.blocks))),))
 
 
 def normal_rows(n, seed=0):
     rng = np.random.default_rng(seed)
     z = rng.normal(size=(n, 1))
-    return ArrayRows(rng.normal(size=(n, 2)), z, -z)
+    return Piece(rng.normal(size=(n, 2)), z, -z)
 
 
 @pytest.mark.parametrize("name", ["wild", "multinomial", "spectral"])
@@ -54,11 +54,11 @@ def test_weights_on_rows_against_loops(name, n):
     grid = np.linspace(-4, 4, 200)[:, None]
     evidence, _ = SteinEvidence.on(kernels, grid, np.ones_like(grid), rng, precision=1e-12, cap=200)
     plan = Plan(
-        Features((given_functions(lambda x: np.hstack([x, x**2]), 2),)),
+        Features((Maker("x", lambda x: np.hstack([x, x**2]), (0,), (2,)),)),
         evidence,
         (Panel(slice(0, 1), slice(0, 2)),),
     )
-    held = Held.of(plan, ArrayRows(x, y, s))
+    held = Held.of(plan, Piece(x, y, s))
     weights = bootstrap_weights(name, n, 12, Seed.of(1))
     found = weighted_rows(plan, held, weights, ENGINE)
     f = np.hstack([x, x**2])
@@ -170,9 +170,11 @@ def rare_cells(n, rare, seed=0):
     outcomes, x = Rare(p, codes), rng.normal(size=(n, 2))
     evidence = CellEvidence(cell_scales(Cells((Block("labels", 0, 2),), "labels"), (1.0,)))
     plan = Plan(
-        Features((given_functions(lambda x: x, 2), ones())), evidence, (Panel(slice(0, 2), slice(0, 1)),)
+        Features((Maker("x", lambda x: x, (0,), (2,)), ones())),
+        evidence,
+        (Panel(slice(0, 2), slice(0, 1)),),
     )
-    rows = ArrayRows(x, codes[:, None].astype(float), outcomes.of(codes), outcomes)
+    rows = Piece(x, codes[:, None].astype(float), outcomes.of(codes), outcomes)
     return plan, rows
 
 

@@ -1,18 +1,20 @@
 """The one sum: against loops, over pieces, on threads, with rows left out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from condgof.engine import as_engine
 from condgof.sample import Seed
 from condgof.stein._evidence import NormalEvidence
-from condgof.stein._features import Features, Maker, given_functions, ones
-from condgof.stein._sum import PIECE, ArrayRows, Held, Panel, Piece, Plan, Unit, gather, gather_units
+from condgof.stein._features import Features, Maker, ones
+from condgof.stein._sum import PIECE, Held, Panel, Piece, Plan, Unit, gather, gather_units
 
 
 def make_plan():
     features = Features(
-        (given_functions(lambda x: x, 2), ones(), Maker.single("single", lambda x: x**2, range(2)))
+        (Maker("x", lambda x: x, (0,), (2,)), ones(), Maker.single("single", lambda x: x**2, range(2)))
     )
     evidence = NormalEvidence.at((4.0, 1.0), 1)
     return Plan(features, evidence, (Panel(slice(0, 2), slice(0, 3)), Panel(slice(1, 4), slice(1, 8))))
@@ -21,7 +23,7 @@ def make_plan():
 def sample(n, seed=0):
     rng = np.random.default_rng(seed)
     z = rng.normal(size=(n, 1))
-    return ArrayRows(rng.normal(size=(n, 2)), z, -z)
+    return Piece(rng.normal(size=(n, 2)), z, -z)
 
 
 def dense(plan, rows):
@@ -84,13 +86,13 @@ def test_the_same_bits_on_any_number_of_threads():
         np.testing.assert_array_equal(one, other)
 
 
-class LeftOut(ArrayRows):
+class LeftOut(Piece):
     """Rows of which every third counts for nothing."""
 
     def pieces(self):
         for piece in super().pieces():
             keep = np.arange(piece.start, piece.stop) % 3 != 0
-            yield Piece(piece.start, piece.x, piece.y, piece.scores, keep)
+            yield replace(piece, keep=keep)
 
 
 def test_units_add_up_and_rows_left_out_count_for_nothing():
@@ -108,7 +110,7 @@ def test_units_add_up_and_rows_left_out_count_for_nothing():
     assert units.counts.sum() == rows.total
     some = gather_units(plan, LeftOut(rows.x, rows.y, rows.scores), 7, units_of, as_engine(1))
     kept = np.arange(rows.total) % 3 != 0
-    few = ArrayRows(rows.x[kept], rows.y[kept], rows.scores[kept])
+    few = Piece(rows.x[kept], rows.y[kept], rows.scores[kept])
     np.testing.assert_allclose(some.own.sum(axis=0), dense(plan, few)[1], rtol=1e-3)
     assert some.counts.sum() == kept.sum()
 

@@ -15,9 +15,14 @@ from condgof.errors import InputError, InputTypeError, NumericalError, check_num
 from condgof.result import plain
 from condgof.sample import Column, Seed, Use
 
-# |a|² + |b|² − 2a·b loses about eps·min(|a|, |b|)² of distances measured in bandwidths. Up to this
-# size the loss is below 1e-11 and the matrix product serves; beyond it differences are taken.
+#: |a|² + |b|² − 2a·b loses about eps·min(|a|, |b|)² of distances measured in bandwidths. Up to this
+#: size the loss is below 1e-11 and the matrix product serves; beyond it differences are taken.
 PRODUCT_LIMIT = 1e4
+#: Rows that the median heuristic takes at most; the smallest bandwidth: its fourth power is a number.
+MAX_ROWS, SMALLEST = 1000, 1e-70
+Bandwidth: TypeAlias = float | Literal["median"]
+#: φ, φ' and φ''.
+Profile: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 
 
 @np.errstate(over="ignore")  # an infinite distance is far apart, and the kernel 0
@@ -35,8 +40,7 @@ def sqdist(a: FloatArray, b: FloatArray, scale: float = 1.0) -> FloatArray:
 
 
 def near_zero(a: FloatArray, b: FloatArray, scale: float) -> tuple[FloatArray, FloatArray]:
-    """Move both sets of points near 0 and divide by a bandwidth; differences stay what they are."""
-    # Moved, then divided: to divide seconds since 1970 by a bandwidth of a second loses digits.
+    """Move points near 0, then divide by a bandwidth: seconds since 1970 would lose digits."""
     centre = b[0] if len(b) else 0.0
     return (a - centre) / scale, (b - centre) / scale
 
@@ -56,9 +60,6 @@ def direct_sqdist(a: FloatArray, b: FloatArray) -> FloatArray:
         difference = column_a[:, None] - column_b
         out += np.square(difference, out=difference)
     return out
-
-
-MAX_ROWS = 1000
 
 
 def median_distance(points: FloatArray, rng: np.random.Generator, what: str = "x") -> float:
@@ -86,11 +87,6 @@ def median_distance(points: FloatArray, rng: np.random.Generator, what: str = "x
     if not np.isfinite(median):
         raise NumericalError(f"Distances between rows of {what} overflow. Rescale {what}.")
     return median
-
-
-Bandwidth: TypeAlias = float | Literal["median"]
-SMALLEST = 1e-70
-Profile: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 
 
 class Kernel:
@@ -161,7 +157,7 @@ class Radial(Kernel):
         if not isinstance(given, (str, Real)) or isinstance(given, bool):
             raise InputTypeError(f"{what} must be {wanted}, got {type(given).__name__}.")
         sigma = check_number(given, what, wanted, lambda v: 0 < v < math.inf)
-        if not SMALLEST <= sigma <= 1.0 / SMALLEST:  # its fourth power must neither over- nor underflow
+        if not SMALLEST <= sigma <= 1.0 / SMALLEST:
             raise InputError(
                 f"{what} {sigma:.3g} is too small or too large for double precision. "
                 "Rescale the data, so that distances are nearer to 1."
@@ -250,12 +246,75 @@ class Gaussian(Radial):
     """
 
     def profile(self, t: FloatArray) -> Profile:
-        """Return φ, φ', φ'' of φ(t) = exp(−t/2)."""
         phi = self.value(t)
         return phi, -0.5 * phi, 0.25 * phi
 
     def value(self, t: FloatArray) -> FloatArray:
         return np.exp(-0.5 * t)
+
+
+@dataclass(frozen=True, repr=False)
+class IMQ(Radial):
+    """Inverse multiquadric kernel, (1 + ‖a − b‖² / σ²)^(−1/2), σ the bandwidth: good when d_y is large.
+
+    Examples
+    --------
+    >>> IMQ(1.0)(np.array([[0.0]]), np.array([[0.0], [1.0]])).round(3)
+    array([[1.   , 0.707]])
+    """
+
+    def profile(self, t: FloatArray) -> Profile:
+        u = 1.0 / (1.0 + t)
+        phi = np.sqrt(u)
+        dphi = -0.5 * phi * u
+        return phi, dphi, -1.5 * dphi * u
+
+    def value(self, t: FloatArray) -> FloatArray:
+        return 1.0 / np.sqrt(1.0 + t)
+
+
+@dataclass(frozen=True, repr=False)
+class Matern52(Radial):
+    """Matérn kernel of smoothness 5/2, (1 + ρ + ρ²/3) exp(−ρ) with ρ = √5 ‖a − b‖ / σ, σ the bandwidth.
+
+    It is not analytic: on x, the paper's theorem for random locations does not cover it.
+
+    Examples
+    --------
+    >>> Matern52(1.0)(np.array([[0.0]]), np.array([[0.0], [1.0]])).round(3)
+    array([[1.   , 0.524]])
+    """
+
+    def profile(self, t: FloatArray) -> Profile:
+        rho = np.sqrt(5.0 * t)
+        decay = np.exp(-rho)
+        phi = (1.0 + rho + rho * rho / 3.0) * decay
+        return phi, (-5.0 / 6.0) * (1.0 + rho) * decay, (25.0 / 12.0) * decay
+
+
+@dataclass(frozen=True, repr=False)
+class Matern12(Radial):
+    """Matérn kernel of smoothness 1/2, exp(−‖a − b‖ / σ), for x only (and for y in `mmd`).
+
+    Also known as the exponential or Laplacian kernel; σ is the bandwidth. It has a kink at 0, where a
+    Stein kernel on y needs two derivatives. It is not analytic: the paper's theorem for random
+    locations does not cover it.
+
+    Examples
+    --------
+    >>> Matern12(1.0)(np.array([[0.0]]), np.array([[0.0], [1.0]])).round(3)
+    array([[1.   , 0.368]])
+    """
+
+    smooth: ClassVar[bool] = False
+
+    def profile(self, t: FloatArray) -> Profile:
+        root = np.sqrt(np.maximum(t, 1e-24))  # derivatives are cut off at the kink
+        phi = np.exp(-np.sqrt(t))
+        return phi, -0.5 * phi / root, 0.25 * phi * (1.0 + 1.0 / root) / (root * root)
+
+    def value(self, t: FloatArray) -> FloatArray:
+        return np.exp(-np.sqrt(t))
 
 
 @dataclass(frozen=True)
@@ -292,7 +351,6 @@ class Product(Kernel):
 
     @classmethod
     def of(cls, *kernels: Kernel) -> Product:
-        """Check, flatten and make."""
         factors: list[OnColumns] = []
         for kernel in kernels:
             if isinstance(kernel, Product):
@@ -317,10 +375,7 @@ class Product(Kernel):
 
 @dataclass(frozen=True, repr=False)
 class CovariateKernel(Product):
-    """A kernel on x that is ready: every bandwidth a number, every column an index.
-
-    The empty product is 1 (the unconditional tests).
-    """
+    """A kernel on x that is ready: bandwidths are numbers, columns indices. The empty product is 1."""
 
     #: For each factor, whether its bandwidth came from the median heuristic.
     asked_for_median: tuple[bool, ...] = ()
@@ -331,10 +386,7 @@ class CovariateKernel(Product):
         return any(isinstance(factor.kernel, Categorical) for factor in self.factors)
 
     def joined(self, x: FloatArray) -> tuple[FloatArray, tuple[OnColumns, ...]]:
-        """Return columns of x (n, d_x) whose product is that of all Gaussian factors, and the others.
-
-        They are in bandwidths, from the median: moved first, then divided, or years would lose digits.
-        """
+        """Return columns of x (n, d_x) of all Gaussian factors, in bandwidths, and the other factors."""
         columns, others = [np.empty((len(x), 0))], []
         moved = x - np.median(x, axis=0) if self.factors else x
         for factor in self.factors:
@@ -353,10 +405,7 @@ class CovariateKernel(Product):
 
 
 def resolve_x(kernel: Any, x: FloatArray, columns: Sequence[Column], seed: Seed) -> CovariateKernel:
-    """Make the kernel on x ready for a sample x (n, d_x), scaled as the kernel will see it.
-
-    A plain kernel goes on all numeric columns, and categorical columns get `Categorical()`.
-    """
+    """Make the kernel on x ready for a sample x (n, d_x), scaled as the kernel will see it."""
     if not isinstance(kernel, Kernel):
         raise InputTypeError(
             f"kernel_x must be a kernel such as condgof.Gaussian('median'), got {kernel!r}."
@@ -371,9 +420,9 @@ def resolve_x(kernel: Any, x: FloatArray, columns: Sequence[Column], seed: Seed)
         varying = [i for i in factor.indices() if not columns[i].constant]
         if not varying:
             continue
-        inner = factor.kernel
-        medians.append(isinstance(inner, Radial) and inner.bandwidth == "median")
-        if isinstance(inner, Radial) and inner.bandwidth == "median":
+        inner: Any = factor.kernel
+        medians.append(getattr(inner, "bandwidth", None) == "median")
+        if medians[-1]:
             rng = seed.stream(Use.BANDWIDTH_X, number)
             inner = inner.with_bandwidth(median_distance(x[:, varying], rng, "x"))
         labels = tuple(columns[i].name for i in varying)
@@ -395,12 +444,12 @@ def resolve_y(kernel: Any, y: FloatArray, seed: Seed, *, stein: bool = True) -> 
             "distance 0. Use Gaussian, IMQ or Matern52 for kernel_y."
         )
     if kernel.bandwidth == "median":
-        rng = seed.stream(Use.BANDWIDTH_Y)
-        return kernel.with_bandwidth(median_distance(y, rng, "y"))
+        return kernel.with_bandwidth(median_distance(y, seed.stream(Use.BANDWIDTH_Y), "y"))
     return kernel
 
 
 def _spread(kernel: Radial | Categorical, columns: Sequence[Column]) -> list[OnColumns]:
+    """Put a plain kernel on all numeric columns; categorical ones get `Categorical()`."""
     numeric = tuple(i for i, column in enumerate(columns) if not column.categorical)
     levels = tuple(i for i, column in enumerate(columns) if column.categorical)
     if isinstance(kernel, Categorical):
@@ -436,37 +485,31 @@ class FiniteLocations:
     """The kernel k_V(x, x') = (1/J) Σ_j k(x, v_j) k(x', v_j) of the finite-set tests."""
 
     kernel: CovariateKernel
-    #: V (J, d_x), in the coordinates of the kernel.
-    locations: FloatArray
+    locations: FloatArray  #: V (J, d_x), in the coordinates of the kernel.
 
     def features(self, x: FloatArray) -> FloatArray:
         """Return F (n, J) with k_V(x_i, x_j) = F_i · F_j."""
-        values: FloatArray = self.kernel(x, self.locations) / np.sqrt(len(self.locations))
-        return values
+        return np.asarray(self.kernel(x, self.locations) / np.sqrt(len(self.locations)))
 
 
 @dataclass(frozen=True, eq=False)
 class Gram:
     """The matrix k(z_i, z_j) of a sample as a lazy operator: symmetric, with a constant diagonal."""
 
-    #: The columns of all Gaussian factors in bandwidths, (n, d): their product is one exponential.
-    joined: FloatArray
-    #: All columns, and the factors on them that are not Gaussian.
+    #: All columns, those of Gaussian factors as `joined` gives them, and the other factors.
     points: FloatArray
+    joined: FloatArray
     others: tuple[OnColumns, ...]
 
     @classmethod
     def of(cls, kernel: CovariateKernel, points: FloatArray) -> Gram:
-        """Prepare the rows `points` (n, d) for a kernel that is ready."""
-        joined, others = kernel.joined(points)
-        return cls(joined, points, others)
+        return cls(points, *kernel.joined(points))
 
     @property
     def n(self) -> int:
         return len(self.points)
 
     def block(self, rows: slice, columns: slice) -> FloatArray:
-        """Return the block of the matrix at some rows and columns, as a new array."""
         out = Gaussian(1.0)(self.joined[rows], self.joined[columns])
         for factor in self.others:
             out *= factor(self.points[rows], self.points[columns])

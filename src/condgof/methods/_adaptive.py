@@ -1,14 +1,11 @@
-"""The adaptive test, at all scales, columns and locations at once: the recommended test.
-
-Families of functions of x, evidence of y, and their weights.
-"""
+"""The adaptive test: families of functions of x, evidence of y, and their weights."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, Unpack
+from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 
@@ -55,14 +52,13 @@ LEVEL = ("z", "surprise", "correlation", "shift")
 SCALES_X, SCALES_Y, LOCATIONS = (1.0, 0.5, 0.25), (4.0, 2.0, 1.0, 0.5), 40
 #: The bandwidth on x at single locations, in medians, and the least effective number of rows near one.
 LOCAL_X, LEAST_NEAR = 0.5, 3.0
-#: Landmarks in x, and the share of the trace at which to stop; landmarks in y for each bandwidth.
-RANK_X, PRECISION_X, RANK_Y, PRECISION_Y = 40, 1e-3, 24, 1e-3
-#: Landmarks in x at most, where a precision is asked for.
-RANK_MOST = 400
-#: At most so many levels of a column and pairs of columns have functions of their own.
-MOST_LEVELS, MOST_PAIRS = 40, 500
-#: A level needs so many rows.
-LEAST_LEVEL = 5
+#: Landmarks in x, and the share of the trace at which to stop; landmarks in y for each bandwidth; most
+#: landmarks in x where a precision is asked for.
+RANK_X, PRECISION_X, RANK_Y, PRECISION_Y, RANK_MOST = 40, 1e-3, 24, 1e-3, 400
+#: Most levels of a column, rows that a level needs, and most pairs of columns.
+MOST_LEVELS, LEAST_LEVEL, MOST_PAIRS = 40, 5, 500
+#: Bandwidths on x and on y, and the number of locations.
+Scales: TypeAlias = tuple[tuple[float, ...], tuple[float, ...], int]
 
 
 @spelled_out()
@@ -82,10 +78,9 @@ def adaptive(
 ) -> GofResult:
     """Test a conditional density model at all scales at once: the recommended test.
 
-    H0: p(y|x) is the true conditional density for almost all x. y is first standardised by the model,
-    given x, which changes neither the hypothesis nor the level. Then functions F of x meet functions ξ
-    of y whose mean given x is 0 under the model, and each pair of a block of one and a block of the
-    other has the statistic Σ_{i≠j} (F_i·F_j)(ξ_i·ξ_j). The functions of x, by family:
+    H0: p(y|x) is the true conditional density for almost all x. y is standardised by the model, given x.
+    Then functions F of x meet functions ξ of y whose mean given x is 0 under the model: each pair of a
+    block of one and a block of the other has the statistic Σ_{i≠j} (F_i·F_j)(ξ_i·ξ_j). By family of x:
 
     - *x*: the product kernel at several bandwidths, as in `kcsd`, less its constant part,
     - *columns*: each numeric column of x, and of what the model predicts, by itself,
@@ -94,7 +89,7 @@ def adaptive(
     - *locations*: single rows of x, as in `fscd` with one location (J = 1),
     - *constant*: 1, which asks whether y is right on the whole; *level* asks it of its mean and spread.
 
-    Those of y are the Stein functions at several bandwidths, and, where normal scores z of the model's
+    Of y these are the Stein functions at several bandwidths, and, where normal scores z of the model's
     CDF are known, z itself, the surprise ``−log P(|Z| ≥ |z|)``, and Legendre polynomials of the PIT
     (shift, spread, skew, tails). A last family, *surprises*, asks whether the largest surprises are too
     large; with scores alone, of up to 4,096 rows, whether y lies farther out than they say, by
@@ -108,10 +103,10 @@ def adaptive(
 
         statistic = log Σ_f w_f/p_f,
 
-    the weighted harmonic mean of these. The draws go through the same combination: nothing is split off
-    and nothing is paid twice. Normal scores, and a discrete y, are drawn anew from the model, so that
-    the level is exact in samples of any size; of many rows, from the Gaussian limit of the sums. Where
-    only scores are known, or rows depend on each other, rows get random signs.
+    their weighted harmonic mean; the draws go through the same combination. Normal scores, and a
+    discrete y, are drawn anew from the model: the level is exact in samples of any size. Of many rows,
+    draws are from the Gaussian limit of the sums. Where only scores are known, or rows depend on each
+    other, rows get random signs.
 
     Do not use it when parameters of the model were fitted on this same sample. Rows that depend on each
     other need ``dependence=`` or ``groups=`` (see `kcsd`). With a model that offers nothing but scores,
@@ -126,45 +121,41 @@ def adaptive(
     event : array_like of shape (n,), optional
         Where y is a time and some of it is censored on the right: 1 where the event came at y, 0 where
         it had not come by y. Censoring must be independent of the time given x. Each function of y is
-        replaced by its mean under the model given what is known (see docs/censoring.md). Times drawn
-        anew are censored where the data would have been, by Kaplan and Meier's estimate from rows near
-        in x; of more than 4,096 rows, rows get random signs.
+        replaced by its mean under the model given what is known (see docs/censoring.md); times drawn
+        anew are censored by Kaplan and Meier's estimate from rows near in x, up to 4,096 rows.
     entry : array_like of shape (n,), optional
         Left truncation, with `event`: the time from which on each row was watched, below y.
     standardize : {"auto", "cdf", "marginals", "mean_std", "none"}
-        What y is standardised by, given x: normal scores Φ⁻¹(F(y|x)) of the model's CDF (for
-        d_y > 1 of its conditional CDFs, coordinate after coordinate), of its marginal CDFs, its
-        location and scale (a full covariance where the model has one), or nothing. "auto" takes the
-        first of these that the model offers. Of classes, "none" compares labels alone.
+        What y is standardised by, given x: normal scores Φ⁻¹(F(y|x)) of the model's CDF (for d_y > 1
+        coordinate after coordinate), of its marginal CDFs, its location and scale (or covariance), or
+        nothing. "auto" takes the first that the model offers. Of classes, "none" compares labels alone.
     scales_x, scales_y : tuple of float
         Bandwidths: on x in units of the median distance, on y in standardised units; with
         ``standardize="none"``, in units of the median distance.
     n_locations : int
         Number of rows of x that serve as single locations; 0 for none.
     scale_x : {"ranks", "std", "none"}
-        How numeric columns of x are compared: by normal scores of their ranks, where an outlier is only
-        the largest, in standard deviations, or as they are.
+        How numeric columns of x are compared: by normal scores of their ranks, in standard deviations,
+        or as they are.
     solver : {"auto", "exact", "lowrank"}
-        Whether draws are made row by row ("exact"), or from the Gaussian limit or from sums over blocks
-        of rows ("lowrank"); "auto" goes by the work.
+        Draws row by row ("exact"), or from the Gaussian limit or sums over blocks of rows ("lowrank");
+        "auto" goes by the work.
     null : {"auto", "model", "wild", "multinomial"}
-        "auto" draws y anew from the model where it can, and gives rows signs where it cannot; "model"
-        and "wild" insist on one of them.
+        "auto" draws y anew from the model where it can ("model"), else gives rows signs ("wild").
     precision : float, optional
         Share of the kernel on x, at its narrowest bandwidth, that its functions may leave unseen (at
-        most 400 of them); ``details["precision"]`` is what was reached. By default there are 40
-        functions a bandwidth, which lost no power that was measured.
+        most 400; 40 a bandwidth by default); ``details["precision"]`` is what was reached.
     n_boot, dependence, groups, missing, rng, engine, memory
-        As in `kcsd`. With `dependence` or `groups` draws come from the sums over at most 512 parcels of
-        rows (stretches, whole groups), where there are many rows.
+        As in `kcsd`. With `dependence` or `groups`, draws of many rows come from sums over at most 512
+        parcels of them (stretches, whole groups).
 
     Returns
     -------
     GofResult
-        Its ``kernel_x`` and ``kernel_y`` are those of the scale that carries most of the evidence.
-        ``details``: ``families`` (the p-value of each), ``scales`` (bandwidths, statistic and p-value of
-        each), ``strongest_scale``, ``strongest_column``, ``strongest_location`` (with p-values of their
-        own, not corrected for the search), and ``standardized_by``.
+        Its kernels are those of the scale that carries most of the evidence. ``details``: ``families``
+        (the p-value of each), ``scales`` (bandwidths, statistic and p-value of each),
+        ``strongest_scale``, ``strongest_column``, ``strongest_location`` (with p-values that are not
+        corrected for the search), and ``standardized_by``.
 
     Examples
     --------
@@ -181,12 +172,10 @@ def adaptive(
     options, seed = read_options(adaptive, how)
     if options.null == "spectral":
         raise InputError("adaptive has no spectral null; use null='auto'.")
-    x_scales, y_scales = checked_scales(scales_x, "scales_x"), checked_scales(scales_y, "scales_y")
-    count = 0 if n_locations == 0 else check_count(n_locations, "n_locations")
+    scales = checked_scales(scales_x, scales_y, n_locations)
     model = censored_model(model, x, y, event, entry)
     scored = prepare(model, x, y, Units(scale_x, standardize, predictions=True), options, seed)[1]
-    options = options.for_rows(scored, x)
-    return run_adaptive(scored, options, seed, x_scales, y_scales, count).result
+    return run_adaptive(scored, options.for_rows(scored, x), seed, scales).result
 
 
 def censored_model(model: Any, x: Any, y: Any, event: Any, entry: Any) -> Any:
@@ -225,21 +214,17 @@ def run_adaptive(
     scored: Scored,
     options: Options,
     seed: Seed,
-    x_scales: tuple[float, ...] = SCALES_X,
-    y_scales: tuple[float, ...] = SCALES_Y,
-    count: int = LOCATIONS,
+    scales: Scales = (SCALES_X, SCALES_Y, LOCATIONS),
     beside: Beside | None = None,
 ) -> Adapted:
     """Run the adaptive test on a sample that is scored already, perhaps with one more family."""
-    design = make_design(scored.subsample, seed, x_scales, y_scales, count, options.precision)
+    design = make_design(scored.subsample, seed, *scales, options.precision)
 
     def test(how: Options) -> Adapted:
         ran = draw(design.plan, scored, how, seed)
-        families: Sequence[Family] = design.families if ran.excess else design.families[:-1]
-        joined = (ran.drawn, families) if beside is None else beside.joined(ran.drawn, families)
-        combination = Combination.of(*joined)
-        result = combined_result(scored, design, ran, combination, seed, how.rows)
-        return Adapted(result, design, ran, combination)
+        excess = len(ran.drawn.statistics) > len(design.plan.statistics)
+        families = design.families if excess else design.families[:-1]
+        return combined(scored, design, ran, families, beside, seed, how.rows)
 
     # Work is spread over the engine's threads; BLAS's own would wait for each other beside them.
     with single_threaded_blas():
@@ -247,35 +232,42 @@ def run_adaptive(
     return max(adapted, key=lambda one: one.result.pvalue)
 
 
-def checked_scales(scales: Any, name: str) -> tuple[float, ...]:
-    """Check multiples of a bandwidth, and put the largest first."""
-    listed = list(scales) if isinstance(scales, (Sequence, np.ndarray)) else []
-    numbers = [isinstance(scale, Real) and not isinstance(scale, bool) for scale in listed]
-    if not listed or not all(numbers) or not all(0 < scale < np.inf for scale in listed):
-        raise InputError(f"{name} must be a list of positive numbers, got {scales!r}.")
-    return tuple(sorted({float(scale) for scale in listed}, reverse=True))
+def checked_scales(scales_x: Any, scales_y: Any, n_locations: Any) -> Scales:
+    """Check multiples of bandwidths, and put the largest first; and the number of locations."""
+    checked = []
+    for name, scales in (("scales_x", scales_x), ("scales_y", scales_y)):
+        listed = list(scales) if isinstance(scales, (Sequence, np.ndarray)) else []
+        numbers = [isinstance(scale, Real) and not isinstance(scale, bool) for scale in listed]
+        if not listed or not all(numbers) or not all(0 < scale < np.inf for scale in listed):
+            raise InputError(f"{name} must be a list of positive numbers, got {scales!r}.")
+        checked.append(tuple(sorted({float(scale) for scale in listed}, reverse=True)))
+    return checked[0], checked[1], 0 if n_locations == 0 else check_count(n_locations, "n_locations")
 
 
-def combined_result(
+def combined(
     scored: Scored,
     design: Design,
     ran: Ran,
-    combination: Combination,
+    families: Sequence[Family],
+    beside: Beside | None,
     seed: Seed,
     dependence: Dependence,
-) -> GofResult:
-    """Put the result together."""
+) -> Adapted:
+    """Combine statistics in families, perhaps with one more, and put the result together."""
+    joined = (ran.drawn, families) if beside is None else beside.joined(ran.drawn, families)
+    combination = Combination.of(*joined)
     n, rows, plan = scored.n, scored.subsample, design.plan
 
     def strongest(which: IntArray) -> int:
         return int(which[np.argmax(combination.scaled[which, -1])])
 
-    scales = plan.which("x", kinds=("stein", "cells"))
+    scales = np.array([k for k in plan.which("x") if plan.statistics[k][1].kind != "simple"])
     best = strongest(scales)
     statistics = ran.drawn.statistics / (n - 1)
     table = {k: _scale(design, k, statistics[k], combination.each[k]) for k in scales}
-    details: dict[str, Any] = {"standardized_by": STANDARDIZED_BY[rows.by], **rows.details()}
-    details |= {
+    details: dict[str, Any] = {
+        "standardized_by": STANDARDIZED_BY[rows.by],
+        **rows.details(),
         **dependence.details(),
         "families": combination.pvalues,
         "precision": design.residual,
@@ -297,7 +289,7 @@ def combined_result(
     kernel_y: Any = Gaussian(on_y.bandwidth or 1.0)
     if isinstance(plan.evidence, functions_of_y.CellEvidence):
         kernel_y = plan.evidence.kernels[plan.evidence.blocks.index(on_y)].shown
-    return GofResult(
+    result = GofResult(
         statistic=combination.statistic,
         pvalue=combination.pvalue,
         method="adaptive",
@@ -310,6 +302,7 @@ def combined_result(
         seed=seed.value,
         details={**details, **ran.details, **({"notes": notes} if notes else {})},
     )
+    return Adapted(result, design, ran, combination)
 
 
 def _scale(design: Design, number: int, statistic: float, p: float) -> dict[str, Any]:
@@ -326,7 +319,6 @@ def _scale(design: Design, number: int, statistic: float, p: float) -> dict[str,
 
 
 def _column(rows: Scored, plan: Plan, combination: Combination, number: int) -> dict[str, Any]:
-    """Return which column a statistic is of, and through which function of y."""
     on_x, on_y = plan.statistics[number]
     column, level = on_x.label if isinstance(on_x.label, tuple) else (on_x.label, None)
     columns, said = rows.sample.x_columns, {"y": on_y.name, "pvalue": float(combination.each[number])}
@@ -341,17 +333,12 @@ def _column(rows: Scored, plan: Plan, combination: Combination, number: int) -> 
 class Design:
     """What is compared."""
 
-    #: functions_of_x.Features of x, evidence of y, and which of them meet.
     plan: Plan
-    #: Which statistics are combined first, and how much they count; with `surprises` as the last
-    #: statistic.
+    #: Which statistics are combined first, and how much they count; `surprises` is the last one.
     families: tuple[Family, ...]
-    #: k with the median bandwidth.
-    kernel_x: CovariateKernel
-    #: Single locations, in the kernel's units, (L, ·).
-    locations: FloatArray
-    #: Share of the trace of k, at the narrowest bandwidth, that its landmarks leave.
-    residual: float
+    kernel_x: CovariateKernel  #: k with the median bandwidth.
+    locations: FloatArray  #: Single locations, in the kernel's units, (L, ·).
+    residual: float  #: Share of the trace of k, at the narrowest bandwidth, that its landmarks leave.
 
 
 def make_design(
@@ -376,14 +363,13 @@ def make_design(
         cap = RANK_X if precision is None else RANK_MOST
         whole = functions_of_x.scales(kernel_x, scales_x, rows.x, landmarks, precision=share, cap=cap)
         features = functions_of_x.Features((whole, *_others(rows, kernel_x, places)))
-    plan = Plan(features, evidence, _panels(features, evidence), surprises=True)
+    plan = Plan(features, evidence, _panels(features, evidence))
     return Design(plan, _families(plan), kernel_x, places, whole.residual)
 
 
 def make_evidence(
-    rows: Scored, scales_y: Sequence[float], unit: float, seed: Seed
+    rows: Scored, scales_y: tuple[float, ...], unit: float, seed: Seed
 ) -> functions_of_y.Evidence:
-    """Return the evidence that the coordinates of y allow."""
     if rows.cells is not None:
         each = kernels.cell_scales(rows.cells, tuple(unit * scale for scale in scales_y))
         some = np.asarray(rows.scores[: min(rows.n, 4096)])
@@ -400,15 +386,13 @@ def make_evidence(
         own = kernels.median_distance(rows.y, seed.stream(Use.BANDWIDTH_Y, 1), "y")
         bandwidths += [own] if own > 2.0 * max(bandwidths) else []
     gaussians = [Gaussian(bandwidth) for bandwidth in bandwidths]
-    rng, cap = seed.stream(Use.LANDMARKS, 2), RANK_Y * min(rows.sample.d_y, 3)
-    how: Any = {"precision": PRECISION_Y, "cap": cap}
+    how: Any = {"precision": PRECISION_Y, "cap": RANK_Y * min(rows.sample.d_y, 3)}
+    rng = seed.stream(Use.LANDMARKS, 2)
     return functions_of_y.SteinEvidence.on(gaussians, rows.y, rows.scores, rng, **how)[0]
 
 
 def _places(rows: Scored, kernel_x: CovariateKernel, count: int, seed: Seed) -> FloatArray:
     """Choose rows of x as single locations, by x alone: such that have other rows near."""
-    if not count:
-        return rows.x[:0]
     drawn = seed.stream(Use.LOCATIONS).choice(rows.n, min(count, rows.n), replace=False)
     points = rows.x[drawn]
     near = narrowed(kernel_x, LOCAL_X)(rows.x, points)
@@ -462,14 +446,12 @@ def _levels(rows: Scored) -> list[functions_of_x.Maker]:
 def _panels(features: functions_of_x.Features, evidence: functions_of_y.Evidence) -> tuple[Panel, ...]:
     """Say which blocks meet: kernel and constant all evidence, the others few simple functions."""
     kinds = [block.kind for block in evidence.blocks]
-    whole = slice(0, len(kinds))
+    whole = three = two = slice(0, len(kinds))
     if "simple" in kinds:
         first, last = kinds.index("simple"), len(kinds) - kinds[::-1].index("simple")
-    else:  # single columns see the two widest bandwidths, or all kernels of a discrete y
-        first, last = 0, 2 if kinds[0] == "stein" else len(kinds)
-    three, two = (slice(first, min(first + k, last)) for k in (3, 2))
-    if kinds[0] == "cells":
-        three = two = whole
+        three, two = (slice(first, min(first + k, last)) for k in (3, 2))
+    elif kinds[0] == "stein":  # single columns see the two widest bandwidths
+        three = two = slice(0, 2)
     wanted = (
         (("x", "constant"), whole),
         (("columns", "categories", "locations"), three),

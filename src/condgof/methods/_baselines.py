@@ -49,11 +49,10 @@ def mmd(
         MMD² = Σ_{i≠j} K(z_i, z_j)/(n₁(n₁−1)) + Σ_{i≠j} K(z'_i, z'_j)/(n₂(n₂−1))
                − 2 Σ_{i,j} K(z_i, z'_j)/(n₁n₂).
 
-    Permutations keep the level exactly, in samples of any size. Do not use it where the model has scores
-    or a CDF and power counts: half of the data goes, samples of the model add noise, and the paper found
-    it weaker than the other tests. It is the paper's baseline, and for models that can do nothing but
-    sample. Nor should it be used when parameters of the model were fitted on this same sample, or when
-    rows are dependent. It takes n_boot·n² operations.
+    Permutations keep the level exactly, in samples of any size. It is the paper's baseline, and for
+    models that can do nothing but sample. Do not use it where the model has scores or a CDF and power
+    counts (half of the data goes, samples of the model add noise), when parameters of the model were
+    fitted on this same sample, or when rows are dependent. It takes n_boot·n² operations.
 
     Parameters
     ----------
@@ -65,7 +64,7 @@ def mmd(
         Responses; they may be bounded or discrete.
     kernel_x, kernel_y : Kernel
         Kernels on x and y, with a number or ``"median"`` as the bandwidth: the median distance in the
-        two halves together. No derivative is taken, so that Laplace may serve on y too.
+        two halves together. Matern12 may serve on y too.
     n_boot : int
         Number of permutations.
     scale_x, missing, rng, engine, memory
@@ -74,8 +73,7 @@ def mmd(
     Returns
     -------
     GofResult
-        Its ``details`` hold ``n1``, ``n2`` (the rows of the two halves; the first has one more when n
-        is odd) and ``mmd2``, the unbiased estimate of MMD².
+        Its ``details`` hold ``n1``, ``n2`` (the rows of the two halves) and ``mmd2``.
 
     Examples
     --------
@@ -122,10 +120,8 @@ def mmd(
     return GofResult(statistic, p, "mmd", n, **said, **shown, details=details)
 
 
-#: Values of the CDF to ask a model for at a time.
-CDF_VALUES = 2**18
-#: Rows of a tile.
-TILE = 256
+#: Values of the CDF to ask a model for at a time; rows of a tile.
+CDF_VALUES, TILE = 2**18, 256
 #: The number of the first of some rows of D, and these rows.
 Slab: TypeAlias = tuple[int, FloatArray]
 
@@ -153,9 +149,8 @@ def zheng(
         A = Σ K_ij G_ij / (n(n−1)),   B = 2 Σ K_ij² G_ij² / (n(n−1)),   T = n·A/√B,
 
     with bandwidths h_c = ŝ_c·n^(−1/(12 d_x)), ŝ_c the standard deviation of column c (the paper's
-    choice, like the Gaussian kernel in place of Zheng's own). T is standard normal in the limit of
-    bandwidths that shrink; these shrink so slowly that T stays skewed to the right, and the normal
-    null rejects true models too often when α is small. ``null="wild"`` does not lean on the limit.
+    choice, like the Gaussian kernel). They shrink so slowly that T stays skewed to the right, and its
+    normal limit rejects true models too often when α is small; ``null="wild"`` does not lean on it.
 
     Do not use it when x has many columns (rows are then all far from each other), or when parameters of
     the model were fitted on this same sample; rows that depend on each other need ``null="wild"`` with
@@ -164,12 +159,10 @@ def zheng(
     Parameters
     ----------
     model : law, model or anything `as_model` takes
-        The model, which must have a CDF; a tuple (mean, std) will do, scores will not. Each row's CDF
-        is evaluated at all n values of y.
+        The model, which must have a CDF; a tuple (mean, std) will do, scores will not.
     x : array_like or frame of shape (n,) or (n, d_x)
-        Covariates. Constant columns are left out; string and category columns of a frame multiply
-        K by 1 where they agree and by 0.5 where they do not (`Categorical`). d_x in h_c counts the
-        numeric columns that vary.
+        Covariates. Constant columns are left out, and not counted by d_x; string and category columns
+        of a frame multiply K by 1 where they agree and by 0.5 where they do not (`Categorical`).
     y : array_like or frame of shape (n,) or (n, 1)
         Responses; they may be bounded or discrete.
     null : {"normal", "wild"}
@@ -180,15 +173,14 @@ def zheng(
     missing, rng, engine
         As in `kcsd`; nothing but the signs is random, and the work stays on this machine.
     memory : int
-        Bytes to work in. D takes 8n²; where that is more than half of `memory` its rows are computed
-        again for each part of it that fits. It needs at least about 4,000·n bytes and some MB.
+        Bytes to work in, at least about 4,000·n and some MB. D takes 8n²; where that is more than half
+        of `memory` its rows are computed again for each part of it that fits.
 
     Returns
     -------
     GofResult
-        With T as the statistic; ``null_distribution`` is None with the normal null, kernels are None
-        always. Its ``details`` hold ``A``, ``B`` and ``bandwidths``, h_c for each column of x (None for
-        those that have none).
+        With T as the statistic; ``null_distribution`` is None with the normal null. Its ``details``
+        hold ``A``, ``B`` and ``bandwidths``, h_c for each column of x (None for those that have none).
 
     Examples
     --------
@@ -267,13 +259,17 @@ def cdf_sums(
 ) -> tuple[float, float, FloatArray]:
     """Sum K_ij G_ij, its square, and w_i w_j K_ij G_ij for each column w of the weights, over i ≠ j.
 
-    D is n×n: a slab of its rows is held at a time, with a tile of those below it. Sums of tiles are
-    added without rounding, so that slabs and threads do not matter. Only this thread asks the model.
+    A slab of rows of D is held at a time, with a tile of those below it. Sums of tiles are added without
+    rounding, so that slabs and threads do not matter. Only this thread asks the model.
     """
-    n, m = gram.n, 0 if weights is None else weights.m
-    rows = slab_rows(n, memory)
+    n, m, rows = gram.n, 0 if weights is None else weights.m, slab_rows(gram.n, memory)
     threads = max(1, memory // (2 * 8 * (4 * TILE * TILE + 4 * TILE * m)))
     totals, squares, forms = [], [], np.zeros(m)
+
+    def weights_of(some: slice) -> FloatArray:
+        if weights is None:
+            return np.empty((some.stop - some.start, 0))
+        return weights.block(some.start, some.stop)
 
     def strip(upper: Slab, lower: Slab, offset: int) -> tuple[list[float], list[float], FloatArray]:
         """Sum the tiles right of the diagonal in a strip of rows of one slab, with those of another."""
@@ -292,13 +288,9 @@ def cdf_sums(
                 mirror = 1.0
             totals.append(mirror * float(block.sum()))
             squares.append(mirror * float(np.square(block).sum()))
-            if weights is not None:
-                block *= mirror
-                products += block @ weights.block(down.start, down.stop)
-        if weights is None:
-            return totals, squares, np.zeros(0)
-        forms = np.einsum("ij,ij->j", weights.block(across.start, across.stop), products)
-        return totals, squares, forms
+            block *= mirror
+            products += block @ weights_of(down)
+        return totals, squares, np.einsum("ij,ij->j", weights_of(across), products)
 
     for top in range(0, n, rows):
         upper = top, residuals(top, min(top + rows, n))

@@ -40,13 +40,12 @@ def calibration(
 
         P(y = c | P(x) = p) = p_c   for all classes c and almost all p,
 
-    which is called *strong* or *canonical* calibration (that of the largest probability alone, what a
-    reliability diagram shows, is less). For a continuous or a count model the prediction is mean and
-    standard deviation. It is a test of the model with its predictions as covariates.
+    which is called *strong* or *canonical* calibration (a reliability diagram shows that of the largest
+    probability alone). For a continuous or a count model the prediction is mean and standard deviation.
+    It is a test of the model with its predictions as covariates.
 
     A calibrated model may still be wrong: one that ignores x and predicts the shares of the classes is
-    calibrated; `adaptive` on x itself tests for more. Do not use it on the data that the model was
-    fitted (or recalibrated) on.
+    calibrated. Do not use it on the data that the model was fitted (or recalibrated) on.
 
     Parameters
     ----------
@@ -108,7 +107,6 @@ def calibration(
 
 
 def _predicted(law: Law) -> tuple[AnyArray, tuple[str, ...]]:
-    """Return what a law predicts, (n, d), and what to call the columns."""
     if isinstance(law, Probabilities):
         names = tuple(f"P({name})" for name in law.classes.names)
         # Two classes: either probability tells the other.

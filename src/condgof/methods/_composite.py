@@ -1,7 +1,4 @@
-"""Parametric bootstrap with refitting: statistics of replicates, here or on workers.
-
-What belongs to x alone is made once, what looks at y anew for each sample: all are one function of it.
-"""
+"""Parametric bootstrap with refitting: statistics of replicates, here or on workers."""
 
 from __future__ import annotations
 
@@ -17,31 +14,17 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from condgof import errors
 from condgof._typing import AnyArray, FloatArray
 from condgof.engine import Cluster, Processes, Threads, as_engine, can_send, with_progress
-from condgof.errors import (
-    InputError,
-    InputTypeError,
-    MissingPackageError,
-    NumericalError,
-    RefitError,
-    UnsupportedModelError,
-    check_count,
-)
+from condgof.errors import InputError, InputTypeError, RefitError, UnsupportedModelError
 from condgof.kernels import CellKernel, CovariateKernel, FiniteLocations, Kernel
 from condgof.laws._as_model import as_model, drawn, law_of
 from condgof.laws._crossfit import Fitter
 from condgof.laws._discrete import Probabilities
 from condgof.laws._functions import signature_of
 from condgof.laws._law import Law, ModelLike
-from condgof.methods._adaptive import (
-    Beside,
-    Design,
-    adaptive,
-    checked_scales,
-    combined_result,
-    make_design,
-)
+from condgof.methods._adaptive import Beside, Design, adaptive, checked_scales, combined, make_design
 from condgof.methods._baselines import mmd, zheng
 from condgof.methods._fscd import fscd
 from condgof.methods._kcsd import kcsd
@@ -49,7 +32,6 @@ from condgof.methods._lowrank import Ran, plan_of
 from condgof.methods._options import Options
 from condgof.methods._scored import Scored, Units
 from condgof.null._bootstrap import pvalue
-from condgof.null._combine import Combination
 from condgof.null._dependence import Dependence
 from condgof.null._draws import Drawn, excess, settle, top_surprises
 from condgof.result import GofResult
@@ -63,10 +45,8 @@ Asked = Mapping[str, Any]
 Progress: TypeAlias = Callable[[int, int], None]
 Workers: TypeAlias = Threads | Processes | Cluster
 
-#: Processes take about half a second to start: less work than this is done where we are.
-WORTH_SECONDS = 3.0
-#: One failed refit is not fatal; more than this share of them are.
-MOST_FAILURES = 0.1
+#: Less work than this is done where we are; one failed refit is not fatal, more than this share are.
+WORTH_SECONDS, MOST_FAILURES = 3.0, 0.1
 NOT_FRESH = (
     "Two draws of one replicate from the fitted model differ. Either fit works on one object and "
     "returns it again and again, so that a refit changed the fitted model (return a new one: for "
@@ -111,7 +91,6 @@ class Replicates:
     seed: Seed
 
     def __call__(self, number: int) -> RefitOutcome:
-        """Run a replicate; what goes wrong in it is its outcome."""
         start = time.perf_counter()
         try:
             y = draw_response(self.law, self.sample, self.seed, number)
@@ -121,8 +100,8 @@ class Replicates:
             fitted = time.perf_counter()
             values = self.statistic(as_model(model), y.reshape(self.sample.y_given.shape))
             if not np.isfinite(values).all():
-                raise NumericalError(f"The statistic is {values[~np.isfinite(values)][0]}.")
-        except (MissingPackageError, MemoryError):
+                raise errors.NumericalError(f"The statistic is {values[~np.isfinite(values)][0]}.")
+        except (errors.MissingPackageError, MemoryError):
             raise  # the machine's fault, and not this replicate's
         except Exception as error:  # users' fits raise anything
             seconds = time.perf_counter() - start
@@ -189,24 +168,21 @@ def run(
 
 
 def described(raw: Any) -> str:
-    """Return the fitted model in one line."""
     words = "a tuple (mean, std)" if isinstance(raw, tuple) else " ".join(repr(raw).split())
     words = re.sub(r" at 0x[0-9a-fA-F]+", "", words)  # where in memory: another one in each run
     return words if len(words) <= SHOWN else words[: SHOWN - 3] + "..."
 
 
 def told_of(outcomes: list[RefitOutcome]) -> dict[str, Any]:
-    """Return what a result says of the refits."""
-    errors, n = [o.error for o in outcomes if o.error is not None], len(outcomes)
-    word = "refits failed and were" if len(errors) > 1 else "refit failed and was"
-    first = [" ".join(error.split()) for error in errors[:1]]
+    failed, n = [o.error for o in outcomes if o.error is not None], len(outcomes)
+    word = "refits failed and were" if len(failed) > 1 else "refit failed and was"
     return {
         "refits": n,
-        "failures": len(errors),
-        "first_failure": errors[0] if errors else None,
+        "failures": len(failed),
+        "first_failure": failed[0] if failed else None,
         "seconds_per_refit": float(np.mean([o.fit_seconds for o in outcomes])),
         "seconds_per_replicate": float(np.mean([o.seconds for o in outcomes])),
-        "notes": [f"{len(errors)} of {n} {word} left out ({error})" for error in first],
+        "notes": [f"{len(failed)} of {n} {word} left out ({' '.join(e.split())})" for e in failed[:1]],
     }
 
 
@@ -223,10 +199,8 @@ def name_of(statistic: Any, options: Asked) -> str | None:
     if "null" in options:
         raise InputTypeError("composite has a null of its own, from refits, and takes no null=.")
     known = sorted(asked_of(name, {}))
-    for option in options:
-        if option not in known:
-            options_here = ", ".join(known)
-            raise InputTypeError(f"{name} has no option {option!r}. Its options here: {options_here}.")
+    for option in (option for option in options if option not in known):
+        raise InputTypeError(f"{name} has no option {option!r}. Its options here: {', '.join(known)}.")
     return name
 
 
@@ -251,8 +225,7 @@ class Called:
     sample: Sample
     #: Of every call; an rng is the same number in all, and with it splits, locations and the like.
     options: Asked
-    #: What the test itself says of the observed sample.
-    said: GofResult | None = None
+    said: GofResult | None = None  #: What the test itself says of the observed sample.
 
     @classmethod
     def of(
@@ -273,7 +246,6 @@ class Called:
         return cls(name, TESTS[name], sample, given, said)
 
     def values(self, model: ModelLike, y: AnyArray) -> FloatArray:
-        """Call it."""
         answer = self.test(model, self.sample.x_given, y, **self.options)
         try:
             return np.array([float(getattr(answer, "statistic", answer))])
@@ -283,7 +255,6 @@ class Called:
             raise InputTypeError(message) from error
 
     def result(self, values: FloatArray, draws: FloatArray, seed: Seed) -> GofResult:
-        """Compare it with its draws, as it is."""
         said = self.said or GofResult(0.0, 1.0, self.name, self.sample.n)
         details = {key: what for key, what in said.details.items() if key != "null"}  # of one draw
         value, draws = float(values[0]), np.array(draws[0])
@@ -297,17 +268,15 @@ class SharedX:
 
     sample: Sample
     units: Units
-    #: For units and landmarks that come from some of many rows.
-    seed: Seed | None
-    #: A Plan, or None where there is no F, only tiles.
-    plan: Any = None
+    seed: Seed | None  #: For units and landmarks that come from some of many rows.
+    plan: Any = None  #: A Plan, or None where there is no F, only tiles.
 
     @classmethod
-    def of(cls, scored: Scored, units: Units, seed: Seed | None, plan: Plan | None = None) -> SharedX:
+    def of(cls, scored: Scored, units: Units, seed: Seed | None, plan: Plan | None) -> SharedX:
         """Take x as it was scored first, so that its units are not found again."""
         return cls(replace(scored.sample, x=scored.x), replace(units, scale_x="none"), seed, plan)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, Any]:  # `_held` is made again by each worker
         return {name: value for name, value in self.__dict__.items() if name != "_held"}
 
     def scored(self, model: ModelLike, y: AnyArray) -> tuple[Scored, Law]:
@@ -353,7 +322,6 @@ class KcsdSum:
 
     @classmethod
     def of(cls, asked: Asked, sample: Sample, model: ModelLike, seed: Seed) -> KcsdSum:
-        """Make ready what belongs to x."""
         how, units = _how(asked), Units(asked["scale_x"], asked["standardize"])
         some = seed if how.chosen(sample.n) == "lowrank" else None
         scored = Scored.of(model, sample, units, some)
@@ -363,7 +331,6 @@ class KcsdSum:
         return cls(SharedX.of(scored, units, some, plan), kernel_x, asked["kernel_y"], how, seed)
 
     def __call__(self, model: ModelLike, x: Any, y: AnyArray) -> float:
-        """Sum over the Stein matrix."""
         scored, _ = self.shared.scored(model, y)
         n, rows = scored.n, scored.subsample
         kernel: Any = rows.kernel_on_y(self.kernel_y, self.seed)
@@ -397,12 +364,11 @@ class AllOfAdaptive:
         Landmarks in y and its unit are then the same for the data and all replicates.
         """
         _how(asked)
-        units, count = Units(asked["scale_x"], asked["standardize"]), asked["n_locations"]
-        count = 0 if count == 0 else check_count(count, "n_locations")
-        x_scales, y_scales = (checked_scales(asked[name], name) for name in ("scales_x", "scales_y"))
+        units = Units(asked["scale_x"], asked["standardize"])
+        scales = checked_scales(asked["scales_x"], asked["scales_y"], asked["n_locations"])
         first = Scored.of(model, sample, units, seed)
         anew = Scored.of(model, sample.with_y(draw_response(law, sample, seed, 0)), units, seed)
-        design = make_design(anew.subsample, seed, x_scales, y_scales, count)
+        design = make_design(anew.subsample, seed, *scales)
         shared = SharedX.of(first, units, seed, design.plan)
         return cls(first, design, shared, shared.sums(anew, design.plan.evidence)[1])
 
@@ -411,7 +377,6 @@ class AllOfAdaptive:
         return isinstance(self.design.plan.evidence, NormalEvidence)
 
     def values(self, model: ModelLike, y: AnyArray) -> FloatArray:
-        """Return the statistics of other responses and their model."""
         return self.of_scored(self.scored(model, y)[0])
 
     def scored(self, model: ModelLike, y: AnyArray) -> tuple[Scored, Law]:
@@ -440,7 +405,5 @@ class AllOfAdaptive:
         skipped = {"level"} if self._normal else {"level", "surprises"}
         families = [family for family in self.design.families if family.name not in skipped]
         refits = Drawn(values, draws, np.append(self.sizes, 0.0)[: len(values)])
-        ran = Ran(refits, NULL, "exact", self._normal)
-        joined = (refits, families) if beside is None else beside.joined(refits, families)
-        combination = Combination.of(*joined)
-        return combined_result(self.first, self.design, ran, combination, seed, Dependence())
+        ran = Ran(refits, NULL, "exact")
+        return combined(self.first, self.design, ran, families, beside, seed, Dependence()).result

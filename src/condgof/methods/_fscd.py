@@ -1,8 +1,7 @@
 """FSCD: the finite set conditional discrepancy (paper, Section 4); FSSD, its ancestor without x.
 
-Optimised locations aim at power on the held-out part, not at the highest criterion on the training part,
-which small bandwidths and far-off locations reach by overfitting: hence bounds on both, the unbiased
-criterion, and starts at rows of the data where the criterion of a single location is high.
+Small bandwidths and far-off locations have a high criterion on the training part by overfitting: hence
+bounds on both, and starts at rows of the data where the criterion of a single location is high.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ from condgof.stein._features import Features, ones
 from condgof.stein._sum import Plan
 
 Kernels: TypeAlias = tuple[CovariateKernel, ResponseKernel]
-#: The training part takes at most this many rows: starts are chosen by all of its pairs. FSSD looks at
-#: no pairs, and climbs from so many starts.
+#: Most rows of the training part, of all pairs; of FSSD, which looks at no pairs; and its starts.
 MAX_TRAIN, MAX_TRAIN_Y, STARTS = 2000, 20_000, 3
 #: Starts take the best rows of which no two are closer than this many bandwidths.
 SPACINGS = (0.0, 0.5, 1.0)
@@ -78,8 +76,8 @@ def fscd(
     locations : "optimize", "random", or array_like of shape (J, d_x)
         "optimize" splits off a training part and maximises the power criterion over locations and
         bandwidths there, then tests on the rest; "random" draws from a Gaussian fitted to x; an array
-        is used as given, on the whole sample. When x has categorical columns, "optimize" and
-        "random" take rows of the data, and locations are given as a frame.
+        is used as given. When x has categorical columns, "optimize" and "random" take rows of the data,
+        and locations are given as a frame.
     n_locations : int
         J, unless locations are given.
     train_fraction : float
@@ -99,8 +97,8 @@ def fscd(
     -------
     GofResult
         With ``locations``; after "optimize" its ``details`` hold ``criterion_before``,
-        ``criterion_after``, ``n_train`` and the bandwidths, and ``n`` counts the test part. Where x has
-        categorical columns, ``details["location_labels"]`` names the locations by column and level.
+        ``criterion_after``, ``n_train`` and the bandwidths, and ``n`` counts the test part;
+        ``location_labels`` names locations where x has categorical columns.
 
     Examples
     --------
@@ -122,18 +120,16 @@ def fscd(
         kernels = part.kernels(kernel_x, kernel_y, seed)
         free_y = isinstance(kernels[1], Radial) and getattr(kernel_y, "bandwidth", None) == "median"
         places, ready_y, details = _optimized(part, kernels, free_y, count, reg, options.engine)
-        rows = scored.subsample
-    else:
-        rows = scored.subsample
+    rows = scored.subsample
+    if kind != "optimize":
         ready_x, ready_y = rows.kernels(kernel_x, kernel_y, seed)
-        if kind == "random":
-            rng = seed.stream(Use.LOCATIONS)
-            if ready_x.compares_levels:  # rows of the data, each once where there are enough
-                points = rows.x[rng.choice(rows.n, count, replace=count > rows.n)]
-            else:
-                points = gaussian_locations(rows.x, count, rng)
-        else:
+        if kind == "given":
             points = rows.from_user(rows.sample.locations(locations, "locations"))
+        elif ready_x.compares_levels:  # rows of the data, each once where there are enough
+            drawn = seed.stream(Use.LOCATIONS).choice(rows.n, count, replace=count > rows.n)
+            points = rows.x[drawn]
+        else:
+            points = gaussian_locations(rows.x, count, seed.stream(Use.LOCATIONS))
         places = FiniteLocations(ready_x, points)
     shown = rows.to_user(places.locations)
     labels = rows.sample.labels(shown)
@@ -145,7 +141,6 @@ def fscd(
 def _split_off(
     scored: Scored, train_fraction: float, most: int, seed: Seed, options: Options
 ) -> tuple[Scored, Scored, Options]:
-    """Split off the training part, of at most so many rows."""
     rng, source = seed.stream(Use.SPLIT), scored.source
     train, left_out = split_rows(options.rows, scored.n, train_fraction, most, rng, source is not None)
     if source is not None:
@@ -157,23 +152,17 @@ def _split_off(
 
 
 def split_rows(
-    rows: Dependence,
-    n: int,
-    train_fraction: float,
-    most: int,
-    rng: np.random.Generator,
-    streamed: bool = False,
+    rows: Dependence, n: int, share: float, most: int, rng: np.random.Generator, streamed: bool = False
 ) -> tuple[IntArray, IntArray]:
     """Return at most so many of n rows to train on, and those that are then not tested.
 
     Of a time series these are the first, and a block after them; of groups, whole ones, as many as fit.
     """
-    wanted = "a number between 0 and 1"
-    check_number(train_fraction, "train_fraction", wanted, lambda share: 0 < share < 1)
-    size = min(round(train_fraction * n), most)
+    check_number(share, "train_fraction", "a number between 0 and 1", lambda value: 0 < value < 1)
+    size = min(round(share * n), most)
     if size < 5 or n - size < 5:
         raise InputError(
-            f"train_fraction = {train_fraction} leaves {size} of {n} rows to train on and {n - size} "
+            f"train_fraction = {share} leaves {size} of {n} rows to train on and {n - size} "
             "to test on; both need at least 5. Change train_fraction, or pass locations='random'."
         )
     if rows.independent:
@@ -194,9 +183,8 @@ def split_rows(
             "left to test on. Pass locations='random', or smaller groups."
         )
     left_out = np.flatnonzero(np.isin(rows.codes, chosen))
-    if len(left_out) <= most:
-        return left_out, left_out
-    return np.sort(rng.choice(left_out, most, replace=False)), left_out
+    few = left_out if len(left_out) <= most else np.sort(rng.choice(left_out, most, replace=False))
+    return few, left_out
 
 
 @np.errstate(over="ignore", invalid="ignore")  # overflow is checked for at the end
@@ -217,9 +205,8 @@ def _optimized(
         ascend = partial(_ascend, part, terms, kernels, free_y, reg)
         # Below some size steps are too small for threads. Never on a cluster: climbs share the pairs.
         ends = list(engine.local.map(ascend, starts, most=1 if n < 1000 else None))
-        start, (v, ready_x, ready_y, _) = max(
-            zip(starts, ends, strict=True), key=lambda pair: pair[1][-1]
-        )
+        best = max(range(len(ends)), key=lambda number: ends[number][-1])
+        start, (v, ready_x, ready_y, _) = starts[best], ends[best]
         exact = _terms(part, kernel_y, single=False)
         before, *_ = power.criterion_gradient(part.x, exact, d_y, start, kernel_x, kernel_y, reg)
         after, *_ = power.criterion_gradient(part.x, exact, d_y, v, ready_x, ready_y, reg)
@@ -241,10 +228,8 @@ def _terms(part: Scored, kernel: ResponseKernel, single: bool) -> power.Pairwise
 
 def spaced_rows(near: FloatArray, ranking: FloatArray, count: int, spacing: float) -> list[int]:
     """Return the highest-ranked rows no two of which are within `spacing` bandwidths, given k (n, n)."""
-    order = np.argsort(-ranking, kind="stable")
-    limit = float(np.exp(-0.5 * spacing**2))  # what a Gaussian kernel has at that distance
-    chosen: list[int] = []
-    taken = np.zeros(len(order), dtype=bool)
+    order, limit = np.argsort(-ranking, kind="stable"), float(np.exp(-0.5 * spacing**2))
+    chosen, taken = list[int](), np.zeros(len(order), dtype=bool)
     for _ in range(count):
         left = order[~taken[order]]
         best = int(left[0] if len(left) else order[len(chosen) % len(order)])
@@ -263,10 +248,7 @@ def _ascend(
     reg: float,
     start: FloatArray,
 ) -> tuple[FloatArray, CovariateKernel, ResponseKernel, float]:
-    """Climb from one set of locations (J, d_x); where x has categories they stay on rows of the data.
-
-    The optimiser sees locations and log-bandwidths in units of the median bandwidths, as one vector.
-    """
+    """Climb from one set of locations (J, d_x); where x has categories they stay on rows of the data."""
     kernel_x, units = kernels[0], np.zeros(part.x.shape[1])
     for factor in kernel_x.factors:
         if isinstance(factor.kernel, Radial) and not kernel_x.compares_levels:
@@ -335,8 +317,7 @@ def _kind_of(locations: Any) -> str:
 
 def gaussian_locations(points: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
     """Draw locations (count, d) from a Gaussian fitted to the points (n, d) by maximum likelihood."""
-    mean = points.mean(axis=0)
-    centred = points - mean
+    mean, centred = points.mean(axis=0), points - points.mean(axis=0)
     variances, axes = np.linalg.eigh(centred.T @ centred / len(points))
     # Clipped, because rounding may leave a variance of a degenerate direction below 0.
     root = axes * np.sqrt(np.maximum(variances, 0.0))
@@ -394,18 +375,17 @@ def fssd(
             f"{seen or 'normal scores, because it has no score'}. Use ksd."
         )
     options, tested = options.for_rows(scored, y), scored
-    details: dict[str, Any] = {}
+    part, details = scored, dict[str, Any]()
     if kind == "optimize":
         part, tested, options = _split_off(scored, train_fraction, MAX_TRAIN_Y, seed, options)
-        ready: Any = part.kernel_on_y(kernel_y, seed)
+    ready: Any = part.kernel_on_y(kernel_y, seed)
+    if kind == "optimize":
         free = getattr(kernel_y, "bandwidth", None) == "median"
         points, ready, details = _optimized_y(part, ready, free, count, reg, seed, options.engine)
+    elif kind == "random":
+        points = gaussian_locations(scored.y, count, seed.stream(Use.LOCATIONS))
     else:
-        ready = scored.kernel_on_y(kernel_y, seed)
-        if kind == "random":
-            points = gaussian_locations(scored.y, count, seed.stream(Use.LOCATIONS))
-        else:
-            points = Sample.of(scored.y, scored.y, to_test=False).locations(locations, "locations")
+        points = Sample.of(scored.y, scored.y, to_test=False).locations(locations, "locations")
     # τ is evidence as it stands, and the only function of x is the constant.
     evidence = SteinEvidence(scored.sample.d_y, (Functions(ready, points, np.eye(len(points))),))
     plan = Plan(Features((ones(),)), evidence)
@@ -428,10 +408,8 @@ def _optimized_y(
     def criterion(flat: FloatArray) -> tuple[float, FloatArray]:
         points = flat[:size].reshape(count, -1)
         at = unit.with_bandwidth(float(np.exp(flat[size]))) if free else unit
-        value, by_points, by_log = power.finite_set_gradient(
-            y, scores, at, points, reg * kernel.sigma**2
-        )
-        return value, np.append(by_points, [by_log] * free)
+        criterion = power.finite_set_gradient(y, scores, at, points, reg * kernel.sigma**2)
+        return criterion[0], np.append(criterion[1], [criterion[2]] * free)
 
     box = list(zip(y.min(axis=0), y.max(axis=0), strict=True)) * count + [LOG_RANGE] * free
     rng = seed.stream(Use.STARTS)

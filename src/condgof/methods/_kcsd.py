@@ -16,10 +16,8 @@ from condgof.result import GofResult
 from condgof.sample import Sample, Seed, Source
 from condgof.stein._matrix import sweep
 
-#: A draw nearer to the statistic than this share of it is a tie.
-TIE = 1e-11
-#: A sum that is as near as this to the exact one is called exact.
-NEAR = 1e-6
+#: A draw nearer to the statistic than this share of it is a tie; a sum that near is called exact.
+TIE, NEAR = 1e-11, 1e-6
 #: Of so many rows, draws are made of products in single precision, unless entries of H may be so large.
 MANY, HUGE = 2048, 1e30
 
@@ -46,18 +44,17 @@ def kcsd(
     not be normalised. It is good at differences spread over all of x; for local ones see `fscd`.
 
     Where the model's support is bounded (a Gamma, a Beta, whatever says so with ``support=``) y is
-    compared on the whole line, as log(y − low) and its like, which changes neither the hypothesis nor
-    the level. A discrete y (labels, ordered categories, counts) has no score: in place of h_p stands
-    l(y, y') less its means under the model, a product of residuals; with the kernel of labels,
-    ⟨e_y − p(x), e_y' − p(x')⟩. Counts are compared in standard deviations of the model, and models known
-    by ratios through a difference Stein operator (`from_ratio`).
+    compared on the whole line, as log(y − low) and its like. A discrete y (labels, ordered categories,
+    counts) has no score: in place of h_p stands l(y, y') less its means under the model, a product of
+    residuals; with the kernel of labels, ⟨e_y − p(x), e_y' − p(x')⟩. Counts are compared in standard
+    deviations of the model, and models known by ratios by a difference Stein operator (`from_ratio`).
 
     Do not use it when parameters of the model were fitted on this same sample (misfit stays hidden then)
     or with plain scores of a bounded y whose support was not declared. Random signs need some tens of
     rows with large scores: a true Gamma law of shape 0.05 is rejected 0.11 to 0.14 of the time at
     α = 0.05 with 200 rows, and as it should be with 1,000, or with ``standardize="cdf"``. Rows that
-    depend on each other need ``dependence=`` or ``groups=``: without it right models are rejected. Where
-    scores are correlated along the rows, there is an `errors.DependenceWarning`.
+    depend on each other need ``dependence=`` or ``groups=``: right models are rejected without, and
+    where scores are correlated along the rows there is an `errors.DependenceWarning`.
 
     Parameters
     ----------
@@ -69,16 +66,15 @@ def kcsd(
     y : array_like or frame of shape (n,) or (n, d_y)
         Responses; left out with a source.
     kernel_x, kernel_y : Kernel
-        Kernels on x and y, with a number or ``"median"`` as the bandwidth. On a discrete y:
-        `Categorical` for classes, `Ordinal` (or a radial kernel of steps) for ordered ones, a radial
-        kernel for counts; the default stands for the first that fits.
+        Kernels on x and y, with a number or ``"median"`` as the bandwidth. On classes the default
+        stands for `Categorical`, on ordered ones for `Ordinal` (or a radial kernel of steps).
     scale_x : {"none", "std", "ranks"}
         How numeric columns of x are compared: as they are (the paper), in standard deviations, or by
         normal scores of their ranks. Bandwidths are in these units.
     standardize : {"none", "auto", "cdf", "marginals", "mean_std"}
-        What y is standardised by, given x, before the kernel compares it: nothing (the paper), normal
-        scores Φ⁻¹(F(y|x)) of the model's CDF, of its marginal CDFs, its location and scale, or the
-        best of these that the model offers. The bandwidth of y is then in those units.
+        What y is standardised by, given x: nothing (the paper), normal scores Φ⁻¹(F(y|x)) of the
+        model's CDF, of its marginal CDFs, its location and scale, or the best that the model offers.
+        The bandwidth of y is then in those units.
     solver : {"auto", "exact", "lowrank"}
         "exact" sweeps the matrix in tiles, n_boot·n² operations; "lowrank" factors k by landmarks in x
         and h by landmarks in y, and is linear in n; "auto" is exact while n_boot·n² is at most 2.5e10
@@ -96,19 +92,18 @@ def kcsd(
     dependence : int or "auto", optional
         For rows that are ordered in time: a block length. Each draw cuts the rows into blocks, of random
         lengths with this mean, and gives one sign to each. Choose some multiple of the time over which
-        errors are correlated (too long is safe, and costs power), or "auto". A model of the next value
-        given all of the past needs none: its errors are independent.
+        errors are correlated (too long is safe, and costs power), or "auto". The errors of a model of
+        the next value given all of the past are independent: it needs none.
     groups : array_like or Series of shape (n,), or str, optional
-        For rows that come in groups (patients, schools) that are independent of each other: the group of
-        each row, or the name of a column of x, or of the source. One sign is drawn for each group.
+        For rows in groups (patients, schools) that are independent of each other: the group of each
+        row, or the name of a column of x, or of the source. One sign is drawn for each group.
     missing : {"refuse", "drop", "level"}
-        What to do about missing values: refuse them, leave their rows out, or make "missing" a level of
-        the column of x. The result says how many there were.
+        Refuse missing values, leave their rows out, or make "missing" a level of the column of x. The
+        result says how many there were.
     rng : int, numpy.random.Generator or None
-        Where randomness comes from. The same rng gives the same result on any number of threads.
+        Where randomness comes from. The same rng gives the same result with any engine.
     engine : None, int or dask.distributed.Client
-        Number of threads, None for all cores; a client spreads the work over a cluster, with the same
-        result.
+        Number of threads, None for all cores; or a cluster that the work is spread over.
     memory : int
         Bytes that the tiles of the exact solver may take.
 
@@ -147,15 +142,14 @@ def ksd(
     Parameters
     ----------
     model : law, model or anything `as_model` takes
-        The model, which gets x = None; `from_scores` of an array, or `from_score` of a function of y
-        alone, will do.
+        The model, which gets x = None; an array of scores (`from_scores`) will do.
     y : array_like or frame of shape (n,) or (n, d_y), or Source
         The sample; the x columns of a source are not read.
     kernel_y, solver, null, n_boot, precision, dependence, groups, rng, engine, memory
         As in `kcsd`; `groups` may name a column of y. For the draws of a Markov chain, pass
         `dependence`.
     missing : {"refuse", "drop"}
-        What to do about missing values: refuse them, or leave their rows out. The result says how many.
+        Refuse missing values, or leave their rows out. The result says how many there were.
 
     Returns
     -------

@@ -19,28 +19,22 @@ from condgof.null import _draws as nulls
 from condgof.null._bootstrap import LIMIT, NULLS, bootstrap_weights
 from condgof.sample import Seed, Use
 from condgof.stein._evidence import CellEvidence, CensoredEvidence, NormalEvidence, SteinEvidence
-from condgof.stein._features import Features, given_functions, nystrom
+from condgof.stein._features import Features, Maker, nystrom
 from condgof.stein._matrix import SteinOperator
 from condgof.stein._sum import PIECE, Held, Piece, Plan, Rows
 
 #: Relative residual that features reach, and the largest numbers of landmarks in x and in y, unless
-#: asked otherwise: up to so many rows, and above.
-MANY = 50_000
-PRECISION, CAPS = 2e-4, (400, 120)
-PRECISION_ABOVE, CAPS_ABOVE = 1e-3, (250, 80)
-#: The residual where several models are compared.
+#: asked otherwise: up to so many rows, and above; the residual where several models are compared.
+MANY, FEWER, MORE = 50_000, (2e-4, 400, 120), (1e-3, 250, 80)
 PRECISION_TOGETHER = 1e-4
 #: Wider plans are turned to the directions that hold all but a share of the size of FᵀF and ξᵀξ.
 WIDEST, TAIL = 8192, 1e-3
-#: A discrete y of few rows is summed exactly: a residual that is rounding, and as many landmarks as
-#: rows.
+#: A discrete y of few rows is summed exactly: a residual that is rounding, as many landmarks as rows.
 EXACT, EXACT_ROWS = 1e-12, 2500
 #: Rows whose pairs tell what residual was reached.
 PROBE = 400
-#: By itself the library redraws all rows up to this many multiplications.
-REDRAW_WORK = 8e9
-#: What drawing a row costs beside its sums.
-ROW_WORK = 1000
+#: By itself the library redraws all rows up to this work, in multiplications; that of a row by itself.
+REDRAW_WORK, ROW_WORK = 8e9, 1000
 #: Single rows get weights up to so many rows; beyond, at most so many blocks of rows.
 WEIGHTED_ROWS, BLOCKS = PIECE, 2048
 #: Rows that depend on each other are gathered in at most so many parcels, beyond that many rows.
@@ -63,31 +57,26 @@ def plan_of(
     rows, n = scored.subsample, scored.n
     together, many = rows.by == TOGETHER, n > MANY
     single = many and not together
-    caps = CAPS_ABOVE if many else CAPS
-    usual = PRECISION_ABOVE if many else PRECISION
+    usual, most_x, most_y = MORE if many else FEWER
     precision = options.precision or (PRECISION_TOGETHER if together else usual)
     small = isinstance(kernel_y, CellKernel) and n <= EXACT_ROWS and options.precision is None
     # One BLAS thread: the last bits decide which pivots are drawn, and must not depend on cores.
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
         if isinstance(kernel_x, FiniteLocations):
-            maker = given_functions(kernel_x.features, len(kernel_x.locations))
+            maker = Maker("x", kernel_x.features, (0,), (len(kernel_x.locations),))
         else:
             rng = seed.stream(Use.LANDMARKS)
-            target, cap = (EXACT, n) if small else (precision, caps[0])
+            target, cap = (EXACT, n) if small else (precision, most_x)
             maker = nystrom(kernel_x, rows.x, rng, precision=target, cap=cap, single=single)
         if isinstance(kernel_y, CellKernel):
             evidence: Any = CellEvidence((kernel_y,))
         else:
             rng = seed.stream(Use.LANDMARKS, 2)
             # Of few rows more finely, which costs little: the residual is then that of x alone.
-            finer: Any = {
-                "precision": precision / (1 if single else 10),
-                "cap": caps[1],
-                "single": single,
-            }
+            finer: Any = {"precision": precision / (1 if single else 10), "cap": most_y}
             # Of several models, scores of none of them choose the landmarks, which are the same for all.
             scores = np.zeros(rows.y.shape) if together else rows.scores
-            evidence, _ = SteinEvidence.on((kernel_y,), rows.y, scores, rng, **finer)
+            evidence, _ = SteinEvidence.on((kernel_y,), rows.y, scores, rng, single=single, **finer)
         plan = Plan(Features((maker,)), evidence)
         wide = plan.features.width * evidence.blocks[-1].columns.stop > WIDEST
         if wide and not small and not together:
@@ -144,12 +133,10 @@ def residual(
 class Ran:
     """Statistics with their draws, and how these were made."""
 
-    #: Σ_{i≠j} of each statistic; the last one is the excess of surprises where there is one.
+    #: Σ_{i≠j} of each statistic; then, where there is one, the excess of surprises, or `too_sure`.
     drawn: nulls.Drawn
     null: str
     solver: str
-    #: Whether the last statistic is the excess of surprises.
-    excess: bool = False
     details: dict[str, Any] = field(default_factory=dict)
 
     def first(self, n: int) -> tuple[float, FloatArray]:
@@ -160,10 +147,9 @@ class Ran:
 def nulls_of(plan: Plan, scored: Scored, options: Options) -> list[Options]:
     """Return how to test: twice where rows of a discrete y depend on each other.
 
-    Signs of groups or blocks see no more than the residuals that are there, and those of a model that is
-    nearly certain, and right, are tiny and point one way: alone they would reject it. Against drawing y
-    anew, row by row, such residuals are what was to be expected; but that does not see the dependence.
-    The larger of both p-values keeps its level where either does.
+    Residuals of a model that is nearly certain, and right, are tiny and point one way: signs of groups
+    or blocks alone would reject it. Drawing y anew, row by row, does not see the dependence. The larger
+    of both p-values keeps its level where either does.
     """
     apart = replace(options, rows=options.rows.set_aside(MILDER))
     discrete = scored.subsample.cells is not None and not options.rows.independent
@@ -182,7 +168,6 @@ def law_is_known(plan: Plan, scored: Scored, options: Options) -> bool:
 
 
 def refuse_redraw() -> NoReturn:
-    """Refuse to draw y anew."""
     raise UnsupportedModelError(
         "null='model' draws y anew from the model, which takes normal scores (adaptive with a model "
         "that has a CDF) or a discrete y with known probabilities, and rows that do not depend on "
@@ -191,7 +176,6 @@ def refuse_redraw() -> NoReturn:
 
 
 def draw(plan: Plan, scored: Scored, options: Options, seed: Seed) -> Ran:
-    """Compute the statistics of a plan and draw from their null distribution."""
     if law_is_known(plan, scored, options):
         return _redrawn(plan, scored, options, seed)
     return _weighted(plan, scored, options, seed)
@@ -205,46 +189,37 @@ def until_of(scored: Scored, seed: Seed) -> FloatArray:
 
 def _redrawn(plan: Plan, scored: Scored, options: Options, seed: Seed) -> Ran:
     """Draw y of all rows anew, or of many rows from a limit, or by strata."""
-    n, m, engine, evidence = scored.n, options.n_boot, options.engine, plan.evidence
+    n, m, engine = scored.n, options.n_boot, options.engine
+    evidence: Any = plan.evidence
     # The work of one draw of all rows, in multiplications.
     work = n * (ROW_WORK + sum(cut.of_x.shape[0] * cut.of_y.shape[0] for cut in plan.cuts))
     small = options.solver == "exact" or (n <= SUBSAMPLE and float(work) * m <= REDRAW_WORK)
     if scored.source is None and small and options.solver != "lowrank":
-        top, surprises = 0.0, False
+        top = np.empty(0)
         if isinstance(evidence, NormalEvidence):
-            largest = nulls.top_surprises(scored.y.reshape(1, -1))
-            top, surprises = float(nulls.excess(largest, scored.y.size)[0]), plan.surprises
-            again = nulls.redraw_normal(evidence, n)
+            top = nulls.excess(nulls.top_surprises(scored.y.reshape(1, -1)), scored.y.size)
+            again: nulls.Redraw = nulls.redraw_normal(evidence, n)
         elif isinstance(evidence, CensoredEvidence):
             again = nulls.redraw_censored(evidence, scored.scores, until_of(scored, seed))
         else:
-            again = _redraw_cells(evidence, scored)
+            assert scored.outcomes is not None
+            cells = nulls.CellDraws.of(evidence, scored.outcomes)
+
+            def again(rng: np.random.Generator, m: int) -> tuple[AnyArray, FloatArray]:
+                return np.stack([cells.drawn(rng.random(n)) for _ in range(m)], axis=1), np.empty((0, m))
+
         drawn = nulls.redrawn(plan, Held.of(plan, scored.rows()), again, top, m, seed, engine)
-        if not surprises:
-            drawn = nulls.Drawn(drawn.statistics[:-1], drawn.draws[:-1], drawn.sizes[:-1])
-        return Ran(drawn, NULLS["model"], "exact", surprises, {"null": "model"})
+        return Ran(drawn, NULLS["model"], "exact", {"null": "model"})
     if isinstance(evidence, NormalEvidence):
         drawn = nulls.limit(plan, scored.rows(), n, m, seed, engine)
-        return Ran(drawn, LIMIT, "lowrank", plan.surprises, {"null": "limit"})
-    assert isinstance(evidence, CellEvidence)
+        return Ran(drawn, LIMIT, "lowrank", {"null": "limit"})
 
     def cells_of(piece: Piece) -> nulls.CellDraws:
         assert piece.outcomes is not None
         return nulls.CellDraws.of(evidence, piece.outcomes, piece.keep)
 
     drawn = nulls.recombined(plan, scored.rows(), cells_of, m, seed, engine)
-    return Ran(drawn, NULLS["model"], "lowrank", False, {"null": "model"})
-
-
-def _redraw_cells(evidence: Any, scored: Scored) -> nulls.Redraw:
-    """Return what draws a discrete y of all rows anew."""
-    assert scored.outcomes is not None
-    cells = nulls.CellDraws.of(evidence, scored.outcomes)
-
-    def again(rng: np.random.Generator, m: int) -> tuple[AnyArray, FloatArray]:
-        return np.stack([cells.drawn(rng.random(scored.n)) for _ in range(m)], axis=1), np.zeros(m)
-
-    return again
+    return Ran(drawn, NULLS["model"], "lowrank", {"null": "model"})
 
 
 def too_sure(x: FloatArray, y: FloatArray, scores: FloatArray) -> FloatArray:
@@ -284,10 +259,10 @@ def _weighted(plan: Plan, scored: Scored, options: Options, seed: Seed) -> Ran:
         drawn = nulls.weighted_rows(plan, Held.of(plan, rows), weights, engine)
         # Of a multinomial bootstrap draws are divided by n, and statistics by n − 1.
         drawn = replace(drawn, draws=weights.factor * (total - 1) * drawn.draws)
-        if sure := plan.surprises and isinstance(plan.evidence, SteinEvidence):
+        if isinstance(plan.evidence, SteinEvidence) and len(plan.statistics) > 1:
             each = _too_sure(rows)
             drawn = drawn.plus(float(each.sum()), each @ weights.block(0, total))
-        return Ran(drawn, name, "lowrank", sure)
+        return Ran(drawn, name, "lowrank")
     if depend.independent:
         units, null = nulls.signed_blocks(plan, rows, BLOCKS, seed, engine), options.null
     else:
@@ -298,8 +273,8 @@ def _weighted(plan: Plan, scored: Scored, options: Options, seed: Seed) -> Ran:
     whole, sizes = plan.squares([one[None] for one in units.totals])[0], units.own.sum(axis=0)
     draws = forms - own[:, None]
     if depend.independent:
-        return Ran(nulls.Drawn(whole - sizes, draws, sizes), name, "lowrank", False, {"blocks": count})
+        return Ran(nulls.Drawn(whole - sizes, draws, sizes), name, "lowrank", {"blocks": count})
     # Pairs within a parcel are in neither the statistics nor the draws.
     factor = n * (n - 1.0) / (float(n) * n - float(np.square(units.counts).sum()))
     drawn = nulls.Drawn(factor * (whole - own), factor * draws, factor * sizes)
-    return Ran(drawn, name, "lowrank", False, {"parcels": count})
+    return Ran(drawn, name, "lowrank", {"parcels": count})

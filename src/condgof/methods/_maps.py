@@ -1,7 +1,6 @@
 """Where in x a model fails: the witness and the power criterion at many locations.
 
-Both are quadratic in the features F_iv = k(x_i, v) with the y-side h of the Stein matrix in the middle:
-by tiles, or through evidence, h ≈ ξξᵀ, where A = ξᵀF and row sums F∘(ξA) take two passes over the rows.
+Both are quadratic in F_iv = k(x_i, v) with h between: by tiles, or through evidence, h ≈ ξξᵀ, A = ξᵀF.
 """
 
 from __future__ import annotations
@@ -151,10 +150,10 @@ class _View:
     options: Options
 
     @classmethod
-    def of(cls, data: Data, kernels: Kernels, scale_x: str, options: Options, seed: Seed) -> _View:
+    def of(cls, data: Data, on: Kernels, scale_x: str, options: Options, seed: Seed) -> _View:
         # "auto" is exact for as many rows as in a test with 1,000 draws: 5,000.
         scored = prepare(*data, Units(scale_x), options, seed)[1]
-        ready_x, ready_y = scored.subsample.kernels(*kernels, seed)
+        ready_x, ready_y = scored.subsample.kernels(*on, seed)
         exact, constant = options.chosen(scored.n) == "exact", CovariateKernel(())
         if exact and scored.source is None and isinstance(ready_y, Radial):
             return cls(scored, ready_x, scored.operator(constant, ready_y), options)

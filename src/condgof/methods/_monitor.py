@@ -1,10 +1,10 @@
 """Bets against a law, row after row, which win if the law is wrong and cannot be won if it is right.
 
-An e-value of a row is q(y)/p(y), with a density q that is chosen before the row is seen: under p its
-mean is 1. Averages of products of them are wealth that begins at 1 and on average never grows: it ever
-reaches 1/α with probability at most α (Ville). Here q is a predictive distribution in which the past of
-the same bin of a column counts: of normal scores N(m̂, v̂), shrunk by conjugate priors; of cells of
-probability the law's own, tilted. So sums over the rows of a bin are all that has to be kept.
+An e-value of a row is q(y)/p(y), with q chosen before the row is seen: under p its mean is 1. Averages
+of products of them are wealth that begins at 1 and ever reaches 1/α with probability at most α (Ville).
+Here q is predicted from the past of the same bin of a column: of normal scores N(m̂, v̂), shrunk by
+conjugate priors; of cells of probability the law's own, tilted. Sums over the rows of a bin are all
+that has to be kept.
 """
 
 from __future__ import annotations
@@ -28,10 +28,8 @@ from condgof.laws._law import Law
 from condgof.methods._scored import choose_coordinates, coordinates_of, prediction_name, predictions
 from condgof.sample import Sample
 
-#: Bins of a column; bets are made on all of them, and on halves of them.
-BINS, HALVES = 8, 2
-#: Rows between two starts, and how many starts are remembered.
-APART, MOST_STARTS = 64, 12
+#: Bins of a column, bet on together and in halves; rows between two starts, and most starts.
+BINS, HALVES, APART, MOST_STARTS = 8, 2, 64, 12
 #: Rows that the prior counts for: of a mean of 0, of a variance of 1, of shares of cells.
 MEAN_ROWS, SPREAD_ROWS, SHAPE_ROWS = 8.0, 16.0, 24.0
 #: How much of the wealth is put on row 0; and how slowly the rest is put on later starts.
@@ -48,7 +46,7 @@ MOST_CLASSES, LEAST = 4, 1e-300
 
 
 class NormalBet:
-    """That normal scores have another mean, another variance, or both.
+    """That normal scores have another mean, another variance, or both (with conjugate priors).
 
     As all bets it has `kinds` of misfit; `rows`, what is summed up, (n, C, width), from normal scores
     (n, C) or tilts (n, L); and `log_wealth`, what rows with such sums (…, width) have made, (…, kinds).
@@ -58,13 +56,11 @@ class NormalBet:
     width = 3
 
     def rows(self, z: FloatArray, tilts: FloatArray) -> FloatArray:
-        """Return 1, z and z²."""
-        rows = np.ones((*z.shape, 3))
+        rows = np.ones((*z.shape, 3))  # and not np.stack, which is slow for a row
         rows[..., 1], rows[..., 2] = z, np.square(z)
         return rows
 
     def log_wealth(self, sums: FloatArray) -> FloatArray:
-        """Use a normal prior of the mean, an inverse gamma prior of the variance, or both."""
         n, total, square = sums[..., 0], sums[..., 1], sums[..., 2]
         half, rows = 0.5 * SPREAD_ROWS, 0.5 * (SPREAD_ROWS + n)
         explained, known = np.square(total) / (n + MEAN_ROWS), -0.5 * np.log1p(n / MEAN_ROWS)
@@ -77,17 +73,15 @@ class NormalBet:
 
 
 class ShapeBet:
-    """That PITs have other shares in cells than the law says: skew, tails, several modes."""
+    """That PITs have other shares in cells (with a Dirichlet prior): skew, tails, several modes."""
 
     kinds: tuple[str, ...] = ("shape",)
     width = len(PIT_ENDS) + 1
 
     def rows(self, z: FloatArray, tilts: FloatArray) -> FloatArray:
-        """Return which cell each z is in."""
         return np.asarray(np.eye(self.width)[np.searchsorted(PIT_SCORES, z)])
 
     def log_wealth(self, sums: FloatArray) -> FloatArray:
-        """Use a Dirichlet prior."""
         n, prior = sums.sum(axis=-1), SHAPE_ROWS * PIT_SHARES
         cells = gammaln(prior + sums) - gammaln(prior) - sums * np.log(PIT_SHARES)
         value = cells.sum(axis=-1) + gammaln(SHAPE_ROWS) - gammaln(SHAPE_ROWS + n)
@@ -95,17 +89,15 @@ class ShapeBet:
 
 
 class TiltBet:
-    """That cells of a discrete y have other probabilities: the law's, tilted in some directions."""
+    """That cells of a discrete y have the law's probabilities tilted, on average over some tilts."""
 
     def __init__(self, kinds: tuple[str, ...]) -> None:
         self.kinds, self.width = kinds, len(kinds) * len(ODDS)
 
     def rows(self, z: FloatArray, tilts: FloatArray) -> FloatArray:
-        """Return the logarithms of q(y)/p(y)."""
         return tilts[:, None]
 
     def log_wealth(self, sums: FloatArray) -> FloatArray:
-        """Average over the tilts of each direction."""
         tilts = sums.reshape(*sums.shape[:-1], len(self.kinds), len(ODDS))
         most = tilts.max(axis=-1, keepdims=True)
         return np.asarray(np.log(np.exp(tilts - most).mean(axis=-1)) + most[..., 0])
@@ -186,7 +178,6 @@ class Bets:
         self.offsets = np.zeros((0, *weights.shape))
 
     def begin(self, row: int) -> None:
-        """Start at a row."""
         self.starts.append(row)
         self.last = row
         self.sums = np.concatenate([self.sums, np.zeros((1, *self.sums.shape[1:]))])
@@ -232,12 +223,10 @@ class Bets:
             self.sums, self.offsets = self.sums[left], self.offsets[left]
 
     def plain(self) -> dict[str, Any]:
-        """Return all that changes as plain numbers and lists."""
         told = {name: getattr(self, name).ravel().tolist() for name in ("sums", "offsets")}
         return {"begun": self.begun, "last": self.last, "starts": list(self.starts), **told}
 
     def restore(self, told: Mapping[str, Any]) -> None:
-        """Take over what `plain` told."""
         self.begun, self.last, self.starts = told["begun"], told["last"], list(told["starts"])
         for name in ("sums", "offsets"):
             shape = (len(self.starts), *getattr(self, name).shape[1:])
@@ -279,12 +268,10 @@ CELLS, REACH = 1_000, 4.4
 SHARES, KIND_SHARES, SHAPE = (0.5, 0.2, 0.3), (0.5, 0.3, 0.2), 0.06
 #: Random numbers of ranks and of PITs are not those of the law's own draws.
 RANK_SEED, PIT_SEED = 2**40, 2**41
-#: Normal scores are kept within this, far beyond what ever happens, so that squares stay finite.
-FARTHEST = 1e6
+#: Normal scores are clipped to this; the log of the evidence up to which alarms are looked into anew.
+FARTHEST, SURE = 1e6, 50.0
 #: Rows of a discrete y whose cells are looked at together; how many changes are remembered.
 PIECE, MOST_CHANGES = 4096, 100
-#: Logarithm of the evidence up to which it is asked anew what an alarm is about.
-SURE = 50.0
 #: Shapes of a number of one row, and what the predictions of a normal model of one y are called.
 ONE = ((), (1,), (1, 1))
 NORMAL_NAMES = prediction_name(0, 2, 1), prediction_name(1, 2, 1)
@@ -322,9 +309,8 @@ def look_at(law: Law, sample: Sample, rows: IntArray, seed: int) -> Seen:
                 "intervals, and scores or an unnormalised density tell none of them."
             )
         z = coordinates_of(law, sample, by).y
-    return Seen(
-        (), names, np.minimum(np.maximum(z, -FARTHEST), FARTHEST), np.empty((sample.n, 0)), shown
-    )
+    z = np.minimum(np.maximum(z, -FARTHEST), FARTHEST)
+    return Seen((), names, z, np.empty((sample.n, 0)), shown)
 
 
 def glance(model: Any, sample: Sample) -> Seen | None:
@@ -353,12 +339,10 @@ def _look_at_cells(
 ) -> Seen:
     """Look at rows of a discrete y, some at a time: their cells may be many."""
     labels = isinstance(law, Probabilities) and not (law.ordered and law.values.shape[1] > 2)
-    kinds: tuple[str, ...] = ()
-    scores, tilts = [], []
+    kinds, scores, tilts = tuple[str, ...](), [], []
     for start in range(0, sample.n, PIECE):
         some = np.arange(start, min(start + PIECE, sample.n))
-        part = law.take(some)
-        assert isinstance(part, Discrete)
+        part: Any = law.take(some)
         outcomes = part.residuals(sample.y_given[some], PLAIN).outcomes
         if outcomes is None:
             raise UnsupportedModelError(f"{law.name} cannot be monitored: it has no probabilities.")
@@ -380,21 +364,15 @@ class KeptRows(NamedTuple):
     first: int
     z: FloatArray
     tilts: FloatArray
-    #: What rows are grouped by, (n,) each: numbers, or text as objects.
-    columns: list[AnyArray]
+    columns: list[AnyArray]  #: What rows are grouped by, (n,) each: numbers, or text as objects.
 
     def part(self, start: int, stop: int) -> KeptRows:
-        """Return the rows with these numbers."""
         own = slice(start - self.first, stop - self.first)
         return KeptRows(start, self.z[own], self.tilts[own], [column[own] for column in self.columns])
 
 
 class RunningEvidence:
-    """The evidence against a law, and that rows have changed; it grows with `add`.
-
-    Rows look like those `seen`, and have so many `columns` of x. Of these and of what is predicted the
-    first are looked at.
-    """
+    """The evidence against a law, and that rows have changed, of rows like those `seen`; `add` more."""
 
     def __init__(self, seen: Seen, columns: int, alpha: float, run_length: float, seed: int) -> None:
         self.alpha, self.run_length, self.seed = alpha, run_length, seed
@@ -443,7 +421,6 @@ class RunningEvidence:
                 self._cut(held.part(max(end - capacity, held.first), end))
 
     def _weigh(self, rows: KeptRows) -> None:
-        """Add up the evidence of some rows."""
         codes = self._codes(rows)
         wealth = [bets.add(codes, rows) for bets in self.bets]
         self.log = log_sum(np.array([log_sum(each) for each in wealth]))
@@ -479,9 +456,9 @@ class RunningEvidence:
             found = {"rows": self.done, "since": _likeliest(self.change, wealth)}
             self.changes = [*self.changes, found][-MOST_CHANGES:]
             self._expect(cells.shape[1])
-            return
-        for bets, each in zip(self.change, wealth, strict=True):
-            bets.renew(self.done, each)
+        else:
+            for bets, each in zip(self.change, wealth, strict=True):
+                bets.renew(self.done, each)
 
     def _codes(self, rows: KeptRows) -> IntArray:
         """Return the bin of each row in each grouping; the first has all rows in one."""
@@ -495,7 +472,6 @@ class RunningEvidence:
         return found
 
     def _cut(self, rows: KeptRows) -> None:
-        """Cut columns into bins anew, by some rows."""
         old, self.edges = self.edges, [_edges(values) for values in rows.columns]
         pairs = zip(old, self.edges, strict=True)
         anew = np.array([g for g, (was, now) in enumerate(pairs, start=1) if was != now], dtype=int)
@@ -504,13 +480,11 @@ class RunningEvidence:
             bets.rebin(codes, rows, anew)
 
     def plain(self) -> dict[str, Any]:
-        """Return all that it knows as plain numbers and lists."""
         bets = [bets.plain() for bets in (*self.bets, *self.change)]
         told = {name: deepcopy(getattr(self, name)) for name in TOLD}
         return {**told, "bets": bets, "counts": self.counts.tolist()}
 
     def restore(self, told: Mapping[str, Any]) -> None:
-        """Take over what `plain` told."""
         for name in TOLD:
             setattr(self, name, deepcopy(told[name]))
         for bets, each in zip((*self.bets, *self.change), told["bets"], strict=True):
@@ -528,7 +502,6 @@ def _bets(bet: Bet, weights: FloatArray, renewed: bool, last: int) -> list[Bets]
 
 
 def _likeliest(several: list[Bets], wealth: list[FloatArray]) -> int:
-    """Return the row of the start that has won most."""
     won: dict[int, float] = {}
     for bets, each in zip(several, wealth, strict=True):
         for start, logs in zip(bets.starts, each, strict=True):

@@ -14,7 +14,7 @@ from condgof.engine import Engine, as_engine
 from condgof.errors import InputTypeError, check_choice, check_number
 from condgof.laws._as_model import as_model
 from condgof.laws._law import ModelLike
-from condgof.methods._scored import CENSORED, Scored, Units, check_y, read_sample, rows_named
+from condgof.methods._scored import CENSORED, Scored, Units, read_sample, rows_named
 from condgof.methods._sources import elsewhere, prepare_source, score_rows
 from condgof.null._bootstrap import check_null
 from condgof.null._dependence import STRETCHES, Asked, Dependence, dependence_of
@@ -51,25 +51,17 @@ def spelled_out(*names: str) -> Callable[[Verb], Verb]:
     def spell(verb: Verb) -> Verb:
         *own, _ = inspect.signature(verb).parameters.values()
         defaults = {name: p.default for name, p in inspect.signature(Options).parameters.items()}
-        shared = [
-            inspect.Parameter(
-                name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=defaults.get(name),
-                annotation=kind.__forward_arg__,
-            )
-            for name, kind in HowToTest.__annotations__.items()
-            if not names or name in names
-        ]
-        signature = inspect.signature(verb).replace(parameters=own + shared)
-        verb.__signature__ = signature  # type: ignore[attr-defined]
+        for name, kind in HowToTest.__annotations__.items():
+            if not names or name in names:
+                said: Any = {"default": defaults.get(name), "annotation": kind.__forward_arg__}
+                own.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, **said))
+        verb.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
         return verb
 
     return spell
 
 
 def read_options(verb: Callable[..., Any], how: HowToTest) -> tuple[Options, Seed]:
-    """Check the options that a user passed to a test."""
     known = inspect.signature(verb).parameters
     unknown = [name for name in how if name not in known]
     if unknown:
@@ -93,8 +85,7 @@ class Options:
     groups: Any = None
     missing: str = "refuse"
     engine: Any = None
-    #: Budget of the exact solver, in bytes.
-    memory: int = DEFAULT_MEMORY
+    memory: int = DEFAULT_MEMORY  #: Budget of the exact solver, in bytes.
     #: How rows depend on each other; known once the sample is (`for_rows`).
     rows: Dependence = field(default_factory=Dependence)
 
@@ -109,10 +100,8 @@ class Options:
             wanted = "a number between 0 and 1, a residual to reach"
             precision = check_number(precision, "precision", wanted, lambda share: 0 < share < 1)
         Asked.of(asked.dependence, asked.groups, asked.null)
-        engine, memory = as_engine(asked.engine), check_memory(asked.memory)
-        return replace(
-            asked, n_boot=int(asked.n_boot), precision=precision, engine=engine, memory=memory
-        )
+        engine, memory, count = as_engine(asked.engine), check_memory(asked.memory), int(asked.n_boot)
+        return replace(asked, n_boot=count, precision=precision, engine=engine, memory=memory)
 
     def for_rows(self, scored: Scored, data: Any) -> Options:
         """Find out how the rows of a sample depend on each other; `data` may have a column of groups."""
@@ -133,12 +122,10 @@ class Options:
 
 
 def check_reg(reg: Any) -> float:
-    """Check the constant that is added to σ̂_V."""
     return check_number(reg, "reg", "finite and not negative", lambda value: 0 <= value < np.inf)
 
 
 def check_memory(memory: object) -> int:
-    """Check the memory budget given by a user, in bytes."""
     wanted = f"at least {LEAST_MEMORY} bytes"
     return int(min(check_number(memory, "memory", wanted, lambda size: size >= LEAST_MEMORY), 2**60))
 
@@ -147,10 +134,8 @@ def prepare(
     model: Any, x: Any, y: Any, units: Units, options: Options, seed: Seed
 ) -> tuple[ModelLike, Scored]:
     """Check and score a sample; also return the law of rows in memory, or the model of a stream."""
-    arrays = isinstance(x, np.ndarray) and isinstance(y, np.ndarray)
-    if not arrays and elsewhere(x, y):
+    if elsewhere(x, y):
         return prepare_source(model, x, y, units, options, seed)
-    check_y(y)
     law, sample = read_sample(as_model(model), x, y, options.missing)
     many = units.predictions or options.chosen(sample.n) == "lowrank"
     with rows_named(sample.kept if sample.left_out else None):

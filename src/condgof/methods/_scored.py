@@ -17,7 +17,7 @@ import numpy as np
 
 from condgof import errors, kernels
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import NumericalError, UnsupportedModelError, check_choice, check_finite
+from condgof.errors import UnsupportedModelError, check_choice, check_finite
 from condgof.kernels import Cells, CovariateKernel, FiniteLocations, Radial, ResponseKernel
 from condgof.laws._as_model import as_model, law_of
 from condgof.laws._discrete import FULL, PLAIN, Discrete, Outcomes, Probabilities, refuse_standardizing
@@ -26,14 +26,12 @@ from condgof.laws._line import Line
 from condgof.laws._survival import Censored
 from condgof.sample import Column, Sample, Seed, Use, XUnits, as_numbers
 from condgof.stein._matrix import SteinOperator
-from condgof.stein._sum import ArrayRows
+from condgof.stein._sum import Piece
 
-#: Rows from which bandwidths, ranks and landmarks come, where there are more.
-SUBSAMPLE = 4096
+#: Rows from which bandwidths, ranks and landmarks come; rows that `scores` gives to a network at a time.
+SUBSAMPLE, BLOCK = 4096, 8192
 #: Of more classes than this, the largest probability alone is a prediction.
 MOST_PREDICTIONS = 12
-#: Rows that `scores` gives to a model that works in batches.
-BLOCK = 8_192
 #: What a user may standardise y by; what it is where some of y is censored, and where several models
 #: are compared; what results say of it.
 STANDARDIZE = ("auto", "cdf", "marginals", "mean_std", "none")
@@ -56,23 +54,20 @@ class Units:
 
     scale_x: str = "none"
     standardize: str = "none"
-    #: Whether the model's predictions follow the columns of x, by ranks.
-    predictions: bool = False
+    predictions: bool = False  #: Whether the model's predictions follow the columns of x, by ranks.
 
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
     """y in the coordinates that kernels compare."""
 
-    #: y, or what it was turned into, (n, d_y).
-    y: FloatArray
+    y: FloatArray  #: y, or what it was turned into, (n, d_y).
     #: ∇_y log p in these coordinates, (n, d_y); of a discrete y its residuals (n, cells), which may be
     #: made only when rows are taken.
     scores: FloatArray
     #: Largest estimated error of scores that were differentiated numerically.
     score_error: float | None = None
-    #: How y was brought from a bounded support to the whole line.
-    reparametrized: str | None = None
+    reparametrized: str | None = None  #: How y was brought from a bounded support to the whole line.
     #: What the residuals are of, and from what y can be drawn anew given x, where it is discrete.
     cells: Cells | None = None
     outcomes: Outcomes | None = None
@@ -97,10 +92,7 @@ class Scored(Coordinates):
     def of(
         cls, model: Any, sample: Sample, units: Units | None = None, seed: Seed | None = None
     ) -> Scored:
-        """Score a sample with a model, or with the law of its rows.
-
-        With a seed, units and landmarks of many rows come from some: those that a stream would draw.
-        """
+        """Score a sample with a model; with a seed, units are of the rows that a stream would draw."""
         law, units = law_of(as_model(model), sample), units or Units()
         by = choose_coordinates(law, sample.d_y, units.standardize)
         sample = numbered(law, sample)
@@ -128,23 +120,17 @@ class Scored(Coordinates):
         return [replace(self, scores=np.ascontiguousarray(scores)) for scores in each]
 
     def kernels(self, on_x: Any, on_y: Any, seed: Seed) -> tuple[CovariateKernel, ResponseKernel]:
-        """Make the kernels ready for this sample."""
         # y first: asking for Laplace on y is refused before any distance is computed.
         ready_y = self.kernel_on_y(on_y, seed)
         return kernels.resolve_x(on_x, self.x, self.sample.x_columns, seed), ready_y
 
     def kernel_on_y(self, kernel: Any, seed: Seed) -> ResponseKernel:
-        """Make the kernel on y ready for this sample."""
-        cells = self.cells
-        return (
-            kernels.resolve_y(kernel, self.y, seed)
-            if cells is None
-            else kernels.resolve_cells(kernel, cells)
-        )
+        if self.cells is not None:
+            return kernels.resolve_cells(kernel, self.cells)
+        return kernels.resolve_y(kernel, self.y, seed)
 
     @property
     def n(self) -> int:
-        """Number of rows that are tested."""
         return self.sample.n if self.source is None else int(self.source.n)
 
     @property
@@ -153,8 +139,7 @@ class Scored(Coordinates):
         return self if self.some is None else self.some
 
     def rows(self) -> Any:
-        """Return the rows, for sums over them."""
-        return self.source or ArrayRows(self.x, self.y, self.scores, self.outcomes)
+        return self.source or Piece(self.x, self.y, self.scores, self.outcomes)
 
     def operator(self, kernel_x: CovariateKernel | FiniteLocations, kernel_y: Radial) -> SteinOperator:
         """Return the Stein matrix as a lazy operator; y is continuous."""
@@ -162,15 +147,15 @@ class Scored(Coordinates):
 
     def details(self) -> dict[str, Any]:
         """What a result says of the coordinates of x and y, where they are not x and y themselves."""
-        details: dict[str, Any] = {}
-        if self.cells is not None or self.by != "none":
-            by = STANDARDIZED_BY[self.by] if self.cells is None else self.cells.words
-            details["standardized_by"] = by
-        if self.reparametrized is not None:
-            details["reparametrized"] = self.reparametrized
-        if any(knot is not None for knot in self.own_units.knots):
-            details["x_seen_as"] = "normal scores of the ranks of numeric columns"
-        return details if self.score_error is None else {**details, "score_error": self.score_error}
+        by = STANDARDIZED_BY[self.by] if self.cells is None else self.cells.words
+        ranks = any(knot is not None for knot in self.own_units.knots)
+        details = {
+            "standardized_by": by if self.cells is not None or self.by != "none" else None,
+            "reparametrized": self.reparametrized,
+            "x_seen_as": "normal scores of the ranks of numeric columns" if ranks else None,
+            "score_error": self.score_error,
+        }
+        return {name: said for name, said in details.items() if said is not None}
 
     def notes(self) -> tuple[str, ...]:
         """What a reader of the result should know about the data and how they were compared."""
@@ -190,7 +175,6 @@ class Scored(Coordinates):
 
     @property
     def own_units(self) -> XUnits:
-        """The units of the columns of x alone."""
         d_x = self.sample.d_x
         return XUnits(self.units.scales[:d_x], self.units.knots[:d_x])
 
@@ -207,14 +191,6 @@ def read_sample(model: ModelLike, x: Any, y: Any, missing: str = "refuse") -> tu
     sample = Sample.of(x, y, to_test=False, missing=missing).ready(discrete=True)
     law = law_of(model, sample)
     return law, sample.ready(discrete=law.discrete)
-
-
-def check_y(y: Any) -> None:
-    """Refuse x without y."""
-    if y is None:
-        raise errors.InputTypeError(
-            "y is missing. Pass y, or a source from condgof.scan(...) as x, which brings its own y."
-        )
 
 
 @contextmanager
@@ -268,15 +244,11 @@ def choose_coordinates(law: Law, d_y: int, standardize: Any) -> str:
 
 
 def coordinates_of(law: Law, sample: Sample, by: str) -> Coordinates:
-    """Turn a sample into the coordinates of `choose_coordinates`, with scores.
-
-    This is the one place where a Stein test touches the law.
-    """
+    """Turn a sample into the coordinates of `choose_coordinates`: where a Stein test touches the law."""
     if isinstance(law, Discrete) and by in (PLAIN, FULL):
         seen, notes = law.residuals(sample.y_given, by), law.remarks(sample.y_given)
-        return Coordinates(
-            seen.u, seen.values, cells=law.cells(by), outcomes=seen.outcomes, model_notes=notes
-        )
+        said: Any = {"cells": law.cells(by), "outcomes": seen.outcomes, "model_notes": notes}
+        return Coordinates(seen.u, seen.values, **said)
     line = line_of(law, sample)
     if isinstance(law, Censored) or by == "cdf":
         u = checked(law.normal_scores(sample.y_given), sample)
@@ -306,10 +278,7 @@ def line_of(law: Law, sample: Sample) -> Line | None:
     """Return the way from the law's support to the whole line; refuse what lies outside."""
     if type(law).support is Law.support:
         return None  # as most are
-    low, high = law.support
-    if np.all(low == -np.inf) and np.all(high == np.inf):
-        return None
-    line = Line.of((low, high), sample.n, sample.d_y)
+    line = Line.of(law.support, sample.n, sample.d_y)
     if line is not None:
         line.check(sample.y, law.name)
     return line
@@ -336,8 +305,7 @@ def _standardized(
     """Return L⁻¹(u − location) with scores Lᵀs, for a scale L that is diagonal or triangular."""
     location, scale = map(np.asarray, law.location_scale())
     n, d_y = sample.y.shape
-    # Nothing is broadcast, but one column for all: closed forms that have numbers as parameters.
-    columns = [(n, d_y), (n, 1)]
+    columns = [(n, d_y), (n, 1)]  # one column for all: closed forms that have numbers as parameters
     if location.shape not in columns or scale.shape not in [*columns, (n, d_y, d_y)]:
         raise errors.ShapeError(
             f"The model's location and scale must have shapes {(n, d_y)} and {(n, d_y)} or "
@@ -356,24 +324,19 @@ def checked(values: AnyArray, sample: Sample) -> FloatArray:
     """Check what y was turned into."""
     u = np.asarray(as_numbers(values, "What standardises y"), dtype=np.float64)
     if u.shape != sample.y.shape:
-        raise NumericalError(
+        raise errors.NumericalError(
             f"Standardising y gave shape {u.shape} in place of {sample.y.shape}. Check the model."
         )
-    finite = np.isfinite(u)
-    if not finite.all():
-        bad = np.flatnonzero(~finite.all(axis=1))
-        raise NumericalError(
-            f"Standardising y by the model failed in {len(bad)} of {len(u)} rows, the first in row "
-            f"{bad[0]} (counted from 0). Check the model there, or pass standardize='none'."
-        )
+    failed, advice = ~np.isfinite(u), "Check the model there, or pass standardize='none'."
+    errors.refuse_rows(failed, "Standardising y by the model failed", advice, errors.NumericalError)
     return u
 
 
 def scores(model: Any, x: Any, y: Any) -> FloatArray:
     """Scores ∇_y log p(y|x) of a sample, which are all that the Stein tests see of a model.
 
-    They are those of y itself. Where the model's support is bounded, the tests turn them into the scores
-    of log(y − low) and its like; an observation outside the support is an error here as there.
+    They are those of y itself, which the tests turn into those of log(y − low) and its like where the
+    model's support is bounded. An observation outside the support is an error.
 
     Parameters
     ----------
@@ -413,7 +376,6 @@ def scores(model: Any, x: Any, y: Any) -> FloatArray:
 
 
 def covariates(x: FloatArray, law: Law, with_predictions: bool) -> FloatArray:
-    """Return x, followed by what the law predicts."""
     predicted = predictions(law) if with_predictions else None
     return x if predicted is None else np.concatenate([x, predicted], axis=1)
 
@@ -448,7 +410,6 @@ def side_by_side(location: FloatArray, scale: FloatArray) -> FloatArray:
 
 
 def prediction_name(number: int, count: int, d_y: int) -> str:
-    """Return what to call one of so many columns of predictions."""
     if count != 2 * d_y:
         return f"predicted probability {number + 1}" if count > 1 else "predicted probability"
     what = "location" if number < d_y else "scale"

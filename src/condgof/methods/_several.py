@@ -5,9 +5,8 @@ M = H^a − H^b, and with the row means g_i = (1/(n−1)) Σ_{j≠i} M_ij the va
 
     4·Var(g)/n,   but at least   2·Σ_{i≠j} M_ij² / (n(n−1))²,
 
-what it would be if g vanished, where the first alone is near 0 by chance. Of many rows, with features F
-of x and the Stein operator of each model on the same functions of y, ξ^a, and S^a = Fᵀξ^a, row sums are
-(F_i S^a)·ξ^a_i − ‖F_i‖²‖ξ^a_i‖²: two passes over the rows.
+what it would be if g vanished. Of many rows, with features F of x, the Stein operator of each model on
+the same functions of y, ξ^a, and S^a = Fᵀξ^a, row sums are (F_i S^a)·ξ^a_i − ‖F_i‖²‖ξ^a_i‖².
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ import numpy as np
 from condgof import errors
 from condgof._typing import FloatArray
 from condgof.engine import Engine, single_threaded_blas
-from condgof.errors import NumericalError, UnsupportedModelError, check_choice, check_overflow
+from condgof.errors import UnsupportedModelError, check_choice, check_overflow
 from condgof.kernels import CovariateKernel, Radial, ResponseKernel
 from condgof.laws._as_model import as_model, law_of
 from condgof.laws._discrete import Probabilities
@@ -30,19 +29,11 @@ from condgof.laws._known import Intervals, Quantiles, from_intervals, from_quant
 from condgof.laws._law import Law, ModelLike
 from condgof.laws._line import Line
 from condgof.laws._scores import MEASURES, offered, score
+from condgof.methods import _scored as scoring
 from condgof.methods import _sources as sources
 from condgof.methods._lowrank import plan_of
 from condgof.methods._options import Options
-from condgof.methods._scored import (
-    TOGETHER,
-    Scored,
-    check_y,
-    checked,
-    line_of,
-    raw_scores,
-    rows_named,
-    sampled_rows,
-)
+from condgof.methods._scored import TOGETHER, Scored
 from condgof.null._dependence import Asked, Dependence, dependence_of
 from condgof.null._paired import Difference, differences
 from condgof.sample import Sample, Seed, Use, XUnits
@@ -51,10 +42,8 @@ from condgof.stein._sum import Piece, Plan, added, reduce_over
 
 #: Correlations of y above this are not taken out: what is left would be rounding.
 SINGULAR = 1e-10
-#: Rows that the sizes of H and M come from.
-SQUARE_ROWS = 1024
-#: The least block that "auto" chooses for differences of scores: few rows do not show how they depend.
-SHORTEST = 2
+#: Rows that the sizes of H and M come from; the least block that "auto" chooses for differences.
+SQUARE_ROWS, SHORTEST = 1024, 2
 #: Two matrices nearer to each other than this, relative to their size, are one and the same, if their
 #: row means (whose rounding is larger) are, too.
 SAME, SAME_SUMS = 1e-12, 1e-10
@@ -90,8 +79,6 @@ def read_models(
     given, source = list(models.values()), None
     if sources.elsewhere(x, y):
         given, source = sources.open_source(given, x, y, missing, solver)
-    else:
-        check_y(y)
     ready = for_each(tuple(models), given, as_model)
     return ready, None if source is None else sources.with_columns(ready, source)
 
@@ -99,7 +86,6 @@ def read_models(
 def read_laws_in_memory(
     models: list[ModelLike], names: tuple[str, ...], x: Any, y: Any, missing: str
 ) -> tuple[list[Law], Sample]:
-    """Check x and y, and call all models with x."""
     sample = Sample.of(x, y, to_test=False, missing=missing).ready(discrete=True)
     laws = for_each(names, models, lambda model: law_of(model, sample))
     return laws, sample.ready(discrete=any(law.discrete for law in laws))
@@ -116,17 +102,18 @@ def common_ground(
     n, d_y = sample.n, sample.d_y
     low, high, differ = np.full((n, d_y), -np.inf), np.full((n, d_y), np.inf), False
     whole = Line(low, high)
-    for number, own in enumerate(for_each(names, laws, lambda law: line_of(law, sample) or whole)):
+    lines = for_each(names, laws, lambda law: scoring.line_of(law, sample) or whole)
+    for number, own in enumerate(lines):
         differ |= number > 0 and not (np.array_equal(own.low, low) and np.array_equal(own.high, high))
         low, high = np.maximum(low, own.low), np.minimum(high, own.high)
-    raw = for_each(names, laws, lambda law: raw_scores(law, sample))
+    raw = for_each(names, laws, lambda law: scoring.raw_scores(law, sample))
     u, scores = sample.y, [s for s, _ in raw]
     inexact = [error for _, error in raw if error is not None]
     notes = [f"{name}: {note}" for name, law in zip(names, laws, strict=True) for note in law.notes]
     line, words = Line.of((low, high), n, d_y), None
     if line is not None:
-        u, slope, words = checked(line.forward(u), sample), line.slope(sample.y), line.words()
-        scores = for_each(names, scores, lambda s: checked(line.scores(sample.y, s), sample))
+        u, slope, words = scoring.checked(line.forward(u), sample), line.slope(sample.y), line.words()
+        scores = for_each(names, scores, lambda s: scoring.checked(line.scores(sample.y, s), sample))
         inexact = [error * slope for error in inexact]
     if differ:
         notes.append("the models' supports differ: they were compared where all have a density")
@@ -137,20 +124,17 @@ def common_ground(
 def prepare_joint(
     models: Mapping[str, Any], x: Any, y: Any, scale_x: str, options: Options, seed: Seed
 ) -> Scored:
-    """Check and score a sample under K models: its scores are those of all, side by side.
-
-    Arrays and a small source are in memory, a large one is a stream.
-    """
+    """Check and score a sample under K models: its scores are those of all, side by side."""
     names, drawn = tuple(models), None
     ready, source = read_models(models, x, y, options.missing, options.solver)
     if source is None:
         rows, (laws, sample) = None, read_laws_in_memory(ready, names, x, y, options.missing)
         if options.chosen(sample.n) == "lowrank":  # units come from the rows that a stream would draw
-            drawn = sampled_rows(sample.n, seed)
+            drawn = scoring.sampled_rows(sample.n, seed)
     else:
         rows, block = sources.read_some(source, seed, options.engine)
         sample = source.sample(block).ready()
-    with rows_named(rows):
+    with scoring.rows_named(rows):
         if rows is not None:
             laws = [sources.law_of_rows(model, block, sample, rows) for model in ready]
         u, raw, said = common_ground(laws, names, sample)
@@ -169,14 +153,11 @@ def prepare_joint(
 
 
 def affine_of(u: FloatArray) -> Affine:
-    """Return b and L of the map u → L⁻¹(u − b), from mean and covariance of a sample (n, d_y).
-
-    It is one for all models, so that it favours none, and in any affine units of y the same comes out.
-    """
+    """Return b and L of the map u → L⁻¹(u − b), one for all models, from a sample (n, d_y)."""
     with np.errstate(over="ignore", invalid="ignore"):
         shift, spread = u.mean(axis=0), u.std(axis=0, ddof=1)
     if not (np.isfinite(spread).all() and (spread > 0).all()):
-        raise NumericalError("The standard deviation of y overflows or is 0. Rescale y.")
+        raise errors.NumericalError("The standard deviation of y overflows or is 0. Rescale y.")
     scaled: FloatArray = (u - shift) / spread
     correlation = scaled.T @ scaled / (len(u) - 1)
     if np.linalg.eigvalsh(correlation)[0] <= SINGULAR:
@@ -194,7 +175,6 @@ def in_units(affine: Affine, u: FloatArray, scores: list[FloatArray]) -> tuple[F
 def _see_together(
     units: XUnits, names: tuple[str, ...], affine: Affine, sample: Sample, laws: Sequence[Law]
 ) -> sources.Seen:
-    """Bring y to the ground that all models share, and put their scores side by side."""
     u, raw, _ = common_ground(laws, names, sample)
     return units.apply(sample.x), *in_units(affine, u, raw), None
 
@@ -217,12 +197,12 @@ def contrast(
     """Compute the Stein discrepancies of all models and the differences of all pairs."""
     assert isinstance(kernel_y, Radial)
     details: dict[str, Any] = {}
-    exact = joint.source is None and options.chosen(joint.n) == "exact"
-    if exact:
-        means, products, powers, forms = _exact(joint, kernel_x, kernel_y, options)
+    if exact := joint.source is None and options.chosen(joint.n) == "exact":
+        moments = _exact(joint, kernel_x, kernel_y, options)
     else:
         plan, details = plan_of(joint, kernel_x, kernel_y, options, seed)
-        means, products, powers, forms = _lowrank(plan, joint, options.engine)
+        moments = _lowrank(plan, joint, options.engine)
+    means, products, powers, forms = moments
     squares, apart = _sizes(joint, kernel_x, kernel_y, seed)
     n, pairs = joint.n, dict[tuple[int, int], Difference]()
     for k, (a, b) in enumerate(zip(*np.triu_indices(len(means), 1), strict=True)):
@@ -335,7 +315,6 @@ class Measured:
     dependence: Dependence = field(default_factory=Dependence)
 
     def differences(self, key: str, a: int = 0, b: int = 1) -> FloatArray:
-        """Return the scores of one model less those of another, (n,)."""
         return differences(self.tables[key][a], self.tables[key][b])
 
     def impossible(self, key: str) -> tuple[int, ...]:
@@ -354,9 +333,9 @@ def measured(
     """Score all rows of a sample, or of a source in one pass."""
     check_choice(measure, "measure", ("auto", *MEASURES, STEIN))
     names, (ready, source) = tuple(models), read_models(models, x, y, missing)
+    pieces: Iterable[Any]
     if source is not None:
-        pieces: Iterable[Any] = sources.read_laws(source, ready, 0, source.n)
-        whole, n = None, source.n
+        whole, n, pieces = None, source.n, sources.read_laws(source, ready, 0, source.n)
     else:
         laws, whole = read_laws_in_memory(ready, names, x, y, missing)
         pieces, n = [(whole, laws, None)], whole.n
@@ -404,23 +383,22 @@ def shared(names: Sequence[str], laws: Sequence[Law], d_y: int, measure: str) ->
     """Return the measures that all laws offer and are to be computed; none for Stein discrepancies."""
     each = [set(offered(law, d_y)) for law in laws]
     common = set.intersection(*each)
-    why = []
-    if len({law.discrete for law in laws}) > 1 and "log" in common:
-        common -= {"log"}
-        why.append("a probability of one is no density of the other")
-    if len({tuple(law.levels) for law in laws if isinstance(law, Quantiles)}) > 1:
-        common -= {"pinball"}
-        why.append("their quantiles are of different levels")
-    if len({tuple(law.coverage) for law in laws if isinstance(law, Intervals)}) > 1:
-        common -= {"winkler"}
-        why.append("their intervals are of different coverage")
+    kinds = {law.discrete for law in laws} if "log" in common else set()
+    levels = {tuple(law.levels) for law in laws if isinstance(law, Quantiles)}
+    coverages = {tuple(law.coverage) for law in laws if isinstance(law, Intervals)}
+    unlike = (
+        ("log", kinds, "a probability of one is no density of the other"),
+        ("pinball", levels, "their quantiles are of different levels"),
+        ("winkler", coverages, "their intervals are of different coverage"),
+    )
+    common -= {key for key, several, _ in unlike if len(several) > 1}
+    why = ", and ".join(words for _, several, words in unlike if len(several) > 1)
     told = "; ".join(
         f"{name!r} ({law.name}) offers "
         + (", ".join(MEASURES[k].name for k in MEASURES if k in own) or "none")
         for name, law, own in zip(names, laws, each, strict=True)
     )
-    if why:
-        told += f"; {', and '.join(why)}"
+    told += f"; {why}" if why else ""
     if measure in MEASURES and measure not in common:
         raise UnsupportedModelError(
             f"The models have no {MEASURES[measure].name} in common: {told}. Leave measure= out, or "

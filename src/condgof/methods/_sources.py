@@ -16,17 +16,10 @@ from condgof.laws._as_model import Columns, as_model, columns, law_of
 from condgof.laws._discrete import Outcomes
 from condgof.laws._functions import Scores
 from condgof.laws._law import Law, ModelLike
-from condgof.methods._scored import (
-    SUBSAMPLE,
-    Scored,
-    Units,
-    coordinates_of,
-    covariates,
-    rows_named,
-    sampled_rows,
-)
+from condgof.methods import _scored as scoring
+from condgof.methods._scored import SUBSAMPLE, Scored, Units, rows_named
 from condgof.sample import ArraySource, Block, Sample, Seed, Source, XUnits, is_lazy, names_of
-from condgof.stein._sum import PIECE, Piece, cut, even_cuts
+from condgof.stein._sum import PIECE, Piece, even_cuts
 
 #: Rows that are read, looked over and given to models at a time.
 READ = 4 * PIECE
@@ -43,23 +36,19 @@ class StreamedRows:
     source: Any
     #: Each scores chunks of rows, is bound to all rows, or names columns of the source.
     models: tuple[ModelLike, ...]
-    #: How rows are seen, given the law of each model.
-    see: Callable[[Sample, Sequence[Law]], Seen]
+    see: Callable[[Sample, Sequence[Law]], Seen]  #: How rows are seen, given the law of each model.
     #: Global numbers of rows that are not tested (they were trained on).
     left_out: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @property
     def total(self) -> int:
-        """Number of rows, counting those that are left out."""
         return int(self.source.n)
 
     @property
     def n(self) -> int:
-        """Number of rows that are tested."""
         return self.total - len(self.left_out)
 
     def pieces(self) -> Iterator[Piece]:
-        """Read and score all rows in pieces."""
         read = self.score(self.source, self.models, 0, self.total, self.left_out)
         return with_progress(read, -(-self.total // PIECE), "condgof")
 
@@ -92,7 +81,7 @@ class StreamedRows:
             with rows_named(rows):
                 x, y, scores, outcomes = self.see(sample, laws)
             keep = ~np.isin(rows, left_out) if len(left_out) else None
-            yield from cut(Piece(int(rows[0]), x, y, scores, keep, outcomes))
+            yield from Piece(x, y, scores, outcomes, int(rows[0]), keep).pieces()
 
 
 def _read(rows: StreamedRows, names: tuple[str, ...] | None, part: Any) -> Iterator[Piece]:
@@ -143,10 +132,16 @@ def law_of_rows(model: ModelLike, block: Block, sample: Sample, rows: IntArray, 
 
 
 def elsewhere(x: Any, y: Any) -> bool:
-    """Tell whether x or y is a source or a Dask array."""
+    """Tell whether x or y is a source or a Dask array; refuse x in memory without y."""
     check_object(x, "x")
     check_object(y, "y")
-    return any(isinstance(part, (Source, ArraySource)) or is_lazy(part) for part in (x, y))
+    if any(isinstance(part, (Source, ArraySource)) or is_lazy(part) for part in (x, y)):
+        return True
+    if y is None:
+        raise InputTypeError(
+            "y is missing. Pass y, or a source from condgof.scan(...) as x, which brings its own y."
+        )
+    return False
 
 
 def refuse_source(test: str, x: Any, y: Any) -> None:
@@ -162,8 +157,8 @@ def prepare_source(
     model: Any, x: Any, y: Any, units: Units, options: Any, seed: Seed
 ) -> tuple[ModelLike, Scored]:
     """Score a small source in memory; of a large one, or of Dask arrays, some rows, for a stream."""
-    (model,), source = open_source([model], x, y, options.missing, options.solver)
-    model = as_model(model)
+    (given,), source = open_source([model], x, y, options.missing, options.solver)
+    model = as_model(given)
     source = with_columns((model,), source)
     whole = options.chosen(source.n) == "exact" and not units.predictions
     rows, block = read_some(source, None if whole else seed, options.engine)
@@ -175,9 +170,8 @@ def prepare_source(
 
 
 def _see(units: XUnits, by: str, sample: Sample, laws: Sequence[Law]) -> Seen:
-    """Standardise y, and append predictions to x where they are among the units."""
-    seen = coordinates_of(laws[0], sample, by)
-    x = covariates(sample.x, laws[0], len(units.scales) > sample.d_x)
+    seen = scoring.coordinates_of(laws[0], sample, by)
+    x = scoring.covariates(sample.x, laws[0], len(units.scales) > sample.d_x)
     return units.apply(x), seen.y, seen.scores, seen.outcomes
 
 
@@ -187,7 +181,7 @@ def score_rows(scored: Scored, rows: IntArray, engine: Engine) -> tuple[Scored, 
     units = Units(standardize=few.by, predictions=few.x.shape[1] > few.sample.d_x)
     block = take_rows(streamed.source, rows, engine)
     law, part = _score_rows(streamed.models[0], streamed.source, block, rows, units)
-    x = few.units.apply(covariates(part.sample.x, law, units.predictions))
+    x = few.units.apply(scoring.covariates(part.sample.x, law, units.predictions))
     return replace(part, x=x, units=few.units), law
 
 
@@ -203,7 +197,7 @@ def _score_rows(
 
 def read_some(source: Any, seed: Seed | None, engine: Engine) -> tuple[IntArray, Block]:
     """Read the rows that units and landmarks come from; all of a small source, and without a seed."""
-    rows = None if seed is None else sampled_rows(source.n, seed)
+    rows = None if seed is None else scoring.sampled_rows(source.n, seed)
     if rows is None:
         return np.arange(source.n), source.block_range(0, source.n)
     return rows, take_rows(source, rows, engine)

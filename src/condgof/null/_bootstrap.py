@@ -1,7 +1,7 @@
 """Bootstrap weights, by the names that users give them, and the p-value of their draws.
 
-Weights belong to global row numbers: rows are cut into canonical blocks of `BLOCK` rows, each with a
-random stream of its own, so that it does not matter how rows are tiled, chunked or spread over workers.
+Canonical blocks of `BLOCK` rows have a random stream each: it does not matter how rows are tiled,
+chunked or spread over workers.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from condgof._typing import FloatArray
 from condgof.errors import InputTypeError, check_choice, check_count
@@ -43,8 +44,6 @@ def settle_ties(statistic: float, draws: FloatArray, within: float) -> FloatArra
 
 def normal_pvalue(statistic: float) -> float:
     """P(Z ≥ statistic) for a standard normal Z; never 0."""
-    from scipy.special import ndtr
-
     return max(float(ndtr(-statistic)), float(np.finfo(np.float64).tiny))
 
 
@@ -103,11 +102,7 @@ def sign_bits(block: int, n: int, m: int, seed: Seed) -> NDArray[np.uint8]:
 
 
 def signs_of(bits: NDArray[np.uint8], m: int) -> SmallInts:
-    """Turn packed bits into signs, (rows, m)."""
-    signs: SmallInts = np.unpackbits(bits, axis=1, count=m).astype(np.int8)
-    signs *= 2
-    signs -= 1
-    return signs
+    return 2 * np.unpackbits(bits, axis=1, count=m).astype(np.int8) - 1
 
 
 def sign_weights(n: int, m: int, seed: Seed) -> RowWeights:
@@ -127,8 +122,7 @@ def normal_weights(n: int, m: int, seed: Seed) -> RowWeights:
 def multinomial_weights(n: int, m: int, seed: Seed) -> RowWeights:
     """Counts less one, w − 1 with w ~ Multinomial(n; 1/n, ...): the paper's bootstrap.
 
-    draw = n Σ_{i≠j} w̃_i w̃_j H_ij with w̃ = (w − 1)/n. The counts are drawn in two steps, first how
-    many fall into each block of rows, then where in the block, which is the same distribution.
+    They are drawn in two steps, how many fall into each block of rows, and where in the block.
     """
     sizes = np.array([rows_of(b, n) for b in range(-(-n // BLOCK))])
     # From a stream without a block's number, which those of the blocks have.
@@ -145,10 +139,7 @@ def multinomial_weights(n: int, m: int, seed: Seed) -> RowWeights:
 def permutation_weights(
     n: int, first: int, m: int, seed: Seed, *, high: float = 1.0, low: float = -1.0
 ) -> RowWeights:
-    """Two labels on n rows and m permutations of them: m + 1 columns, the first one as it is.
-
-    `first` rows get the label `high` and all others `low`; drawn in two steps, like counts.
-    """
+    """Label `first` of n rows `high`, others `low`, and permute m times: m + 1 columns."""
     sizes = [rows_of(b, n) for b in range(-(-n // BLOCK))]
     stream = seed.stream(Use.PERMUTATION)
     per_block = stream.multivariate_hypergeometric(sizes, first, size=m, method="marginals")
@@ -176,7 +167,6 @@ def check_n_boot(n_boot: Any) -> int:
 
 
 def check_null(null: Any, n_boot: Any, names: Collection[str] = NULLS) -> None:
-    """Check the null distribution and the number of draws that a user asked for."""
     check_n_boot(n_boot)
     check_choice(null, "null", names)
 

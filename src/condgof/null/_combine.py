@@ -1,8 +1,7 @@
 """From many statistics to one p-value: by the same combination of the data and of their draws.
 
-Statistics and draws are treated alike in every step (centred, scaled and ranked among all of them
-together), so that where they are exchangeable so are the combined values, and the level holds with any
-number of draws.
+All are centred, scaled and ranked together: where they are exchangeable so are the combined values, and
+the level holds with any number of draws.
 """
 
 from __future__ import annotations
@@ -17,13 +16,10 @@ from condgof._typing import FloatArray, IntArray
 from condgof.null._bootstrap import pvalue
 from condgof.null._draws import Drawn
 
-#: A draw as near as this to the statistic, in units of the spread, is the statistic itself: all signs
-#: are equal.
-TIE = 1e-5
-#: What single precision, in which draws are made, leaves of a tie: a share of what the terms add up to.
-ROUNDING = 1e-6
-#: A draw that ties with so large a share of the statistics is all of them.
-MOST = 0.9
+#: A draw as near as this to the statistic, in units of the spread, is the statistic itself (all signs
+#: are equal), or as near as this share of what the terms add up to; a draw that ties with so large a
+#: share of the statistics is all of them.
+TIE, ROUNDING, MOST = 1e-5, 1e-6, 0.9
 #: Share of the draws from which the slope of the tail beyond the largest is taken.
 TAIL = 0.05
 
@@ -33,10 +29,8 @@ class Family:
     """Statistics that are combined first."""
 
     name: str
-    #: How much it counts; shares are scaled to sum to 1.
-    share: float
-    #: The numbers of its statistics.
-    which: IntArray
+    share: float  #: How much it counts; shares are scaled to sum to 1.
+    which: IntArray  #: The numbers of its statistics.
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +56,7 @@ class Combination:
         rounding = np.divide(ROUNDING * drawn.sizes, spread, out=np.zeros(len(spread)), where=alive)
         near = np.abs(scaled - scaled[:, -1:]) <= np.maximum(TIE, rounding)[:, None]
         if alive.any():
-            # Few groups have few patterns of signs, and many draws are the statistics themselves: all of
-            # them at once, also where their spread is next to nothing and rounding shows.
+            # Few groups have few patterns of signs: such a draw is all of the statistics at once.
             near |= near[alive].mean(axis=0) > MOST
         np.copyto(scaled, np.broadcast_to(scaled[:, -1:], scaled.shape), where=near)
         kept = tuple(family for family in families if len(family.which))
@@ -96,11 +89,10 @@ class Combination:
     def pvalue(self) -> float:
         return pvalue(self.statistic, self.draws)
 
-    @cached_property
+    @property
     def pvalues(self) -> dict[str, float]:
-        return {
-            f.name: pvalue(float(p[-1]), p[:-1]) for f, p in zip(self.families, self.parts, strict=True)
-        }
+        pairs = zip(self.families, self.parts, strict=True)
+        return {family.name: pvalue(float(part[-1]), part[:-1]) for family, part in pairs}
 
     @cached_property
     def each(self) -> FloatArray:
@@ -127,12 +119,8 @@ def _log_mean_exp(z: FloatArray) -> FloatArray:
 
 
 def log_tail(reference: FloatArray, values: FloatArray) -> FloatArray:
-    """Return −log of the tail probability of values among a reference, which may contain them.
-
-    The largest of all goes on along an exponential tail.
-    """
-    ordered = np.sort(reference)
-    inside = reference is values
+    """Return −log of the tail of values among a reference, beyond its largest an exponential one."""
+    ordered, inside = np.sort(reference), reference is values
     above = len(ordered) - np.searchsorted(ordered, values, side="left")
     tails = above / len(ordered) if inside else (1 + above) / (len(ordered) + 1)
     others = ordered[:-1] if inside else ordered

@@ -4,9 +4,8 @@ Where the model is right and rows are independent, for each lag k of scores s
 
     t_k = Σ_i c_i c_{i+k} / √(Σ_i c_i² c_{i+k}²),    c = s − mean(s),
 
-is nearly standard normal, also when the spread of the scores changes with x. Where scores have few
-values, or a long tail on one side, it leans on large numbers too soon; √n·r_k, with the correlation r_k,
-then errs on other samples, and the smaller of the two is taken.
+is nearly standard normal, also when their spread changes with x, but not soon where they have few values
+or a long tail; √n·r_k, with the correlation r_k, errs on other samples: the smaller of both is taken.
 """
 
 from __future__ import annotations
@@ -21,33 +20,20 @@ from scipy.special import gammaincc, ndtri
 
 from condgof._typing import FloatArray, IntArray
 from condgof.errors import DependenceWarning, InputError, check_count, warn
-from condgof.null._bootstrap import (
-    BLOCK,
-    NULLS,
-    RowWeights,
-    SmallInts,
-    bootstrap_weights,
-    rows_of,
-    sign_bits,
-    sign_weights,
-    signs_of,
-)
+from condgof.null import _bootstrap as bootstrap
+from condgof.null._bootstrap import BLOCK, NULLS, RowWeights, SmallInts, rows_of, sign_bits, signs_of
 from condgof.sample import Sample, Seed, Use, read_groups
 
 #: More groups than this share signs: whole groups together are groups too, and signs must be kept.
 MAX_GROUPS = 2**18
 #: Stretches longer than this are cut on a coarser grid of rows, so that a look back is short.
 LONGEST = 64
-#: Lags that are looked at, and how unlikely their correlations must be to be spoken of.
-LAGS, UNLIKELY = 5, 1e-5
-#: Fewer rows tell nothing.
-FEW_ROWS = 60
+#: Lags that are looked at, and how unlikely their correlations must be; fewer rows tell nothing.
+LAGS, UNLIKELY, FEW_ROWS = 5, 1e-5, 60
 #: Of a source, so many stretches of so many rows are looked at; by "auto" of more rows.
 STRETCHES, STRETCH, LONG = 4, 1024, 4096
-#: Scores beyond this many median absolute deviations count as so many.
-CLIP = 6.0
-#: Rows that are enough for a median, and to be looked at where nothing was said.
-ENOUGH = 100_000
+#: Scores beyond this many median absolute deviations count as so many; rows that are enough to look at.
+CLIP, ENOUGH = 6.0, 100_000
 #: With fewer groups, or blocks, the level is approximate.
 FEW = 10
 #: "auto" looks at lags up to a quarter of the rows, at so many multiples of each together, and takes
@@ -58,13 +44,12 @@ QUARTER, SEASONS, CHANCE, FEWEST = 4, 8, 0.01, 5
 def stretch_weights(n: int, m: int, seed: Seed, length: float) -> RowWeights:
     """One sign for each of many stretches of rows, which have geometric lengths of a given mean.
 
-    Every row starts a new stretch, with a new sign, with probability p = 1/length, in each draw anew.
-    Signs of rows k apart have the correlation (1 − p)^k: the dependent wild bootstrap (Leucht and
+    Signs of rows k apart have the correlation (1 − 1/length)^k: the dependent wild bootstrap (Leucht and
     Neumann, 2013; Chwialkowski, Sejdinovic and Gretton, 2014) with signs in place of normal numbers. A
     stretch may reach over blocks: whoever makes one looks back for where its first stretch started.
     """
     if length == 1:
-        return sign_weights(n, m, seed)
+        return bootstrap.sign_weights(n, m, seed)
     if length > LONGEST:
         return _coarse(n, m, seed, length)
     probability = np.float32(1.0 / length)
@@ -81,7 +66,6 @@ def stretch_weights(n: int, m: int, seed: Seed, length: float) -> RowWeights:
         return np.take_along_axis(signs, np.maximum(first, 0), axis=0), first
 
     def last_signs(block: int) -> SmallInts:
-        """Return the signs of the last row of a block, (m,)."""
         signs, first = begun(block)
         inherited = first[-1] < 0
         return np.where(inherited, last_signs(block - 1), signs[-1]) if inherited.any() else signs[-1]
@@ -135,12 +119,9 @@ class Dependence:
 
     #: Mean length of the stretches of rows that get one sign; 1 for independent rows.
     length: int | None = None
-    #: The group of each row, numbered from 0 by first appearance.
-    codes: IntArray | None = None
-    #: What a reader of the result should know.
-    notes: tuple[str, ...] = ()
-    #: Whether to take rows as independent all the same.
-    aside: bool = False
+    codes: IntArray | None = None  #: The group of each row, numbered from 0 by first appearance.
+    notes: tuple[str, ...] = ()  #: What a reader of the result should know.
+    aside: bool = False  #: Whether to take rows as independent all the same.
 
     def set_aside(self, note: str) -> Dependence:
         """Return the same, but for a null that takes rows as independent, which a note says."""
@@ -149,11 +130,8 @@ class Dependence:
     @property
     def independent(self) -> bool:
         """Whether rows are taken as independent; so they are where each is a group of its own."""
-        if self.aside:
-            return True
-        if self.codes is not None:
-            return self.count == len(self.codes)
-        return self.length in (None, 1)
+        alone = self.length in (None, 1) if self.codes is None else self.count == len(self.codes)
+        return self.aside or alone
 
     @property
     def count(self) -> int:
@@ -162,7 +140,7 @@ class Dependence:
     def weights(self, null: str, n: int, n_boot: int, seed: Seed, keep: int = 2**26) -> RowWeights:
         """Return the weights of a bootstrap of n rows, kept if they fit into `keep` bytes."""
         if self.independent:
-            return bootstrap_weights(null, n, n_boot, seed, keep)
+            return bootstrap.bootstrap_weights(null, n, n_boot, seed, keep)
         if self.codes is not None:
             return group_weights(self.codes, n_boot, seed).keeping(keep)
         return stretch_weights(n, n_boot, seed, self.length or 1).keeping(keep)
@@ -184,7 +162,6 @@ class Dependence:
         return replace(self, codes=codes.ravel())
 
     def named(self, null: str) -> str:
-        """Return what a result calls the null distribution."""
         if self.independent:
             return NULLS[null]
         return f"{NULLS[null]} by {'block' if self.codes is None else 'group'}"
@@ -195,8 +172,7 @@ class Dependence:
         return {} if self.length is None else {"block_length": self.length}
 
 
-@dataclass(frozen=True, eq=False)
-class Asked:
+class Asked(NamedTuple):
     """What a user said of how rows depend on each other, checked."""
 
     dependence: int | str | None = None
@@ -235,9 +211,8 @@ def dependence_of(
 ) -> Dependence:
     """Find how n rows depend on each other; warn where they seem to, and nothing was said.
 
-    `data` may have a column of groups; of a `sample` from which rows were left out, groups were given
-    for these, too. `stretches` gives scores of rows that follow each other, so many at a time; "auto"
-    chooses no block shorter than `least`.
+    `data` may have a column of groups, also for rows that were left out of the `sample`. `stretches`
+    gives scores of rows that follow each other; "auto" chooses no block shorter than `least`.
     """
     if asked.groups is not None:
         lost, kept = (0, None) if sample is None else (sample.left_out, sample.kept)
@@ -323,10 +298,9 @@ class Autocorrelation(NamedTuple):
     def reach(self, chance: float) -> float:
         """Return how far rows depend on each other, Σ k·r_k / (½ + Σ r_k); 0 where it may be chance.
 
-        It is 2r/(1 − r²) of an AR(1) process, and k times as much where r is the correlation of rows k
-        apart, of a season. The largest of these counts whose t, or mean t of multiples of the lag, is
-        beyond a bound, with Bartlett's allowance for the correlations at smaller lags. Where anything is
-        found, so does the sum over the first lags: many small correlations would be lost in the noise.
+        It is 2r/(1 − r²) of an AR(1) process, and k times as much of a season of k rows. The largest of
+        these counts whose t, or mean t of multiples of the lag, is beyond a bound, with Bartlett's
+        allowance for correlations at smaller lags. Where any is, so does the sum over the first lags.
         """
         r, lags = np.abs(self.r), len(self.r)
         k, sums = np.arange(1, lags + 1), np.zeros(lags)
@@ -398,9 +372,8 @@ def look(stretches: list[FloatArray]) -> tuple[str, ...]:
 def auto_length(stretches: list[FloatArray], n: int) -> int:
     """Choose a block length: reach^⅔ · n^⅓, or 4 · reach if that is longer; 1 for independent rows.
 
-    The first is the length at which the long-run variance is estimated best (Patton, Politis and White,
-    2009). The reach is the largest of any column of scores and of their sizes |c|, since volatility
-    leaves no trace in the scores themselves.
+    The first is best for the long-run variance (Patton, Politis and White, 2009). The reach is that of
+    the scores or of their sizes |c|: volatility leaves no trace in the scores themselves.
     """
     columns = columns_of(stretches)
     lags, chance = max(max(map(len, stretches)) // QUARTER, 1), CHANCE / (2 * len(columns))

@@ -4,13 +4,6 @@
   same functions, with an exact null distribution at any n.
 - *Limit*: normal scores are independent of x, so that vec(Fᵀξ) → N(0, (FᵀF)⊗C) with C known.
 - *Weights*: where only scores are known, rows (or blocks or groups of them) get random signs.
-
-Drawing times anew where some are censored: the times at which rows would have been censored.
-
-Of a row whose event came at T, the time C of censoring is known only to be later. Drawn from its law
-given that and x, it has with T the joint law that C has: they are independent given x. So T drawn anew
-from the model, and seen as far as C allows, is a draw of the data under the model. The law of C given x
-is estimated by Kaplan and Meier's product with weights for rows that are near in x (Beran's estimate).
 """
 
 from __future__ import annotations
@@ -21,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
+from scipy.special import ndtri
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.engine import Engine, single_threaded_blas
@@ -31,41 +25,23 @@ from condgof.laws._survival import hazard
 from condgof.null._bootstrap import RowWeights
 from condgof.null._dependence import Parcels
 from condgof.sample import Seed, Use
+from condgof.stein import _sum as sums_of
 from condgof.stein._evidence import CellEvidence, CensoredEvidence, NormalEvidence, surprise
-from condgof.stein._sum import (
-    PIECE,
-    Held,
-    Piece,
-    Plan,
-    Rows,
-    Unit,
-    UnitSums,
-    added,
-    gather,
-    gather_units,
-    reduce_over,
-    row_uniforms,
-)
+from condgof.stein._sum import PIECE, Held, Piece, Plan, Rows, Unit, UnitSums, added, row_uniforms
 
-#: Multiplications of a chunk of draws, and the largest number of draws in one.
-CHUNK_WORK, CHUNK = 2e8, 32
-#: Less work than this is done in one thread.
-SHORT = 3e9
+#: Multiplications of a chunk of draws, and most draws in one; less work than this is for one thread.
+CHUNK_WORK, CHUNK, SHORT = 2e8, 32, 3e9
 #: Directions of FᵀF below this share of the largest are left out of the limit.
 SMALLEST = 1e-7
 #: Evidence of all cells of all rows of a discrete y is held up to this many numbers.
 TABLE = 2**24
-#: What single precision leaves of a difference, as a share of its terms; up to so many rows double is
-#: used.
+#: What single precision leaves of a difference, a share of its terms; for so few rows double is used.
 ROUNDING, FEW = 1e-7, 32
 #: At most so many of the largest surprises are looked at.
 MOST_SURPRISES = 512
-#: Numbers that are held at a time when single rows are weighted.
-HELD = 2**23
-#: A large block of columns is worked on in so many parts.
-PARTS = 4
-#: A discrete y of many rows is redrawn so many times in each of so many strata, which are then
-#: recombined.
+#: Numbers that are held at a time; a large block of columns is worked on in so many parts.
+HELD, PARTS = 2**23, 4
+#: A discrete y of many rows is redrawn so often in each of so many strata, which are then recombined.
 STRATA, REDRAWS = 64, 48
 #: Rows are sure where all cells but one have this probability together, of up to so many rows.
 SURE, SURE_ROWS = 0.01, 50_000
@@ -75,12 +51,9 @@ SURE, SURE_ROWS = 0.01, 50_000
 class Drawn:
     """Statistics of the data and their draws under the null hypothesis."""
 
-    #: Σ_{i≠j} of each, (K,).
-    statistics: FloatArray
-    #: Column by column drawn together, (K, m).
-    draws: FloatArray
-    #: What the terms of each add up to: the unit of its rounding, (K,).
-    sizes: FloatArray
+    statistics: FloatArray  #: Σ_{i≠j} of each, (K,).
+    draws: FloatArray  #: Column by column drawn together, (K, m).
+    sizes: FloatArray  #: What the terms of each add up to: the unit of its rounding, (K,).
 
     def plus(self, statistic: float, draws: FloatArray) -> Drawn:
         """Return these with one more statistic, whose rounding does not matter."""
@@ -88,14 +61,11 @@ class Drawn:
         return Drawn(*both, np.append(self.sizes, 0.0))
 
 
-#: Returns the evidence (n, m, q) of m samples drawn anew, and the `excess` (m,) of each, 0 where there
-#: is none.
+#: Returns the evidence (n, m, q) of m samples drawn anew, and their `excess` (m,), or none, (0, m).
 Redraw = Callable[[np.random.Generator, int], tuple[AnyArray, FloatArray]]
 
 
 def redraw_normal(evidence: NormalEvidence, n: int) -> Redraw:
-    """Return what draws normal scores of n rows."""
-
     def draw(rng: np.random.Generator, m: int) -> tuple[AnyArray, FloatArray]:
         z = evidence.draw(rng, n * m)
         xi = evidence.of(z)
@@ -106,18 +76,14 @@ def redraw_normal(evidence: NormalEvidence, n: int) -> Redraw:
 
 
 def top_surprises(z: AnyArray, most: int | None = None) -> FloatArray:
-    """Return the largest surprises −log P(|Z| ≥ |z|) of normal scores (m, n), in decreasing order.
-
-    A quarter of them, and at most 512, unless another number is given.
-    """
+    """Return the largest surprises −log P(|Z| ≥ |z|) of normal scores (m, n), in decreasing order."""
     n = z.shape[1]
-    count = most_surprises(n) if most is None else min(most, n)
+    count = min(most or most_surprises(n), n)
     largest = np.partition(np.abs(z), n - count, axis=1)[:, n - count :]
     return surprise(np.sort(largest, axis=1)[:, ::-1])
 
 
 def most_surprises(n: int) -> int:
-    """Return how many of n surprises are looked at."""
     return int(min(MOST_SURPRISES, max(1, n // 4)))
 
 
@@ -129,11 +95,10 @@ def excess(top: FloatArray, n: int) -> FloatArray:
 
 
 def redrawn(
-    plan: Plan, held: Held, redraw: Redraw, largest: float, m: int, seed: Seed, engine: Engine
+    plan: Plan, held: Held, redraw: Redraw, top: FloatArray, m: int, seed: Seed, engine: Engine
 ) -> Drawn:
-    """Draw y anew m times and compute all statistics again; the last is the excess of surprises."""
-    features = held.features
-    sizes = plan.sizes(features)
+    """Draw y anew m times and compute all statistics again; `top` is the excess of the data, if any."""
+    features, sizes = held.features, plan.sizes(held.features)
     left = [np.ascontiguousarray(features[:, cut.x].T) for cut in plan.cuts]
     work = sum(one.size * (cut.y.stop - cut.y.start) for one, cut in zip(left, plan.cuts, strict=True))
     held_at_once = HELD // max(held.evidence.size, 1)
@@ -141,7 +106,6 @@ def redrawn(
     rounding = 1e-13 if held.evidence.dtype == features.dtype == np.float64 else ROUNDING
 
     def statistics(xi: AnyArray) -> FloatArray:
-        """Return the statistics (K, m) of evidence (n, m, q)."""
         sums = []
         for one, cut in zip(left, plan.cuts, strict=True):
             product = one @ xi[:, :, cut.y].reshape(len(xi), -1)
@@ -151,38 +115,37 @@ def redrawn(
 
     def task(start: int) -> FloatArray:
         rng = seed.stream(Use.MODEL_SAMPLE, 1, start)
-        xi, top = redraw(rng, min(chunk, m - start))
-        return np.vstack([statistics(xi), top])
+        xi, excesses = redraw(rng, min(chunk, m - start))
+        return np.vstack([statistics(xi), excesses])
 
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
-        observed = np.append(statistics(held.evidence[:, None])[:, 0], largest)
+        observed = np.append(statistics(held.evidence[:, None])[:, 0], top)
         own = plan.own(sizes, plan.evidence_squares(held.evidence))
     # A short task is done sooner than it is handed to several threads.
     most = 1 if work * m < SHORT else None
     draws = np.concatenate(list(engine.local.map(task, range(0, m, chunk), most=most)), axis=1)
-    check_overflow(observed[:-1], draws[:-1])
-    return Drawn(observed, draws, np.append(own, 0.0))
+    check_overflow(observed, draws)
+    return Drawn(observed, draws, np.append(own, np.zeros(len(observed) - len(own))))
 
 
 def settle(difference: FloatArray, size: FloatArray, rounding: float = ROUNDING) -> FloatArray:
-    """Make a difference 0 where it is nothing but the rounding of terms of some size.
-
-    Otherwise the sign of the last bit would decide whether a draw is above a statistic that is 0.
-    """
+    """Make a difference 0 where it is rounding, whose sign would decide which of two is larger."""
     return np.where(np.abs(difference) <= rounding * np.asarray(size), 0.0, difference)
 
 
 def limit(plan: Plan, rows: Rows, n: int, m: int, seed: Seed, engine: Engine) -> Drawn:
-    """Compare Fᵀξ of many rows with N(0, (FᵀF)⊗C), perhaps with the excess of surprises as the last.
+    """Compare Fᵀξ of many rows with N(0, (FᵀF)⊗C); the excess of surprises is the last statistic.
 
     The diagonal of the sum is replaced by its mean, which makes no difference at this size.
     """
     assert isinstance(plan.evidence, NormalEvidence)
     size = n * plan.evidence.d_y
     most = most_surprises(size)
-    totals, gram, top = gather(
-        plan, rows, n, lambda z: top_surprises(z.reshape(1, -1), most)[0], most, seed, engine
-    )
+
+    def largest(z: AnyArray) -> FloatArray:
+        return np.asarray(top_surprises(z.reshape(1, -1), most)[0])
+
+    totals, gram, top = sums_of.gather(plan, rows, n, largest, most, seed, engine)
     root_x = _root(gram).astype(np.float32)
     root_y = _root(plan.evidence.second).astype(np.float32)
     rank, q = root_x.shape[1], root_y.shape[1]
@@ -193,22 +156,17 @@ def limit(plan: Plan, rows: Rows, n: int, m: int, seed: Seed, engine: Engine) ->
     def task(start: int) -> FloatArray:
         rng, count = seed.stream(Use.MODEL_SAMPLE, 2, start), min(chunk, m - start)
         normal = rng.standard_normal((count, rank, q), dtype=np.float32)
-        drawn: list[AnyArray] = []
-        for a, b in zip(left, right, strict=True):
-            part = (normal.reshape(-1, q) @ b).reshape(count, rank, -1)
-            drawn.append(a @ part)
-        return plan.squares(drawn).T
+        turned = ((normal.reshape(-1, q) @ b).reshape(count, rank, -1) for b in right)
+        return plan.squares([a @ b for a, b in zip(left, turned, strict=True)]).T
 
     x, y = np.diag(gram), np.diag(plan.evidence.second)
     mean = np.array([x[f.columns].sum() * y[e.columns].sum() for f, e in plan.statistics])
     draws = np.concatenate(list(engine.local.map(task, range(0, m, chunk))), axis=1)
     observed = plan.squares([one[None] for one in totals])[0]
     check_overflow(observed, draws)
-    drawn_sums = Drawn(observed - mean, draws - mean[:, None], mean)
-    if not plan.surprises:
-        return drawn_sums
     tops = drawn_surprises(size, m, seed.stream(Use.MODEL_SAMPLE, 3))
-    return drawn_sums.plus(float(excess(top[None], size)[0]), excess(tops, size))
+    drawn = Drawn(observed - mean, draws - mean[:, None], mean)
+    return drawn.plus(float(excess(top[None], size)[0]), excess(tops, size))
 
 
 def _root(matrix: FloatArray) -> FloatArray:
@@ -230,7 +188,6 @@ def drawn_surprises(n: int, m: int, rng: np.random.Generator) -> FloatArray:
 
 
 def weighted_rows(plan: Plan, held: Held, weights: RowWeights, engine: Engine) -> Drawn:
-    """Draw by weights on single rows."""
     features, xi = held
     n, unit = len(xi), np.abs(xi).max() or 1.0  # so that single precision does not overflow
     check_overflow(xi)
@@ -255,7 +212,7 @@ def weighted_rows(plan: Plan, held: Held, weights: RowWeights, engine: Engine) -
             )
     forms = _forms(plan, terms, left, engine, np.square(unit, dtype=float))
     check_overflow(whole, forms)
-    double = xi.dtype == np.float64 and features.dtype == np.float64
+    double = xi.dtype == features.dtype == np.float64
     statistics = settle(whole - own, whole + own, 1e-13 if double else ROUNDING)
     rounding = 1e-13 if dtype is np.float64 and double else ROUNDING
     return Drawn(statistics, settle(forms - each, forms + each, rounding), own)
@@ -340,7 +297,7 @@ def signed_blocks(plan: Plan, rows: Rows, most: int, seed: Seed, engine: Engine)
         # Within a block, rows with the sign + come first: so no row is summed up twice.
         return piece.take(np.lexsort((~plus, of)), piece.start), units
 
-    return gather_units(plan, rows, -(-rows.total // length), units_of, engine)
+    return sums_of.gather_units(plan, rows, -(-rows.total // length), units_of, engine)
 
 
 def parcelled(plan: Plan, rows: Rows, parcels: Parcels, engine: Engine) -> UnitSums:
@@ -350,7 +307,7 @@ def parcelled(plan: Plan, rows: Rows, parcels: Parcels, engine: Engine) -> UnitS
         of = parcels.of(piece.start, piece.stop)
         return piece, (Unit(int(unit), np.flatnonzero(of == unit)) for unit in np.unique(of))
 
-    return gather_units(plan, rows, parcels.count, units_of, engine)
+    return sums_of.gather_units(plan, rows, parcels.count, units_of, engine)
 
 
 @dataclass(frozen=True, eq=False)
@@ -453,7 +410,7 @@ def recombined(
     most probable cell is nearly certain are drawn anew in every draw, which costs little, as few of
     them are anything else.
     """
-    strata = min(STRATA, -(-rows.total // PIECE)) if rows.total > 8 * PIECE else 8
+    strata = min(STRATA, max(8, -(-rows.total // PIECE)))
     length, sure = -(-rows.total // strata), SURE * min(1.0, SURE_ROWS / rows.total)
 
     def units_of(piece: Piece) -> tuple[Piece, Iterable[Unit]]:
@@ -470,7 +427,7 @@ def recombined(
 
         return piece, units()
 
-    units = gather_units(plan, rows, strata * REDRAWS + 1, units_of, engine)
+    units = sums_of.gather_units(plan, rows, strata * REDRAWS + 1, units_of, engine)
     observed = plan.squares([one[None] for one in units.totals])[0] - units.own[-1]
     rng = seed.stream(Use.MODEL_SAMPLE, 5)
     taken = rng.integers(0, REDRAWS, (strata, m)) + REDRAWS * np.arange(strata)[:, None]
@@ -529,11 +486,7 @@ def surprised(
         some = [part for part in parts if part]
         return added(some) if some else []
 
-    return reduce_over(rows, engine, task, merge)
-
-
-#: Numbers of a matrix of weights that are held at a time.
-WEIGHTS_HELD = 2**22
+    return sums_of.reduce_over(rows, engine, task, merge)
 
 
 def censoring_times(
@@ -541,19 +494,20 @@ def censoring_times(
 ) -> FloatArray:
     """Return when rows are censored, (n,): as they were, or drawn after the event where that came.
 
-    Times are Λ(y) − Λ(entry), the number of events that a row expected while it was watched. `watched`
-    (n, 3) has the residuals, the events and the entries of rows, and `near` says how much rows of x
-    count for each other. Infinite where nothing says that a row would have been censored.
+    The event at T and the time C of censoring are independent given x. So C, drawn from its law given x
+    and C > T, has with T the joint law that it has, and T drawn anew and seen as far as C allows is a
+    draw of the data. That law is Kaplan and Meier's product, weighted for rows `near` in x (Beran's
+    estimate). Times are Λ(y) − Λ(entry), the number of events expected while a row was `watched` (n, 3:
+    residuals, events, entries). Infinite where nothing says that a row would have been censored.
     """
     event, times = watched[:, 1] > 0, watched[:, 1] - watched[:, 0]
     if event.all():
         return np.full(len(times), np.inf)
     until, drawn = times.copy(), rng.random(len(times))
     order, rows = np.argsort(times, kind="stable"), np.flatnonzero(event)
-    for some in np.array_split(rows, -(-len(rows) * len(times) // WEIGHTS_HELD)):
-        until[some] = _later(
-            times[order], event[order], near(x[some], x)[:, order], times[some], drawn[some]
-        )
+    for some in np.array_split(rows, -(-len(rows) * len(times) // (HELD // 2))):
+        weight = near(x[some], x)[:, order]
+        until[some] = _later(times[order], event[order], weight, times[some], drawn[some])
     return until
 
 
@@ -574,8 +528,6 @@ def _later(
 
 def redraw_censored(evidence: CensoredEvidence, watched: FloatArray, until: FloatArray) -> Redraw:
     """Return what draws times of n rows anew, of which those after `until` (n,) are censored."""
-    from scipy.special import ndtri
-
     n, start = len(until), hazard(watched[:, 2])[:, None]
 
     def draw(rng: np.random.Generator, m: int) -> tuple[AnyArray, FloatArray]:
@@ -585,6 +537,6 @@ def redraw_censored(evidence: CensoredEvidence, watched: FloatArray, until: Floa
         z = np.where(seen < 0.5, ndtri(-np.expm1(-seen)), -ndtri(np.exp(-seen)))
         beside = np.stack([event, event, np.broadcast_to(watched[:, 2:], (n, m))], axis=2)
         xi = evidence.of(z.reshape(-1, 1), beside.reshape(n * m, 3))
-        return xi.reshape(n, m, -1), np.zeros(m)
+        return xi.reshape(n, m, -1), np.empty((0, m))
 
     return draw

@@ -56,16 +56,14 @@ class Difference:
 
     @property
     def pvalue(self) -> float:
-        """Of no difference, two-sided; never 0, and exactly 1 for one and the same statistic."""
+        """Of no difference, two-sided; never 0, and 1 for one and the same statistic."""
         return 1.0 if self.error == 0 else min(1.0, 2.0 * normal_pvalue(abs(self.z)))
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return the interval of all differences that the test does not reject."""
         half = float(ndtri(0.5 + level / 2.0))
         return self.value - self.error * self.at(half), self.value - self.error * self.at(-half)
 
     def at(self, z: float) -> float:
-        """Return the t that has a given z."""
         a, b = self._bend
         return z - b if abs(a) < 1e-8 else (float(np.cbrt(1.0 + 3.0 * a * (z - b))) - 1.0) / a
 
@@ -80,8 +78,7 @@ class Paired(Difference):
     def of(cls, d: FloatArray, rows: Dependence | None = None) -> Paired:
         """Study differences d (n,), which may depend on each other in blocks or groups of rows.
 
-        In blocks of length L the variance is 2·V(2L) − V(L), V from sums over blocks: the error of
-        V(L) is of order 1/L, and this takes it out.
+        In blocks of length L the variance is 2·V(2L) − V(L): the error of V(L) is of order 1/L.
         """
         if not np.isfinite(d).all():
             with np.errstate(invalid="ignore"):
@@ -91,11 +88,9 @@ class Paired(Difference):
             return cls._of_units(value, d - value, len(d))
         if rows.codes is not None:
             return cls._of_units(value, np.bincount(rows.codes, d - value), len(d))
-        length, number = rows.length or 1, np.arange(len(d))
-        one, two = (
-            cls._of_units(value, np.bincount(number // blocks, d - value), len(d))
-            for blocks in (length, 2 * length)
-        )
+        lengths, number = (rows.length or 1, 2 * (rows.length or 1)), np.arange(len(d))
+        sums = (np.bincount(number // length, d - value) for length in lengths)
+        one, two = (cls._of_units(value, own, len(d)) for own in sums)
         error = math.sqrt(max(2.0 * two.error**2 - one.error**2, one.error**2, two.error**2))
         return replace(two, error=error)
 
@@ -128,7 +123,6 @@ class Paired(Difference):
         return math.copysign(-float(ndtri(self.pvalue / 2.0)), self.value) if self.pvalue < 1 else 0.0
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return all differences that are not rejected at 1 − level."""
         if self.error == 0:
             return self.value, self.value
         far = float(stdtrit(self.count - 1, 0.5 + level / 2.0))

@@ -13,7 +13,8 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
 from condgof.errors import check_overflow
-from condgof.kernels import IMQ, CovariateKernel, Gaussian, Matern52, Radial, direct_sqdist, sqdist
+from condgof.kernels import IMQ, CovariateKernel, Gaussian, Matern52, Radial, sqdist
+from condgof.kernels._kernel import direct_sqdist
 
 #: Rows of a block of pairs.
 ROW_BLOCK = 128
@@ -33,16 +34,14 @@ def criterion_of_means(means: FloatArray, reg: float = 0.0) -> FloatArray:
 def criterion_slopes(means: FloatArray, reg: float = 0.0) -> tuple[float, FloatArray]:
     """Return the criterion of one set and its derivative by each row mean, (n,)."""
     check_overflow(means)
-    n = len(means)
-    centre = means - means.mean()
-    sigma = 2.0 * float(means.std(ddof=1))
+    n, sigma = len(means), 2.0 * float(means.std(ddof=1))
     spread = sigma + reg
     if spread == 0:
         return 0.0, np.zeros(n)
     value = float(means.mean()) / spread
     slopes = np.full(n, 1.0 / (n * spread))
     if sigma > 0:  # a standard deviation of 0 has no derivative; there the mean alone counts
-        slopes -= (value / spread) * 4.0 * centre / ((n - 1) * sigma)
+        slopes -= (value / spread) * 4.0 * (means - means.mean()) / ((n - 1) * sigma)
     return value, slopes
 
 
@@ -55,8 +54,7 @@ class PairwiseTerms:
     #: ‖y_i − y_j‖², and (s_j − s_i)·(y_i − y_j) − d_y; None for a discrete y, (n, n).
     sqdists: AnyArray | None = None
     crosses: AnyArray | None = None
-    #: The unit of y in which all of these are; h comes out in units of 1/unit².
-    unit: float = 1.0
+    unit: float = 1.0  #: The unit of y in which all of these are; h comes out in units of 1/unit².
 
     @classmethod
     def of(
@@ -69,10 +67,10 @@ class PairwiseTerms:
         crosses = crosses + crosses.T
         crosses -= own[:, None]
         crosses -= own + y.shape[1]
-        terms: tuple[AnyArray, ...] = (scores @ scores.T, direct_sqdist(y, y), crosses)
-        if single:
-            terms = tuple(one.astype(np.float32) for one in terms)
-        return cls(terms[0], terms[1], terms[2], unit)
+        kind: Any = np.float32 if single else np.float64
+        terms = [scores @ scores.T, direct_sqdist(y, y), crosses]
+        products, sqdists, crosses = (one.astype(kind, copy=False) for one in terms)
+        return cls(products, sqdists, crosses, unit)
 
     @classmethod
     def of_features(cls, features: FloatArray) -> PairwiseTerms:
@@ -193,8 +191,7 @@ def finite_set_gradient(
 
     With τ_i the Stein functions of a row over √(d_y J), a = Σ_i τ_i: row means are τ_i·(a − τ_i)/(n−1).
     """
-    n, d_y = y.shape
-    size = np.sqrt(locations.size)
+    (n, d_y), size = y.shape, np.sqrt(locations.size)
     precision, difference = kernel.sigma**-2, y[:, None, :] - locations
     t = sqdist(y, locations, kernel.sigma)
     phi, dphi, d2phi = kernel.profile(t)

@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from scipy.special import log_ndtr, ndtr
 
 from condgof._typing import AnyArray, FloatArray, SingleArray
 from condgof.errors import check_overflow
@@ -21,18 +22,16 @@ from condgof.stein._features import choose_pivots, whitening
 
 #: Normal scores are clipped to ± this, and looked up on a grid of so many steps.
 END, STEPS = 6.5, 4096
-#: Eigen-directions of a Stein kernel of N(0, 1) below this share of the largest are left out.
-SMALLEST = 1e-2
+#: Eigen-directions of a Stein kernel of N(0, 1) below this share of the largest are left out; nodes,
+#: evenly spaced, of the quadrature that finds them.
+SMALLEST, NODES = 1e-2, 157
 #: Scores above this are never computed with in single precision.
 HUGE = 1e12
-#: Nodes, evenly spaced, of the quadrature over N(0, 1) that finds them.
-NODES = 157
-#: Single functions of z beside the Stein functions; see `simple`.
+#: Single functions of z beside the Stein functions: z itself, its surprise, and Legendre polynomials.
 SIMPLE = ("z", "surprise", "shift", "spread", "skew", "tails")
 #: A normal score beyond this is as wrong as can be; squares of its surprise must not overflow.
 FARTHEST = 1e9
-#: Several columns of y: landmarks of the kernel on all of them, draws for its second moment, most
-#: directions.
+#: Several columns of y: landmarks of the kernel on all, draws for its second moment, most directions.
 LANDMARKS, DRAWS, TOGETHER = 64, 2**15, 48
 
 
@@ -40,8 +39,7 @@ class EvidenceBlock(NamedTuple):
     """Some columns of the evidence."""
 
     name: str
-    #: Of the kernel on y, where there is one.
-    bandwidth: float | None = None
+    bandwidth: float | None = None  #: Of the kernel on y, where there is one.
     #: Where they come from.
     kind: str = "stein"
     columns: slice = slice(0, 0)
@@ -61,19 +59,28 @@ class NormalEvidence:
     """Evidence of normal scores, N(0, I) under the law whatever x is."""
 
     d_y: int
-    #: Evidence of one column on a grid, (STEPS + 1, q₁).
-    table: SingleArray
-    #: Blocks of the table.
-    own: tuple[EvidenceBlock, ...]
-    #: Test functions of all columns together, for d_y > 1.
-    joint: SteinEvidence | None
-    #: C = E[ξξᵀ], (q, q).
-    second: FloatArray
+    table: SingleArray  #: Evidence of one column on a grid, (STEPS + 1, q₁).
+    own: tuple[EvidenceBlock, ...]  #: Blocks of the table.
+    joint: SteinEvidence | None  #: Test functions of all columns together, for d_y > 1.
+    second: FloatArray  #: C = E[ξξᵀ], (q, q).
 
-    @classmethod
-    def at(cls, bandwidths: Sequence[float], d_y: int) -> NormalEvidence:
+    @staticmethod
+    @lru_cache(maxsize=16)
+    def at(bandwidths: tuple[float, ...], d_y: int) -> NormalEvidence:
         """Return evidence at some bandwidths, and the simple functions, of d_y columns; made once."""
-        return _normal_evidence(tuple(map(float, bandwidths)), int(d_y))
+        grid = np.linspace(-END, END, STEPS + 1)
+        stein = [_stein_functions(sigma, grid) for sigma in bandwidths]
+        bands = [EvidenceBlock(f"bandwidth {sigma:g}", sigma) for sigma in bandwidths]
+        sized = zip(bands, (functions.shape[1] for functions in stein), strict=True)
+        blocks = side_by_side([*sized, *((EvidenceBlock(name, kind="simple"), 1) for name in SIMPLE)])
+        table = np.concatenate([*stein, simple(grid)], axis=1)
+        weight = np.exp(-0.5 * grid**2)
+        weight /= weight.sum()
+        table -= weight @ table  # what clipping and the grid leave of a mean
+        second = (table * weight[:, None]).T @ table
+        joint = None if d_y == 1 else _together(bandwidths, d_y)
+        made = NormalEvidence(d_y, table.astype(np.float32), blocks, joint, second)
+        return made if d_y == 1 else replace(made, second=_second(made, second))
 
     @cached_property
     def blocks(self) -> tuple[EvidenceBlock, ...]:
@@ -106,7 +113,6 @@ class NormalEvidence:
         return np.concatenate(columns, axis=1, dtype=np.float32)
 
     def draw(self, rng: np.random.Generator, n: int) -> SingleArray:
-        """Draw normal scores of n rows under the law, (n, d_y)."""
         return rng.standard_normal((n, self.d_y), dtype=np.float32)
 
 
@@ -125,13 +131,11 @@ class CensoredEvidence:
     H = −l(z)φ(z)/(1 − Φ(z)).
     """
 
-    #: h, and where it is looked up.
-    plain: NormalEvidence
-    #: H on the grid of h, (STEPS + 1, q).
-    later: SingleArray
+    plain: NormalEvidence  #: h, and where it is looked up.
+    later: SingleArray  #: H on the grid of h, (STEPS + 1, q).
 
     @classmethod
-    def at(cls, bandwidths: Sequence[float]) -> CensoredEvidence:
+    def at(cls, bandwidths: tuple[float, ...]) -> CensoredEvidence:
         plain = NormalEvidence.at(bandwidths, 1)
         grid = np.linspace(-END, END, STEPS + 1)
         weight = np.exp(-0.5 * grid**2)[:, None]
@@ -152,37 +156,15 @@ class CensoredEvidence:
         return np.where(event, self.plain.of(u), self.expected(u)) - self.expected(scores[:, 2:])
 
     def expected(self, u: AnyArray) -> AnyArray:
-        """Return H(u), (n, q)."""
         return replace(self.plain, table=self.later).of(u)
 
     def tilted(self, size: float, u: AnyArray) -> AnyArray:
         """Return ∫₀^Λ f(t) exp(−size·t) dt at Λ of normal scores u, (n, q): −H where the size is 0."""
-        from scipy.special import log_ndtr
-
         grid = -log_ndtr(-np.linspace(-END, END, STEPS + 1))[:, None]
         value = (self.plain.table - self.later) * np.exp(-size * grid)
         steps = 0.5 * (value[1:] + value[:-1]) * np.diff(grid, axis=0)
         sums = np.concatenate([np.zeros((1, value.shape[1])), np.cumsum(steps, axis=0)])
         return replace(self.plain, table=sums.astype(np.float32)).of(u)
-
-
-@lru_cache(maxsize=16)
-def _normal_evidence(bandwidths: tuple[float, ...], d_y: int) -> NormalEvidence:
-    grid = np.linspace(-END, END, STEPS + 1)
-    stein = [_stein_functions(sigma, grid) for sigma in bandwidths]
-    bands = [EvidenceBlock(f"bandwidth {sigma:g}", sigma) for sigma in bandwidths]
-    sized = zip(bands, (functions.shape[1] for functions in stein), strict=True)
-    blocks = side_by_side([*sized, *((EvidenceBlock(name, kind="simple"), 1) for name in SIMPLE)])
-    table = np.concatenate([*stein, simple(grid)], axis=1)
-    weight = np.exp(-0.5 * grid**2)
-    weight /= weight.sum()
-    table -= weight @ table  # what clipping and the grid leave of a mean
-    second = (table * weight[:, None]).T @ table
-    single = table.astype(np.float32)
-    if d_y == 1:
-        return NormalEvidence(1, single, blocks, None, second)
-    made = NormalEvidence(d_y, single, blocks, _together(bandwidths, d_y), second)
-    return replace(made, second=_second(made, second))
 
 
 def _second(evidence: NormalEvidence, own: FloatArray) -> FloatArray:
@@ -222,10 +204,8 @@ def _stein_functions(sigma: float, at: FloatArray) -> FloatArray:
     root /= np.linalg.norm(root)
     values, axes = np.linalg.eigh(root[:, None] * _normal_h(node, node, sigma) * root)
     kept = values > SMALLEST * values[-1]
-    features: FloatArray = _normal_h(at, node, sigma) @ (
-        root[:, None] * axes[:, kept] / np.sqrt(values[kept])
-    )
-    return features[:, ::-1]
+    scaled = root[:, None] * axes[:, kept] / np.sqrt(values[kept])
+    return np.asarray(_normal_h(at, node, sigma) @ scaled)[:, ::-1]
 
 
 def _normal_h(a: FloatArray, b: FloatArray, sigma: float) -> FloatArray:
@@ -237,8 +217,6 @@ def _normal_h(a: FloatArray, b: FloatArray, sigma: float) -> FloatArray:
 
 def legendre(z: AnyArray) -> FloatArray:
     """Return ψ_1 to ψ_4, orthonormal Legendre polynomials of the PIT Φ(z), (n, 4)."""
-    from scipy.special import ndtr
-
     return legendre_at(ndtr(np.asarray(z, dtype=np.float64)))
 
 
@@ -255,19 +233,13 @@ def legendre_at(u: AnyArray) -> AnyArray:
 
 
 def simple(z: AnyArray) -> FloatArray:
-    """Return single functions of z with mean 0 and variance 1 under N(0, 1), (n, 6).
-
-    z itself; the surprise −log P(|Z| ≥ |z|) less 1, which is exponential and sees spread and tails; and
-    the Legendre functions, bounded: shift, spread, skew and tails.
-    """
+    """Return single functions of z with mean 0 and variance 1 under N(0, 1), (n, 6): see `SIMPLE`."""
     z = np.clip(z, -FARTHEST, FARTHEST)
     return np.column_stack([z, surprise(z) - 1.0, legendre(z)])
 
 
 def surprise(z: AnyArray) -> FloatArray:
     """Return −log P(|Z| ≥ |z|) of a standard normal Z, which is exponential under N(0, 1)."""
-    from scipy.special import log_ndtr
-
     return np.asarray(-np.log(2.0) - log_ndtr(-np.minimum(np.abs(z), FARTHEST)))
 
 
@@ -290,10 +262,8 @@ class Functions:
     """Functions l(·, v_j) of y, whitened: l ≈ (l(·, v) W)(l(·, v) W)ᵀ."""
 
     kernel: Radial
-    #: The landmarks v, (r, d_y).
-    points: FloatArray
-    #: W, (r, r'), in the precision of all that is computed.
-    white: AnyArray
+    points: FloatArray  #: The landmarks v, (r, d_y).
+    white: AnyArray  #: W, (r, r'), in the precision of all that is computed.
 
     def of(self, u: FloatArray, scores: FloatArray) -> AnyArray:
         """Return s_c l(u, v) + ∂_c l(u, v) for each coordinate c, whitened, (n, d_y·r')."""
@@ -394,6 +364,5 @@ class CellEvidence:
         return np.concatenate([kernel.features(residuals) for kernel in self.kernels], axis=1)
 
 
-#: A way from rows of y to their evidence: `of` returns ξ (n, q) of rows in the coordinates u (n, d_y)
-#: with scores (n, d_y), or residuals; `blocks` says which columns belong together.
+#: `of` returns ξ (n, q) of rows u, scores (n, d_y); `blocks` says which columns belong together.
 Evidence: TypeAlias = NormalEvidence | CensoredEvidence | SteinEvidence | CellEvidence

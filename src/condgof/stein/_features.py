@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 
 from condgof._typing import AnyArray, FloatArray, IntArray, SingleArray
 from condgof.kernels import CovariateKernel, Gaussian, sqdist
@@ -22,14 +23,13 @@ from condgof.sample import XUnits
 BLOCK = 24
 #: A pivot below this share of its own diagonal entry is numerically a copy of others.
 SMALLEST_PIVOT = 1e-10
-#: Directions below this share of the largest are left out of what is computed in single precision.
+#: Directions below this share of the largest are left out in single precision: W multiplies rounding.
 SINGLE = 1e-6
 #: A function of one normal score is looked up on a grid of ± this, in so many steps.
 END, STEPS = 4.5, 1024
-#: The bandwidth on a single column, in normal scores, and the largest number of its features.
-COLUMN_BANDWIDTH, COLUMN_RANK = 0.5, 8
-#: More columns than this have a line and a parabola each, and no more.
-MOST_RICH = 64
+#: The bandwidth on a single column, in normal scores, and the largest number of its features; more
+#: columns than so many have a line and a parabola each, and no more.
+COLUMN_BANDWIDTH, COLUMN_RANK, MOST_RICH = 0.5, 8, 64
 #: Waves on a single column, in half periods over all ranks: long and short ones.
 WAVES = ((3, 4), (5, 6, 7, 8))
 
@@ -83,10 +83,7 @@ def _small_cholesky(matrix: FloatArray) -> tuple[IntArray, FloatArray]:
 
 
 def whitening(matrix: FloatArray, smallest: float = 1e-9, *, single: bool = False) -> AnyArray:
-    """Return W (r, r') with W Wᵀ ≈ matrix⁻¹, leaving out directions below a share of the largest.
-
-    In single precision these are more directions: W multiplies rounding errors by 1/√smallest.
-    """
+    """Return W (r, r') with W Wᵀ ≈ matrix⁻¹, leaving out directions below a share of the largest."""
     values, axes = np.linalg.eigh((matrix + matrix.T) / 2.0)
     kept = values > (max(smallest, SINGLE) if single else smallest) * values[-1]
     white: FloatArray = axes[:, kept] / np.sqrt(values[kept])
@@ -106,17 +103,14 @@ class Maker:
     whites: tuple[AnyArray, ...] = ()
     #: What is taken off the columns, which are then in single precision.
     centre: SingleArray | None = None
-    #: Share of the trace of the (narrowest) kernel that landmarks leave.
-    residual: float = 0.0
+    residual: float = 0.0  #: Share of the trace of the (narrowest) kernel that landmarks leave.
 
     @classmethod
     def single(cls, family: str, columns: Callable[[FloatArray], AnyArray], labels: Any) -> Maker:
-        """Make each column a block of its own."""
         labels = tuple(labels)
         return cls(family, columns, labels, (1,) * len(labels))
 
     def raw(self, x: FloatArray) -> AnyArray:
-        """Return the raw columns of rows x (n, d_x)."""
         made = self.columns(x)
         if self.centre is None:
             return made
@@ -128,8 +122,7 @@ class Maker:
         return replace(self, centre=means.astype(np.float32))
 
 
-@dataclass(frozen=True)
-class FeatureBlock:
+class FeatureBlock(NamedTuple):
     """Some columns of F: the family they belong to, what they are of, and which."""
 
     family: str
@@ -170,7 +163,6 @@ class Features:
         return int(self.blocks[-1].columns.stop)
 
     def raw(self, x: FloatArray) -> AnyArray:
-        """Return the raw columns of rows x (n, d_x)."""
         made = [maker.raw(x) for maker in self.makers]
         return made[0] if len(made) == 1 else np.concatenate(made, axis=1)
 
@@ -190,13 +182,7 @@ class Features:
         return slice(which[0], which[-1] + 1) if which else slice(0, 0)
 
 
-def given_functions(function: Callable[[FloatArray], AnyArray], count: int) -> Maker:
-    """Take functions of x as they are, (n, d_x) → (n, count), as one block."""
-    return Maker("x", function, (0,), (count,))
-
-
 def ones() -> Maker:
-    """Return the constant."""
     return Maker.single("constant", _ones, [None])
 
 
@@ -238,8 +224,7 @@ def scales(
 ) -> Maker:
     """See a kernel at multiples of its Gaussian bandwidths through one set of landmarks, in singles.
 
-    They are chosen among rows x (n, d_x) for the narrowest. Means over the rows are taken away: the
-    constant is a feature of its own.
+    They are chosen among rows x (n, d_x) for the narrowest, and the features are centred on these.
     """
     if not any(type(factor.kernel) is Gaussian for factor in kernel.factors):
         multiples = (1.0,)
@@ -281,10 +266,7 @@ def _at_multiples(
 
 
 def marginals(columns: Sequence[int], x: FloatArray) -> Maker:
-    """Take smooth functions of single columns, which are normal scores, centred on rows x (n, d_x).
-
-    Of very many columns these are a line and a parabola.
-    """
+    """Take smooth functions of single columns, which are normal scores, centred on rows x (n, d_x)."""
     sizes = _smooth()[1][: 2 if len(columns) > MOST_RICH else None]
     labels = tuple(column for column in columns for _ in sizes)
     smooth = partial(_looked_up, list(columns), sum(sizes))
@@ -292,10 +274,8 @@ def marginals(columns: Sequence[int], x: FloatArray) -> Maker:
 
 
 def _looked_up(columns: list[int], width: int, x: FloatArray) -> SingleArray:
-    table = _smooth()[0][:, :width]
     step = (np.clip(x[:, columns], -END, END) + END) * (STEPS / (2.0 * END))
-    made: SingleArray = table[np.rint(step).astype(np.int32)].reshape(len(x), -1)
-    return made
+    return np.asarray(_smooth()[0][:, :width][np.rint(step).astype(np.int32)].reshape(len(x), -1))
 
 
 @cache
@@ -304,8 +284,6 @@ def _smooth() -> tuple[SingleArray, tuple[int, ...]]:
 
     A line, a parabola, the eigen-features of a Gaussian kernel under N(0, 1), and waves over the ranks.
     """
-    from scipy.special import ndtr
-
     grid, nodes = np.linspace(-END, END, STEPS + 1), np.linspace(-END, END, 181)
     root = np.exp(-0.25 * nodes**2)
     root /= np.linalg.norm(root)
@@ -314,9 +292,8 @@ def _smooth() -> tuple[SingleArray, tuple[int, ...]]:
         return np.asarray(np.exp(-0.5 * np.square(a[:, None] - b) / COLUMN_BANDWIDTH**2))
 
     values, axes = np.linalg.eigh(root[:, None] * k(nodes, nodes) * root)
-    smooth = (
-        k(grid, nodes) @ (root[:, None] * axes / np.sqrt(np.maximum(values, 1e-12)))[:, -COLUMN_RANK:]
-    )
+    scaled = root[:, None] * axes / np.sqrt(np.maximum(values, 1e-12))
+    smooth = k(grid, nodes) @ scaled[:, -COLUMN_RANK:]
     waves = np.cos(np.pi * np.multiply.outer(ndtr(grid), np.concatenate(WAVES)))
     table = np.column_stack([grid, grid**2, smooth, waves]).astype(np.float32)
     return table, (1, 1, COLUMN_RANK, *map(len, WAVES))
@@ -334,10 +311,7 @@ def _indicators(columns: IntArray, values: FloatArray, x: FloatArray) -> SingleA
 
 
 def pairs(columns: Sequence[int], x: FloatArray, most: int) -> Maker:
-    """Take products of two columns of normal scores, centred on rows x: whether they act together.
-
-    At most so many pairs are taken, evenly spread.
-    """
+    """Take products of two columns of normal scores, centred on rows x, of at most so many pairs."""
     index = np.asarray(columns, dtype=np.int64)
     first, second = (index[side] for side in np.triu_indices(len(index), 1))
     some = np.unique(np.linspace(0, len(first) - 1, min(most, len(first))).astype(np.int64))

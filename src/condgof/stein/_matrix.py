@@ -20,23 +20,14 @@ import numpy as np
 from condgof._typing import FloatArray, IntArray
 from condgof.engine import Engine
 from condgof.errors import check_overflow
-from condgof.kernels import (
-    CovariateKernel,
-    FiniteLocations,
-    Gaussian,
-    Gram,
-    OnColumns,
-    Radial,
-    direct_sqdist,
-    product_is_exact,
-)
+from condgof.kernels import CovariateKernel, FiniteLocations, Gaussian, Gram, OnColumns, Radial
+from condgof.kernels._kernel import direct_sqdist, product_is_exact
 
 RowIndex: TypeAlias = slice | IntArray
 #: Thin matrices (n, ·) whose products are sums over pairs of rows.
 Sides: TypeAlias = tuple[FloatArray, FloatArray]
 DEFAULT_MEMORY = 512 * 2**20
-MAX_TILE = 256
-MIN_TILE = 32
+MAX_TILE, MIN_TILE = 256, 32
 #: In single precision so many rows are added up at a time, and these in double.
 SHORT = 128
 
@@ -52,8 +43,7 @@ class SteinOperator:
     scores: FloatArray
     #: F with k(x_i, x_j) = F_i · F_j, for finite locations; J = 0 otherwise, (n, J).
     features: FloatArray
-    #: The factors of k that do not join the exponential.
-    others: tuple[OnColumns, ...]
+    others: tuple[OnColumns, ...]  #: The factors of k that do not join the exponential.
     #: What is exponentiated; and h/φ of a Gaussian l, or (s' − s)·d of others.
     exponent: Sides
     bracket: Sides
@@ -71,10 +61,7 @@ class SteinOperator:
         kernel_x: CovariateKernel | FiniteLocations,
         kernel_y: Radial,
     ) -> SteinOperator:
-        """Prepare the rows x (n, d_x), y and scores (n, d_y) for kernels that are ready.
-
-        Products of raw coordinates (longitudes, years) lose digits: they are taken from the median.
-        """
+        """Prepare rows x (n, d_x), y and scores (n, d_y), moved near 0, for kernels that are ready."""
         sigma, gaussian = kernel_y.sigma, type(kernel_y) is Gaussian
         features = compared = np.empty((len(y), 0))
         others: tuple[OnColumns, ...] = ()
@@ -111,10 +98,7 @@ class SteinOperator:
         return np.asarray(h)
 
     def block(self, rows: RowIndex, columns: RowIndex) -> FloatArray:
-        """Return the block of the matrix at some rows and columns.
-
-        Of rows far from the centre, in bandwidths, differences are taken in place of products.
-        """
+        """Return a block; of rows many bandwidths from the centre, by differences, not by products."""
         (y, v), (s, w), squares, norms = (
             (both[rows], both[columns]) for both in (self.y, self.scores, self.y_norms, self.norms)
         )
@@ -195,8 +179,7 @@ def sweep(
 ) -> tuple[float, FloatArray]:
     """Return Σ_{i≠j} H_ij and Σ_{i≠j} w_i w_j H_ij under m sets of weights, (m,), in one sweep.
 
-    With `single`, products of a tile with weights are made in single precision, which holds small whole
-    numbers exactly, and added up in double; the first sum is in double throughout.
+    With `single`, products of a tile with weights are made in single precision and added up in double.
     """
     group = max(1, (memory // 8 - 5 * MIN_TILE**2) // (4 * MIN_TILE))
     if m > group:  # as many sets at a time as fit

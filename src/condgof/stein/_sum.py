@@ -1,6 +1,4 @@
-"""Rows of a sample in pieces, cut by global row number, and how spans of them reach a worker.
-
-The sum G = Fᵀξ over all rows, wherever they are, and its squares in blocks.
+"""The sum G = Fᵀξ over all rows, wherever they are, piece by piece, and its squares in blocks.
 
 With features F of x and evidence ξ of y, Σ_{i≠j} (F_i·F_j)(ξ_i·ξ_j) = ‖Fᵀξ‖² − Σ_i ‖F_i‖²‖ξ_i‖²: the
 off-diagonal sum of a Stein matrix whose two sides are factored each on its own.
@@ -33,32 +31,46 @@ MAX_SENT = 8 * 10**6
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Consecutive rows of a sample with their scores."""
+    """Consecutive rows in memory with their scores; those of a whole sample are `Rows`."""
 
-    #: Global number of the first row.
-    start: int
     #: The rows, x as the kernel sees it, (b, d_x), (b, d_y), (b, d_y).
     x: FloatArray
     y: FloatArray
     scores: FloatArray
-    #: Which rows count; all of them if None.
-    keep: NDArray[np.bool_] | None = None
-    #: From which a discrete y can be drawn anew.
-    outcomes: Outcomes | None = None
+    outcomes: Outcomes | None = None  #: From which a discrete y can be drawn anew.
+    start: int = 0  #: Global number of the first row.
+    keep: NDArray[np.bool_] | None = None  #: Which rows count; all of them if None.
+
+    @property
+    def total(self) -> int:
+        return len(self.y)
 
     @property
     def stop(self) -> int:
-        """Global number of the row after the last."""
-        return self.start + len(self.y)
+        return self.start + self.total
 
     def take(self, rows: slice | IntArray, start: int) -> Piece:
         """Return some of the rows, or all in another order, from a global number on."""
         x, y, scores = self.x[rows], self.y[rows], self.scores[rows]
         keep = None if self.keep is None else self.keep[rows]
-        outcomes = None
-        if self.outcomes is not None:
-            outcomes = self.outcomes.take(np.arange(len(self.y))[rows])
-        return Piece(start, x, y, scores, keep, outcomes)
+        outcomes = None if self.outcomes is None else self.outcomes.take(np.arange(self.total)[rows])
+        return Piece(x, y, scores, outcomes, start, keep)
+
+    def pieces(self) -> Iterator[Piece]:
+        for start in range(0, self.total, PIECE):
+            yield self.take(slice(start, start + PIECE), self.start + start)
+
+    def cuts(self, size: int) -> Sequence[int]:
+        """Return where to cut spans, of whole pieces, that are not too large to be sent."""
+        width = self.x.shape[1] + self.y.shape[1] + self.scores.shape[1]
+        return even_cuts(self.total, min(size, max(1, MAX_SENT // (8 * width * PIECE)) * PIECE))
+
+    def part(self, start: int, stop: int) -> Piece:
+        return self.take(slice(start, stop), start)
+
+    @property
+    def reader(self) -> Callable[[Piece], Iterator[Piece]]:
+        return Piece.pieces
 
 
 class Rows(Protocol):
@@ -82,57 +94,15 @@ class Rows(Protocol):
         """What turns a part into pieces on a worker; it is sent once, with the task."""
 
 
-@dataclass(frozen=True, eq=False)
-class ArrayRows:
-    """Rows in memory; a worker gets those of its span and no others."""
-
-    #: The rows, x as the kernel sees it, (n, d_x), (n, d_y), (n, d_y).
-    x: FloatArray
-    y: FloatArray
-    scores: FloatArray
-    #: From which a discrete y can be drawn anew.
-    outcomes: Outcomes | None = None
-
-    @property
-    def total(self) -> int:
-        return len(self.y)
-
-    def pieces(self) -> Iterator[Piece]:
-        return cut(self.part(0, self.total))
-
-    def cuts(self, size: int) -> Sequence[int]:
-        """Return where to cut spans, of whole pieces, that are not too large to be sent."""
-        width = self.x.shape[1] + self.y.shape[1] + self.scores.shape[1]
-        return even_cuts(self.total, min(size, max(1, MAX_SENT // (8 * width * PIECE)) * PIECE))
-
-    def part(self, start: int, stop: int) -> Piece:
-        whole = Piece(0, self.x, self.y, self.scores, None, self.outcomes)
-        return whole.take(slice(start, stop), start)
-
-    @property
-    def reader(self) -> Callable[[Piece], Iterator[Piece]]:
-        return cut
-
-
 def row_uniforms(seed: Seed, start: int, stop: int, *key: int) -> FloatArray:
-    """Draw one uniform number for each row from `start` to `stop`, by global number: (stop − start,).
-
-    They belong to canonical blocks of `PIECE` rows, however rows are cut into pieces.
-    """
+    """Draw a uniform number for each row from `start` to `stop`, however rows are cut into pieces."""
     blocks = range(start // PIECE, (stop - 1) // PIECE + 1)
     made = np.concatenate([seed.stream(Use.ROWS, *key, block).random(PIECE) for block in blocks])
     return made[start - blocks[0] * PIECE : stop - blocks[0] * PIECE]
 
 
 def even_cuts(total: int, size: int) -> Sequence[int]:
-    """Cut a number of rows into spans of `size` rows."""
     return (*range(0, total, size), total)
-
-
-def cut(rows: Piece) -> Iterator[Piece]:
-    """Cut a large piece into pieces of `PIECE` rows."""
-    for start in range(0, len(rows.y), PIECE):
-        yield rows.take(slice(start, start + PIECE), rows.start + start)
 
 
 T = TypeVar("T")
@@ -140,10 +110,9 @@ T = TypeVar("T")
 MAX_SPAN = 64
 #: FᵀF of more rows than this comes from so many, drawn at random.
 GRAM_ROWS = 2**15
-#: Beyond this many rows sums over units are made in single precision, where no value is above.
-MANY, SINGLE = 50_000, 1e12
-#: So many rows at a time.
-SHORT = 512
+#: Beyond this many rows sums over units are made in single precision, where no value is above, of so
+#: many rows at a time.
+MANY, SINGLE, SHORT = 50_000, 1e12, 512
 #: The number of the unit of all rows.
 ALL = -1
 
@@ -166,21 +135,14 @@ class PanelColumns(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What is summed: features of x, evidence of y, and which of them meet.
-
-    Each pair of a block of features and a block of evidence in a panel is a statistic, by panel, then by
-    features, then by evidence.
-    """
+    """What is summed: each pair of a block of features and a block of evidence that meet in a panel."""
 
     features: Features
     evidence: Evidence
     panels: tuple[Panel, ...] = (Panel(slice(0, 1), slice(0, 1)),)
-    #: Whether the excess of surprises is one more statistic, where normal scores are known.
-    surprises: bool = False
 
     @cached_property
     def cuts(self) -> tuple[PanelColumns, ...]:
-        """Where the panels are, in columns."""
         cuts = []
         for panel in self.panels:
             x, y = self.features.blocks[panel.features], self.evidence.blocks[panel.evidence]
@@ -190,21 +152,12 @@ class Plan:
 
     @cached_property
     def statistics(self) -> tuple[tuple[FeatureBlock, EvidenceBlock], ...]:
-        """The two blocks of each statistic."""
-        return tuple(
-            (f, e)
-            for p in self.panels
-            for f in self.features.blocks[p.features]
-            for e in self.evidence.blocks[p.evidence]
-        )
+        x, y = self.features.blocks, self.evidence.blocks
+        return tuple((f, e) for p in self.panels for f in x[p.features] for e in y[p.evidence])
 
-    def which(self, *families: str, kinds: tuple[str, ...] = ()) -> IntArray:
-        """Return the numbers of the statistics of some families of features and kinds of evidence."""
-        found = [
-            k
-            for k, (f, e) in enumerate(self.statistics)
-            if f.family in families and (not kinds or e.kind in kinds)
-        ]
+    def which(self, *families: str) -> IntArray:
+        """Return the numbers of the statistics of some families of features."""
+        found = [k for k, (f, _) in enumerate(self.statistics) if f.family in families]
         return np.array(found, dtype=np.int64)
 
     def squares(self, sums: list[AnyArray]) -> FloatArray:
@@ -247,7 +200,6 @@ class Held(NamedTuple):
 
     @classmethod
     def of(cls, plan: Plan, rows: Rows) -> Held:
-        """Compute both, piece by piece; rows that do not count are 0."""
         made = [(plan.features.of(piece.x), _evidence(plan, piece)) for piece in rows.pieces()]
         return cls(*(np.concatenate(parts) for parts in zip(*made, strict=True)))
 
@@ -268,8 +220,7 @@ def gather(
 ) -> tuple[list[FloatArray], FloatArray, FloatArray]:
     """Return Fᵀξ of each panel (R_p, q_p), FᵀF (R, R), scaled up from some rows, and the largest.
 
-    Raw columns are turned into features once, at the end. Of the `largest` values of y of each piece,
-    at most so many are kept, in decreasing order.
+    Raw columns are turned into features at the end. Of the `largest` values of y at most so many stay.
     """
     share = min(1.0, GRAM_ROWS / n)
 
@@ -314,12 +265,9 @@ class UnitSums:
 
     #: V_b = Σ_{i∈b} ε_i F_i⊗ξ_i for each panel, in single precision, (B, R_p, q_p).
     sums: list[AnyArray]
-    #: Σ_{i∈b} ‖F_i‖²‖ξ_i‖² of each statistic, (B, K).
-    own: FloatArray
-    #: Fᵀξ without signs, (R_p, q_p).
-    totals: list[FloatArray]
-    #: Number of rows of each unit, (B,).
-    counts: FloatArray
+    own: FloatArray  #: Σ_{i∈b} ‖F_i‖²‖ξ_i‖² of each statistic, (B, K).
+    totals: list[FloatArray]  #: Fᵀξ without signs, (R_p, q_p).
+    counts: FloatArray  #: Number of rows of each unit, (B,).
 
 
 class Unit(NamedTuple):
@@ -338,8 +286,6 @@ UnitsOf = Callable[[Piece], tuple[Piece, Iterable[Unit]]]
 
 
 def gather_units(plan: Plan, rows: Rows, count: int, units_of: UnitsOf, engine: Engine) -> UnitSums:
-    """Sum over all rows within each of `count` units."""
-
     def task(piece: Piece) -> dict[int, list[AnyArray]]:
         piece, units = units_of(piece)
         features, xi = plan.features.of(piece.x), _evidence(plan, piece)
@@ -393,7 +339,6 @@ def gather_units(plan: Plan, rows: Rows, count: int, units_of: UnitsOf, engine: 
 
 
 def _by_unit(parts: Iterable[dict[int, list[AnyArray]]]) -> dict[int, list[AnyArray]]:
-    """Add up what belongs to the same unit."""
     whole: dict[int, list[AnyArray]] = {}
     for part in parts:
         for unit, values in part.items():
@@ -407,11 +352,7 @@ def added(parts: Iterable[list[FloatArray]]) -> list[FloatArray]:
 
 
 def span_of(total: int) -> int:
-    """Return the number of pieces in a span, by a fixed rule in the number of rows.
-
-    About 64 spans, so that some tens of workers have something to do; more of them only above 16
-    million rows. Neither workers nor threads enter, so that results do not depend on them.
-    """
+    """Return the number of pieces in a span: about 64 spans, however many workers there are."""
     return min(MAX_SPAN, max(1, total // (64 * PIECE)))
 
 
@@ -420,8 +361,7 @@ def reduce_over(
 ) -> T:
     """Apply a task to every piece of the rows and merge what it returns, in one fixed order.
 
-    On threads, pieces are read by the caller while others are computed on. A cluster gets whole
-    spans, which a worker reads, computes on and merges by itself: only sums travel back.
+    A cluster gets whole spans, which a worker reads, computes on and merges: only sums travel back.
     """
 
     def of_piece(piece: Piece) -> T:
