@@ -244,7 +244,7 @@ def test_a_density_known_by_its_cdf_alone():
 
     regressor, y = given(transformed), np.exp(NEW_Y)
     assert cg.adaptive(regressor, NEW, y, rng=0).pvalue > 0.01
-    with pytest.raises((UnsupportedModelError, DerivativeError), match="no exact density"):
+    with pytest.raises((UnsupportedModelError, DerivativeError), match="no exact pdf"):
         cg.kcsd(regressor, NEW, y, rng=0)
 
 

@@ -28,27 +28,23 @@ from condgof.sample import RngLike, Sample, Seed, is_frame
 #: Which function makes a law or a model, or None, of an object of a library, asked in this order: those
 #: of NGBoost and scikit-survival are also scikit-learn's.
 ADAPTERS = {
-    "ngboost": ("_scipy", "of_ngboost"), "qp": ("_scipy", "of_qp"), "scipy": ("_scipy", "from_frozen"),
-    "torch": ("_torch", "adapt"), "flowjax": ("_jax", "adapt"), "numpyro": ("_jax", "adapt"),
-    "arviz": ("_draws", "adapt"), "arviz_base": ("_draws", "adapt"), "xarray": ("_draws", "adapt"),
-    "skpro": ("_skpro", "adapt"), "statsmodels": ("_statsmodels", "from_statsmodels"),
-    "lifelines": ("_survival", "of_lifelines"), "sksurv": ("_survival", "of_sksurv"),
-    "sklearn": ("_sklearn", "adapt"),
+    "ngboost": "_scipy.of_ngboost", "qp": "_scipy.of_qp", "scipy": "_scipy.from_frozen",
+    "torch": "_torch.adapt", "flowjax": "_jax.adapt", "numpyro": "_jax.adapt", "arviz": "_draws.adapt",
+    "arviz_base": "_draws.adapt", "xarray": "_draws.adapt", "skpro": "_skpro.adapt",
+    "statsmodels": "_statsmodels.from_statsmodels", "lifelines": "_survival.of_lifelines",
+    "sksurv": "_survival.of_sksurv", "sklearn": "_sklearn.adapt",
 }  # fmt: skip
 PREDICTIONS = """\
   a tuple (mean, std) of arrays, or condgof.normal(mean=..., std=...)
-  condgof.from_draws(Y) for posterior-predictive or simulator draws, (n, m)
-  condgof.from_quantiles(Q, levels), condgof.from_intervals(low, high, coverage)
-  condgof.from_pit(u), condgof.from_bins(edges, P), condgof.from_scores(S)
-  condgof.from_score(f) or condgof.from_log_prob(f) for a function f(y, x)
   condgof.models.Normal, Gamma, Poisson, …, of arrays or functions of x
-  condgof.probabilities(P) for class probabilities, an object with predict_proba,
-  condgof.from_ratio(f)"""
+  condgof.from_draws(Y), from_quantiles(Q, levels), from_intervals(low, high, coverage),
+  from_pit(u), from_bins(edges, P), from_scores(S), probabilities(P) for predictions
+  condgof.from_score(f), from_log_prob(f), from_ratio(f) for a function f(y, x)"""
 OBJECTS = """
   a frozen scipy.stats distribution, or one of torch, NumPyro, FlowJAX, skpro, NGBoost or qp
   condgof.from_scipy(f), from_torch(f) or from_jax(f) for a function f(x) → distribution
-  fitted models of scikit-learn with return_std or predict_proba, of skpro, NGBoost, statsmodels
-  (condgof.from_statsmodels), lifelines or scikit-survival; ArviZ data with a posterior_predictive
+  fitted models of scikit-learn, skpro, NGBoost, statsmodels, lifelines or scikit-survival that
+  predict a distribution, whatever has predict_proba; ArviZ data with a posterior_predictive
   condgof.models.with_residual_scale(regressor, std=...) for any other regressor"""
 Names: TypeAlias = str | Sequence[str]
 #: Predictions by role, (n, k) each.
@@ -85,16 +81,14 @@ def as_model(obj: Any) -> ModelLike:
     check_object(obj, "The model")
     if isinstance(obj, tuple):
         if len(obj) != 2:
-            raise InputTypeError(
-                f"A tuple stands for (mean, std), and this one has {len(obj)} parts. Other predictions: "
-                "condgof.from_draws, from_quantiles, from_intervals, …"
-            )
+            told = f"A tuple stands for (mean, std), and this one has {len(obj)} parts"
+            raise InputTypeError(f"{told}. What works:\n{PREDICTIONS}")
         return Normal(mean=obj[0], std=obj[1])
-    for library, (module, function) in ADAPTERS.items():
-        if comes_from(obj, library):
-            adapted = getattr(import_module(f"condgof.laws.{module}"), function)(obj)
-            if adapted is not None:
-                return adapted  # type: ignore[no-any-return]
+    for path in (path for library, path in ADAPTERS.items() if comes_from(obj, library)):
+        module, function = path.split(".")
+        adapted: ModelLike | None = getattr(import_module(f"condgof.laws.{module}"), function)(obj)
+        if adapted is not None:
+            return adapted
     if hasattr(obj, "predict_proba") and not isinstance(obj, type):
         name, classes = type(obj).__name__, getattr(obj, "classes_", None)
         return Model(partial(class_law, obj.predict_proba, classes, name), name)
@@ -102,18 +96,15 @@ def as_model(obj: Any) -> ModelLike:
         raise InputTypeError(f"{obj.__name__} is a class. Pass an object of it, fitted.")
     if callable(obj):
         raise InputTypeError(
-            "A bare function is ambiguous. Name what it computes: condgof.from_score(f) for f(y, x) → "
-            "scores, from_log_prob(f) for f(y, x) → log-density, from_scipy(f) for f(x) → frozen "
-            "scipy.stats distribution, condgof.models.Model(f) for f(x) → law."
+            "A bare function is ambiguous. Name what it computes: condgof.from_score(f) or "
+            "from_log_prob(f) for f(y, x), from_scipy(f) or condgof.models.Model(f) for f(x)."
         )
     if isinstance(obj, (np.ndarray, list)) or is_frame(obj) or hasattr(obj, "__array__"):
         got = f"shape {np.shape(obj)}" if np.ndim(obj) else f"a single {type(obj).__name__}"
-        raise InputTypeError(
-            f"An array alone does not say what it is: {got} could be predictions, scores, draws or "
-            f"probabilities. Name it. What works:\n{PREDICTIONS}"
-        )
-    works = PREDICTIONS + OBJECTS
-    raise InputTypeError(f"Cannot make a model of {type(obj).__name__}. What works:\n{works}")
+        what = f"An array alone does not say what it is: {got} could be predictions, scores, draws, …"
+        raise InputTypeError(f"{what}. Name it. What works:\n{PREDICTIONS}")
+    what = f"Cannot make a model of {type(obj).__name__}"
+    raise InputTypeError(f"{what}. What works:\n{PREDICTIONS}{OBJECTS}")
 
 
 def law_of(model: ModelLike, sample: Sample) -> Law:
@@ -125,17 +116,14 @@ def law_of(model: ModelLike, sample: Sample) -> Law:
             advice = "Align them first, such as mean.loc[x.index], or pass arrays."
             raise InputError(f"The predictions and x have different indices. {advice}")
     if sample.kept is not None and sample.left_out and model.rows == sample.n + sample.left_out:
-        notes = getattr(model, "notes", ())
-        model = model.take(sample.kept)
+        notes, model = getattr(model, "notes", ()), model.take(sample.kept)
         if notes and isinstance(model, Law) and not model.notes:
             model = model.noted(*notes)
     law = model(sample.x_given, sample.n)
     text = [column.name for column in sample.y_columns if column.categorical]
     if text and not law.discrete:
-        raise InputTypeError(
-            f"y column {text[0]!r} holds text or categories, and y must be numeric for this model. Pass "
-            "numbers, or a model of classes (condgof.probabilities, a classifier)."
-        )
+        told = f"y column {text[0]!r} holds text or categories, and y must be numeric for this model"
+        raise InputTypeError(f"{told}. Pass numbers, or a model of classes (condgof.probabilities).")
     return law.facing(sample.y_given)
 
 
@@ -155,10 +143,9 @@ def cdf_rows(law: Law, sample: Sample, rows: IntArray) -> FloatArray:
     bad = ~((values >= -laws.CDF_ROUNDING) & (values <= 1.0 + laws.CDF_ROUNDING))
     if bad.any():
         i, k = np.argwhere(bad)[0]
-        raise (InputError if np.isfinite(values[i, k]) else NonFiniteError)(
-            f"The model's cdf is {values[i, k]:.6g} given row {rows[i]} of x (counted from 0), at "
-            f"y = {sample.y[k, 0]:.6g}, and a cdf lies between 0 and 1. Check the model there."
-        )
+        place = f"given row {rows[i]} of x (counted from 0), at y = {sample.y[k, 0]:.6g}"
+        told = f"The model's cdf is {values[i, k]:.6g} {place}, and a cdf lies between 0 and 1"
+        raise (InputError if np.isfinite(values[i, k]) else NonFiniteError)(f"{told}. Check the model.")
     return np.clip(values, 0.0, 1.0)
 
 
@@ -176,23 +163,22 @@ class Columns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All columns that the model needs."""
         return tuple(dict.fromkeys(name for names in self.roles.values() for name in names))
 
     def take(self, rows: IntArray) -> Columns:
         return self
 
     def __call__(self, x: Any = None, n: int | None = None) -> NoReturn:
-        advice = "pass condgof.scan(...) as x, or arrays as the model"
-        raise InputTypeError(f"condgof.columns(...) names columns of a table: {advice}.")
+        advice = "Pass condgof.scan(...) as x, or arrays as the model."
+        raise InputTypeError(f"condgof.columns(...) names columns of a table. {advice}")
 
     def bind(self, table: Mapping[str, AnyArray], rows: IntArray, x: Any = None) -> Law:
-        """Return the law of some rows, from their columns, their numbers in the whole table, and x."""
-        stacked = {
+        """Return the law of some rows, by their numbers in the whole table."""
+        parts = {
             role: np.column_stack([np.asarray(table[name], dtype=np.float64) for name in names])
             for role, names in self.roles.items()
         }
-        law = self.make(stacked, rows)
+        law = self.make(parts, rows)
         if self.support is None:
             return law
         assert isinstance(law, Declared)
@@ -241,15 +227,13 @@ def columns(
     family, param : str, and mapping of str to str or float
         A closed form by name, such as "lognormal", and a column or number for each parameter of it.
     draws, pit, score : str or list of str
-        Columns with draws of y, as in `from_draws`; with probability integral transforms, as in
-        `from_pit`; with scores ∇_y log p(y|x).
+        Columns with draws of y, as in `from_draws`; PITs, as in `from_pit`; scores ∇_y log p(y|x).
     quantiles : mapping of str to float
         Columns with quantiles, and their levels, as in `from_quantiles`.
     interval, coverage : pair of str (or low, high, low, high, … of nested ones), and float
         Columns with the ends of intervals, and their coverage, as in `from_intervals`.
     support, rng : pair of float, optional; int, numpy.random.Generator or None
-        The open interval (low, high) that y lives in, for scores, as in `from_score`; of the random
-        numbers that break ties among draws and quantiles.
+        The open interval (low, high) of y, for scores; for breaking ties of draws and quantiles.
 
     Examples
     --------
@@ -267,11 +251,9 @@ def columns(
     given = {role: _names(names, role) for role, names in roles.items() if names is not None}
     kinds = {"mean" if role == "std" else role for role in given} | ({"family"} if family else set())
     if len(kinds) != 1:
-        raise InputError(
-            "columns needs one kind of prediction: mean= and std=, family= and param=, draws=, "
-            "quantiles=, interval= and coverage=, pit= or score=; got "
-            f"{', '.join(sorted(kinds)) or 'none'}."
-        )
+        one = "mean= and std=, family= and param=, draws=, quantiles=, interval=, pit= or score="
+        got = ", ".join(sorted(kinds)) or "none"
+        raise InputError(f"columns needs one kind of prediction, {one}; got {got}.")
     (kind,), seed = kinds, Seed.of(rng).value
     if support is not None and kind != "score":
         raise InputError("support= goes with score=: other predictions have a support of their own.")

@@ -11,19 +11,18 @@ import numpy as np
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import CondgofError, InputError, InputTypeError, MissingPackageError, ShapeError
 from condgof.kernels import Cells
-from condgof.laws import _discrete as discrete
 from condgof.laws import fits
 from condgof.laws._as_model import Columns, as_model
-from condgof.laws._discrete import FULL, Classes, Discrete, Probabilities, Residuals
+from condgof.laws._discrete import FULL, CellOutcomes, Classes, Discrete, Probabilities, Residuals
 from condgof.laws._draws import RowDraws
 from condgof.laws._functions import signature_of
-from condgof.laws._known import Histograms, Intervals, Quantiles
+from condgof.laws._known import CellsOfY, Histograms
 from condgof.laws._law import Joined, Law, Model, taken
-from condgof.laws._parameters import Parameter, Parametric
+from condgof.laws._parameters import Parametric
 from condgof.sample import RngLike, Seed, Use, check_rows, read_groups, take_rows
 
-#: Laws whose arrays of two dimensions or more have one row an observation.
-ROWWISE = (RowDraws, Quantiles, Intervals, Histograms)
+#: Laws of arrays with a row for each observation that can be put together.
+ROWWISE = (RowDraws, CellsOfY, Histograms)
 #: What laws of one form may differ in, beside their parameters and arrays.
 UNLIKE = ("_rows", "notes", "index")
 #: The rows that a fit is made on, and those that are held out.
@@ -48,28 +47,26 @@ class Fitter:
             what = f"the class {fit.__name__}" if isinstance(fit, type) else type(fit).__name__
             like = "such as condgof.fits.ols() or condgof.fits.sklearn(estimator)"
             raise InputTypeError(f"fit must be a function (x, y) → model, {like}, got {what}.")
-        signature = signature_of(fit)
-        if signature is None:
+        if (signature := signature_of(fit)) is None:
             return cls(fit, (), False)
         parameters = signature.parameters.values()
         by_name = {p.name.lower(): p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY}
         names = (by_name["x"], by_name["y"]) if {"x", "y"} <= set(by_name) else ()
         fitter = cls(fit, names, "rng" in signature.parameters)
         try:
-            fitter(None, None, None, signature.bind)
+            replace(fitter, fit=signature.bind)(None, None, None)
         except TypeError as error:
             name = getattr(fit, "__name__", type(fit).__name__)
-            raise InputTypeError(
-                f"fit must be a function (x, y) → model, and {name}{signature} cannot be called with x "
-                f"and y ({error}). If it makes such a function, call it first: {name}(...)."
-            ) from error
+            told = f"{name}{signature} cannot be called with x and y ({error})"
+            call = f"If it makes a function (x, y) → model, call it first: {name}(...)."
+            raise InputTypeError(f"fit must be a function (x, y) → model, and {told}. {call}") from error
         return fitter
 
-    def __call__(self, x: Any, y: Any, rng: Any, function: Callable[..., Any] | None = None) -> Any:
-        """Fit, or call another function as the fit is called."""
+    def __call__(self, x: Any, y: Any, rng: Any) -> Any:
         options = {"rng": rng} if self.seeded else {}
-        options |= dict(zip(self.names, (x, y), strict=True)) if self.names else {}
-        return (function or self.fit)(*(() if self.names else (x, y)), **options)
+        if not self.names:
+            return self.fit(x, y, **options)
+        return self.fit(**dict(zip(self.names, (x, y), strict=True)), **options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,9 +119,8 @@ class DiscreteFolds(Folds, Discrete):
     def residuals(self, y: AnyArray, by: str) -> Residuals:
         y = self._checked(y)
         parts = [law.residuals(y[rows], by) for rows, law in self.laws]
-        u = _placed(self.laws, [r.u for r in parts])
-        values = _placed(self.laws, [r.values for r in parts])
-        cells = [r.outcomes for r in parts if isinstance(r.outcomes, discrete.CellOutcomes)]
+        u, values = (_placed(self.laws, [getattr(r, k) for r in parts]) for k in ("u", "values"))
+        cells = [r.outcomes for r in parts if isinstance(r.outcomes, CellOutcomes)]
         if len(cells) < len(parts):  # y cannot be drawn anew from what is known
             return Residuals(u, values)
         p = _placed(self.laws, [c.probabilities for c in cells])
@@ -165,41 +161,38 @@ def _kind(law: Law) -> str:
 def _one_law(laws: Parts) -> Law | None:
     """Join laws of one class, parameter by parameter or array by array; None where they do not fit."""
     first: Any = laws[0][1]
-    if not isinstance(first, (Parametric, *ROWWISE)):
+    parametric, joined = isinstance(laws[0][1], Parametric), dict[str, Any]()
+    if not (parametric or isinstance(laws[0][1], ROWWISE)):
         return None
-    joined: dict[str, Any] = {}
-    n = sum(len(rows) for rows, _ in laws)
-    held = [{k: v for k, v in vars(law).items() if k not in UNLIKE} for _, law in laws]
-    if any(each.keys() != held[0].keys() for each in held):
-        return None
-    for name, one in held[0].items():
-        parameter, given = isinstance(one, Parameter), [each[name] for each in held]
-        if parameter and not all(isinstance(value, Parameter) for value in given):
-            return None  # not std in one and cov in the other
+    each: dict[str, Any] = first._parameters() if parametric else dict.fromkeys(first.EACH)
+    held = [vars(law) for _, law in laws]
+    rest = {k: v for k, v in held[0].items() if k not in (*each, *UNLIKE)}
+    if not all(k in mine and np.array_equal(mine[k], v) for mine in held for k, v in rest.items()):
+        return None  # other levels, or not std in one and cov in the other
+    for name, one in each.items():
         # Arrays of more dimensions than this have a row for each observation.
-        plain = one.plain if parameter else 1
-        values = [np.asarray(value.value if parameter else value) for value in given]
-        if name == "ids":
-            joined[name] = np.arange(n)
-        elif not all(value.ndim <= plain and np.array_equal(value, values[0]) for value in values):
-            one_for_all = [value.ndim == 0 for value in values] if parameter else [values[0].ndim < 2]
-            if plain and any(one_for_all):  # levels differ, or a number serves all components
-                return None
-            parts = [value if value.ndim > plain else value[None] for value in values]
-            if len({part.shape[1:] for part in parts}) > 1:
-                return None
-            whole = _placed(laws, parts)
-            joined[name] = Parameter(name, whole, plain) if parameter else whole
-    if isinstance(first, Parametric):
-        joined["index"] = None  # not that of the first fold
-        return first._with(joined, n)
-    return replace(first, **joined)
+        plain = one.plain if parametric else 0
+        values = [mine[name].value if parametric else mine[name] for mine in held]
+        if all(value.ndim <= plain and np.array_equal(value, values[0]) for value in values):
+            continue  # it is the same for all rows
+        parts = [value if value.ndim > plain else value[None] for value in values]
+        mixed = plain and any(value.ndim == 0 for value in values)  # a number serves all components
+        if mixed or len({part.shape[1:] for part in parts}) > 1:
+            return None
+        whole = _placed(laws, parts)
+        joined[name] = replace(one, value=whole) if parametric else whole
+    n = sum(len(rows) for rows, _ in laws)
+    if "ids" in joined:
+        joined["ids"] = np.arange(n)
+    joined |= {"index": None} if parametric else {}  # not that of the first fold
+    law: Law = first._with(joined, n) if parametric else replace(first, **joined)
+    return law
 
 
 def _placed(laws: Parts, parts: Iterable[Any]) -> AnyArray:
     """Put arrays of the laws' rows, or of one row for them all, together in the order of the rows."""
-    arrays, n = [np.asarray(part) for part in parts], sum(len(rows) for rows, _ in laws)
-    whole = np.empty((n, *arrays[0].shape[1:]), np.result_type(*arrays))
+    arrays = [np.asarray(part) for part in parts]
+    whole = np.empty((sum(len(rows) for rows, _ in laws), *arrays[0].shape[1:]), np.result_type(*arrays))
     for (rows, _), part in zip(laws, arrays, strict=True):
         whole[rows] = part
     return whole
@@ -209,15 +202,13 @@ def _one_table(laws: Parts) -> Law:
     """Join class probabilities over all classes; those that a fold did not know have probability 0."""
     tables = [law for _, law in laws if isinstance(law, Probabilities)]
     first, labels = tables[0], [law.classes.labels for law in tables]
-    classes = first.classes
-    if not all(np.array_equal(names, labels[0]) for names in labels):
-        if len({law.classes.numeric for law in tables}) > 1:
-            raise InputError("Some folds call the classes by numbers, and some by names.")
-        union = np.unique(np.concatenate(labels))
-        complete = next((names for names in labels if len(names) == len(union)), None)
-        if first.ordered and complete is None and not classes.numeric:
-            raise InputError("No fold has all of the ordered classes, so that their order is not known.")
-        classes = Classes(union if complete is None else complete)
+    if len({law.classes.numeric for law in tables}) > 1:
+        raise InputError("Some folds call the classes by numbers, and some by names.")
+    union = np.unique(np.concatenate(labels))
+    complete = next((names for names in labels if len(names) == len(union)), None)
+    if first.ordered and complete is None and not first.classes.numeric:
+        raise InputError("No fold has all of the ordered classes, so that their order is not known.")
+    classes = Classes(union if complete is None else complete)
     values = np.zeros((sum(len(rows) for rows, _ in laws), len(classes.labels)))
     for (rows, _), law in zip(laws, tables, strict=True):
         values[np.ix_(rows, classes.find(law.classes.labels))] = law.values
@@ -242,9 +233,8 @@ def crossfit(
     included; whether the *family* holds the truth is what `composite` asks.
 
     A row's own y is in the fits of the other folds, and what a fit can follow cancels over the folds, so
-    that a test is conservative: `adaptive` on lines fitted to lines, 5 folds, 60 to 200 rows and 1 to 10
-    columns, rejected at most 0.006 of 1,000 samples at α = 0.05. Even so it sees more than half of the
-    rows held against a fit of the other half: 0.59 against 0.55 for a missing square.
+    that a test is conservative: `adaptive` rejected lines fitted to lines at most 0.006 of the time at
+    α = 0.05. Even so it sees more than half of the rows held against a fit of the other half.
 
     Parameters
     ----------
@@ -253,11 +243,9 @@ def crossfit(
         `as_model` takes. An estimator is cloned and fitted as `condgof.fits.sklearn` does.
     x, y : array_like or frame of shape (n,) or (n, d)
     folds : int or iterable of (train, test)
-        How many folds, drawn with `rng`; or the row numbers of each, as scikit-learn's splitters yield
-        them: every row must be held out exactly once.
+        How many folds, drawn with `rng`; or the row numbers of each, every row held out exactly once.
     groups : array_like of shape (n,) or str, optional
-        The group of each row (patient, station), or the name of a column of x: rows of a group, which
-        are alike, are in the same fold.
+        The group of each row (patient, station), or a column of x: a group is in one fold.
     rng : int, numpy.random.Generator or None
         For the folds, and for fits that take an rng.
 
@@ -289,10 +277,8 @@ def crossfit(
             fold_rng = seed.stream(Use.REPLICATE, k, 1)
             model = as_model(fitter(take_rows(x, train), take_rows(y, train), fold_rng))
             if model.rows is not None:
-                asked = (
-                    "Return what can be asked at other rows of x: condgof.models.Model(f), f(x) → law"
-                )
-                raise InputTypeError(f"fit returned predictions for {model.rows} rows. {asked}.")
+                advice = "Return what can be asked at other x: condgof.models.Model(f), f(x) → law."
+                raise InputTypeError(f"fit returned predictions for {model.rows} rows. {advice}")
             laws.append((test, model(take_rows(x, test), len(test))))
         except (MissingPackageError, MemoryError):
             raise  # the machine's fault, and not this fold's
@@ -314,8 +300,7 @@ def _drawn(folds: Any, n: int, groups: IntArray | None, seed: Seed) -> list[Fold
     if not 2 <= folds <= units:
         raise InputError(f"folds must be between 2 and the number of {what}, {units}, got {folds}.")
     order = seed.stream(Use.SPLIT).permutation(units)
-    fold = np.empty(units, np.int64)
-    fold[order] = np.arange(units) % folds
+    fold = np.argsort(order) % folds
     if groups is not None:
         sizes, filled = np.bincount(groups), np.zeros(folds)
         for group in order[np.argsort(-sizes[order], kind="stable")]:  # the largest first
@@ -344,9 +329,8 @@ def _given(folds: Any, n: int, groups: IntArray | None) -> list[Fold]:
             raise InputError(f"{what} of fold {k + 1} are held out and fitted on: keep them apart.")
         np.add.at(held, test, 1)
         pairs.append((train, test))
-    wrong = np.flatnonzero(held != 1)
-    if len(wrong):
+    if len(wrong := np.flatnonzero(held != 1)):
         first = f"row {wrong[0]} (counted from 0) is in {held[wrong[0]]} folds"
-        count = f"{len(wrong)} of {n} are not"
-        raise InputError(f"Every row must be held out exactly once, and {count}: {first}.")
+        told = f"{len(wrong)} of {n} are not: {first}"
+        raise InputError(f"Every row must be held out exactly once, and {told}.")
     return pairs

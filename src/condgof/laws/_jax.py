@@ -44,9 +44,9 @@ class JaxNetwork(Network):
         return jnp.asarray(np.asarray(array, dtype=jnp.result_type(float)))
 
     def at(self, x: Any) -> Network:
-        if self.make is None:
+        if self.make is None or (x is not None and self.per_row is not None):
             return self
-        return replace(self, per_row=False if x is None else self._makes_rows(x))
+        return replace(self, per_row=x is not None and self._makes_rows(self.make, x))
 
     def law(self, x: Any, n: int) -> Law:
         given: Any = None if x is None else self.native(x)
@@ -57,29 +57,25 @@ class JaxNetwork(Network):
             dist = _promoted(jax_module().vmap(self.make)(given), n)
         return TensorLaw(self, None, x, n) if dist is None else self.law_of(dist, x, n)
 
-    def _makes_rows(self, x: AnyArray) -> bool | None:
+    def _makes_rows(self, make: Callable[[Any], Any], x: AnyArray) -> bool | None:
         """Whether `make` takes one row; None when only y could tell."""
-        if self.per_row is not None:
-            return self.per_row
-        assert self.make is not None
         few = x[:TRIED]
         try:
-            dist = self.make(self.native(few))
+            dist = make(self.native(few))
         except Exception:  # whatever a function raises on shapes that it is not made for
-            self.make(self.native(x[0]))  # and if that fails too, it is the user's to see
+            make(self.native(x[0]))  # and if that fails too, it is the user's to see
             return True
         if not hasattr(dist, "batch_shape"):
             return None
-        batch = tuple(dist.batch_shape)
-        if not batch or batch[0] != len(few):
-            return bool(batch)
+        if tuple(dist.batch_shape)[:1] != (len(few),):
+            return bool(dist.batch_shape)
         return self._tried(doubles(dist.sample(jax_module().random.key(0))).reshape(len(few), -1), few)
 
     def takes_rows(self, y: AnyArray, x: Any) -> bool:
         """Whether the function is that of one row; remembered for y and x of such shapes."""
-        if self.per_row is not None or len(y) < TRIED:  # too few to tell it of others
-            return self._tried(y, x) if self.per_row is None else self.per_row
-        shapes = y.shape[1:], None if x is None else x.shape[1:]
+        if self.per_row is not None:
+            return self.per_row
+        shapes = min(len(y), TRIED), y.shape[1:], None if x is None else x.shape[1:]
         if shapes not in self.kept:
             self.kept[shapes] = self._tried(y, x)
         return bool(self.kept[shapes])
@@ -87,8 +83,7 @@ class JaxNetwork(Network):
     def _tried(self, y: AnyArray, x: Any) -> bool:
         """Try the log-density as that of one row, and of all rows at once."""
         y, x = self.native(y[:TRIED]), None if x is None else self.native(x[:TRIED])
-        values: dict[bool, FloatArray] = {}
-        errors: dict[bool, Exception] = {}
+        values, errors = dict[bool, FloatArray](), dict[bool, Exception]()
         for per_row in (False, True):
             try:
                 values[per_row] = doubles(self._values(y, x, per_row))
@@ -99,26 +94,24 @@ class JaxNetwork(Network):
             raise errors[False]
         # Indexing the first row in place of the first column must not go unnoticed.
         if not errors and not np.allclose(values[False], values[True], 1e-3, 1e-3, equal_nan=True):
-            raise InputError(
-                "The model can be called with one row and with many, and the two disagree. Say which is "
-                "meant: condgof.from_jax(f, per_row=True) or False, or wrap it in jax.vmap."
-            )
+            meant = "Say which is meant: from_jax(f, per_row=True) or False, or wrap it in jax.vmap"
+            raise InputError(f"The model takes one row and many, and the two disagree. {meant}.")
         return False not in values
 
     def _values(self, y: Any, x: Any, per_row: bool) -> Any:
         """Return the log-density of all rows, (b,), row by row or at once."""
         if per_row:
             return jax_module().vmap(self._single)(y, x)
-        if self.density is not None:
-            return check_rowwise(self.density(y, x), len(y))
-        assert self.make is not None
-        return TensorLaw(self, self.make(x), x, len(y)).log_density(y)
+        if self.make is not None:
+            return TensorLaw(self, self.make(x), x, len(y)).log_density(y)
+        assert self.density is not None
+        return check_rowwise(self.density(y, x), len(y))
 
     def _single(self, y: Any, x: Any) -> Any:
         """Return the log-density of one row, (); columns may be the batch of a distribution."""
-        if self.density is not None:
+        if self.make is None:
+            assert self.density is not None
             return jax_module().numpy.asarray(self.density(y, x)).reshape(())
-        assert self.make is not None
         dist = self.make(x)
         if not hasattr(dist, "batch_shape"):
             return dist.log_prob(y).reshape(())
@@ -130,7 +123,6 @@ class JaxNetwork(Network):
         return dist.log_prob(y.reshape(shape)).sum()
 
     def _both(self, law: TensorLaw, y: AnyArray) -> list[FloatArray]:
-        """Return scores and log-densities."""
         n, jax = len(y), jax_module()
 
         def total(y: Any, x: Any, per_row: bool) -> tuple[Any, Any]:
@@ -210,14 +202,13 @@ def from_jax(
     network, library = JaxNetwork(size=batch_size, per_row=per_row), _library(model)
     if per_row not in (None, True, False):
         raise InputError(f"per_row must be True, False or None, got {per_row!r}.")
-    if library == "flowjax" and method is None:
-        return network.model(make=partial(Flow, model), per_row=False)
-    if library != "numpyro":
+    if library is None or (library == "flowjax" and method is not None):
         return network.model_of(model, method, y, x)
-    if tuple(model.batch_shape):
+    if library == "numpyro" and model.batch_shape:
         kind, batch = type(model).__name__, tuple(model.batch_shape)
         raise InputTypeError(f"{kind} has a batch of {batch}. Pass the function that makes it.")
-    return network.model(make=partial(_always, model), per_row=False)
+    make = {"flowjax": Flow, "numpyro": _always}[library]
+    return network.model(make=partial(make, model), per_row=False)
 
 
 def from_density(function: Callable[..., Any]) -> Model:
@@ -232,7 +223,6 @@ def adapt(obj: Any) -> Model | None:
 
 
 def _library(obj: Any) -> str | None:
-    """Return whose distribution an object is."""
     marks = {"flowjax": "cond_shape", "numpyro": "batch_shape"}
     theirs = (name for name, mark in marks.items() if comes_from(obj, name) and hasattr(obj, mark))
     return next(theirs, None)

@@ -50,10 +50,8 @@ def predicting(library: str, n: int) -> Iterator[None]:
     except CondgofError:
         raise
     except Exception as error:  # libraries raise anything
-        raise InputError(
-            f"{library} could not predict at the {n} rows of x ({type(error).__name__}: {error}). "
-            "Pass x with the columns, in number and name, that the model was fitted on."
-        ) from error
+        told = f"{library} could not predict at the {n} rows of x ({type(error).__name__}: {error})"
+        raise InputError(f"{told}. Pass x with the columns that the model was fitted on.") from error
 
 
 def prediction(values: Any, n: int, what: str) -> FloatArray:
@@ -76,16 +74,14 @@ def class_law(predict: Callable[[Any], Any], classes: Any, library: str, x: Any)
     values = predicted(library, predict, x)
     if isinstance(values, list):
         raise ShapeError(f"{library} predicts {len(values)} outputs. Pass a classifier of one y.")
-    shape = np.shape(values)
-    if len(shape) != 2 or shape[0] != len(x):
-        raise ShapeError(f"{library} predicted a shape of {shape}, and x has {len(x)} rows.")
-    if shape[1] < 2:
+    if np.ndim(values) != 2 or len(values) != len(x):
+        raise ShapeError(f"{library} predicted a shape of {np.shape(values)}, and x has {len(x)} rows.")
+    if np.shape(values)[1] < 2:
         raise InputError(f"{library} was fitted on a single class, so that there is nothing to test.")
     return probabilities(np.asarray(values), classes)
 
 
 def _by_name(function: Callable[..., Any], y_name: str, x_name: str, y: Any, x: Any) -> Any:
-    """Call a function with y and x by name; without x for an unconditional model."""
     return function(**({y_name: y} if x is None else {y_name: y, x_name: x}))
 
 
@@ -95,8 +91,7 @@ def named_method(owner: Any, method: str, y: str | None, x: str | None, maker: s
     Unless the user names them, a method with parameters y and x, or y and one other, is taken at its
     word; all else is refused: flows call y "x" or "inputs", and x "context", "condition" or "y".
     """
-    function = getattr(owner, method, None) if isinstance(method, str) else None
-    kind = type(owner).__name__
+    function, kind = getattr(owner, str(method), None), type(owner).__name__
     if not callable(function):
         names = ", ".join(n for n in dir(owner) if "prob" in n or "density" in n)
         raise InputError(f"{kind} has no method {method!r}. Those that may be meant: {names or 'none'}.")
@@ -105,8 +100,7 @@ def named_method(owner: Any, method: str, y: str | None, x: str | None, maker: s
     single = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     required = [p.name for p in single if p.default is p.empty]
     # Unknown where any name may be passed.
-    known = signature is not None and not any(p.kind is p.VAR_KEYWORD for p in parameters)
-    every = [p.name for p in single] if known else []
+    every = [] if any(p.kind is p.VAR_KEYWORD for p in parameters) else [p.name for p in single]
     if y is None and x is None:
         if {"x", "y"} <= set(every):
             y, x = "y", "x"
@@ -118,7 +112,6 @@ def named_method(owner: Any, method: str, y: str | None, x: str | None, maker: s
             f"{kind}.{method}({', '.join(every) or '...'}) does not say which parameter is y and which "
             f"x. Name both: condgof.{maker}(model, method={method!r}, y={first!r}, x={second!r})."
         )
-    unknown = [name for name in (y, x) if known and name not in every]
-    if unknown:
+    if unknown := [name for name in (y, x) if every and name not in every]:
         raise InputError(f"{method}({', '.join(every)}) of {kind} has no parameter {unknown[0]!r}.")
     return partial(_by_name, function, y, x)

@@ -78,14 +78,13 @@ class Warp:
         w = bend(self.eta, z).w
         if self.shape is None:
             return w
-        lower, upper = _below(self.shape, ndtr(w)), _below(self.shape[::-1], ndtr(-w))
-        return tail_scores(lower, upper, TINY)
+        below, above = (linear(shape).antiderivative() for shape in (self.shape, self.shape[::-1]))
+        return tail_scores(below(ndtr(w)), above(ndtr(-w)), TINY)
 
     def inverse(self, w: FloatArray) -> FloatArray:
         """Return the z that has these normal scores in the repaired law, (n,) or (n, k)."""
         if self.shape is not None:
-            low, high = _above(self.shape, ndtr(w)), _above(self.shape[::-1], ndtr(-w))
-            w = tail_scores(low, high, TINY)
+            w = tail_scores(_above(self.shape, ndtr(w)), _above(self.shape[::-1], ndtr(-w)), TINY)
         m, s, skew, tail = (part.reshape(-1, *(1,) * (w.ndim - 1)) for part in self.eta.T)
         s, tail = np.exp(s), np.exp(tail)
         return np.asarray(m + s * np.sinh((np.arcsinh(tail * w) + skew) / tail))
@@ -94,7 +93,7 @@ class Warp:
         """Return log of the density of the repaired law over that of the law, (n,)."""
         bent = bend(self.eta, z)
         ratio = 0.5 * (z * z - bent.w**2) + bent.log_slope
-        return ratio if self.shape is None else ratio + np.log(_density(self.shape, ndtr(bent.w))[0])
+        return ratio if self.shape is None else ratio + np.log(linear(self.shape)(ndtr(bent.w)))
 
     def slope(self, z: FloatArray) -> FloatArray:
         """Return the derivative of `log_ratio` by z, (n,)."""
@@ -103,44 +102,29 @@ class Warp:
         slope = z - bent.w * steep + bent.curve
         if self.shape is None:
             return slope
-        density, rise = _density(self.shape, ndtr(bent.w))
+        density, u = linear(self.shape), ndtr(bent.w)
         normal = np.exp(-0.5 * bent.w**2) / np.sqrt(2.0 * np.pi)
-        return np.asarray(slope + rise / density * normal * steep)
+        return np.asarray(slope + density.derivative()(u) / density(u) * normal * steep)
 
 
-def _piece(shape: FloatArray, u: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Return the piece between knots that u is in, how far, and by how much the density rises there."""
-    place = u * (len(shape) - 1)
-    left = np.minimum(place.astype(np.int64), len(shape) - 2)
-    return left, place - left, shape[left + 1] - shape[left]
+def linear(shape: FloatArray) -> Any:
+    """Return a density on [0, 1] that is linear between equally spaced knots."""
+    from scipy.interpolate import PPoly  # which takes long to import
 
-
-def _density(shape: FloatArray, u: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return a density that is linear between equally spaced knots, and its slope, at u."""
-    left, part, rise = _piece(shape, u)
-    return shape[left] + part * rise, rise * (len(shape) - 1)
-
-
-def _sums(shape: FloatArray) -> FloatArray:
-    """Return its integral from 0 to each knot."""
-    return np.concatenate([[0.0], np.cumsum(shape[1:] + shape[:-1])]) / (2 * (len(shape) - 1))
-
-
-def _below(shape: FloatArray, u: FloatArray) -> FloatArray:
-    """Return its integral from 0 to u."""
-    left, part, rise = _piece(shape, u)
-    return np.asarray(_sums(shape)[left] + part * (shape[left] + 0.5 * part * rise) / (len(shape) - 1))
+    steps = len(shape) - 1
+    return PPoly(np.stack([np.diff(shape) * steps, shape[:-1]]), np.linspace(0.0, 1.0, steps + 1))
 
 
 def _above(shape: FloatArray, p: FloatArray) -> FloatArray:
-    """Return the u up to which its integral is p."""
-    sums = _sums(shape)
-    left = np.clip(np.searchsorted(sums, p, side="right") - 1, 0, len(shape) - 2)
+    """Return the u up to which the integral of that density is p."""
+    density, steps = linear(shape), len(shape) - 1
+    sums = density.antiderivative()(density.x)
+    left = np.clip(np.searchsorted(sums, p, side="right") - 1, 0, steps - 1)
     start, rise = shape[left], shape[left + 1] - shape[left]
-    rest = np.maximum(p - sums[left], 0.0) * (len(shape) - 1)
+    rest = np.maximum(p - sums[left], 0.0) * steps
     # The root of start·t + rise·t²/2 = rest in the form that does not cancel.
     root = np.sqrt(np.maximum(start * start + 2.0 * rise * rest, 0.0))
-    return np.asarray((left + np.minimum(2.0 * rest / (start + root), 1.0)) / (len(shape) - 1))
+    return np.asarray((left + np.minimum(2.0 * rest / (start + root), 1.0)) / steps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,13 +134,8 @@ class Repaired(Law):
     base: Law
     warp: Warp
 
-    #: What of the law each ability takes.
-    TAKES: ClassVar[dict[str, tuple[str, ...]]] = {
-        "log_prob": ("log_prob", "normal_scores"),
-        "score": ("score", "log_prob", "normal_scores"),
-        "normal_scores": ("normal_scores",),
-        **dict.fromkeys(("cdf", "sf", "quantile", "sample", "location_scale"), ("cdf",)),
-    }
+    #: What comes from the CDF of the law.
+    BY_CDF: ClassVar = ("cdf", "sf", "quantile", "sample", "location_scale")
 
     rows, of_x, index = same_as("base.rows"), same_as("base.of_x"), same_as("base.index")
     normalised, support = same_as("base.normalised"), same_as("base.support")
@@ -172,10 +151,11 @@ class Repaired(Law):
         return replace(self, base=self.base.facing(y))
 
     def can(self, ability: str) -> bool:
-        def held(each: str) -> bool:
-            return self.base.can(each) or (each == "normal_scores" and self.base.can("cdf"))
-
-        return ability in self.TAKES and all(map(held, self.TAKES[ability]))
+        if ability in self.BY_CDF:
+            return self.base.can("cdf")
+        needs = {"log_prob": ("log_prob",), "score": ("score", "log_prob"), "normal_scores": ()}
+        known = self.base.can("normal_scores") or self.base.can("cdf")
+        return known and ability in needs and all(map(self.base.can, needs[ability]))
 
     def _z(self, y: AnyArray) -> FloatArray:
         return np.asarray(self.base.normal_scores(y))[:, 0]
@@ -230,10 +210,8 @@ def _median_width(law: Law, least: float) -> tuple[FloatArray, FloatArray]:
 def count_scores(base: Counts, y: FloatArray) -> FloatArray:
     """Return Φ⁻¹(P(Y ≤ y | x)) of counts (n, k); the far upper tail from the probabilities there."""
     lower = base._cdf(y)
-    z = tail_scores(lower, 1.0 - lower)
-    z = np.where(lower <= 0.0, -np.inf, z)
+    z = np.where(lower <= 0.0, -np.inf, np.where(lower >= 1.0, np.inf, tail_scores(lower, 1.0 - lower)))
     rows, columns = np.nonzero((1.0 - lower < FAR_TAIL) & np.isfinite(y))
-    z[1.0 - lower <= 0.0] = np.inf
     if len(rows) and base.can("log_prob"):
         law, first = base.take(rows), np.floor(y[rows, columns]) + 1.0
         logs = np.stack([law.log_prob(first + k) for k in range(TERMS)])
@@ -265,10 +243,10 @@ class RepairedCounts(Counts):
         return RepairedCounts(self.base.take(rows), self.warp.take(rows), self.zero[rows])  # type: ignore[arg-type]
 
     def _mapped(self, y: FloatArray) -> FloatArray:
-        z = np.clip(count_scores(self.base, y), -FARTHEST * 1e3, FARTHEST * 1e3)
-        n, k = z.shape
-        w = self.warp.take(np.repeat(np.arange(n), k)).forward(z.ravel()).reshape(n, k)
-        return np.where(z <= -FARTHEST * 1e3, -np.inf, np.where(z >= FARTHEST * 1e3, np.inf, w))
+        z = count_scores(self.base, y)
+        inside = np.isfinite(z)
+        z[inside] = self.warp.take(np.nonzero(inside)[0]).forward(z[inside])
+        return z
 
     def _parts(self, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the mapped scores of y (n, k) and of 0, and the share that others keep, (n, 1)."""

@@ -21,7 +21,7 @@ from condgof.laws._discrete import bernoulli, flat, probabilities
 from condgof.laws._families import Normal, NormalMixture
 from condgof.laws._functions import NumericalScore
 from condgof.laws._known import from_bins
-from condgof.laws._law import Law, Model, as_rows, check_levels, same_as
+from condgof.laws._law import TINY, Law, Model, as_rows, check_levels, same_as
 from condgof.laws._library import comes_from, predicted
 from condgof.laws._parameters import LOG_TINY, Independent, Parameter, Parametric, Values
 
@@ -79,7 +79,6 @@ class Frozen(Parametric):
         return middle, (high - low) / 1.35
 
     def _given(self, n: int, d_y: int) -> dict[str, FloatArray]:
-        # SciPy checks its parameters, and lets some be infinite.
         return {p.name: p.values(n, (d_y,), finite=False) for p in self._parameters().values()}
 
     def _law(self, n: int, d_y: int = 1) -> Any:
@@ -105,8 +104,7 @@ class _Continuous(Frozen, Independent):
 
     def _log_tails(self, y: FloatArray, law: Any, zeros: FloatArray) -> tuple[FloatArray, FloatArray]:
         y = y + zeros  # a distribution without parameters does not know its rows
-        lower, upper = (np.maximum(_ask(law, tail, y), LOG_TINY) for tail in ("logcdf", "logsf"))
-        return lower, upper
+        return np.maximum(_ask(law, "logcdf", y), LOG_TINY), np.maximum(_ask(law, "logsf", y), LOG_TINY)
 
     def _draw(self, rng: np.random.Generator, law: Any, zeros: FloatArray) -> FloatArray:
         if hasattr(law, "rvs"):
@@ -135,8 +133,8 @@ class ScipyCounts(Frozen, counts.Counts):
     """Any discrete distribution on whole numbers."""
 
     def _bounds(self) -> tuple[AnyArray, AnyArray]:
-        low, high = (np.asarray(end, dtype=np.float64) for end in self._law(self._size()).support())
-        return low.reshape(-1), high.reshape(-1)
+        low, high = self._law(self._size()).support()
+        return np.ravel(low).astype(np.float64), np.ravel(high).astype(np.float64)
 
     def _cdf(self, y: FloatArray) -> FloatArray:
         from scipy.stats import rv_discrete
@@ -157,30 +155,23 @@ class ScipyCounts(Frozen, counts.Counts):
         return _ask(self._law(self._size(values)), "logpmf", values)[:, 0]
 
     def sample(self, rng: np.random.Generator) -> FloatArray:
-        size = self._size()
-        law = self._law(size)
         # By inversion: SciPy's own samplers want whole numbers of an integer type for some parameters.
-        try:
-            return _ask(law, "ppf", rng.random((size, 1)))
-        except RuntimeError:  # the search for a quantile fails far in the tails of some, as of Skellam
-            return np.asarray(law.rvs((size, 1), random_state=rng), dtype=np.float64)
+        return self._smallest(np.maximum(rng.random((self._size(), 1)), TINY))
 
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
         size = self._size()
-        law = self._law(size)
         if getattr(self.freeze, "name", "") in GENERALISED:
             given = self._given(size, 1)
             w, mu = given.get("w", 0.0), given["mu"]  # 0 with probability w
             spread = mu * (1.0 + given["alpha"] * mu ** (given["p"] - 1.0)) ** 2
             mean = (1.0 - w) * mu
-            variance = (1.0 - w) * (spread + mu**2) - mean**2
-            mean, std = given["loc"] + mean, np.sqrt(variance)
-        elif hasattr(law, "stats"):
+            std = np.sqrt((1.0 - w) * (spread + mu**2) - mean**2)
+            return finite_moments(self.name, given["loc"] + mean, std, (size, 1))
+        law = self._law(size)
+        if hasattr(law, "stats"):  # not of the new distributions
             mean, variance = law.stats("mv")
-            std = np.sqrt(variance)
-        else:
-            mean, std = _ask(law, "mean"), _ask(law, "std")
-        return finite_moments(self.name, mean, std, (size, 1))
+            return finite_moments(self.name, mean, np.sqrt(variance), (size, 1))
+        return finite_moments(self.name, _ask(law, "mean"), _ask(law, "std"), (size, 1))
 
     def location_scale(self) -> tuple[FloatArray, FloatArray]:
         try:
@@ -292,10 +283,9 @@ def of_ngboost(obj: Any) -> Law | Model:
     name, bases = type(obj).__name__, {base.__name__ for base in type(obj).__mro__}
     if "Distn" in bases:  # before any hasattr, which is true of whatever one asks these
         return _ngboost_law(obj)
-    if "NGBoost" not in bases:
-        raise UnsupportedModelError(f"{name} of NGBoost is no regressor. Pass a fitted NGBRegressor.")
-    if "NGBSurvival" in bases:
-        raise UnsupportedModelError(f"{name} is of censored times. Pass an NGBRegressor.")
+    if "NGBoost" not in bases or "NGBSurvival" in bases:
+        what = "is of censored times" if "NGBSurvival" in bases else "of NGBoost is no regressor"
+        raise UnsupportedModelError(f"{name} {what}. Pass a fitted NGBRegressor.")
     if getattr(obj, "init_params", None) is None:
         raise InputError(f"{name} is not fitted yet. Call its fit method first.")
     return Model(partial(_ngboost_law, obj), name)
@@ -304,17 +294,14 @@ def of_ngboost(obj: Any) -> Law | Model:
 def _ngboost_law(obj: Any, x: Any = None) -> Law:
     """Read a predicted distribution: its `params` leave out the degrees of freedom of a t."""
     distribution = obj if x is None else predicted("NGBoost", obj.pred_dist, x)
-    kind = type(distribution)
-    if kind.__name__ == "MVN":
+    bases = [base.__name__ for base in type(distribution).__mro__]
+    if bases[0] == "MVN":
         return Normal(mean=distribution.loc, cov=distribution.cov)
-    if any(base.__name__ == "ClassificationDistn" for base in kind.__mro__):
+    if "ClassificationDistn" in bases:
         return probabilities(distribution.class_probs())
-    law = from_frozen(vars(distribution).get("dist"))
-    if law is None:
-        advice = "Write its log-density, and pass condgof.from_log_prob."
-        raise UnsupportedModelError(
-            f"{kind.__name__} of NGBoost holds no distribution of SciPy. {advice}"
-        )
+    if (law := from_frozen(vars(distribution).get("dist"))) is None:
+        holds = f"{bases[0]} of NGBoost holds no distribution of SciPy"
+        raise UnsupportedModelError(f"{holds}. Pass its log-density to condgof.from_log_prob.")
     return law
 
 
@@ -332,11 +319,10 @@ def of_qp(ensemble: Any) -> Law | None:
     from scipy import stats
 
     family = getattr(stats, kind, None)
-    if family is not None and isinstance(ensemble.frozen.dist, type(family)):
-        law = from_frozen(family(**ensemble.frozen.kwds))
-        assert law is not None
-        return law(n=int(ensemble.npdf))
-    return Interpolated(ensemble, int(ensemble.npdf))
+    if family is None or not isinstance(ensemble.frozen.dist, type(family)):
+        return Interpolated(ensemble, int(ensemble.npdf))
+    law = from_frozen(family(**ensemble.frozen.kwds))
+    return law and law(n=int(ensemble.npdf))
 
 
 @dataclass(frozen=True, eq=False)
@@ -362,14 +348,13 @@ class Interpolated(Law):
         """Ask for a number, at values (m,) in each row, or at values (n, m) of the rows' own."""
         shape, one = (values[0].shape if values else (-1, 1)), self.ensemble.npdf == 1
         try:
-            with np.errstate(all="ignore"):  # the log of a density that is 0
-                # One distribution for all rows answers in the shape of the question.
-                answer = getattr(self.ensemble, method)(*(np.ravel(v) if one else v for v in values))
+            # One distribution for all rows answers in the shape of the question.
+            answer = _ask(self.ensemble, method, *(np.ravel(v) if one else v for v in values))
         except Exception as error:  # parametrisations lack this and that, and say so in many ways
             why = f"qp could not compute {method} of {self.name} ({error})."
             raise UnsupportedModelError(why) from error
-        answer = np.reshape(answer, shape) if one else np.asarray(answer)
-        return np.array(np.broadcast_to(answer, (self.n, answer.shape[-1])), dtype=np.float64)
+        answer = answer.reshape(shape) if one else answer
+        return np.array(np.broadcast_to(answer, (self.n, answer.shape[-1])))
 
     def log_prob(self, y: AnyArray) -> FloatArray:
         return self._ask("logpdf", as_rows(y))[:, 0]

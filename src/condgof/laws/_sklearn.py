@@ -21,8 +21,8 @@ from condgof.sample import RngLike, Seed, Use, as_numbers, take_rows
 #: Maps of y that keep a Gaussian Gaussian.
 AFFINE = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler")
 LATENT = (
-    "the Gaussian process has no WhiteKernel: scikit-learn then predicts the latent function, and the "
-    "noise of the observations (also that in alpha) is in no predicted standard deviation"
+    "the Gaussian process has no WhiteKernel: its standard deviations are those of the latent function, "
+    "without the noise of the observations (also that in alpha)"
 )
 
 
@@ -37,9 +37,7 @@ def adapt(obj: Any) -> Model:
     if not hasattr(obj, "predict_proba"):
         advice = "Wrap it in scikit-learn's CalibratedClassifierCV, or choose an option that does."
         raise UnsupportedModelError(f"{type(obj).__name__} predicts no probabilities. {advice}")
-    # Of several outputs there is a list, and their prediction will be refused.
-    labels = None if isinstance(obj.classes_, list) else obj.classes_
-    return Model(partial(class_law, obj.predict_proba, labels, "scikit-learn"), "scikit-learn")
+    return Model(partial(class_law, obj.predict_proba, obj.classes_, "scikit-learn"), "scikit-learn")
 
 
 def _gaussian(obj: Any, x: Any) -> Normal:
@@ -80,10 +78,8 @@ def _check_std(obj: Any) -> None:
     if inner is not None:
         _check_std(inner)
     elif "return_std" not in inspect.signature(obj.predict).parameters:
-        raise UnsupportedModelError(
-            f"{name} predicts no standard deviation: it is no density of y. Give it one: condgof.models."
-            "with_residual_scale(regressor, std=...), or residual_scale_by_cv(regressor, X, y)."
-        )
+        give = "Give it one: condgof.models.with_residual_scale(...) or residual_scale_by_cv(...)."
+        raise UnsupportedModelError(f"{name} has no standard deviation: it is no density of y. {give}")
 
 
 def _mean_std(obj: Any, x: Any) -> tuple[FloatArray, FloatArray, Any]:
@@ -105,10 +101,9 @@ def _mean_std(obj: Any, x: Any) -> tuple[FloatArray, FloatArray, Any]:
 
 def _has_noise(kernel: Any) -> bool:
     """Whether a kernel of a Gaussian process has a term for the noise of an observation."""
-    inner = [getattr(kernel, name, None) for name in ("k1", "k2", "kernel")]
-    return type(kernel).__name__ == "WhiteKernel" or any(
-        _has_noise(k) for k in [*inner, *getattr(kernel, "kernels", ())] if k is not None
-    )
+    inner = (getattr(kernel, name, None) for name in ("k1", "k2", "kernel"))
+    parts = [part for part in (*inner, *getattr(kernel, "kernels", ())) if part is not None]
+    return type(kernel).__name__ == "WhiteKernel" or any(map(_has_noise, parts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,9 +117,13 @@ class ResidualScale(Model):
         return f"ResidualScale({self.regressor!r}, std={self.std!r})"
 
 
-def _around(regressor: Any, std: Parameter, x: Any) -> Normal:
+def _around(regressor: Any, std: Any, x: Any) -> Normal:
     n, mean = len(x), predicted(type(regressor).__name__, regressor.predict, x)
-    return Normal(mean=prediction(mean, n, "The prediction").reshape(n, -1), std=std.at(x, n))
+    if callable(std):
+        std = Parameter.of("std", std).at(x, n)
+    elif std.ndim:
+        std = std[None]  # one row, for all rows
+    return Normal(mean=prediction(mean, n, "The prediction").reshape(n, -1), std=std)
 
 
 def with_residual_scale(regressor: Any, std: Any) -> ResidualScale:
@@ -154,14 +153,11 @@ def with_residual_scale(regressor: Any, std: Any) -> ResidualScale:
         if is_classifier(regressor):
             raise UnsupportedModelError(f"{name} is a classifier, which goes straight to the tests.")
         _check_fitted(regressor)
-    scale = std
     if not callable(std):
         std = as_numbers(std, "std").astype(np.float64)
         if std.ndim > 1 or not (std > 0).all():
             raise InputError(f"std must be positive, one number or one a column of y, got {std!r}.")
-        scale = np.atleast_2d(std) if std.ndim else std  # one row, for all rows
-    make = partial(_around, regressor, Parameter.of("std", scale))
-    return ResidualScale(make, name, regressor=regressor, std=std)
+    return ResidualScale(partial(_around, regressor, std), name, regressor=regressor, std=std)
 
 
 def residual_scale_by_cv(
@@ -192,8 +188,7 @@ def residual_scale_by_cv(
     """
     if checked_base(regressor, "residual_scale_by_cv").is_classifier(regressor):
         raise InputTypeError(f"{type(regressor).__name__} is a classifier. Pass a regressor.")
-    X = as_table(X)
-    targets = as_numbers(y, "y").astype(np.float64)
+    X, targets = as_table(X), as_numbers(y, "y").astype(np.float64)
     n, generator = len(targets), Seed.of(rng).stream(Use.SPLIT)
     if len(X) != n:
         raise InputError(f"X has {len(X)} rows and y has {n}. Pass one row of X for each.")
@@ -205,7 +200,7 @@ def residual_scale_by_cv(
     elif not isinstance(cv, Iterable):
         raise InputError(f"cv must be a number of folds or pairs (train, test), got {cv!r}.")
     squares = []
-    for train, test in ((np.asarray(train), np.asarray(test)) for train, test in cv):
+    for train, test in (map(np.asarray, pair) for pair in cv):
         fitted = seeded_clone(regressor, generator).fit(take_rows(X, train), targets[train])
         squares.append(squared_residuals(fitted, take_rows(X, test), targets[test]))
     std: FloatArray = np.sqrt(np.concatenate(squares).mean(axis=0))
@@ -238,9 +233,6 @@ def seeded_clone(estimator: Any, generator: np.random.Generator) -> Any:
     from sklearn.base import clone
 
     copy = clone(estimator)
-    seeds = {
-        name: int(generator.integers(2**31))
-        for name, value in sorted(copy.get_params().items(), key=lambda item: item[0])
-        if name.rpartition("__")[2] == "random_state" and value is None
-    }
-    return copy.set_params(**seeds)
+    given = copy.get_params()
+    names = [k for k in sorted(given) if k.split("__")[-1] == "random_state" and given[k] is None]
+    return copy.set_params(**{name: int(generator.integers(2**31)) for name in names})

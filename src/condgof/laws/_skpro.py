@@ -6,7 +6,7 @@ import pickle
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -40,11 +40,10 @@ CLOSED: dict[str, Callable[..., Law]] = {
 }
 #: Distributions of a sample, whose atoms are where the sample was and not where y may be.
 ATOMS = ("Empirical", "QPD_Empirical", "Delta")
-#: Densities that are constant between jumps.
 HISTOGRAMS = ("Histogram", "QPD_Histogram")
 #: Where distributions that are made of another have it.
-INNER = dict.fromkeys(("TransformedDistribution", "TruncatedDistribution"), "distribution")
-INNER["MeanScale"] = "d"
+INNER = {"TransformedDistribution": "distribution", "TruncatedDistribution": "distribution"}
+INNER |= {"MeanScale": "d"}
 #: For predictions that draw from NumPy's global state, one at a time.
 LOCK = threading.Lock()
 
@@ -64,35 +63,27 @@ def adapt(obj: Any) -> Law | Model:
 
 
 def _predicted(regressor: Any, x: Any) -> Law:
-    distribution = predicted("skpro", partial(_steadily, regressor), x)
+    distribution = predicted("skpro", partial(_steadily, regressor.predict_proba), x)
     if distribution.shape[:1] != (len(x),):
         raise ShapeError(f"skpro predicted a shape of {distribution.shape}, and x has {len(x)} rows.")
     return _law(distribution)(n=len(x))
 
 
-def _steadily(regressor: Any, table: Any) -> Any:
-    """Predict the same each time, and leave NumPy's global random state as it was.
-
-    Predictions that draw from it are found by the state that they leave, and made again, seeded.
-    """
+def _steadily(predict: Callable[[Any], Any], table: Any) -> Any:
+    """Predict the same each time; what draws from NumPy's global state is made again, seeded."""
     if hasattr(table, "iloc"):  # skpro matches rows by index, which may repeat
         table = table.set_axis(range(len(table)), axis=0)
-
-    def moved() -> bool:
-        return pickle.dumps(np.random.get_state(legacy=False)) != before
-
     with LOCK:
         state = np.random.get_state(legacy=False)
         before = pickle.dumps(state)
         try:
-            predicted = regressor.predict_proba(table)
-            if moved():
+            distribution = predict(table)
+            if pickle.dumps(np.random.get_state(legacy=False)) != before:
                 np.random.seed(0)
-                predicted = regressor.predict_proba(table)
-            return predicted
+                distribution = predict(table)
+            return distribution
         finally:
-            if moved():
-                np.random.set_state(state)
+            np.random.set_state(state)
 
 
 def _law(distribution: Any) -> Law:
@@ -131,7 +122,6 @@ def _normal_mixture(distribution: Any) -> NormalMixture:
 
 
 def _refuse_atoms(distribution: Any) -> None:
-    """Refuse single values of positive probability."""
     name = type(distribution).__name__
     if name == "Mixture":
         for _, part in distribution._distributions:
@@ -139,10 +129,8 @@ def _refuse_atoms(distribution: Any) -> None:
     elif name in INNER:
         _refuse_atoms(getattr(distribution, INNER[name]))
     elif (kind := _tag(distribution, "distr:measuretype")) != "continuous":
-        raise UnsupportedModelError(
-            f"{name} of skpro is a {kind} distribution: it gives single values of y a positive "
-            "probability, and those values are no counts. Pass draws to condgof.from_draws."
-        )
+        told = f"{name} of skpro is a {kind} distribution: some values of y have a probability"
+        raise UnsupportedModelError(f"{told}, and those values are no counts. Use condgof.from_draws.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,20 +176,14 @@ class _Rows(Law):
         return set(_tag(self.distribution, "capabilities:exact") or ())
 
     def _ask(self, method: str, values: FloatArray) -> FloatArray:
-        if method in ("cdf", "ppf") and method not in self._exact():
-            raise UnsupportedModelError(f"skpro only approximates the {method} of {self.name}.")
+        if method in ("pdf", "cdf", "ppf") and method not in self._exact():
+            raise UnsupportedModelError(f"skpro has no exact {method} of {self.name}.")
         return np.array(getattr(self.distribution, method)(values), dtype=np.float64)[:, 0]
 
     def log_prob(self, y: AnyArray) -> FloatArray:
-        exact = self._exact()
-        if not exact & {"log_pdf", "pdf"}:
-            raise UnsupportedModelError(
-                f"skpro has no exact density of {self.name}. condgof.adaptive can take an exact CDF."
-            )
-        if "log_pdf" in exact:
+        if "log_pdf" in self._exact():
             return self._ask("log_pdf", as_rows(y))
-        with np.errstate(divide="ignore"):
-            return np.log(self._ask("pdf", as_rows(y)))
+        return safe_log(self._ask("pdf", as_rows(y)))
 
 
 class SkproRows(_Rows, NumericalScore):
@@ -252,8 +234,8 @@ class Mixture(Law):
 
     @property
     def support(self) -> tuple[AnyArray, AnyArray]:
-        ends = [[np.broadcast_to(e, (self.n, 1)) for e in part.support] for part in self.parts]
-        return np.min([low for low, _ in ends], axis=0), np.max([high for _, high in ends], axis=0)
+        low, high = zip(*(part.support for part in self.parts), strict=True)
+        return reduce(np.minimum, low), reduce(np.maximum, high)
 
     def _log_joint(self, y: AnyArray) -> FloatArray:
         """Return log w_c p_c(y|x), (C, n)."""
@@ -267,15 +249,12 @@ class Mixture(Law):
 
     def score_and_error(self, y: AnyArray) -> tuple[FloatArray, FloatArray | None]:
         joint = self._log_joint(y)
-        share = np.exp(joint - np.logaddexp.reduce(joint, axis=0))
-        scores, errors, exact = np.zeros(len(y)), np.zeros(len(y)), True
-        for part, weight in zip(self.parts, share, strict=True):
-            score, error = part.score_and_error(y)
-            # Outside its support a component has no score, and no share either.
-            scores += np.where(weight > 0, weight * np.nan_to_num(np.ravel(score)), 0.0)
-            if error is not None:
-                exact, errors = False, errors + weight * np.ravel(error)
-        return scores[:, None], None if exact else errors[:, None]
+        shares = np.exp(joint - np.logaddexp.reduce(joint, axis=0))[:, :, None]
+        pairs = [part.score_and_error(y) for part in self.parts]
+        # Outside its support a component has no score, and no share either.
+        scores = [w * np.nan_to_num(as_rows(s)) for w, (s, _) in zip(shares, pairs, strict=True)]
+        errors = [w * as_rows(e) for w, (_, e) in zip(shares, pairs, strict=True) if e is not None]
+        return np.sum(scores, axis=0), np.sum(errors, axis=0) if errors else None
 
     def cdf(self, y: AnyArray) -> FloatArray:
         return np.asarray(self.weights @ np.array([part.cdf(y) for part in self.parts]))

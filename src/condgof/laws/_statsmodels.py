@@ -20,10 +20,6 @@ from condgof.laws._parameters import Parameter, check_positive
 from condgof.laws._scipy import from_frozen
 from condgof.sample import as_numbers
 
-SUPPORTED = (
-    "OLS, WLS and GLM (Gaussian, Gamma, InverseGaussian, Poisson, NegativeBinomial, Binomial), Poisson "
-    "and its kin (zero-inflated, truncated, hurdle), Logit, Probit, MNLogit, OrderedModel"
-)
 #: The closed form of a family of a GLM, from μ, φ and trials, (n,) each, and the GLM.
 FAMILIES: dict[str, Callable[..., Law]] = {
     "Gaussian": lambda mu, phi, *_: Normal(mu, np.sqrt(phi)),
@@ -35,7 +31,7 @@ FAMILIES: dict[str, Callable[..., Law]] = {
         bernoulli(mu) if trials is None else counts.Binomial(trials, np.clip(mu, 0.0, 1.0))
     ),
 }
-#: Those whose y is discrete.
+SUPPORTED = f"OLS, WLS, GLM ({', '.join(FAMILIES)}), counts, Logit, Probit, MNLogit, OrderedModel"
 DISCRETE = ("Poisson", "NegativeBinomial", "Binomial")
 #: Two classes, by the probability of the second; several, by their probabilities.
 BINARY, CLASSES = ("Logit", "Probit"), ("MNLogit", "OrderedModel")
@@ -65,10 +61,10 @@ def from_statsmodels(
         or a discrete model (Poisson, NegativeBinomial, GeneralizedPoisson, zero-inflated, truncated and
         hurdle ones, Logit, Probit, MNLogit, OrderedModel). For a formula x must be a frame with its
         columns; otherwise x has the columns of the fitted exog, the constant included.
-    weights, offset, exposure, trials : number, array of shape (n,), callable or str
+    weights, offset, exposure, trials : number, array of shape (n,), function of x or column of x
         Those of the rows that are tested: the weights of a WLS (variance = scale/weight) or the variance
         weights of a GLM; the offset or exposure of a GLM or a count model; the trials of a binomial GLM,
-        whose y is then the number of successes. A callable is a function of x; a str is a column of x.
+        whose y is then the number of successes.
     exog_infl : array of shape (n,) or (n, k), callable, str or list of str
         The columns of the fitted exog_infl of a zero-inflated model, the constant included.
 
@@ -85,17 +81,17 @@ def from_statsmodels(
     """
     _check_supported(results)
     given, beside, fixed = (weights, offset, exposure, trials, exog_infl), {}, {}
-    for (name, needed), value in zip(_fitted_with(results).items(), given, strict=True):
+    for (name, needed), value in zip(_fitted_with(results.model).items(), given, strict=True):
         if value is None:
             if needed:
                 column = "a list of columns" if name == "exog_infl" else "the name of a column"
-                raise InputError(
-                    f"The model was fitted with {name}. Pass those of the rows that you test: condgof."
-                    f"from_statsmodels(results, {name}=...), an array, a function of x or {column} of x."
-                )
+                told = f"The model was fitted with {name}. Pass that of your rows: from_statsmodels("
+                which = f"an array, a function of x or {column} of x"
+                raise InputError(f"{told}results, {name}=...), {which}.")
             continue
-        weighed = name == "weights" and not _discrete(results)  # also where the fit had none
-        if not (needed or weighed or (name == "exog_infl" and hasattr(results.model, name))):
+        # Weights may be given where the fit had none.
+        usable = {"weights": not _discrete(results.model), "exog_infl": hasattr(results.model, name)}
+        if not (needed or usable.get(name, False)):
             raise InputError(f"The model was fitted without {name}, so that {name}= has no meaning.")
         names = [value] if isinstance(value, str) else value
         if isinstance(names, (list, tuple)) and names and all(isinstance(v, str) for v in names):
@@ -131,10 +127,10 @@ def _law(results: Any, fixed: dict[str, Any], x: Any, **beside: AnyArray) -> Law
         return prediction(results.predict(table, **given, **which), n, "The prediction")
 
     with predicting("statsmodels", n):
-        if type(model).__name__ not in ("GLM", "OLS", "WLS"):
+        if (family := _family(model)) is None:
             law = _counts_or_classes(results, predict, lambda: results.get_distribution(table, **given))
         else:
-            family, scale = _glm_family(model) or "Gaussian", float(results.scale)
+            scale = float(results.scale)
             if family in DISCRETE and abs(scale - 1.0) > 1e-9:
                 quasi = f"scale {scale:.4g} (quasi-likelihood), which is no distribution of y"
                 raise UnsupportedModelError(f"This {family} GLM has the {quasi}. Fit it with scale=1.")
@@ -164,80 +160,73 @@ def _counts_or_classes(
         law = from_frozen(distribution())
         assert law is not None
         return law
-    forms: Sequence[Callable[..., Law]] = (counts.HurdlePoisson, counts.HurdleNegativeBinomial)
     mean = predict(which="mean-main")
+    forms: tuple[Callable[..., Law], ...]
     if name in INFLATED:
         forms = counts.ZeroInflatedPoisson, counts.ZeroInflatedNegativeBinomial
-        zeros = [1.0 - predict(which="prob-main")]
-    elif name == "HurdleCountModel":
-        zeros = [predict(which="prob-zero")]
-    elif model.truncation == -1:  # nothing was cut off
-        forms, zeros = (counts.Poisson, counts.NegativeBinomial), []
+        zeros = 1.0 - predict(which="prob-main")
     else:
-        zeros = [np.zeros(len(mean))]
+        forms = counts.HurdlePoisson, counts.HurdleNegativeBinomial
+        hurdle = name == "HurdleCountModel"
+        zeros = predict(which="prob-zero") if hurdle else np.zeros(len(mean))
     power = getattr(getattr(model, "model2", model).model_main, "parameterization", None)
     if power is None:
-        return forms[0](mean, *zeros)
+        return forms[0](mean, zeros)
     # The variance of NB-P is μ + α μ^p.
-    return forms[1](mean, np.asarray(results.params)[-1] * mean ** (power - 2.0), *zeros)
+    return forms[1](mean, np.asarray(results.params)[-1] * mean ** (power - 2.0), zeros)
 
 
-def _glm_family(model: Any) -> str | None:
-    return type(model.family).__name__ if type(model).__name__ == "GLM" else None
-
-
-def _discrete(results: Any) -> bool:
-    """Whether results are of a model with a discrete y."""
-    model, name = results.model, type(results.model).__name__
+def _family(model: Any) -> str | None:
+    """Return the family of a GLM, which least squares are too."""
+    name = type(model).__name__ if comes_from(model, "statsmodels") else ""
     if name == "GLM":
-        return _glm_family(model) in DISCRETE
-    theirs = ".discrete." in type(model).__module__ and hasattr(results, "get_distribution")
-    return name in (*BINARY, *CLASSES) or theirs
+        return type(model.family).__name__
+    return "Gaussian" if name in ("OLS", "WLS") else None
+
+
+def _discrete(model: Any) -> bool:
+    module, name = type(model).__module__, type(model).__name__
+    return _family(model) in DISCRETE or ".discrete." in module or name in (*BINARY, *CLASSES)
 
 
 def _check_supported(results: Any) -> None:
     """Refuse what is no fitted model of a kind that is known."""
     model = getattr(results, "model", results)
-    name = type(model).__name__
+    name, family, refused = type(model).__name__, _family(model), ""
     if not hasattr(results, "params") or not hasattr(results, "predict"):
         advice = " Call its fit method, and pass what that returns." if hasattr(results, "fit") else ""
         raise InputTypeError(f"{name} of statsmodels holds no fitted regression.{advice}")
-    theirs, family, refused = comes_from(model, "statsmodels"), _glm_family(model), ""
-    if theirs and _discrete(results):
+    if _discrete(model):
         if name not in (*CUT, *CLASSES) and not hasattr(model, "get_distribution"):
             refused = f"{name} of statsmodels"
-        elif getattr(model, "truncation", 0) > 0:
+        elif getattr(model, "truncation", 0) != 0:
             refused = f"{name} of statsmodels with truncation={model.truncation}, and not 0,"
-        elif name == "GLM" and _vary(model.var_weights, 1.0):
-            fit = "Fit columns of successes and failures, and pass trials=."
-            raise UnsupportedModelError(
-                f"A {family} GLM with var_weights is no distribution of y. {fit}"
-            )
+        elif _varies(model, "var_weights", 1.0):
+            told = f"A {family} GLM with var_weights is no distribution of y"
+            raise UnsupportedModelError(f"{told}. Fit columns of successes and failures, with trials=.")
     elif not hasattr(results, "scale"):
         give = "Give one: condgof.models.with_residual_scale(results, std=...)"
         raise UnsupportedModelError(f"These results of {name} have no estimate of the noise. {give}.")
-    elif not (theirs and name in ("OLS", "WLS")) and family not in FAMILIES:
+    elif family not in FAMILIES:
         refused = f"A GLM of the family {family}" if family else f"{name} of statsmodels"
     if refused:
         works = f"What works: {SUPPORTED}; your own log-density with condgof.from_log_prob"
         raise UnsupportedModelError(f"{refused} is not supported. {works}.")
 
 
-def _fitted_with(results: Any) -> dict[str, bool]:
+def _fitted_with(model: Any) -> dict[str, bool]:
     """Say what a fit had besides x that a prediction at other rows needs."""
-    model, name = results.model, type(results.model).__name__
-    shifted = name == "GLM" or _discrete(results)
-    weights = name == "WLS" and _vary(model.weights, 1.0)
     return {
-        "weights": weights or (name == "GLM" and _vary(model.var_weights, 1.0)),
-        "offset": shifted and _vary(getattr(model, "offset", None), 0.0),
-        "exposure": shifted and _vary(getattr(model, "exposure", None), 0.0),  # kept as its logarithm
-        "trials": _glm_family(model) == "Binomial" and _vary(getattr(model, "n_trials", 1.0), 1.0),
+        "weights": _varies(model, "var_weights" if hasattr(model, "var_weights") else "weights", 1.0),
+        "offset": _varies(model, "offset", 0.0),
+        "exposure": _varies(model, "exposure", 0.0),  # kept as its logarithm
+        "trials": _varies(model, "n_trials", 1.0),
         "exog_infl": hasattr(model, "exog_infl") and bool(np.ptp(model.exog_infl, axis=0).any()),
     }
 
 
-def _vary(values: Any, usual: float) -> bool:
+def _varies(model: Any, name: str, usual: float) -> bool:
+    values = getattr(model, name, None)
     return values is not None and bool(np.any(np.asarray(values, dtype=np.float64) != usual))
 
 

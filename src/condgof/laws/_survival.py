@@ -17,10 +17,7 @@ from condgof.laws._law import Around, AtRows, Model, ModelLike, same_as
 from condgof.laws._library import as_pandas, predicting
 from condgof.sample import as_numbers
 
-STEPS = (
-    "the model's survival function is made of steps (a Breslow or Nelson–Aalen estimate), which were "
-    "taken as they are: −log of it at y"
-)
+STEPS = "the model's survival function is made of steps, taken as they are: −log of it at y"
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +50,9 @@ class Censored(Around):
     def facing(self, y: AnyArray) -> Censored:
         """Refuse a law that does not say P(Y > y | x), and check entries against y."""
         law = self.law.facing(y)
-        able = law.can("normal_scores") or law.can("cdf") or law.can("sf")
-        if law.discrete or not law.of_x or not able:
-            raise UnsupportedModelError(
-                f"event= needs P(Y > y | x) of a continuous y, which {law.name} does not say. Pass a "
-                "closed form, a model of lifelines or scikit-survival, or a law with sf(y)."
-            )
+        if law.discrete or not law.of_x or not any(map(law.can, ("normal_scores", "cdf", "sf"))):
+            told = f"event= needs P(Y > y | x) of a continuous y, which {law.name} does not say"
+            raise UnsupportedModelError(f"{told}. Pass a closed form, or a model of survival.")
         if np.ndim(y) == 2 and np.shape(y)[1] != 1:
             raise ShapeError(f"event= is for one column of y, and y has {np.shape(y)[1]}.")
         if self.entry is not None:
@@ -77,8 +71,7 @@ class Censored(Around):
         """Return the residual d − Λ(y) + Λ(entry), the event d, and Φ⁻¹(F) at the entry, (n, 3)."""
         start = np.full(len(self.event), -np.inf)
         if self.entry is not None:
-            low = np.broadcast_to(self.support[0], (len(start), 1))[:, 0]
-            inside = np.flatnonzero(self.entry > low)
+            inside = np.flatnonzero(self.entry[:, None] > np.atleast_2d(self.support[0]))
             if len(inside):
                 start[inside] = self.take(inside).normal_scores(self.entry[inside])[:, 0]
         residual = self.event - hazard(z[:, 0]) + hazard(start)
@@ -93,8 +86,8 @@ def hazard(z: AnyArray) -> FloatArray:
 def censored(model: Any, event: Any, entry: Any = None, x: Any = None) -> ModelLike:
     """Model of times that are right-censored, and perhaps left-truncated; see ``event=`` of `check`.
 
-    The tests compare event − Λ(y) + Λ(entry) with 0, where Λ(t) = −log P(Y > t | x): its mean given x is
-    0 if the model is true and censoring is independent of the time given x.
+    The tests compare event − Λ(y) + Λ(entry) with 0, its mean given x if the model is true and censoring
+    is independent of the time given x, where Λ(t) = −log P(Y > t | x).
 
     Parameters
     ----------
@@ -122,8 +115,8 @@ def censored(model: Any, event: Any, entry: Any = None, x: Any = None) -> ModelL
     values, start = _column(event, "event", x), None if entry is None else _column(entry, "entry", x)
     wrong = (values != 0) & (values != 1)
     got = ", ".join(f"{v:g}" for v in np.unique(values[wrong])[:3])
-    what = f"event must be 0 or 1 in each row (1: it came at y; 0: it had not by y), and is {got}"
-    refuse_rows(wrong, what, "Correct those rows.")
+    must = "event must be 0 or 1 in each row (1: it came at y; 0: it had not by y)"
+    refuse_rows(wrong, f"{must}, and is {got}", "Correct those rows.")
     if not values.any():
         raise InputError("event is 0 in all rows: without a single event there is nothing to compare.")
     if start is not None and len(start) != len(values):
@@ -136,11 +129,10 @@ def _column(given: Any, name: str, x: Any) -> FloatArray:
     if both and len(given) == len(x) and not given.index.equals(x.index):
         raise InputError(f"{name} and x have different indices. Align them, or pass arrays.")
     values = as_numbers(given, name).astype(np.float64)
-    if values.shape[1:] not in ((), (1,)) or not values.ndim:
+    if not values.ndim or values.size != len(values):
         raise ShapeError(f"{name} must have shape (n,), one number for each row, got {values.shape}.")
-    values = values.ravel()
     refuse_rows(np.isnan(values), f"{name} is missing", "Say of each row what it is, or drop the row.")
-    return values
+    return values.ravel()
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,8 +185,8 @@ def of_lifelines(obj: Any) -> Model:
     if getattr(obj, "durations", None) is None:
         raise InputError(f"{name} is not fitted yet. Call its fit method first.")
     if not hasattr(obj, "predict_survival_function"):
-        advice = "Pass a regression, such as CoxPHFitter."
-        raise UnsupportedModelError(f"{name} of lifelines predicts no survival given x. {advice}")
+        told = f"{name} of lifelines predicts no survival given x"
+        raise UnsupportedModelError(f"{told}. Pass a regression, such as CoxPHFitter.")
     stepped = getattr(obj, "baseline_estimation_method", "") == "breslow" or "Additive" in name
     return Model(partial(_law, _lifelines, obj, float(np.max(obj.durations)), stepped), name)
 
@@ -224,8 +216,8 @@ def _lifelines(obj: Any, x: Any, times: FloatArray) -> FloatArray:
 
 
 def _sksurv(obj: Any, x: Any, times: FloatArray) -> FloatArray:
-    curves = []
-    for curve in obj.predict_survival_function(x):
-        first, end = curve.domain
-        curves.append(np.where(times < first, 1.0, curve(np.clip(times, first, end))))
+    curves = [
+        np.where(times < curve.domain[0], 1.0, curve(np.clip(times, *curve.domain)))
+        for curve in obj.predict_survival_function(x)
+    ]
     return np.array(curves).reshape(len(x), len(times))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import gc
 import threading
 import types
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NoReturn
@@ -21,7 +23,7 @@ from condgof.laws._law import Law, Model
 #: Modes and random states belong to the process: two threads must not change them at once.
 LOCK = threading.RLock()
 #: How many objects a search for networks looks at.
-MOST = 2000
+MOST = 4000
 #: Which of several equivalent parameters of a distribution to take.
 PREFERRED = ("scale_tril", "logits", "covariance_matrix", "precision_matrix", "probs")
 torch_module = partial(require, "torch", "torch", "A torch model")
@@ -32,10 +34,7 @@ class TorchNetwork(Network):
     """A torch model; see `from_torch`."""
 
     LIBRARY, TAKES = "torch", "a function x → distribution, a module or a distribution"
-    ADVICE = (
-        "Dropout and batch normalisation in training mode do that: name the networks, "
-        "condgof.from_torch(f, modules=[net]), where condgof cannot find them by itself."
-    )
+    ADVICE = "Dropout and batch normalisation do that: name the networks, from_torch(f, modules=[net])."
     modules: tuple[Any, ...]
     dtype: Any
     device: Any
@@ -48,23 +47,19 @@ class TorchNetwork(Network):
         # nothing is cast; afterwards all is as before.
         torch, kind = torch_module(), self.device.type
         elsewhere, random = ([], "cuda") if kind == "cpu" else ([self.device], str(kind))
-        parts = list({id(p): p for module in self.modules for p in module.modules()}.values())
-        with LOCK:
-            # The flag itself, not train(): that is often overridden, with effects that would stay.
-            modes = [part.training for part in parts]
-            try:
-                for part in parts:
-                    part.training = False
-                with (
-                    torch.random.fork_rng(devices=elsewhere, device_type=random),
-                    torch.inference_mode(False),
-                    torch.enable_grad(),
-                    torch.autocast(kind, enabled=False),
-                ):
-                    yield
-            finally:
-                for part, mode in zip(parts, modes, strict=True):
-                    part.training = mode
+        with (
+            LOCK,
+            torch.random.fork_rng(devices=elsewhere, device_type=random),
+            torch.inference_mode(False),
+            torch.enable_grad(),
+            torch.autocast(kind, enabled=False),
+            ExitStack() as stack,
+        ):
+            for part in (part for module in self.modules for part in module.modules()):
+                # The flag itself, not train(): that is often overridden, with effects that would stay.
+                stack.callback(setattr, part, "training", part.training)
+                part.training = False
+            yield
 
     def native(self, array: AnyArray) -> Any:
         # A copy: a model that works in place must not reach the caller's array.
@@ -129,8 +124,8 @@ def from_torch(
 ) -> Law | Model:
     """Model from torch: a function or module that returns a distribution, or one with a log-density.
 
-    Scores come from closed forms where there is one here, else from automatic differentiation, batch by
-    batch. Afterwards all is as it was: modes of submodules, gradients, arrays, seed.
+    Scores come from closed forms or automatic differentiation, batch by batch. Afterwards all is as it
+    was: modes of submodules, gradients, arrays, seed.
 
     Parameters
     ----------
@@ -143,8 +138,8 @@ def from_torch(
         what it calls y and x; needed unless it calls them so: for a flow of nflows
         ``cg.from_torch(flow, method="log_prob", y="inputs", x="context")``.
     modules : list of nn.Module, optional
-        The networks that `model` works with, to be put into evaluation mode meanwhile. By default
-        those that are found in its closure, its globals and its attributes.
+        The networks to be put into evaluation mode meanwhile, beside those that are found in the
+        closure, the globals and the attributes of `model`.
     dtype, device, batch_size : optional
         What x and y are turned into, by default as the parameters of the networks have it; rows
         evaluated at a time, with which memory grows and results do not change.
@@ -194,8 +189,7 @@ def _network(
     """Find the networks that a model works with, and where and in which precision they compute."""
     torch, reached = torch_module(), reachable(model)
     given = [modules] if isinstance(modules, torch.nn.Module) else modules or ()
-    nets = [item for item in reached if isinstance(item, torch.nn.Module)]
-    every = tuple({id(net): net for net in (*given, *nets)}.values())
+    every = (*given, *(item for item in reached if isinstance(item, torch.nn.Module)))
     tensors = [tensor for net in every for tensor in (*net.parameters(), *net.buffers())]
     tensors += [item for item in reached if isinstance(item, torch.Tensor)]
     # As its parameters or its tensors are, else in double precision here.
@@ -228,16 +222,13 @@ def take(dist: Any, rows: Any) -> Any:
 
 def _transform_of(transform: Any, rows: Any, n: int) -> Any:
     """Return what a transform of n rows is for some of them."""
-    name, affine = type(transform).__name__, torch_module().distributions.AffineTransform
-    if isinstance(transform, affine):
-        parts = (transform.loc, transform.scale)
-        if any(getattr(part, "shape", ())[:1] not in ((), (n,)) for part in parts):
-            _cannot_take(f"{name} with a parameter for other than {n} rows")
-        loc, scale = (part.detach()[rows] if getattr(part, "shape", ()) else part for part in parts)
-        return affine(loc, scale, event_dim=transform.event_dim)
-    if any(getattr(value, "ndim", 0) for value in vars(transform).values()):
-        _cannot_take(f"a distribution with {name}")
-    return transform
+    held = {name: value for name, value in vars(transform).items() if getattr(value, "ndim", 0)}
+    affine = isinstance(transform, torch_module().distributions.AffineTransform)
+    if held and not (affine and all(len(value) == n for value in held.values())):
+        _cannot_take(f"a distribution with {type(transform).__name__}")
+    same = copy.copy(transform)
+    vars(same).update({name: value.detach()[rows] for name, value in held.items()})
+    return same
 
 
 def _cannot_take(what: str) -> NoReturn:
@@ -258,23 +249,14 @@ def reachable(thing: Any) -> list[Any]:
 
 
 def _inside(item: Any) -> list[Any]:
-    if isinstance(item, (list, tuple, set, frozenset, dict)):
-        return list(item.values() if isinstance(item, dict) else item)
-    if isinstance(item, partial):
-        return [item.func, *item.args, *item.keywords.values()]
-    if isinstance(item, types.MethodType):
-        return [item.__self__, item.__func__]
+    if isinstance(item, (type, types.ModuleType, types.FrameType)):
+        return []  # too much to look through
     if not isinstance(item, types.FunctionType):
-        whole = isinstance(item, (type, types.ModuleType))  # too much to look through
-        return [] if whole else [*getattr(item, "__dict__", {}).values()]
+        return gc.get_referents(item)
     # Of a function its defaults, what it has in its closure, and the globals that its code names.
-    held: list[Any] = [*(item.__defaults__ or ()), *(item.__kwdefaults__ or {}).values()]
-    for cell in item.__closure__ or ():
-        with suppress(ValueError):  # a variable that is not set yet
-            held.append(cell.cell_contents)
     codes = [item.__code__]
-    while codes:
-        code = codes.pop()
+    for code in codes:  # which grows, by functions inside of it
         codes += [part for part in code.co_consts if isinstance(part, types.CodeType)]
-        held += [item.__globals__[name] for name in code.co_names if name in item.__globals__]
-    return [*held, getattr(item, "__wrapped__", None)]
+    names = [name for code in codes for name in code.co_names if name in item.__globals__]
+    held = [item.__defaults__, item.__kwdefaults__, item.__closure__, vars(item)]
+    return [*held, *(item.__globals__[name] for name in names)]

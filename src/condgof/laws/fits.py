@@ -49,9 +49,8 @@ class DesignMatrix:
     @classmethod
     def of(cls, x: Any, *, intercept: bool = True) -> tuple[DesignMatrix, FloatArray]:
         """Read x; return the design, and its matrix (n, p) for these rows."""
-        _, values, columns = read(x, "x", text=True)
-        design = cls(columns, intercept)
-        return design, design._matrix(values)
+        design = cls(read(x, "x", text=True)[2], intercept)
+        return design, design.at(x)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -62,24 +61,20 @@ class DesignMatrix:
         return tuple(listed)
 
     def at(self, x: Any) -> FloatArray:
-        """Return the matrix (m, p) at other rows of x, in the same columns."""
+        """Return the matrix (m, p) at rows of x, in the columns of the fit."""
         _, values, columns = read(x, "x", text=True)
         if len(columns) != len(self.columns):
             fitted = f"The model was fitted on {len(self.columns)} columns of x"
             raise InputError(f"{fitted}, and x has {len(columns)}.")
-        for i, (column, first) in enumerate(zip(columns, self.columns, strict=True)):
+        parts = [np.ones((len(values), 1))] if self.intercept else []
+        for part, column, first in zip(values.T[:, :, None], columns, self.columns, strict=True):
             if column.categorical != first.categorical:
                 kind = "text" if first.categorical else "numbers"
                 raise InputError(f"Column {column.name!r} of x must hold {kind}, as in the fit.")
-            if column.levels is not None and column.levels != first.levels:
-                raw = np.array(column.levels)[values[:, i].astype(int)]
-                values[:, i] = encode_levels(raw, first, "x")
-        return self._matrix(values)
-
-    def _matrix(self, values: FloatArray) -> FloatArray:
-        parts = [np.ones((len(values), 1))] if self.intercept else []
-        for part, column in zip(values.T[:, :, None], self.columns, strict=True):
-            levels = column.levels
+            if column.levels != first.levels:
+                raw = np.array(column.levels)[part[:, 0].astype(int)]
+                part = encode_levels(raw, first, "x")[:, None]
+            levels = first.levels
             parts.append(part if levels is None else (part == np.arange(1, len(levels))) * 1.0)
         return np.concatenate(parts, axis=1)
 
@@ -109,27 +104,25 @@ class LinearNormal(Fitted):
     design: DesignMatrix
     #: Of the mean, (p, d_y), and of the logarithm of the variance where that is not constant.
     coefficients: FloatArray
-    log_variance: FloatArray | None = None
+    log_variance: Any = None
     #: Of the residuals, (d_y, d_y), where it is constant.
     covariance: FloatArray | None = None
 
     def law(self, x: Any) -> Normal:
         X = self.design.at(x)
         mean = X @ self.coefficients
-        if self.log_variance is not None:
+        if self.covariance is None:
             return Normal(mean, np.exp(0.5 * (X @ self.log_variance)))
-        assert self.covariance is not None
         if mean.shape[1] == 1:
             return Normal(mean, np.sqrt(self.covariance[0, 0]))
         return Normal(mean, cov=self.covariance)
 
     def __repr__(self) -> str:
-        parts = [f"mean: {self.design.named(self.coefficients)}"]
-        if self.log_variance is not None:
-            parts.append(f"log variance: {self.design.named(self.log_variance)}")
-        if self.covariance is not None:
-            parts.append("std: " + ", ".join(f"{s:.4g}" for s in np.sqrt(np.diag(self.covariance))))
-        return f"LinearNormal({'; '.join(parts)})"
+        if self.covariance is None:
+            spread = f"log variance: {self.design.named(self.log_variance)}"
+        else:
+            spread = "std: " + ", ".join(f"{s:.4g}" for s in np.sqrt(np.diag(self.covariance)))
+        return f"LinearNormal(mean: {self.design.named(self.coefficients)}; {spread})"
 
 
 def ols(*, intercept: bool = True) -> Callable[..., LinearNormal]:
@@ -264,19 +257,15 @@ def _fit_glm(x: Any, y: Any, *, family: Any, intercept: bool) -> LinearGlm:
     targets, kind = read_targets(y, len(X)), type(family).__name__
     if targets.shape[1] != 1:
         raise InputError(f"A GLM is for one column of y, got shape {targets.shape}.")
-    targets = targets[:, 0]
     must, low, high = BOUNDS.get(kind, ("be a number", -np.inf, np.inf))
-    # Before statsmodels divides by it.
     fits = np.isfinite(targets) & (targets >= low) & (targets <= high)
     advice = "Choose another family, or correct y."
     refuse_rows(~fits, f"y of a {kind} GLM must {must}; it is wrong", advice)
     try:
-        results = sm.GLM(targets, X, family=family).fit()
+        results = sm.GLM(targets[:, 0], X, family=family).fit()
     except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
-        why = f"{type(error).__name__}: {error}"
-        raise NumericalError(
-            f"statsmodels could not fit the {kind} GLM ({why}). Check x and y."
-        ) from error
+        why = f"statsmodels could not fit the {kind} GLM ({type(error).__name__}: {error})"
+        raise NumericalError(f"{why}. Check x and y.") from error
     if not results.converged:
         raise NumericalError("The GLM has not converged.")
     return LinearGlm(design=design, results=results)
@@ -316,16 +305,15 @@ def _fit_sklearn(
     from sklearn.base import is_classifier
 
     rng, X = np.random.default_rng() if rng is None else rng, as_table(x)
-    if is_classifier(estimator):
-        return as_model(_sklearn.seeded_clone(estimator, rng).fit(X, np.ravel(np.asarray(y))))
-    targets = read_targets(y, len(X))
-    targets = targets[:, 0] if targets.shape[1] == 1 else targets  # several warn of a single column
+    targets = np.ravel(np.asarray(y)) if is_classifier(estimator) else read_targets(y, len(X))
+    targets = targets[:, 0] if targets.shape[1:] == (1,) else targets  # several warn of a single column
     fitted = _sklearn.seeded_clone(estimator, rng).fit(X, targets)
     try:
         return as_model(fitted)
     except UnsupportedModelError:
-        pass  # no standard deviations of its own
-    if scale == "cv":
+        if is_classifier(estimator):
+            raise
+    if scale == "cv":  # it has no standard deviations of its own
         return _sklearn.residual_scale_by_cv(fitted, X, targets, cv=cv, rng=rng)
     std = np.sqrt(_sklearn.squared_residuals(fitted, X, targets).mean(axis=0))
     if not (std > 0).all():

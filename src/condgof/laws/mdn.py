@@ -10,12 +10,13 @@ import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO
 
 import numpy as np
+from scipy.special import softmax
 
 from condgof._typing import AnyArray, FloatArray
 from condgof.engine import with_progress
@@ -31,21 +32,16 @@ __dir__ = __all__.copy
 #: Widths of the hidden layers, which a batch normalisation follows (paper, appendix C).
 HIDDEN = (128, 64)
 #: The networks, and which layers a ReLU follows: in the paper's tables, not the second of the last two.
-NETWORKS = {
-    "weights": (True, True, False),
-    **dict.fromkeys(("means", "variances"), (True, False, False)),
-}
+NETWORKS = {"weights": (True, True, False), "means": (True, False, False)}
+NETWORKS["variances"] = NETWORKS["means"]
 #: log σ² is kept within these, in units of the standardised y: σ between 1e-4 and 1e4.
 LOG_VARIANCE = (-18.4, 18.4)
 #: What a batch normalisation adds to the variance, and its arrays, as torch calls them.
 EPSILON, NORM = 1e-5, ("weight", "bias", "running_mean", "running_var")
 #: What a file says that it is, as those of 0.1 do.
 FORMAT = "condgof.models.mdn/1"
-LONGEST_HEADER = 1 << 20
 #: Arrays of a model beside those of its networks.
 SHIFTS = ("x_shift", "x_scale", "y_shift", "y_scale")
-#: Layers of a network: matrix (inputs, outputs), bias, and whether a ReLU follows.
-Layers: TypeAlias = list[tuple[FloatArray, FloatArray, bool]]
 FEWEST_ROWS = 10
 import_torch = partial(require, "torch", "torch", "Training a mixture density network")
 
@@ -58,28 +54,20 @@ class Sizes:
     d_y: int
     components: int
 
-    def layers(self) -> Iterator[tuple[str, int, int, int, bool, bool]]:
-        """Yield network, number, inputs and outputs of each layer, and if a norm and a ReLU follow."""
+    def layers(self) -> Iterator[tuple[str, str, int, int, bool, bool]]:
+        """Yield network, name, inputs and outputs of each layer, and if a norm and a ReLU follow."""
         for network, rectified in NETWORKS.items():
             widths = (self.d_x, *HIDDEN, self.components * (1 if network == "weights" else self.d_y))
             for i, relu in enumerate(rectified):
-                yield network, i + 1, widths[i], widths[i + 1], i < len(HIDDEN), relu
+                yield network, f"{i + 1}", widths[i], widths[i + 1], i < len(HIDDEN), relu
 
     def shapes(self) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """Yield the name and shape of every array of the networks."""
+        """Yield the name and shape of every array of a model."""
         for network, number, inputs, outputs, norm, _ in self.layers():
             yield f"{network}.linear{number}.weight", (outputs, inputs)
             yield f"{network}.linear{number}.bias", (outputs,)
             yield from ((f"{network}.norm{number}.{name}", (outputs,)) for name in NORM if norm)
-
-
-def apply(layers: Layers, x: FloatArray) -> FloatArray:
-    """Return what a network gives for rows x (n, d_x): (n, width of the last layer)."""
-    for matrix, bias, rectified in layers:
-        x = x @ matrix
-        x += bias
-        x = np.maximum(x, 0.0, out=x) if rectified else x
-    return x
+        yield from ((name, (self.d_x if name.startswith("x") else self.d_y,)) for name in SHIFTS)
 
 
 @dataclass(frozen=True)
@@ -121,69 +109,45 @@ class MDN(Fitted):
     #: Rows that are evaluated at a time.
     batch_size: int = 4096
     history: TrainingHistory = field(default_factory=TrainingHistory)
-    _layers: dict[str, Layers] = field(init=False)
+    batched: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given = {**self.state, **{name: getattr(self, name) for name in SHIFTS}}
-        ends = ((self.sizes.d_x if name.startswith("x") else self.sizes.d_y,) for name in SHIFTS)
-        arrays: dict[str, FloatArray] = {}
-        for name, shape in (*self.sizes.shapes(), *zip(SHIFTS, ends, strict=True)):
-            if name not in given:
-                raise InputError(f"The network lacks the array {name!r}. Is it of another model?")
-            arrays[name] = array = np.array(given[name], dtype=np.float64)
+        check_count(self.batch_size, "batch_size")
+        arrays = self._arrays()
+        for name, shape in self.sizes.shapes():
+            array = np.asarray(arrays.get(name, np.nan))
             scale, fits = name.endswith("scale"), array.shape == shape and np.isfinite(array).all()
             negative = (scale or name.endswith("running_var")) and (array < 0).any()
             if not fits or negative or (scale and not array.all()):
                 must = "positive" if scale else "possible"
                 raise InputError(f"{name} must have shape {shape} and {must} numbers, got {array}.")
-            array.flags.writeable = False
-        if not isinstance(self.batch_size, int) or self.batch_size < 1:
-            raise InputError(f"batch_size must be a positive integer, got {self.batch_size!r}.")
-        shifts = {name: arrays.pop(name) for name in SHIFTS}
-        networks: dict[str, Layers] = {network: [] for network in NETWORKS}
-        for network, number, _, _, norm, relu in self.sizes.layers():
-            weight, bias = (arrays[f"{network}.linear{number}.{name}"] for name in NORM[:2])
-            if norm:  # which is folded in
-                gain, shift, mean, var = (arrays[f"{network}.norm{number}.{name}"] for name in NORM)
-                gain = gain / np.sqrt(var + EPSILON)
-                weight, bias = weight * gain[:, None], (bias - mean) * gain + shift
-            networks[network].append((np.ascontiguousarray(weight.T), bias, relu))
-        held = {"batched": True, "state": arrays, **shifts, "_layers": networks}
-        for name, value in held.items():
-            object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
         return f"MDN(d_x={self.sizes.d_x}, d_y={self.sizes.d_y}, components={self.sizes.components})"
 
-    def with_batch_size(self, batch_size: int) -> MDN:
-        """Return the same model, evaluated in batches of another size."""
-        return replace(self, batch_size=batch_size)
+    def _arrays(self) -> dict[str, FloatArray]:
+        return {**self.state, **{name: getattr(self, name) for name in SHIFTS}}
 
     def save(self, path: str | Path) -> None:
         """Write the model to one file, in the safetensors format (no pickle); see `load`."""
-        path = Path(path)
-        arrays = {**self.state, **{name: getattr(self, name) for name in SHIFTS}}
+        path, arrays = Path(path), self._arrays()
         about: dict[str, Any] = {"sizes": asdict(self.sizes), "history": asdict(self.history)}
         about |= {"x_names": self.x_names, "batch_size": self.batch_size}
         header: dict[str, Any] = {"__metadata__": {"format": FORMAT, "model": json.dumps(about)}}
         end = 0
         for name, array in arrays.items():
-            start, end = end, end + array.nbytes
-            header[name] = {"dtype": "F64", "shape": list(array.shape), "data_offsets": [start, end]}
+            header[name], end = _entry(array.shape, end)
         text = json.dumps(header).encode()
         text += b" " * (-len(text) % 8)  # the numbers begin at a multiple of 8
         # A file that is there is replaced once the new one is complete.
         temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:
-            with temporary.open("wb") as file:
-                file.write(len(text).to_bytes(8, "little") + text)
-                for array in arrays.values():
-                    file.write(array.astype("<f8").tobytes())
+            numbers = (array.astype("<f8").tobytes() for array in arrays.values())
+            temporary.write_bytes(b"".join((len(text).to_bytes(8, "little"), text, *numbers)))
             os.replace(temporary, path)
-        except BaseException:
+        finally:
             temporary.unlink(missing_ok=True)
-            raise
 
     @staticmethod
     def load(path: str | Path) -> MDN:
@@ -193,13 +157,13 @@ class MDN(Fitted):
             try:
                 held = os.fstat(file.fileno()).st_size - 8
                 length = int.from_bytes(file.read(8), "little")
-                header = json.loads(file.read(length) if length <= min(LONGEST_HEADER, held) else "")
+                header = json.loads(file.read(length) if length <= held else "")
                 metadata = header.pop("__metadata__")
                 why = f"its format is {metadata['format']!r} and not {FORMAT!r}"
                 if metadata["format"] != FORMAT:
                     raise ValueError(why)
                 why = "it is damaged"
-                return _read(json.loads(metadata["model"]), _arrays(file, header, held - length))
+                return _read(file, json.loads(metadata["model"]), header, held - length)
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 saved = f"{path} is not a mixture density network that condgof saved"
                 raise InputError(f"{saved}: {why} ({error}). Save the model again.") from error
@@ -224,19 +188,28 @@ class MDN(Fitted):
         """Return mean (n, d_y) and covariance (n, d_y, d_y)."""
         return self(x)._gather(lambda law, rows: law.mean_cov())  # type: ignore[attr-defined, no-any-return]
 
+    def network(self, name: str, z: FloatArray) -> FloatArray:
+        """Return what one of `NETWORKS` gives for standardised rows (n, d_x): (n, its last width)."""
+        for _, number, _, _, norm, relu in (layer for layer in self.sizes.layers() if layer[0] == name):
+            weight, bias = (self.state[f"{name}.linear{number}.{part}"] for part in NORM[:2])
+            z = z @ weight.T
+            z += bias
+            if norm:
+                gain, shift, mean, var = (self.state[f"{name}.norm{number}.{part}"] for part in NORM)
+                z -= mean
+                z *= gain / np.sqrt(var + EPSILON)
+                z += shift
+            z = np.maximum(z, 0.0, out=z) if relu else z
+        return z
+
     def _at(self, names: list[str] | None, x: Any, n: int) -> Law:
-        """Evaluate the networks at one batch of rows."""
         numbers = as_numbers(x if names is None else x[names], "x").astype(np.float64)
         z = (numbers.reshape(n, self.sizes.d_x) - self.x_shift) / self.x_scale
-        raw = {network: apply(layers, z) for network, layers in self._layers.items()}
-        weights = raw["weights"]
-        weights -= weights.max(axis=1, keepdims=True)
-        np.exp(weights, out=weights)
-        weights /= weights.sum(axis=1, keepdims=True)
+        weights, means, log_variances = (self.network(name, z) for name in NETWORKS)
         shape = (n, self.sizes.components, self.sizes.d_y)
-        means = raw["means"].reshape(shape) * self.y_scale + self.y_shift
-        stds = np.exp(0.5 * np.clip(raw["variances"].reshape(shape), *LOG_VARIANCE))
-        return NormalMixture(weights, means, stds * self.y_scale)(n=n)
+        means = means.reshape(shape) * self.y_scale + self.y_shift
+        stds = np.exp(0.5 * np.clip(log_variances.reshape(shape), *LOG_VARIANCE))
+        return NormalMixture(softmax(weights, axis=1), means, stds * self.y_scale)(n=n)
 
 
 class MixturesByBatch(Batched):
@@ -256,39 +229,31 @@ class MixturesByBatch(Batched):
         return self._gather(lambda law, rows: law.turned(uniform[rows], normal[rows]))  # type: ignore[attr-defined, no-any-return]
 
 
-def _arrays(file: BinaryIO, header: dict[str, Any], held: int) -> dict[str, FloatArray]:
-    """Read the arrays; refuse any that overlap, leave gaps, or are larger than the file, before that."""
-    entries = sorted(header.items(), key=lambda item: tuple(item[1]["data_offsets"]))
-    last = 0
-    for _, entry in entries:
-        (start, end), shape = entry["data_offsets"], entry["shape"]
-        if not all(type(value) is int and value >= 0 for value in (start, end, *shape)):
-            raise ValueError("an offset or a size is no whole number")
-        if entry["dtype"] != "F64" or end > held:
-            raise ValueError("numbers are missing")
-        if end - start != 8 * math.prod(shape):
-            raise ValueError("an array has another size than its shape says")
-        if start != last:
-            raise ValueError("arrays overlap, or leave gaps between them")
-        last = end
-    if last != held:
-        raise ValueError("there are numbers that belong to no array")
-    return {
-        name: np.frombuffer(file.read(8 * math.prod(entry["shape"])), "<f8").reshape(entry["shape"])
-        for name, entry in entries
-    }
+def _entry(shape: Iterable[int], start: int) -> tuple[dict[str, Any], int]:
+    """Return what a header says of an array that starts at a byte, and where the array ends."""
+    end = start + 8 * math.prod(shape)
+    return {"dtype": "F64", "shape": list(shape), "data_offsets": [start, end]}, end
 
 
-def _read(about: Any, arrays: dict[str, FloatArray]) -> MDN:
-    shifts: dict[str, Any] = {name: arrays.pop(name) for name in SHIFTS}
-    sizes = [about["sizes"][name] for name in ("d_x", "d_y", "components")]
-    if not all(isinstance(size, int) and size >= 1 for size in sizes):
-        raise ValueError(f"sizes {sizes}")
-    shifts["x_names"] = None if about["x_names"] is None else tuple(map(str, about["x_names"]))
-    past = about["history"]
-    history = TrainingHistory(tuple(past["train"]), tuple(past["validation"]), past["best_epoch"])
-    batch_size = about["batch_size"]
-    return MDN(sizes=Sizes(*sizes), state=arrays, batch_size=batch_size, history=history, **shifts)
+def _read(file: BinaryIO, about: Any, header: dict[str, Any], held: int) -> MDN:
+    """Read the arrays once the header says that they are those of the model, side by side."""
+    names, past = ("d_x", "d_y", "components"), about["history"]
+    sizes = Sizes(*(check_count(about["sizes"][name], name) for name in names))
+    shapes, end = dict(sizes.shapes()), 0
+    order = sorted(header, key=lambda name: tuple(header[name]["data_offsets"]))
+    for name in order:
+        wanted, end = _entry(shapes.get(name, ()), end)
+        if header[name] != wanted:
+            raise ValueError(f"{name} is {header[name]}, and should be {wanted}")
+    if shapes.keys() != header.keys() or end != held:
+        raise ValueError(f"it should have the arrays {', '.join(shapes)}, and no more")
+    numbers = ((name, file.read(8 * math.prod(shapes[name]))) for name in order)
+    arrays: dict[str, Any] = {k: np.frombuffer(v, "<f8").reshape(shapes[k]) for k, v in numbers}
+    shifts = {name: arrays.pop(name) for name in SHIFTS}
+    x_names = None if about["x_names"] is None else tuple(map(str, about["x_names"]))
+    past = TrainingHistory(tuple(past["train"]), tuple(past["validation"]), past["best_epoch"])
+    options = {"batch_size": about["batch_size"], "x_names": x_names, "history": past}
+    return MDN(sizes=sizes, state=arrays, **shifts, **options)
 
 
 def fit_mdn(
@@ -314,10 +279,8 @@ def fit_mdn(
 
     Parameters
     ----------
-    x, y : array_like or frame of shape (n,) or (n, d)
-        Covariates and responses, all numeric.
-    components : int
-        Number of Gaussians, C.
+    x, y, components : array_like or frame of shape (n,) or (n, d), all numeric; int
+        Covariates and responses; number of Gaussians, C.
     epochs, batch_size, learning_rate : int, int, float
         Passes over the training rows, at most; rows of a minibatch, about; step size of Adam.
     validation_fraction, patience : float, int
@@ -325,8 +288,7 @@ def fit_mdn(
         whose loss was lowest there, and training stops after so many epochs without a lower one. 0
         trains on all rows for all epochs.
     rng : int, numpy.random.Generator or None
-        Starting values, validation rows and minibatches come from it; torch's own generators and
-        settings are left alone. The same rng gives the same model on one machine.
+        For starting values, validation rows and minibatches; torch's own generators are left alone.
     device, progress : str or torch.device, bool
         Where to train; whether to show a bar with the loss (with tqdm, on a terminal).
 
@@ -350,12 +312,10 @@ def fit_mdn(
     sample, seed = Sample.of(x, y, to_test=False), Seed.of(rng)
     if sample.n < FEWEST_ROWS:
         raise ShapeError(f"A network needs at least {FEWEST_ROWS} rows, got {sample.n}.")
-    for column in sample.x_columns:
-        if column.categorical:
-            raise InputError(f"x column {column.name!r} holds text. Turn it into numbers first.")
-    for column in sample.y_columns:
-        if column.constant:
-            raise InputError(f"y is constant (column {column.name!r}), so there is no density to fit.")
+    if text := [column.name for column in sample.x_columns if column.categorical]:
+        raise InputError(f"x column {text[0]!r} holds text. Turn it into numbers first.")
+    if constant := [column.name for column in sample.y_columns if column.constant]:
+        raise InputError(f"y is constant (column {constant[0]!r}), so there is no density to fit.")
     order, size = seed.stream(Use.SPLIT).permutation(sample.n), math.ceil(validation_fraction * sample.n)
     train, held = np.sort(order[size:]), np.sort(order[:size])
     units: dict[str, Any] = {}
@@ -373,13 +333,11 @@ def fit_mdn(
     )  # fmt: skip
     shift = float(np.log(units["y_scale"]).sum())  # from the loss of standardised y to that of y
     train_losses, validation = (tuple(loss + shift for loss in each) for each in (losses, held_losses))
-    return MDN(
-        sizes=sizes,
-        state={name: array.cpu().double().numpy() for name, array in networks.state_dict().items()},
-        **units,
-        x_names=tuple(map(str, x.columns)) if is_frame(x) else None,
-        history=TrainingHistory(train_losses, validation, best),
-    )
+    history = TrainingHistory(train_losses, validation, best)
+    trained = networks.state_dict()
+    state = {k: trained[k].cpu().double().numpy() for k in trained if "num_batches" not in k}
+    names = tuple(map(str, x.columns)) if is_frame(x) else None
+    return MDN(sizes=sizes, state=state, **units, x_names=names, history=history)
 
 
 def _train(
