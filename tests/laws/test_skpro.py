@@ -14,7 +14,7 @@ from skpro.regression.bootstrap import BootstrapRegressor
 from skpro.regression.residual import ResidualDouble
 
 import condgof as cg
-from condgof.errors import DerivativeError, InputError, ShapeError, UnsupportedModelError
+from condgof.errors import CondgofError, DerivativeError, InputError, ShapeError, UnsupportedModelError
 from laws.conformance import check_law
 
 RNG = np.random.default_rng(0)
@@ -158,6 +158,17 @@ def test_a_prediction_that_draws_from_the_global_state_leaves_it_alone():
     first, second = (cg.scores(given(noisy), NEW, NEW_Y) for _ in range(2))
     assert (np.random.get_state()[1].tobytes(), np.random.get_state()[2]) == before
     np.testing.assert_array_equal(first, second)
+
+
+def test_a_prediction_that_draws_and_fails_leaves_the_global_state_alone():
+    def failing(x, k):
+        np.random.normal(size=3)
+        raise ValueError("no")
+
+    before = np.random.get_state()[1].tobytes(), np.random.get_state()[2]
+    with pytest.raises(CondgofError):
+        cg.scores(given(failing), NEW, NEW_Y)
+    assert (np.random.get_state()[1].tobytes(), np.random.get_state()[2]) == before
 
 
 def histogram(x, k):

@@ -13,11 +13,12 @@ import numpy as np
 from scipy.special import betainc, betaincc, betaln, gammaincc, gammaln, ive, xlog1py, xlogy
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import NumericalError, refuse_rows
+from condgof.errors import InputTypeError, NumericalError, refuse_rows
 from condgof.kernels import Block, Cells
-from condgof.laws._discrete import Discrete, Residuals, flat, whole_numbers
-from condgof.laws._law import Law, as_rows, check_levels
+from condgof.laws._discrete import Discrete, Residuals, flat
+from condgof.laws._law import TINY, Law, as_rows, check_levels, refuse_outside
 from condgof.laws._parameters import Array, Parametric, Values, family
+from condgof.sample import as_numbers
 
 #: From counts (n, m) to P(Y ≤ y | x), (n, m).
 Cdf: TypeAlias = Callable[[FloatArray], FloatArray]
@@ -66,7 +67,14 @@ class Whole(Discrete):
         return np.array(0.0), np.array(np.inf)
 
     def numbers(self, y: AnyArray) -> FloatArray:
-        return whole_numbers(y, *self._bounds(), self.name)
+        what = f"{self.name} is a model of counts, and y"
+        if np.asarray(y).dtype.kind in "OUS":
+            raise InputTypeError(f"{what} holds text. Pass numbers.")
+        (low, high), values = self._bounds(), flat(as_numbers(y, "y")).astype(np.float64)
+        advice = "A continuous y needs another model."
+        refuse_rows(values != np.floor(values), f"{what} is not a whole number", advice)
+        refuse_outside((values < low) | (values > high), self.name)
+        return values
 
     def cells(self, by: str) -> Cells:
         return COUNTS
@@ -108,25 +116,27 @@ class Counts(Whole):
     def quantile(self, levels: Any) -> FloatArray:
         return self._smallest(np.broadcast_to(check_levels(levels), (self.n, np.size(levels))))
 
+    def sample(self, rng: np.random.Generator) -> FloatArray:
+        return self._smallest(np.clip(rng.random((self.n, 1)), TINY, 1.0 - 1e-15))  # 1 has no quantile
+
     def _smallest(self, wanted: FloatArray, near: Law | None = None) -> FloatArray:
         """Return the smallest counts with cdf ≥ wanted, (n, m), searched from where a law lies."""
         location, scale = (part[:, :1] for part in (near or self).location_scale())
-        return smallest_count(self._cdf, wanted, np.floor(location), np.maximum(np.ceil(scale), 1.0))
-
-
-def smallest_count(cdf: Cdf, wanted: FloatArray, start: FloatArray, step: FloatArray) -> FloatArray:
-    """Return the smallest count with cdf ≥ wanted, (n, m), searched from `start` (n, 1) in steps."""
-    low, high = (np.broadcast_to(start, wanted.shape).copy() for _ in range(2))
-    for k in range(64):
-        under, over = cdf(low) < wanted, cdf(high) >= wanted
-        if under.all() and over.all():
-            break
-        low, high = np.where(under, low, low - step * 2.0**k), np.where(over, high, high + step * 2.0**k)
-    while (high - low > 1.0).any():
-        middle = np.floor(0.5 * (low + high))
-        below = cdf(middle) < wanted
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return high
+        step, low = np.maximum(np.ceil(scale), 1.0), np.broadcast_to(np.floor(location), wanted.shape)
+        high = low
+        for k in range(64):
+            under, over = self._cdf(low) < wanted, self._cdf(high) >= wanted
+            if under.all() and over.all():
+                break
+            low, high = (
+                np.where(under, low, low - step * 2.0**k),
+                np.where(over, high, high + step * 2.0**k),
+            )
+        while (high - low > 1.0).any():
+            middle = np.floor(0.5 * (low + high))
+            below = self._cdf(middle) < wanted
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return high
 
 
 def summed(cdf: Cdf, y: FloatArray, ends: FloatArray, name: str) -> FloatArray:
@@ -150,7 +160,7 @@ class CountFamily(Parametric, Counts):
     _log_pmf: Callable[..., Array]
     #: P(Y ≤ y).
     _tail: Callable[..., Array]
-    #: It gets a generator in place of y, and `_moments` (mean and variance) nothing.
+    #: These get a generator in place of y, and nothing; moments are mean and variance.
     _draw: Callable[..., AnyArray]
     _moments: Callable[..., tuple[Array, Array]]
 
@@ -327,81 +337,56 @@ class Binomial(CountFamily):
 
 
 class _OtherZeros(CountFamily):
-    """The mixture of 0 and the family that a subclass also inherits; the last parameter is of zeros."""
+    """A mixture of 0 and the family that a subclass also inherits; the last parameter is of zeros."""
 
-    #: The weights of 0 and of the family.
-    _weights: Callable[..., tuple[Array, Array]]
+    #: The probability of 0, and how often a count comes from the family, given that family's P(0).
+    _zeros: Callable[[Array, Array], tuple[Array, Array]]
+
+    def _split(self, *p: Array) -> tuple[Array, Array, Array]:
+        own = np.exp(super()._log_pmf(np.zeros_like(p[-1]), *p[:-1]))
+        return own, *self._zeros(p[-1], own)
+
+    def _log_pmf(self, y: Array, *p: Array) -> Array:
+        _, zero, share = self._split(*p)
+        with np.errstate(divide="ignore"):
+            return np.where(y == 0, np.log(zero), np.log(share) + super()._log_pmf(y, *p[:-1]))
+
+    def _tail(self, y: Array, *p: Array) -> Array:
+        own, zero, share = self._split(*p)
+        return np.asarray(zero + share * (super()._tail(y, *p[:-1]) - own))
+
+    sample = Counts.sample  # not the family's
 
     def _moments(self, *p: Array) -> tuple[Array, Array]:
-        (_, share), (family_mean, variance) = self._weights(*p), super()._moments(*p[:-1])
+        (*_, share), (family_mean, variance) = self._split(*p), super()._moments(*p[:-1])
         mean = share * family_mean
         return mean, share * (variance + family_mean**2) - mean**2
 
     def _crps(self, y: Array, *p: Array) -> Array:
         """E|Y − Y'| is bilinear in the mixture."""
         form: Any = super()
-        (w, _), (mean, _) = self._weights(*p), form._moments(*p[:-1])
+        (*_, share), (mean, _) = self._split(*p), form._moments(*p[:-1])
         apart = mean - form._crps(np.zeros_like(y), *p[:-1])  # half of E|Y − Y'| of the family
-        away = w * np.abs(y) + (1.0 - w) * (form._crps(y, *p[:-1]) + apart)
-        return np.asarray(away - w * (1.0 - w) * mean - (1.0 - w) ** 2 * apart)
+        away = (1.0 - share) * np.abs(y) + share * (form._crps(y, *p[:-1]) + apart)
+        return np.asarray(away - (1.0 - share) * share * mean - share**2 * apart)
 
 
 class _ZeroInflated(_OtherZeros):
     """Zero with probability w, else of the family."""
 
-    def _weights(self, *p: Array) -> tuple[Array, Array]:
-        return p[-1], 1.0 - p[-1]
-
-    def _log_pmf(self, y: Array, *p: Array) -> Array:
-        with np.errstate(divide="ignore"):
-            other: Array = np.log1p(-p[-1]) + super()._log_pmf(y, *p[:-1])
-            return np.where(y == 0, np.logaddexp(np.log(p[-1]), other), other)
-
-    def _tail(self, y: Array, *p: Array) -> Array:
-        return np.asarray(p[-1] + (1.0 - p[-1]) * super()._tail(y, *p[:-1]))
-
-    def _draw(self, rng: np.random.Generator, *p: Array) -> Array:
-        drawn = super()._draw(rng, *p[:-1])
-        return np.where(rng.random(drawn.shape) < p[-1], 0.0, drawn)
+    def _zeros(self, w: Array, own: Array) -> tuple[Array, Array]:
+        return w + (1.0 - w) * own, 1.0 - w
 
 
 class _Hurdle(_OtherZeros):
     """Zero with probability π, else of the family given that it is not zero."""
 
+    def _zeros(self, zero: Array, own: Array) -> tuple[Array, Array]:
+        return zero, (1.0 - zero) / (1.0 - own)
+
     def _bounds(self) -> tuple[AnyArray, AnyArray]:
         zero = self._at(self._size(), 1)[-1][:, 0]
         return np.where(zero > 0, 0.0, 1.0), np.array(np.inf)
-
-    def _zero(self, *p: Array) -> Array:
-        """Return the family's own probability of zero."""
-        return np.asarray(np.exp(super()._log_pmf(np.zeros_like(p[-1]), *p[:-1])))
-
-    def _weights(self, *p: Array) -> tuple[Array, Array]:
-        share = (1.0 - p[-1]) / (1.0 - self._zero(*p))
-        return 1.0 - share, share
-
-    def _log_pmf(self, y: Array, *p: Array) -> Array:
-        with np.errstate(divide="ignore"):
-            other = np.log1p(-p[-1]) + super()._log_pmf(y, *p[:-1]) - np.log1p(-self._zero(*p))
-            return np.where(y == 0, np.log(p[-1]), other)
-
-    def _tail(self, y: Array, *p: Array) -> Array:
-        zero = self._zero(*p)
-        return np.asarray(p[-1] + (1.0 - p[-1]) * (super()._tail(y, *p[:-1]) - zero) / (1.0 - zero))
-
-    def _draw(self, rng: np.random.Generator, *p: Array) -> Array:
-        form: Any = super(_OtherZeros, self)  # the family itself, not the mixture
-        crossed, zero = rng.random(p[-1].shape) >= p[-1], self._zero(*p)
-        # A quantile of 1 has no end.
-        wanted = np.minimum(zero + (1.0 - zero) * (1.0 - rng.random(zero.shape)), 1.0 - 1e-15)
-        mean, variance = form._moments(*p[:-1])
-
-        def tail(y: FloatArray) -> FloatArray:
-            return np.where(y < 0, 0.0, form._tail(np.maximum(y, 0.0), *p[:-1]))
-
-        step = np.maximum(np.ceil(np.sqrt(variance)), 1.0)
-        drawn = smallest_count(tail, wanted, np.floor(mean), step)
-        return np.where(crossed, np.maximum(drawn, 1.0), 0.0)
 
 
 @family

@@ -23,7 +23,7 @@ from condgof.errors import (
     refuse_rows,
 )
 from condgof.kernels import Block, Cells
-from condgof.laws._law import ByRow, Law, indexed, refuse_outside, same_as
+from condgof.laws._law import ByRow, Law, indexed, same_as
 from condgof.sample import as_numbers
 
 #: Which residuals a test may ask for: those of y itself, or with them all that the model can be held to.
@@ -124,11 +124,9 @@ def check_probabilities(p: AnyArray, what: str, advice: str) -> AnyArray:
     refuse_rows(broken, f"{what} has NaN or infinite values", "Check the model there.", NonFiniteError)
     bad = np.flatnonzero((least < -ROUNDED) | (np.abs(sums - 1.0) > TOLERANCE))
     if len(bad):
-        got = f"the sum {sums[bad[0]]:.6g} and the smallest entry {least[bad[0]]:.3g}"
-        raise InputError(
-            f"{what} must hold probabilities, which must not be negative and must sum to 1 in each row; "
-            f"row {bad[0]} (counted from 0) has {got}. {advice}"
-        )
+        got = f"has the sum {sums[bad[0]]:.6g} and the smallest entry {least[bad[0]]:.3g}"
+        rule = "must hold probabilities, which must not be negative and sum to 1 in each row"
+        raise InputError(f"{what} {rule}; row {bad[0]} (counted from 0) {got}. {advice}")
     return np.maximum(p, 0) if least.min() < 0 else p
 
 
@@ -173,10 +171,8 @@ class Discrete(Law):
 
     def lacks(self, ability: str) -> NoReturn:
         if ability == "score":
-            raise UnsupportedModelError(
-                f"{self.name} is a model of a discrete y, which has no score ∇_y log p(y|x). The tests "
-                "see its residuals instead: adaptive, kcsd, fscd and calibration take it as it is."
-            )
+            use = "adaptive, kcsd, fscd and calibration see its residuals instead"
+            raise UnsupportedModelError(f"{self.name} is of a discrete y, which has no score: {use}.")
         super().lacks(ability)
 
 
@@ -189,23 +185,10 @@ def flat(y: AnyArray) -> AnyArray:
     return y.reshape(-1)
 
 
-def whole_numbers(y: AnyArray, low: AnyArray, high: AnyArray, model: str) -> FloatArray:
-    """Check counts: whole numbers from `low` to `high`, which broadcast to (n,)."""
-    if np.asarray(y).dtype.kind in "OUS":
-        raise InputTypeError(f"{model} is a model of counts, and y holds text. Pass numbers.")
-    values = flat(as_numbers(y, "y")).astype(np.float64)
-    what = f"{model} is a model of counts, and y is not a whole number"
-    refuse_rows(values != np.floor(values), what, "A continuous y needs another model.")
-    refuse_outside((values < low) | (values > high), model)
-    return values
-
-
 def refuse_standardizing(standardize: str) -> NoReturn:
     """Refuse to standardise a discrete y by anything but what its model does by itself."""
-    raise InputError(
-        f"standardize={standardize!r} is for a continuous y: the CDF of a discrete one takes steps. Use "
-        "'auto' or 'none'; counts are compared in the model's own standard deviations with either."
-    )
+    advice = "Use 'auto' or 'none': counts are compared in the model's own standard deviations."
+    raise InputError(f"standardize={standardize!r} is for a continuous y. {advice}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,10 +205,10 @@ class Classes:
             return cls(np.arange(count))
         if isinstance(classes, (str, bytes)) or np.ndim(classes) != 1:
             raise ShapeError("classes must be a list of labels, one for each column of P.")
-        missing = [v is None or (isinstance(v, float) and v != v) for v in classes]
-        if any(missing):
+        lost = [v is None or (isinstance(v, float) and v != v) for v in classes]
+        if any(lost):
             raise InputError(
-                f"classes has a missing value (None or NaN) at position {missing.index(True)}."
+                f"classes has a missing value (None or NaN) at position {lost.index(True)}."
             )
         labels = np.asarray(classes)
         if labels.dtype.kind == "b":
@@ -261,20 +244,17 @@ class Classes:
         if y.dtype.kind not in ("biuf" if self.numeric else "OUS"):
             held, are = ("text", "the numbers") if self.numeric else ("numbers", "called")
             raise InputTypeError(f"y holds {held}, and the classes are {are} {shown}. {NAMED}")
-        known = self.values if self.numeric else self.labels
-        given = y.astype(np.float64) if self.numeric else np.array([str(label) for label in y])
         if self.numeric:
+            known, given = self.values, y.astype(np.float64)
             check_finite(given, "y", "Drop or fill those rows first.")
+        else:
+            known, given = self.labels, np.array([str(label) for label in y])
         order = np.argsort(known, kind="stable")
         place = np.minimum(np.searchsorted(known, given, sorter=order), len(known) - 1)
         positions = order[place]
-        bad = np.flatnonzero(known[positions] != given)
-        if len(bad):
-            raise InputError(
-                f"y has labels that are not among the classes in {len(bad)} of {len(y)} rows, the first "
-                f"in row {bad[0]} (counted from 0): {_listed(y[bad[:1]])}. The classes are {shown}. "
-                f"{NAMED}"
-            )
+        bad = known[positions] != given
+        advice = f"That is {_listed(y[bad][:1])}, and the classes are {shown}. {NAMED}"
+        refuse_rows(bad, "y has labels that are not among the classes", advice)
         return np.asarray(positions, dtype=np.int64)
 
 
@@ -327,10 +307,9 @@ class Probabilities(ByRow, Discrete):
         return Residuals.of_cells(self.values, self._codes(y), ranked=ranked)
 
     def remarks(self, y: AnyArray) -> tuple[str, ...]:
-        impossible = int((self.values[np.arange(self.n), self._codes(y)] <= 0).sum())
-        where = f"probability 0 in {impossible} row{'s' if impossible > 1 else ''}"
-        refutes = "which refutes it without any test unless that is rounding"
-        return (f"the model gives the observed class {where}, {refutes}",) if impossible else ()
+        count = int((self.values[np.arange(self.n), self._codes(y)] <= 0).sum())
+        where = f"the model gives the observed class probability 0 in {count} row{'s' * (count > 1)}"
+        return (f"{where}, which refutes it without any test unless that is rounding",) if count else ()
 
     def _each(self, ask: Callable[[FloatArray, slice], AnyArray]) -> AnyArray:
         """Ask something of the normalised probabilities, some rows at a time, and join the answers."""

@@ -256,10 +256,7 @@ class TensorLaw(Law):
             value = value.reshape(*value.shape[:axis], 1, *layout.event)
         try:
             component = unwrapped(part.component_distribution) if mixed else part
-            try:
-                below = doubles(component.cdf(value))
-            except ValueError:  # so far out that the library takes it for no value at all
-                below = doubles(_lenient(component).cdf(value))
+            below = doubles(_lenient(component).cdf(value))
         except NotImplementedError:
             return None
         if mixed:
@@ -307,9 +304,8 @@ class TensorLaw(Law):
         return self._held("mean_std", self._moments())
 
     def _moments(self) -> tuple[FloatArray, FloatArray] | None:
-        mean = None if self.layout is None else _told_by(self.dist, "mean")
-        variance = None if mean is None else _told_by(self.dist, "variance")
-        if variance is None:
+        mean, variance = (_told_by(self.dist, what) for what in ("mean", "variance"))
+        if self.layout is None or mean is None or variance is None:
             return None
         return np.array(self._spread(mean)), np.sqrt(self._spread(variance))
 
@@ -451,9 +447,8 @@ def _discrete_form(dist: Any, layout: Layout | None) -> Discrete:
     name = family(part)
     if name not in CATEGORICAL and name not in COUNTS:
         raise UnsupportedModelError(
-            f"{type(part).__name__} is a discrete distribution that is not known here; Categorical, "
-            "Bernoulli, Binomial, Poisson and NegativeBinomial are. For others there are "
-            "condgof.from_log_prob(f, backend=..., support='counts') and condgof.probabilities(P)."
+            f"{type(part).__name__} is a discrete distribution that is not known here. Use "
+            "condgof.from_log_prob(f, backend=..., support='counts') or condgof.probabilities(P)."
         )
     if layout is None:
         raise UnsupportedModelError(f"{type(part).__name__} does not tell its shape (batch_shape).")
@@ -496,14 +491,12 @@ def _bounds(dist: Any) -> tuple[Any, Any] | None:
         return -math.pi, math.pi
     if support is None or name in ("real", "realvector", "dependent", "dependentproperty"):
         return None
-    raise UnsupportedModelError(
-        f"{type(dist).__name__} lives on {support}, which is not an interval in each coordinate of y. "
-        "Test a model of transformed coordinates that can take any real value."
-    )
+    what = f"{type(dist).__name__} lives on {support}, which is not an interval in each coordinate of y"
+    raise UnsupportedModelError(f"{what}. Transform y to coordinates that can take any real value.")
 
 
 def _lenient(dist: Any) -> Any:
-    """Return a copy of a distribution that does not check its values, nor does what it is made of."""
+    """Return a copy of a distribution that takes any value, however far out, for one."""
     made = copy.copy(dist)
     made._validate_args = False
     if hasattr(made, "base_dist"):
@@ -516,8 +509,7 @@ def check_distribution(dist: Any) -> None:
         shape = f" of shape {tuple(dist.shape)}" if hasattr(dist, "shape") else ""
         raise UnsupportedModelError(
             f"The model returned {type(dist).__name__}{shape}, and a distribution with log_prob(y) is "
-            "needed, such as Normal(mean, std), or Categorical(logits=...) of a classifier's logits. A "
-            "function that returns the log-density itself goes to condgof.from_log_prob(f, backend=...)."
+            "needed, such as Categorical(logits=...). A log-density goes to condgof.from_log_prob."
         )
 
 
@@ -527,7 +519,6 @@ def check_rowwise(values: Any, rows: int) -> Any:
     if shape not in ((rows,), (rows, 1)) or not hasattr(values, "reshape"):
         got = f"shape {shape}" if hasattr(values, "shape") else type(values).__name__
         square = " Is one of x and y of shape (n,) and the other of (n, 1)?" if len(shape) == 2 else ""
-        raise ShapeError(
-            f"The log-density must have one number for each row, shape ({rows},), got {got}.{square}"
-        )
+        want = f"one number for each row, shape ({rows},)"
+        raise ShapeError(f"The log-density must have {want}, got {got}.{square}")
     return values.reshape(rows)

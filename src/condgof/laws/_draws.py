@@ -4,10 +4,9 @@ Given x, y and its m draws are exchangeable if the model is true, so that with W
 
     z = Φ⁻¹((#{draws < y} + W·(1 + #{draws = y})) / (m + 1))
 
-is exactly standard normal and independent of x, for any m. For several columns of y, whose ranks are
-dependent in a way that draws do not tell, the evidence is functions of the ranks of each column and of
-fixed projections, less their mean over the m + 1 candidates of the row; its null distribution, y and one
-of its draws changing places, is exact again. A kernel would need a bandwidth; ranks need none.
+is exactly standard normal and independent of x, for any m. For several columns of y the evidence is
+functions of the ranks of each column and of fixed projections, less their mean over the m + 1 candidates
+of the row; its null distribution, y and one of its draws changing places, is exact again.
 """
 
 from __future__ import annotations
@@ -80,15 +79,12 @@ class RowDraws(ByRow):
     EACH = ("values", "ids")
     of_x = False
     WHY_NOT = "draws have no density"
+    name = "The law of draws"
 
     values: AnyArray
     #: Of the random numbers that break ties, which belong to the rows' own numbers, `ids` (n,).
     seed: int
     ids: IntArray
-
-    @property
-    def name(self) -> str:
-        return f"The law of {self.values.shape[1]} draws a row"
 
     def sample(self, rng: np.random.Generator) -> FloatArray:
         chosen = rng.integers(self.values.shape[1], size=self.n)
@@ -112,10 +108,6 @@ class Draws(RowDraws):
 
     def cdf(self, y: AnyArray) -> FloatArray:
         return np.asarray(sum(self._counts(y)) / self.values.shape[1])
-
-    def sf(self, y: AnyArray) -> FloatArray:
-        m = self.values.shape[1]
-        return np.asarray((m - sum(self._counts(y))) / m)
 
     def pit(self, y: AnyArray) -> FloatArray:
         """Return u = (r + V)/(m + 1), uniform and independent of x under the law, (n,)."""
@@ -252,9 +244,8 @@ class VectorDraws(RowDraws, Discrete):
 def from_draws(draws: Any, *, rng: RngLike = 0) -> Draws | VectorDraws:
     """Law from draws of y: posterior predictive samples, a simulator, a bootstrap, an ensemble.
 
-    The rank of y among its m draws is uniform given x if the model is true, exactly and for any m; no
-    density is estimated and nothing is interpolated. m = 19 tells little of tails; a hundred lose hardly
-    any power against the distribution that they are drawn from.
+    The rank of y among its m draws is uniform given x if the model is true, exactly and for any m. With
+    m = 19 it tells little of tails; a hundred lose hardly any power.
 
     Parameters
     ----------
@@ -282,10 +273,7 @@ def from_draws(draws: Any, *, rng: RngLike = 0) -> Draws | VectorDraws:
     array = as_numbers(given, "draws", advice="Pass an array (n, m) of draws.")
     if array.ndim not in (2, 3) or 0 in array.shape:
         hint = " One prediction for each row is no draw: pass (mean, std)." if array.ndim == 1 else ""
-        raise ShapeError(
-            "Draws must have shape (n, m) or (n, m, d_y), m draws for each of n rows, got "
-            f"{array.shape}.{hint}"
-        )
+        raise ShapeError(f"Draws of n rows have shape (n, m) or (n, m, d_y), got {array.shape}.{hint}")
     advice = "Draw again, or leave those rows out."
     refuse_rows(~np.isfinite(array), "The draws have NaN or infinite values", advice)
     if array.ndim == 3 and array.shape[2] == 1:
@@ -312,18 +300,14 @@ def predictive(obj: Any) -> AnyArray | None:
         obj = getattr(obj, GROUP)
     elif not (hasattr(obj, "data_vars") and len(obj.data_vars)):  # no group of draws either
         groups: Any = getattr(obj, "children", None) or getattr(obj, "_groups", ())
-        has = ", ".join(map(str, groups))
-        raise InputError(
-            f"This {type(obj).__name__} has no group {GROUP}{f' (it has {has})' if has else ''}. Draw y "
-            "from the model at the rows that are tested, in PyMC with pm.sample_posterior_predictive("
-            "idata, extend_inferencedata=True), or pass draws (n, m) to condgof.from_draws."
-        )
+        has = f" (it has {', '.join(map(str, groups))})" if groups else ""
+        advice = "In PyMC use pm.sample_posterior_predictive(idata, extend_inferencedata=True)."
+        raise InputError(f"This {type(obj).__name__} has no group {GROUP}{has}. {advice}")
     names = [str(name) for name in obj.data_vars]
     if len(names) != 1:
-        raise InputError(
-            f"The group {GROUP} has {len(names)} variables ({', '.join(names)}). Choose one: "
-            f"condgof.from_draws(idata.{GROUP}[{names[0] if names else 'name'!r}])."
-        )
+        choose = f"condgof.from_draws(idata.{GROUP}[{names[0] if names else 'name'!r}])"
+        has = f"{len(names)} variables ({', '.join(names)})"
+        raise InputError(f"The group {GROUP} has {has}. Choose one: {choose}.")
     return _draws(obj[names[0]])
 
 
@@ -338,9 +322,7 @@ def _draws(array: Any) -> AnyArray:
     over = _over(array)
     rest = [dim for dim in array.dims if dim not in over]
     if not over or len(rest) not in (1, 2):
-        raise ShapeError(
-            "Posterior predictive draws have the dimensions chain, draw and one or two of y, and this "
-            f"array has {', '.join(map(str, array.dims)) or 'none'}. Stack those of y into one of rows."
-        )
+        got = f"and this array has {', '.join(map(str, array.dims)) or 'none'}"
+        raise ShapeError(f"Draws have the dimensions chain, draw and one or two of y, {got}.")
     values = np.asarray(array.transpose(rest[0], *over, *rest[1:]).values)
     return values.reshape(len(values), -1, *values.shape[1 + len(over) :])

@@ -41,10 +41,8 @@ class Normal(ContinuousFamily):
 
     Examples
     --------
-    >>> model = Normal(mean=lambda x: 2 * x, std=0.5)
-    >>> model(np.array([0.5, 1.0])).score(np.array([1.0, 2.5]))
-    array([[-0.],
-           [-2.]])
+    >>> Normal(mean=lambda x: 2 * x, std=0.5)(np.array([0.5, 1.0])).score(np.array([1.5, 2.5]))[:, 0]
+    array([-2., -2.])
     """
 
     mean: Any
@@ -144,16 +142,13 @@ def normal(mean: Any, std: Any = None, *, cov: Any = None) -> Normal:
 
     Examples
     --------
-    >>> normal(mean=[0.0, 1.0], std=[1.0, 2.0]).score(np.array([1.0, 1.0]))
-    array([[-1.],
-           [-0.]])
+    >>> normal(mean=[0.0, 1.0], std=[1.0, 2.0]).cdf(np.array([0.0, 1.0]))
+    array([0.5, 0.5])
     """
     law = Normal(mean, std, cov=cov)
     if law.rows is None and not law._callable and np.ndim(mean) == 0:
-        raise InputTypeError(
-            "mean and std are single numbers, which say nothing of rows. Pass arrays of n rows, or "
-            "use condgof.models.Normal for the same law at every x."
-        )
+        advice = "Pass arrays of n rows, or use condgof.models.Normal for the same law at every x."
+        raise InputTypeError(f"mean and std are single numbers, which say nothing of rows. {advice}")
     return law
 
 
@@ -224,14 +219,11 @@ class NormalMixture(ContinuousFamily):
     def score(self, y: AnyArray) -> FloatArray:
         """Return Σ_c r_c(y) (mean_c − y)/std_c² with the responsibilities r_c, (n, d_y)."""
         log_joint, z, parts = self._log_joint(y)
-        share = np.exp(log_joint - log_joint.max(axis=1, keepdims=True))
-        share /= share.sum(axis=1, keepdims=True)
+        share = special.softmax(log_joint, axis=1)
         return np.asarray(np.einsum("nc,ncd->nd", share, -z / parts.stds))
 
     def log_prob(self, y: AnyArray) -> FloatArray:
-        log_joint = self._log_joint(y)[0]
-        top = log_joint.max(axis=1)
-        return np.asarray(top + np.log(np.exp(log_joint - top[:, None]).sum(axis=1)))
+        return np.asarray(np.logaddexp.reduce(self._log_joint(y)[0], axis=1))
 
     def _tail(self, y: AnyArray, *, upper: bool) -> FloatArray:
         weights, means, stds = self.parts(self._size(y), 1)
@@ -271,10 +263,8 @@ class NormalMixture(ContinuousFamily):
         return u, slope, (share * (-z / parts.stds)).sum(axis=1)
 
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
-        weights, means, stds = self.parts()
-        mean = np.einsum("nc,ncd->nd", weights, means)
-        spread = stds**2 + (means - mean[:, None, :]) ** 2
-        return mean, np.sqrt(np.einsum("nc,ncd->nd", weights, spread))
+        mean, cov = self.mean_cov()
+        return mean, np.sqrt(np.diagonal(cov, axis1=1, axis2=2))
 
     def mean_cov(self) -> tuple[FloatArray, FloatArray]:
         weights, means, stds = self.parts()
@@ -338,43 +328,6 @@ class _Between(Independent):
 
 
 @family
-class Exponential(_Positive):
-    """Exponential model, p(y|x) = exp(−(y − loc)/scale) / scale for y > loc.
-
-    Parameters
-    ----------
-    scale, rate, loc : number, array (n,) or (n, d_y), or function of x
-        One of scale and rate = 1/scale; `loc` is where the support begins. Coordinates are independent.
-
-    Examples
-    --------
-    >>> Exponential(scale=lambda x: x)(np.array([2.0, 4.0])).score(np.array([1.0, 3.0]))
-    array([[-0.5 ],
-           [-0.25]])
-    """
-
-    scale: Any = None
-    rate: Any = None
-    loc: Any = 0.0
-
-    EITHER, DRAW = ("scale", "rate"), "exponential"
-
-    def _density(self, y: Array, scale: Array, loc: Array) -> tuple[Array, Array]:
-        return -(y - loc) / scale - np.log(scale), np.broadcast_to(-1.0 / scale, y.shape)
-
-    def _log_tails(self, y: Array, scale: Array, loc: Array) -> tuple[Array, Array]:
-        z = (y - loc) / scale
-        return log_of(-np.expm1(-z)), -z
-
-    def _moments(self, scale: Array, loc: Array) -> tuple[Array, Array]:
-        return loc + scale, scale
-
-    def _crps(self, y: Array, scale: Array, loc: Array) -> Array:
-        z = (y - loc) / scale
-        return np.asarray(scale * (np.abs(z) + 2.0 * np.expm1(-np.maximum(z, 0.0)) + 0.5))
-
-
-@family
 class Gamma(_Positive):
     """Gamma model: y − loc has density t^(shape−1) exp(−t/scale) / (Γ(shape) scale^shape) for t > 0.
 
@@ -385,9 +338,8 @@ class Gamma(_Positive):
 
     Examples
     --------
-    >>> Gamma(shape=3.0, scale=lambda x: x)(np.array([2.0, 4.0])).score(np.array([1.0, 2.0]))
-    array([[1.5 ],
-           [0.75]])
+    >>> Gamma(shape=3.0, scale=lambda x: x)(np.array([2.0, 4.0])).score(np.array([1.0, 2.0]))[:, 0]
+    array([1.5 , 0.75])
     """
 
     shape: Any
@@ -422,8 +374,7 @@ class Weibull(_Positive):
     Parameters
     ----------
     shape, scale, rate, loc : number, array (n,) or (n, d_y), or function of x
-        One of scale and rate = 1/scale; `loc` is where the support begins. With a shape of 1 it is
-        exponential. Coordinates are independent.
+        One of scale and rate = 1/scale; `loc` is where the support begins. Coordinates are independent.
 
     Examples
     --------
@@ -444,7 +395,7 @@ class Weibull(_Positive):
 
     def _density(self, y: Array, shape: Array, scale: Array, loc: Array) -> tuple[Array, Array]:
         z = (y - loc) / scale
-        log_density = np.log(shape / scale) + (shape - 1.0) * np.log(z) - np.exp(shape * np.log(z))
+        log_density = np.log(shape / scale) + special.xlogy(shape - 1.0, z) - z**shape
         return log_density, (shape - 1.0 - shape * z**shape) / (y - loc)
 
     def _log_tails(self, y: Array, shape: Array, scale: Array, loc: Array) -> tuple[Array, Array]:
@@ -454,6 +405,32 @@ class Weibull(_Positive):
     def _moments(self, shape: Array, scale: Array, loc: Array) -> tuple[Array, Array]:
         first, second = special.gammaln(1.0 + 1.0 / shape), special.gammaln(1.0 + 2.0 / shape)
         return loc + scale * np.exp(first), scale * np.sqrt(np.exp(second) - np.exp(2.0 * first))
+
+
+@family
+class Exponential(Weibull):
+    """Exponential model, p(y|x) = exp(−(y − loc)/scale) / scale for y > loc: a Weibull of shape 1.
+
+    Parameters
+    ----------
+    scale, rate, loc : number, array (n,) or (n, d_y), or function of x
+        One of scale and rate = 1/scale; `loc` is where the support begins. Coordinates are independent.
+
+    Examples
+    --------
+    >>> Exponential(scale=lambda x: x)(np.array([2.0, 4.0])).score(np.array([1.0, 3.0]))[:, 0]
+    array([-0.5 , -0.25])
+    """
+
+    shape: Any = field(default=None, init=False, repr=False)
+
+    def _at(self, n: int, d_y: int) -> Values:
+        scale, loc = super()._at(n, d_y)
+        return np.ones_like(scale), scale, loc
+
+    def _crps(self, y: Array, shape: Array, scale: Array, loc: Array) -> Array:
+        z = (y - loc) / scale
+        return np.asarray(scale * (np.abs(z) + 2.0 * np.expm1(-np.maximum(z, 0.0)) + 0.5))
 
 
 @family
@@ -513,9 +490,8 @@ class InverseGaussian(_Positive):
 
     Examples
     --------
-    >>> InverseGaussian(mean=1.0, shape=2.0).score(np.array([1.0, 2.0]))
-    array([[-1.5],
-           [-1.5]])
+    >>> InverseGaussian(mean=1.0, shape=2.0).score(np.array([1.0, 2.0]))[:, 0]
+    array([-1.5, -1.5])
     """
 
     mean: Any
@@ -691,9 +667,8 @@ class Laplace(Independent):
 
     Examples
     --------
-    >>> Laplace(loc=lambda x: x, scale=2.0)(np.array([0.0, 3.0])).score(np.array([1.0, 0.0]))
-    array([[-0.5],
-           [ 0.5]])
+    >>> Laplace(loc=lambda x: x, scale=2.0)(np.array([0.0, 3.0])).score(np.array([1.0, 0.0]))[:, 0]
+    array([-0.5,  0.5])
     """
 
     loc: Any = 0.0

@@ -113,10 +113,9 @@ class NumericalScore(Law):
 def refuse_flat(why: str) -> NoReturn:
     """Refuse a density whose score is 0 everywhere, or that y does not enter."""
     raise DerivativeError(
-        f"The log-density {why}, so its score says nothing: a piecewise constant density (a histogram) "
-        "cannot be tested through its score. condgof.from_bins takes a histogram, and "
-        "condgof.adaptive(..., standardize='cdf') a model with a CDF. (A smooth density gets here when "
-        "its gradient is cut: by no_grad, detach or NumPy inside the model.)"
+        f"The log-density {why}, so its score says nothing. A piecewise constant one (a histogram) goes "
+        "to condgof.from_bins, one with a CDF to condgof.adaptive(..., standardize='cdf'). (A smooth "
+        "density gets here when its gradient is cut: by no_grad, detach or NumPy inside the model.)"
     )
 
 
@@ -199,24 +198,21 @@ def from_log_prob(
         f(y, x) → log p(y|x) of shape (n,), up to a constant that may depend on x. Called by name
         when its parameters are named x and y.
     backend : {"numpy", "torch", "jax"}
-        What it works on and how it is differentiated. "numpy" takes differences, extrapolated to step
-        0; "torch" and "jax" differentiate automatically (see `from_torch` and `from_jax`; a JAX
-        function may also be that of a single row).
+        What it works on and how it is differentiated: "numpy" by differences, extrapolated to step 0,
+        "torch" and "jax" automatically (a JAX function may also be that of a single row).
     tolerance : float
         The largest relative error of the derivative that is accepted ("numpy" only).
     support : pair or "counts", optional
-        The open interval (low, high) that y lives in, as in `from_score`; `function` is never
-        called outside it. ``"counts"``: y is one of 0, 1, 2, …, and `function` the log of its
-        probability, perhaps unnormalised, −inf beyond the largest count if there is one; see
-        `from_ratio` for how it is tested.
+        The open interval (low, high) that y lives in, as in `from_score`; `function` is never called
+        outside it. ``"counts"``: y is one of 0, 1, 2, …, and `function` the log of its probability, −inf
+        beyond the largest count if there is one; see `from_ratio` for how it is tested.
 
     Notes
     -----
-    For a single y, the tests that standardise it integrate the density to a CDF, row by row, and compare
-    normal scores, whose distribution under the model is known. That takes 200 to 400 calls of `function`
-    where it is smooth, each with one y for every row, which may lie far from the data but never outside
-    the support. Where a density cannot be integrated in every row, to about 1e-4 of z, they use its
-    scores, and the result says so.
+    The tests that standardise a single y integrate the density to a CDF, row by row, and compare normal
+    scores. That takes 200 to 500 calls of `function` where it is smooth, each with one y for every row,
+    which may lie far from the data but never outside the support. Where a density cannot be integrated
+    in every row they use its scores, and the result says so.
 
     Examples
     --------
@@ -259,15 +255,13 @@ def check_callable(function: Any, maker: str) -> Callable[..., Any]:
     """Refuse what is not a function of y and x, or needs more than these."""
     if not callable(function):
         raise InputTypeError(f"{maker} takes a function f(y, x), got {type(function).__name__}.")
-    signature = signature_of(function)
+    signature, wrong = signature_of(function), f"{maker} takes a function f(y, x), and this one"
     required = [p.name for p in _single(signature) if p.default is p.empty] if signature else []
     if signature and not signature.parameters:
-        raise InputTypeError(f"{maker} takes a function f(y, x), and this one takes no arguments.")
+        raise InputTypeError(f"{wrong} takes no arguments.")
     if len(required) > 2:
-        raise InputTypeError(
-            f"{maker} takes a function f(y, x), and this one needs {len(required)} arguments "
-            f"({', '.join(required)}). Bind the others first, with functools.partial or a lambda."
-        )
+        needs = f"{wrong} needs {len(required)} arguments ({', '.join(required)})"
+        raise InputTypeError(f"{needs}. Bind the others first, with functools.partial or a lambda.")
     return function  # type: ignore[no-any-return]
 
 

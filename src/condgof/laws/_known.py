@@ -15,7 +15,7 @@ from condgof.errors import InputError, NonFiniteError, ShapeError, check_finite,
 from condgof.kernels import Block, Cells
 from condgof.laws._discrete import Discrete, Residuals, check_probabilities, normalised
 from condgof.laws._draws import alike, columns_of, row_uniforms
-from condgof.laws._law import ByRow, as_rows, check_levels, indexed, tail_scores
+from condgof.laws._law import ByRow, as_rows, check_levels, indexed, same_as, tail_scores
 from condgof.sample import RngLike, Seed, as_numbers
 
 
@@ -39,16 +39,15 @@ class CellsOfY(ByRow, Discrete):
 
     #: What residuals are called, and what results say that y was seen as.
     SEEN: ClassVar[tuple[str, str]]
-
-    #: The probabilities of the cells, (K,).
-    shares: FloatArray
-    #: Of the random numbers that break ties, which belong to the rows' own numbers, `ids` (n,).
-    seed: int
-    ids: IntArray
-
-    #: The cell of each row's y, (n,), and what the law says of y, one statement each.
+    #: From y to its cells, (n,).
     codes: ClassVar[Callable[..., IntArray]]
-    events: ClassVar[Any]
+
+    #: The probabilities of the cells, (K,), their names, and what the law says of y, a statement each.
+    shares: FloatArray
+    names: tuple[str, ...]
+    events: tuple[Event, ...]
+
+    class_names = same_as("names")
 
     def numbers(self, y: AnyArray) -> FloatArray:
         return columns_of(self, as_numbers(y, "y"))[:, 0]
@@ -66,22 +65,20 @@ class CellsOfY(ByRow, Discrete):
 class Quantiles(CellsOfY):
     """Quantiles of y, (n, K), sorted in each row, and their levels (K,); see `from_quantiles`."""
 
-    EACH = ("ids", "values")
+    EACH = ("values", "ids")
     SEEN = "quantiles", "the cell between predicted quantiles that it falls into"
+    name = "The law of quantiles"
 
     values: AnyArray
     levels: FloatArray
-
-    @property
-    def name(self) -> str:
-        return f"The law of {len(self.levels)} quantiles a row"
+    #: Of the random numbers that break ties, which belong to the rows' own numbers, `ids` (n,).
+    seed: int
+    ids: IntArray
 
     def codes(self, y: AnyArray) -> IntArray:
         values, y = alike(self.values, self.numbers(y)[:, None])
         below, upto = (values < y).sum(axis=1), (values <= y).sum(axis=1)
         tied = np.flatnonzero(upto - below > 1)
-        if not len(tied):
-            return np.asarray(below, dtype=np.int64)
         # Several quantiles equal y (a law with atoms): one of the cells that end there, at random in
         # proportion to their probabilities.
         sums, first, last = np.cumsum([0.0, *self.shares]), below[tied], upto[tied] - 1
@@ -93,17 +90,6 @@ class Quantiles(CellsOfY):
         """Return the mean over the levels τ of (1{y < q} − τ)·(q − y), (n,)."""
         away = np.asarray(self.values, dtype=np.float64) - self.numbers(y)[:, None]
         return np.asarray((((away > 0) - self.levels) * away).mean(axis=1))
-
-    @property
-    def class_names(self) -> tuple[str, ...]:  # type: ignore[override]
-        names = [f"q{level:g}" for level in self.levels]
-        inner = [f"{a} to {b}" for a, b in pairwise(names)]
-        return (f"up to {names[0]}", *inner, f"above {names[-1]}")
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        levels, last = enumerate(self.levels.tolist()), len(self.shares)
-        return tuple(Event("quantile", level, 1.0 - level, (k + 1, last)) for k, level in levels)
 
     def location_scale(self) -> tuple[FloatArray, FloatArray]:
         """Return the middle quantile and the distance of the outer ones in normal units, (n, 1) each."""
@@ -119,17 +105,13 @@ class Quantiles(CellsOfY):
 class Intervals(CellsOfY):
     """Ends of nested intervals for y, (n, K), the smallest first, and their increasing coverage (K,)."""
 
-    EACH = ("ids", "low", "high")
+    EACH = ("low", "high")
     SEEN = "intervals", "the smallest predicted interval that covers it"
+    name = "The law of intervals"
 
     low: AnyArray
     high: AnyArray
     coverage: FloatArray
-
-    @property
-    def name(self) -> str:
-        several = f"{len(self.coverage)} nested intervals" if len(self.coverage) > 1 else "an interval"
-        return f"The law of {several} a row"
 
     def codes(self, y: AnyArray) -> IntArray:
         y = self.numbers(y)[:, None]
@@ -142,17 +124,6 @@ class Intervals(CellsOfY):
         y = self.numbers(y)[:, None]
         outside = np.maximum(self.low - y, 0.0) + np.maximum(y - self.high, 0.0)
         return np.asarray((self.high - self.low + 2.0 / (1.0 - self.coverage) * outside).mean(axis=1))
-
-    @property
-    def class_names(self) -> tuple[str, ...]:  # type: ignore[override]
-        names = [f"{100 * c:g}%" for c in self.coverage]
-        between = [f"between {a} and {b}" for a, b in pairwise(names)]
-        return (f"inside {names[0]}", *between, f"outside {names[-1]}")
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        shares = enumerate(self.coverage.tolist())
-        return tuple(Event("coverage", share, share, (0, k + 1)) for k, share in shares)
 
     def location_scale(self) -> tuple[FloatArray, FloatArray]:
         """Return middle and half-width of the outermost finite interval, (n, 1) each."""
@@ -196,12 +167,15 @@ def from_quantiles(quantiles: Any, levels: Any, *, rng: RngLike = 0) -> Quantile
     often = falls.mean(axis=0)
     if (often > 0.9).any():  # not crossing, but in the wrong order
         k = int(np.argmax(often))
-        raise InputError(
-            f"The {at[k]:g} quantile is above the {at[k + 1]:g} quantile in {int(falls[:, k].sum())} of "
-            f"{len(array)} rows. Are the columns in the order of the levels?"
-        )
-    ids, crossed = np.arange(len(array)), int(falls.any(axis=1).sum())
-    law = indexed(Quantiles(shares, Seed.of(rng).value, ids, np.sort(array, axis=1), at), quantiles)
+        what = f"The {at[k]:g} quantile is above the {at[k + 1]:g} quantile"
+        refuse_rows(falls[:, k], what, "Are the columns in the order of the levels?")
+    names, last = [f"q{level:g}" for level in at], len(at) + 1
+    inner = (f"{a} to {b}" for a, b in pairwise(names))
+    cells = (f"up to {names[0]}", *inner, f"above {names[-1]}")
+    events = (Event("quantile", q, 1.0 - q, (k, last)) for k, q in enumerate(at.tolist(), 1))
+    held = np.sort(array, axis=1), at, Seed.of(rng).value, np.arange(len(array))
+    law = indexed(Quantiles(shares, cells, tuple(events), *held), quantiles)
+    crossed = int(falls.any(axis=1).sum())
     note = f"predicted quantiles cross in {crossed} of {len(array)} rows; they were sorted there"
     return law.noted(note) if crossed else law
 
@@ -237,7 +211,11 @@ def from_intervals(low: Any, high: Any, coverage: Any = 0.9) -> Intervals:
     advice = "Nested intervals go from the smallest to the largest."
     crossed = (np.diff(low, axis=1) > 0) | (np.diff(high, axis=1) < 0)
     refuse_rows(crossed, "an interval of larger coverage does not hold the smaller one", advice)
-    return indexed(Intervals(shares, 0, np.arange(len(low)), low, high, share), *given)
+    names = [f"{100 * c:g}%" for c in share]
+    between = (f"between {a} and {b}" for a, b in pairwise(names))
+    cells = (f"inside {names[0]}", *between, f"outside {names[-1]}")
+    events = tuple(Event("coverage", c, c, (0, k)) for k, c in enumerate(share.tolist(), 1))
+    return indexed(Intervals(shares, cells, events, low, high, share), *given)
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,14 +264,11 @@ class Histograms(ByRow):
 
     EACH = ("edges", "probabilities")
     WHY_NOT = "its density is piecewise constant, so that the score would be 0 almost everywhere"
+    name = "The law of histograms"
 
     #: Increasing, (n, K + 1), and the probability of each bin, (n, K).
     edges: FloatArray
     probabilities: FloatArray
-
-    @property
-    def name(self) -> str:
-        return f"The law of {self.probabilities.shape[1]} bins a row"
 
     @property
     def support(self) -> tuple[AnyArray, AnyArray]:
@@ -312,17 +287,16 @@ class Histograms(ByRow):
         return code, np.clip((y[:, 0] - low) / width, 0.0, 1.0), width
 
     def cdf(self, y: AnyArray) -> FloatArray:
-        code, part, _ = self._place(y)
-        return self._sum(code, part, self.probabilities)
+        return self._tail(y, upper=False)
 
     def sf(self, y: AnyArray) -> FloatArray:
-        code, part, _ = self._place(y)
-        return self._sum(self.probabilities.shape[1] - 1 - code, 1.0 - part, self.probabilities[:, ::-1])
+        return self._tail(y, upper=True)
 
-    @staticmethod
-    def _sum(code: IntArray, part: FloatArray, p: FloatArray) -> FloatArray:
-        below = np.where(np.arange(p.shape[1]) < code[:, None], p, 0.0).sum(axis=1)
-        return np.asarray(np.clip(below + part * p[np.arange(len(code)), code], 0.0, 1.0))
+    def _tail(self, y: AnyArray, *, upper: bool) -> FloatArray:
+        (code, part, _), p = self._place(y), self.probabilities
+        beyond = np.sign(np.arange(p.shape[1]) - code[:, None]) == (1 if upper else -1)
+        here = p[np.arange(self.n), code] * (1.0 - part if upper else part)
+        return np.asarray(np.clip(p.sum(axis=1, where=beyond) + here, 0.0, 1.0))
 
     def log_prob(self, y: AnyArray) -> FloatArray:
         (code, _, width), y = self._place(y), as_rows(y)[:, 0]
@@ -349,7 +323,7 @@ class Histograms(ByRow):
         sums = np.cumsum(self.probabilities, axis=1)[:, :-1]
         code = (rng.random((self.n, 1)) >= sums).sum(axis=1)
         low, high = self._edge(code), self._edge(code + 1)
-        return np.asarray(low + (high - low) * rng.random(self.n))[:, None]
+        return as_rows(low + (high - low) * rng.random(self.n))
 
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
         middle, width = 0.5 * (self.edges[:, 1:] + self.edges[:, :-1]), np.diff(self.edges, axis=1)
@@ -377,8 +351,7 @@ def from_bins(edges: Any, probabilities: Any) -> Histograms:
     array([0.75, 0.25])
     """
     p = as_numbers(probabilities, "probabilities").astype(np.float64)
-    at = as_numbers(edges, "edges").astype(np.float64)
-    at = at[None] if at.ndim == 1 else at
+    at = np.atleast_2d(as_numbers(edges, "edges").astype(np.float64))
     if p.ndim != 2 or not p.size:
         raise ShapeError(f"probabilities must have shape (n, K), one row an observation, got {p.shape}.")
     n, count = len(p), p.shape[1] + 1
@@ -388,9 +361,8 @@ def from_bins(edges: Any, probabilities: Any) -> Histograms:
     check_finite(at, "edges", "Check the model there.")
     refuse_rows(np.diff(at, axis=1) <= 0, "edges must increase, and do not", "Sort them.")
     advice = "A density becomes probabilities when it is multiplied by the widths of the bins."
-    return Histograms(
-        np.broadcast_to(at, (n, count)), normalised(check_probabilities(p, "The histogram", advice))
-    )
+    p = normalised(check_probabilities(p, "The histogram", advice))
+    return Histograms(np.broadcast_to(at, (n, count)), p)
 
 
 def _levels(given: Any, what: str) -> tuple[FloatArray, FloatArray]:

@@ -360,20 +360,16 @@ class Model:
     def __call__(self, x: Any = None, n: int | None = None) -> Law:
         """Return the law at the rows of x; n where there is no x."""
         if x is None and self.conditional:
-            raise InputError(
-                f"{self.name} predicts y from x, and there is no x. Use a test of a conditional model: "
-                "condgof.adaptive, kcsd or fscd."
-            )
+            advice = "Use a test of a conditional model: condgof.adaptive, kcsd or fscd."
+            raise InputError(f"{self.name} predicts y from x, and there is no x. {advice}")
         n = row_count(x, n)
         check_bound(self.rows, n, ", ".join(self.beside))
         given = x if self.batched else fresh(x)
         with users_code(self.name):
             law = self.make(given, **self.beside) if self.conditional else self.make(given, n)
         if not isinstance(law, Law):
-            raise InputTypeError(
-                f"A model is a function x → law, and {self.name} returned {type(law).__name__}. Return "
-                "what condgof.normal, condgof.models.Gamma, condgof.from_draws, … make."
-            )
+            got = f"A model is a function x → law, and {self.name} returned {type(law).__name__}"
+            raise InputTypeError(f"{got}. Return what condgof.normal, condgof.from_draws, … make.")
         if law.rows not in (None, n):
             raise ShapeError(f"{self.name} has {law.rows} rows for {n} rows of x.")
         return law(x, n) if law.rows is None else law

@@ -89,10 +89,9 @@ class Line:
 
     def words(self) -> str:
         """Say what was done to y, such as "log(y - low)"."""
-        columns = []
-        for ends in zip(self._has_low.T.tolist(), self._has_high.T.tolist(), strict=True):
-            kinds = sorted(set(zip(*ends, strict=True)))
-            columns.append(" or ".join(WORDS.get(kind, "y") for kind in kinds))
+        pairs = zip(self._has_low.T.tolist(), self._has_high.T.tolist(), strict=True)
+        kinds = (sorted(set(zip(*ends, strict=True))) for ends in pairs)
+        columns = [" or ".join(WORDS.get(kind, "y") for kind in column) for column in kinds]
         if len(set(columns)) == 1:
             return columns[0]
         return ", ".join(f"column {c}: {words}" for c, words in enumerate(columns))
@@ -124,9 +123,8 @@ class Bounds:
         """Read a pair (low, high); None is no bound."""
         if not isinstance(support, (tuple, list)) or len(support) != 2:
             raise InputTypeError(f"support must be a pair (low, high) like (0, inf), got {support!r}.")
-        low, high = (
-            inf if end is None else end for end, inf in zip(support, (-np.inf, np.inf), strict=True)
-        )
+        low, high = support
+        low, high = -np.inf if low is None else low, np.inf if high is None else high
         return cls(Parameter.of("low", low), Parameter.of("high", high))
 
     def at(self, x: Any, n: int) -> tuple[FloatArray, FloatArray]:
@@ -171,8 +169,6 @@ def with_support(model: Any, low: Any = None, high: Any = None) -> ModelLike:
     if isinstance(model, Law) and model.rows is not None and not functions:
         return within(None, model.rows)
     if model.rows is not None or bounds.low.rowwise or bounds.high.rowwise:
-        raise InputTypeError(
-            "The model and its support are functions of x, or arrays with a row an observation, not one "
-            "of each. Evaluate the function at x first."
-        )
+        wrong = "Of the model and its support one is a function of x, the other has a row an observation"
+        raise InputTypeError(f"{wrong}. Evaluate the function at x first.")
     return Model(within, model.name, conditional=False, batched=getattr(model, "batched", False))

@@ -58,13 +58,13 @@ class Parameter:
     def at(self, x: Any, n: int) -> Parameter:
         if not callable(self.value):
             return self
-        with users_code(f"{self.name}(x)"):
+        what = f"{self.name}(x)"
+        with users_code(what):
             value = self.value(fresh(x))
-        value = as_numbers(value, f"{self.name}(x)").astype(np.float64)
+        value = as_numbers(value, what).astype(np.float64)
         if value.ndim > self.plain and len(value) != n:
-            got = f"got shape {value.shape}"
-            raise ShapeError(f"{self.name}(x) must have {n} rows, one for each of x, {got}.")
-        return Parameter(self.name, value, self.plain)
+            raise ShapeError(f"{what} must have {n} rows, one for each of x, got shape {value.shape}.")
+        return replace(self, value=value)
 
     def take(self, rows: IntArray, n: int) -> Parameter:
         if not self.rowwise or (len(self.value) == 1 and n != 1):
@@ -80,7 +80,7 @@ class Parameter:
     def values(self, n: int, shape: tuple[int, ...], *, finite: bool = True) -> FloatArray:
         """Return the values at n rows, (n, *shape); a last dimension of 1 may be left out."""
         array: FloatArray = self.value
-        if finite and not np.isfinite(array).all():
+        if finite:
             check_finite(np.atleast_1d(array), self.name, CHECK)
         if array.ndim == 0:
             return np.broadcast_to(array, (n, *shape))
@@ -105,7 +105,7 @@ class Parametric(Law):
     PLAIN: ClassVar[Mapping[str, int]] = {}
     #: The CRPS at any y (n, 1), possible or not; None where it is integrated or summed up.
     _crps: Callable[..., Array] | None = None
-    #: A y that must be of one column as (n, 1); what for is the second argument.
+    #: (y, what for) → y as (n, 1), which must have one column.
     _column: Callable[..., FloatArray]
     _rows: int | None = None
 
@@ -128,10 +128,11 @@ class Parametric(Law):
             told = ", ".join(f"{name} {count}" for name, count in lengths.items())
             raise ShapeError(f"Parameters have different numbers of rows: {told}. Pass as many of each.")
         if lengths and self._callable:
-            raise InputTypeError(
-                f"{', '.join(lengths)} of {self.name} hold one row for each observation, and others are "
-                "functions of x. Pass arrays or functions, not some of each: evaluate the function at x."
+            told = (
+                f"{', '.join(lengths)} of {self.name} hold one row for each observation, and others are"
             )
+            advice = "Pass arrays or functions, not some of each: evaluate the function at x."
+            raise InputTypeError(f"{told} functions of x. {advice}")
         object.__setattr__(self, "_rows", next(iter(lengths.values()), None))
         indexed(self, *values.values())
 
@@ -178,8 +179,8 @@ class Parametric(Law):
             if name in self.POSITIVE:
                 check_positive(value, name)
             if name in self.SHARES:
-                outside = ~((value >= 0) & (value <= 1))
-                refuse_rows(outside, f"{name} must lie between 0 and 1, and does not", CHECK)
+                bad = ~((value >= 0) & (value <= 1))
+                refuse_rows(bad, f"{name} must lie between 0 and 1, and does not", CHECK)
             values.append(1.0 / value if name == "rate" else value)
         return tuple(values)
 
@@ -215,14 +216,14 @@ class ContinuousFamily(Parametric):
     def _column(self, y: AnyArray, what: str) -> FloatArray:
         y = as_rows(y)
         if y.shape[1] != 1:
-            name = type(self).__name__
-            raise UnsupportedModelError(f"The {what} of a {name} model is defined for d_y = 1 only.")
+            raise UnsupportedModelError(
+                f"The {what} of a {self.name} model is defined for d_y = 1 only."
+            )
         return y
 
 
 def check_positive(values: FloatArray, name: str) -> FloatArray:
-    if not (values > 0).all():
-        refuse_rows(~(values > 0), f"{name} must be positive, and is not", CHECK)
+    refuse_rows(~(values > 0), f"{name} must be positive, and is not", CHECK)
     return values
 
 
@@ -247,12 +248,9 @@ class Independent(ContinuousFamily):
         with np.errstate(all="ignore"):
             return np.where(below | above, np.nan, self._density(y, *p)[1])
 
-    def _log_form(self, y: Array, *p: Array) -> Array:
+    def _log_density(self, y: Array, *p: Any) -> Array:
         with np.errstate(all="ignore"):
             return self._density(y, *p)[0]
-
-    #: What `log_prob` sums up; a library's distribution has its own.
-    _log_density: Callable[..., Array] = _log_form
 
     def log_prob(self, y: AnyArray) -> FloatArray:
         y, p, below, above = self._placed(y)
@@ -269,9 +267,9 @@ class Independent(ContinuousFamily):
 
     @property
     def support(self) -> tuple[AnyArray, AnyArray]:
-        pairs = zip(self._parameters().values(), self._at(self._size(), self._d_y), strict=True)
+        low, high = self._ends(self._at(self._size(), self._d_y))
         # A number stays one: what holds for all rows need not be looked up in each batch of a network.
-        return self._ends(tuple(q.value if q.value.ndim == 0 else v for q, v in pairs))
+        return low if any(low.strides) else low.flat[0], high if any(high.strides) else high.flat[0]
 
     def sample(self, rng: np.random.Generator) -> FloatArray:
         p = self._at(self._size(), self._d_y)

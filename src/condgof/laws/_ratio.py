@@ -141,10 +141,8 @@ class Ratios(Whole):
         """
         mode = self.low + first_step(lambda step: ~(self.log_ratio(self.low + step) > 0), self.n)
         if not np.isfinite(mode).all():
-            raise NumericalError(
-                "The ratios p(y+1|x)/p(y|x) do not fall below 1, however large y is, so that there is "
-                "no such model. Check the function."
-            )
+            wrong = "The ratios p(y+1|x)/p(y|x) do not fall below 1, however large y is"
+            raise NumericalError(f"{wrong}, so that there is no such model. Check the function.")
 
         def wide(step: FloatArray) -> AnyArray:
             with np.errstate(invalid="ignore"):  # 0 times a ratio of 0: the mode is the largest count

@@ -273,9 +273,6 @@ class RepairedCounts(Counts):
     def location_scale(self) -> tuple[FloatArray, FloatArray]:
         return _median_width(self, 1.0)
 
-    def sample(self, rng: np.random.Generator) -> FloatArray:
-        return self._smallest(np.clip(rng.random((self.n, 1)), TINY, 1.0 - 1e-15))
-
     def _smallest(self, wanted: FloatArray, near: Law | None = None) -> FloatArray:
         return super()._smallest(wanted, self.base)
 

@@ -45,9 +45,8 @@ MEASURES = {
 def offered(law: Law, d_y: int = 1) -> tuple[str, ...]:
     """Return the keys of the measures that a law offers, in the order of `MEASURES`.
 
-    Densities and probabilities have a log score if they are normalised, as one that was given as a
-    function is if the law has been told y (`Law.facing`) and could integrate it; a CDF has the CRPS, of
-    classes only if there are more than two and they are ordered.
+    Densities and probabilities have a log score if they are normalised (a function of the user's: if it
+    could be integrated, `Law.facing`), a CDF the CRPS, of classes if more than two are ordered.
     """
     classes = law if isinstance(law, Probabilities) else None
     ranked = classes is None or (classes.ordered and classes.values.shape[1] > 2)

@@ -73,17 +73,22 @@ def _steadily(predict: Callable[[Any], Any], table: Any) -> Any:
     """Predict the same each time; what draws from NumPy's global state is made again, seeded."""
     if hasattr(table, "iloc"):  # skpro matches rows by index, which may repeat
         table = table.set_axis(range(len(table)), axis=0)
+
+    def moved() -> bool:
+        return pickle.dumps(np.random.get_state(legacy=False)) != before
+
     with LOCK:
         state = np.random.get_state(legacy=False)
         before = pickle.dumps(state)
         try:
             distribution = predict(table)
-            if pickle.dumps(np.random.get_state(legacy=False)) != before:
+            if moved():
                 np.random.seed(0)
                 distribution = predict(table)
             return distribution
         finally:
-            np.random.set_state(state)
+            if moved():
+                np.random.set_state(state)
 
 
 def _law(distribution: Any) -> Law:
