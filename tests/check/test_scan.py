@@ -7,16 +7,18 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import ks_2samp
 
 import condgof as cg
 from condgof.check._axes import axes_of
-from condgof.check._looked import Signal, Signals, legendre
+from condgof.check._looked import CellSignals, Signal, Signals, legendre
 from condgof.check._scan import (
     BINS,
     BINS_PAIR,
     EVERYWHERE,
     OUTSIDE,
     SIMPLER,
+    Exceptions,
     Scan,
     Space,
     best_of,
@@ -158,6 +160,71 @@ def test_draws_are_the_same_maximum_of_redrawn_signals():
             for mask, penalty, seen in slow
         )
         assert scan.draws[j] == pytest.approx(want, abs=2e-4)
+
+
+def rare_law(kind, n, rng):
+    """A discrete law with rare exceptions in most rows, and the y of it."""
+    chance = np.where(rng.random(n) < 0.01, 0.3, 5e-4)
+    if kind == "counts":
+        return cg.models.Poisson(mean=chance), rng.poisson(chance)
+    if kind == "intervals":
+        end = np.full(n, 3.29)
+        return cg.from_intervals(-end, end, 0.999), rng.normal(size=n)
+    p = np.column_stack([0.4 * chance, 1 - chance, 0.6 * chance])
+    return cg.probabilities(p, classes=[0, 1, 2]), (rng.random((n, 1)) > p.cumsum(axis=1)).sum(axis=1)
+
+
+@pytest.mark.parametrize("kind", ["classes", "counts", "intervals"])
+def test_exceptions_of_many_rows_are_drawn_as_all_rows_would_be(kind, monkeypatch):
+    """Drawn of some rows alone, rare events would be fewer than in the data (at KS distances of 0.2)."""
+    rng, n = np.random.default_rng(0), 8000
+    law, y = rare_law(kind, n, rng)
+    options = {"rng": 1, "n_boot": 499, "engine": 2}
+
+    def scan_of():
+        scans, joined = [], Scan.beside.fget
+        with monkeypatch.context() as kept:
+            kept.setattr(Scan, "beside", property(lambda scan: scans.append(scan) or joined(scan)))
+            cg.check(law, table(n), y, **options)
+        return scans[0]
+
+    module = sys.modules[Scan.__module__]
+    monkeypatch.setattr(module, "FEW", 10**6)  # all draws, whatever the first of them say
+    some = scan_of()
+    monkeypatch.setattr(module, "REDRAWN", n)
+    whole = scan_of()
+    assert some.best.value == pytest.approx(whole.best.value)
+    assert ks_2samp(some.draws, whole.draws).statistic < 0.12
+
+
+def test_exceptions_have_the_probability_of_the_law():
+    n, m = 3000, 400
+    chance = np.array([1e-3, 0.01, 0.2])[np.arange(n) % 3]
+    p = np.column_stack([1 - chance, 0.25 * chance, 0.75 * chance])
+    cells = CellSignals(lambda rows: p[rows], lambda rows, codes: codes[..., None] * 1.0)
+    values = np.zeros((n, 1))
+    rare = Exceptions.of(Signals((Signal("class", "y"),), values, values, cells.redraw, cells=cells))
+    assert len(rare.rows) + len(rare.others) == n
+    assert (rare.mode == 0).all()
+    draw, rows, less = rare.drawn(np.random.default_rng(0), m)
+    assert len(np.unique(draw * n + rows)) == len(rows)
+    for k, size in enumerate((1e-3, 0.01, 0.2)):
+        for code, share in ((1.0, 0.25), (2.0, 0.75)):
+            count = int(((rows % 3 == k) & (less[:, 0] == code)).sum())
+            trials = m * int((rare.rows % 3 == k).sum())
+            assert abs(count - trials * size * share) <= 4 * np.sqrt(trials * size * share) + 1
+
+
+def test_what_exceptions_add_is_added_to_the_cells_of_their_rows():
+    frame, n, m = table(300), 300, 5
+    space, rng = space_of(frame), np.random.default_rng(0)
+    draw, rows, less = rng.integers(m, size=40), rng.integers(n, size=40), rng.normal(size=(40, 4))
+    values = np.zeros((n, m, 4))
+    np.add.at(values, (rows, draw), less)
+    for part in space.parts:
+        k = part.signals
+        want = (part.members @ values[:, :, :k].reshape(n, -1)).reshape(-1, m, k)
+        np.testing.assert_allclose(Exceptions.cells(part, draw, rows, less, m), want, atol=1e-6)
 
 
 def test_signs_of_groups_are_the_same_maximum():

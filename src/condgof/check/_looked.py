@@ -419,6 +419,24 @@ class Signal(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
+class CellSignals:
+    """Signals of a discrete y, cell by cell."""
+
+    #: Of some rows (r,): probabilities of their cells, (r, C); signals of cells (r, …), (r, …, K).
+    probabilities: Callable[[IntArray], FloatArray]
+    at: Callable[[IntArray, IntArray], AnyArray]
+
+    def take(self, rows: IntArray) -> CellSignals:
+        return CellSignals(
+            lambda some: self.probabilities(rows[some]), lambda some, codes: self.at(rows[some], codes)
+        )
+
+    def redraw(self, rows: IntArray) -> Draw:
+        drawn = cells_drawn(self.probabilities(rows))
+        return lambda rng, m: self.at(rows, drawn(rng, m))
+
+
+@dataclass(frozen=True, eq=False)
 class Signals:
     about: tuple[Signal, ...]
     #: (n, K), and their variance under the law, None where it is not known.
@@ -430,6 +448,8 @@ class Signals:
     #: E[ψ³] of each where it is the same in all rows; how large each can be, of a discrete law.
     third: tuple[float, ...] = ()
     bound: FloatArray | float | None = None
+    #: Of a discrete law with known probabilities.
+    cells: CellSignals | None = None
 
     @property
     def floor(self) -> float:
@@ -450,7 +470,8 @@ class Signals:
     def take(self, rows: IntArray) -> Signals:
         redraw, variance = self.redraw, None if self.variance is None else self.variance[rows]
         of_some = None if redraw is None else lambda some: redraw(rows[some])
-        return replace(self, values=self.values[rows], variance=variance, redraw=of_some)
+        cells = None if self.cells is None else self.cells.take(rows)
+        return replace(self, values=self.values[rows], variance=variance, redraw=of_some, cells=cells)
 
 
 def signals_of(looked: Looked, law: Law, rows: Scored, seed: Seed) -> Signals:
@@ -540,23 +561,20 @@ def _of_classes(looked: Looked) -> Signals:
     classes = (Signal("class", name, looked.class_names[k]) for k in largest)
     about = (Signal("confidence", name), *classes)
 
-    def parts(rows: IntArray | slice) -> tuple[FloatArray, IntArray, FloatArray]:
-        p = normalised(whole[rows])
-        top = np.argmax(p, axis=1)
-        return p, top, np.column_stack([p[np.arange(len(p)), top], p[:, largest]])
+    p = normalised(whole)
+    top = np.argmax(p, axis=1)
+    mean = np.column_stack([p[np.arange(len(p)), top], p[:, largest]])
 
-    def of(codes: IntArray, top: IntArray, mean: FloatArray) -> AnyArray:
-        happened = (codes == top[:, None])[:, :, None], codes[:, :, None] == largest
-        return np.concatenate(happened, axis=2, dtype=np.float32) - mean[:, None].astype(np.float32)
+    def at(rows: IntArray, codes: IntArray) -> AnyArray:
+        expected = mean[rows].astype(np.float32)
+        each = (..., *(None,) * (codes.ndim - 1))  # rows first, then whatever codes have
+        happened = (codes == top[rows][each])[..., None], codes[..., None] == largest
+        centre = expected.reshape(len(rows), *(1,) * (codes.ndim - 1), -1)
+        return np.concatenate(happened, axis=-1, dtype=np.float32) - centre
 
-    def redraw(rows: IntArray) -> Draw:
-        p, top, mean = parts(rows)
-        cells = cells_drawn(p)
-        return lambda rng, m: of(cells(rng, m), top, mean)
-
-    _, top, mean = parts(slice(None))
-    values = of(np.asarray(looked.codes)[:, None], top, mean)[:, 0].astype(np.float64)
-    return Signals(about, values, mean * (1.0 - mean), redraw, bound=1.0)
+    cells = CellSignals(lambda rows: normalised(whole[rows]), at)
+    values = at(np.arange(len(whole)), np.asarray(looked.codes)).astype(np.float64)
+    return Signals(about, values, mean * (1.0 - mean), cells.redraw, bound=1.0, cells=cells)
 
 
 def events_of(looked: Looked) -> tuple[AnyArray, FloatArray]:
@@ -615,11 +633,11 @@ def _of_events(looked: Looked, rows: Scored) -> Signals:
     table = (happened - expected) * (-1.0 if looked.kind == "quantiles" else 1.0)
     variance = np.broadcast_to(expected * (1.0 - expected), (looked.n, len(events)))
 
-    def redraw(rows: IntArray) -> Draw:
-        ends, small = np.cumsum(shares)[:-1], table.astype(np.float32)
-        return lambda rng, m: small[np.searchsorted(ends, rng.random((len(rows), m)), side="right")]
-
-    return Signals(about, table[rows.outcomes.observed], variance, redraw, len(events), bound=1.0)
+    small, values = table.astype(np.float32), table[rows.outcomes.observed]
+    cells = CellSignals(
+        lambda some: np.broadcast_to(shares, (len(some), len(shares))), lambda some, codes: small[codes]
+    )
+    return Signals(about, values, variance, cells.redraw, len(events), bound=1.0, cells=cells)
 
 
 def _of_counts(looked: Looked, law: Law, rows: Scored) -> Signals:
@@ -634,27 +652,32 @@ def _of_counts(looked: Looked, law: Law, rows: Scored) -> Signals:
     zeros = looked.has_zeros
     about = tuple(Signal(kind, name) for kind in ("shift", "spread", "zeros")[: 2 + zeros])
 
-    def table(some: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return probabilities of cells (n, C), signals of each cell (n, C, K), and variances."""
-        p = normalised(outcomes.take(some).probabilities)
-        middle = np.cumsum(p, axis=1) - 0.5 * p
+    def probabilities(some: IntArray) -> FloatArray:
+        return np.asarray(normalised(outcomes.take(some).probabilities))
+
+    def uncentred(some: IntArray, p: FloatArray, codes: IntArray) -> FloatArray:
+        """Return the signals of cells (r, m), (r, m, K), less no mean."""
+        middle = np.take_along_axis(np.cumsum(p, axis=1) - 0.5 * p, codes, axis=1)
         made = legendre(np.clip(middle, 0.0, 1.0))[..., : 2 + zeros]
         if zeros:
-            made[..., 2] = np.arange(p.shape[1]) == zero[some][:, None]
-        made -= (p[:, :, None] * made).sum(axis=1, keepdims=True)
-        return p, made, (p[:, :, None] * np.square(made)).sum(axis=1)
+            made[..., 2] = codes == zero[some][:, None]
+        return np.asarray(made)
 
-    def redraw(some: IntArray) -> Draw:
-        p, made, _ = table(some)
-        small, each, cells = made.astype(np.float32), np.arange(len(p))[:, None], cells_drawn(p)
-        return lambda rng, m: small[each, cells(rng, m)]
+    def at(some: IntArray, codes: IntArray) -> AnyArray:
+        made = uncentred(some, probabilities(some), codes.reshape(len(some), -1)) - mean[some][:, None]
+        return made.reshape(*codes.shape, -1).astype(np.float32)
 
-    (values, variance), bound = np.empty((2, looked.n, len(about))), np.zeros(len(about))
+    (values, variance, mean), bound = np.empty((3, looked.n, len(about))), np.zeros(len(about))
     for some in np.split(np.arange(looked.n), np.arange(PIECE, looked.n, PIECE)):
-        _, made, variance[some] = table(some)
+        p = probabilities(some)
+        made = uncentred(some, p, np.broadcast_to(np.arange(p.shape[1]), p.shape))
+        mean[some] = (p[:, :, None] * made).sum(axis=1)
+        made -= mean[some][:, None]
+        variance[some] = (p[:, :, None] * np.square(made)).sum(axis=1)
         values[some] = made[np.arange(len(some)), outcomes.observed[some]]
         bound = np.maximum(bound, np.abs(made).max(axis=(0, 1)))
-    return Signals(about, values, variance, redraw, bound=bound)
+    cells = CellSignals(probabilities, at)
+    return Signals(about, values, variance, cells.redraw, bound=bound, cells=cells)
 
 
 def _of_scores(looked: Looked) -> Signals:

@@ -25,7 +25,7 @@ from scipy.special import log_ndtr, ndtri, stdtr
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._axes import Axis, Cut, axis_of, commas, digits, moment, moments, unique_names
 from condgof.check._findings import Reader, direction, led, severity
-from condgof.check._looked import Looked, Signals, frame_of, some_rows
+from condgof.check._looked import CellSignals, Looked, Signals, frame_of, some_rows
 from condgof.check._record import Condition, Finding, Slice
 from condgof.check._size import units_of
 from condgof.engine import Engine
@@ -34,7 +34,9 @@ from condgof.methods._adaptive import Beside
 from condgof.null._bootstrap import pvalue
 from condgof.null._combine import Family
 from condgof.null._dependence import Dependence
+from condgof.null._draws import other_cells
 from condgof.sample import Seed, Use, as_days, missing_in, read_groups
+from condgof.stein._sum import PIECE
 
 #: Quantile bins of a column by itself, and in a pair; columns of which all pairs are looked at: of more,
 #: those that tell most about the predictions.
@@ -48,6 +50,9 @@ FEW_ROWS = 100
 #: Fewer rows are not searched; rows that are searched, and rows whose y is drawn anew: where there are
 #: more, some at random. How much the search counts among the families of the verdict.
 LEAST_ROWS, SEARCHED, REDRAWN, SHARE = 50, 100_000, 2048, 0.12
+#: Rows of a discrete y that are nearly certain are drawn by their exceptions, of which a draw has at
+#: most so many, and of these cells.
+EXCEPTIONS, CELLS = 1024, 2**14
 #: Units that get signs, where y cannot be drawn anew.
 UNITS = 2048
 #: Draws to begin with, after which only small p-values are worth more; draws at a time.
@@ -425,44 +430,134 @@ def _by_signs(space: Space, signals: Signals, known: Variances, rows: Dependence
     def task(start: int) -> FloatArray:
         rng = seed.stream(Use.CHECK, UNIT_SIGNS, start)
         signs = rng.integers(0, 2, (count, CHUNK)).astype(np.float32) * 2.0 - 1.0
-        cells = [np.stack([one @ signs for one in each], axis=2) for each in sums]
-        return _largest(space, cells, scales, skewness)
+        cells = (np.stack([one @ signs for one in each], axis=2) for each in sums)
+        parts = zip(space.parts, cells, scales, strict=True)
+        return _largest(space, [_over(*one) for one in parts], skewness)
 
     return how, tuple(variances), task
 
 
 def _by_redraw(space: Space, signals: Signals, variances: Variances, seed: Seed) -> Null:
-    """Draw y anew from the law, of some rows where there are many."""
+    """Draw y anew from the law, of some rows where there are many.
+
+    Rare events of all rows count: of some rows they would be fewer than in the data. So rows that are
+    nearly certain, of a discrete law, are drawn by their exceptions, which are few.
+    """
     assert signals.redraw is not None
     assert signals.variance is not None
-    n, rows = len(signals.values), some_rows(len(signals.values), REDRAWN, seed, NULL_ROWS)
+    n, known = len(signals.values), signals.variance.astype(np.float32)
+    rare = Exceptions.of(signals) if signals.cells is not None and n > REDRAWN else None
+    others = np.arange(n) if rare is None else rare.others
+    rows = others[some_rows(len(others), REDRAWN, seed, NULL_ROWS)]
     redraw, members, scales = signals.redraw(rows), list[Any](), []
     for part, variance in zip(space.parts, variances, strict=True):
         members.append(part.members[:, rows])
-        if n > REDRAWN:
-            known = signals.variance[rows, : part.signals].astype(np.float32)
-            sums = part.ranges @ (members[-1] @ known) + signals.floor
+        if len(rows) < len(others):
+            own = known[:, : part.signals]
+            whole = part.ranges @ (part.members[:, others] @ own[others])
+            sums = part.ranges @ (members[-1] @ own[rows])
             # A slice that hardly any of these rows is in has its share of the variance.
-            variance = np.maximum(sums, 0.5 * (variance * (len(rows) / n)))
+            sums = np.maximum(sums, 0.5 * (whole * (len(rows) / len(others))))
+            variance = variance * np.maximum(sums, 1e-30) / np.maximum(whole, 1e-30)
         scales.append(np.asarray(1.0 / np.sqrt(variance), dtype=np.float32))
+    whole_scales = [np.asarray(1.0 / np.sqrt(variance), dtype=np.float32) for variance in variances]
+    usual = [] if rare is None else [rare.usually(part) for part in space.parts]
 
     def task(start: int) -> FloatArray:
-        drawn = redraw(seed.stream(Use.CHECK, DRAWN, start), CHUNK)
+        rng = seed.stream(Use.CHECK, DRAWN, start)
+        drawn = redraw(rng, CHUNK)
         each = (np.ascontiguousarray(drawn[:, :, : part.signals]) for part in space.parts)
-        cells = [of @ some.reshape(len(rows), -1) for of, some in zip(members, each, strict=True)]
-        return _largest(space, cells, scales, signals.skewness)
+        flat = (some.reshape(len(rows), some.shape[1] * some.shape[2]) for some in each)
+        cells = (of @ some for of, some in zip(members, flat, strict=True))
+        z = [_over(*one) for one in zip(space.parts, cells, scales, strict=True)]
+        if rare is not None:
+            draw, row, less = rare.drawn(rng, CHUNK)
+            for part, total, most, scale in zip(space.parts, z, usual, whole_scales, strict=True):
+                total += _over(part, most + rare.cells(part, draw, row, less, CHUNK), scale)
+        return _largest(space, z, signals.skewness)
 
     return "y drawn anew from the model", variances, task
 
 
-def _largest(
-    space: Space, cells: list[AnyArray], scales: list[AnyArray], skewness: FloatArray
-) -> FloatArray:
-    """Return the largest value of all slices in each of m draws, (m,)."""
+@dataclass(frozen=True, eq=False)
+class Exceptions:
+    """Rows of a discrete y whose most probable cell is nearly certain, and how they are drawn."""
+
+    #: What cells say, which rows they are, (r,), and the others.
+    signals: CellSignals
+    rows: IntArray
+    others: IntArray
+    #: The most probable cells and their signals, (r,) and (r, K).
+    mode: IntArray
+    usual: AnyArray
+    #: Sums over rows of −log P(no exception), (r,).
+    hazard: FloatArray
+
+    @classmethod
+    def of(cls, signals: Signals) -> Exceptions | None:
+        """Take the surest rows, as many as have some exceptions in all."""
+        cells, n = signals.cells, len(signals.values)
+        assert cells is not None
+        pieces = np.split(np.arange(n), range(PIECE, n, PIECE))
+        told = [_mode(cells.probabilities(piece)) for piece in pieces]
+        mode, chance, count = (np.concatenate(parts) for parts in zip(*told, strict=True))
+        order = np.argsort(chance, kind="stable")
+        sure = (np.cumsum(chance[order]) <= min(EXCEPTIONS, CELLS / count[0])) & (chance[order] < 0.5)
+        rows = np.sort(order[sure][: n - 1])  # one row at least is drawn like others
+        if not len(rows):
+            return None
+        usual = np.concatenate(
+            [cells.at(some, mode[some]) for some in np.array_split(rows, len(pieces))]
+        )
+        hazard = np.cumsum(-np.log1p(-chance[rows]))
+        others = np.flatnonzero(np.isin(np.arange(n), rows, invert=True))
+        return cls(cells, rows, others, mode[rows], usual, hazard)
+
+    def drawn(self, rng: np.random.Generator, m: int) -> tuple[IntArray, IntArray, AnyArray]:
+        """Return exceptions in m draws: draws, rows, (e,), and what they add to signals, (e, K).
+
+        Points of a Poisson process: a row that has any in a draw, with its probability, is an exception.
+        """
+        count = rng.poisson(m * self.hazard[-1])
+        point = np.searchsorted(self.hazard, rng.random(count) * self.hazard[-1], side="right")
+        pairs = np.unique(rng.integers(m, size=count) * len(self.rows) + point)
+        draw, number = np.divmod(pairs, len(self.rows))
+        rows, uniform = self.rows[number], rng.random(len(number))
+        codes = other_cells(self.signals.probabilities(rows), self.mode[number], uniform)
+        return draw, rows, self.signals.at(rows, codes) - self.usual[number]
+
+    def usually(self, part: Part) -> FloatArray:
+        """Return sums over the cells of a part without exceptions, (cells, 1, K)."""
+        return np.asarray(part.members[:, self.rows] @ self.usual[:, : part.signals])[:, None]
+
+    @staticmethod
+    def cells(part: Part, draw: IntArray, rows: IntArray, less: AnyArray, m: int) -> FloatArray:
+        """Return what exceptions add to these sums in each draw, (cells, m, K)."""
+        count, n = part.members.shape
+        of_rows = part.members.indices.reshape(n, -1)[rows]
+        at = (of_rows.astype(np.int64) * m + draw[:, None]).ravel()
+        each = (np.repeat(one, of_rows.shape[1]) for one in less.T[: part.signals])
+        return np.stack([np.bincount(at, one, count * m).reshape(count, m) for one in each], axis=2)
+
+
+def _mode(p: FloatArray) -> tuple[IntArray, FloatArray, IntArray]:
+    """Return the most probable cells (n,), the probability of all others, and the number of cells."""
+    mode = p.argmax(axis=1)
+    others = np.where(np.arange(p.shape[1]) == mode[:, None], 0.0, p).sum(axis=1)
+    return mode, others, np.array([p.shape[1]])
+
+
+def _over(part: Part, cells: AnyArray, scale: AnyArray) -> AnyArray:
+    """Return sums over slices of those over cells in m draws, times a scale, (S, m, K)."""
+    z = (part.ranges @ cells.reshape(len(cells), -1)).reshape(len(part.rows), -1, part.signals)
+    z *= scale[:, None, :]
+    return np.asarray(z)
+
+
+def _largest(space: Space, every: list[AnyArray], skewness: FloatArray) -> FloatArray:
+    """Return the largest value of all slices in each of m draws, (m,), of their z (S, m, K)."""
     largest = []
-    for part, sums, scale in zip(space.parts, cells, scales, strict=True):
-        z = (part.ranges @ sums.reshape(len(sums), -1)).reshape(len(part.rows), -1, part.signals)
-        z *= scale[:, None, :]
+    for part, z in zip(space.parts, every, strict=True):
         z = symmetric(z, skewness, part.rows, longer=True)
         np.abs(z, out=z)
         z -= part.penalty.astype(np.float32)[:, None, None]

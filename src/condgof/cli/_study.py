@@ -224,7 +224,8 @@ def _engine(given: Given) -> Iterator[Any]:
 def progress_bar() -> Iterator[Callable[[int, int], None]]:
     """Give a function of (trials done, trials of all) that shows them: a bar, or a line now and then."""
     if sys.stderr.isatty():
-        with bars.Progress(console=Console(stderr=True), speed_estimate_period=600.0) as bar:
+        shown = *bars.Progress.get_default_columns(), bars.MofNCompleteColumn()
+        with bars.Progress(*shown, console=Console(stderr=True), speed_estimate_period=600.0) as bar:
             task = bar.add_task("trials", total=None)
             yield lambda done, total: bar.update(task, completed=done, total=total)
         return

@@ -387,12 +387,15 @@ class CellDraws:
         draw, row, which = (np.concatenate(parts) for parts in zip(*found, strict=True))
         _, first = np.unique(draw * n + row, return_index=True)
         draw, row, which = draw[first], row[first], which[first]
-        # The cell that a uniform number finds among all but the mode.
-        p = np.array(self.outcomes.take(row).probabilities, dtype=np.float64)
-        p[np.arange(len(row)), self.mode[row]] = 0.0
-        sums = np.cumsum(p, axis=1)
-        codes = (which[:, None] * sums[:, -1:] >= sums).sum(axis=1)
-        return draw, row, np.minimum(codes, p.shape[1] - 1)
+        return draw, row, other_cells(self.outcomes.take(row).probabilities, self.mode[row], which)
+
+
+def other_cells(p: AnyArray, mode: IntArray, uniform: FloatArray) -> IntArray:
+    """Return the cells (n,) that uniform numbers find by probabilities (n, K) among all but the mode."""
+    others = np.where(np.arange(p.shape[1]) == mode[:, None], 0.0, p)
+    sums = np.cumsum(others, axis=1)
+    codes = (uniform[:, None] * sums[:, -1:] >= sums).sum(axis=1)
+    return np.asarray(np.minimum(codes, p.shape[1] - 1))
 
 
 def recombined(
