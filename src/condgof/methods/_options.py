@@ -134,7 +134,8 @@ def prepare(
     model: Any, x: Any, y: Any, units: Units, options: Options, seed: Seed
 ) -> tuple[ModelLike, Scored]:
     """Check and score a sample; also return the law of rows in memory, or the model of a stream."""
-    if elsewhere(x, y):
+    arrays = isinstance(x, np.ndarray) and isinstance(y, np.ndarray)
+    if not arrays and elsewhere(x, y):
         return prepare_source(model, x, y, units, options, seed)
     law, sample = read_sample(as_model(model), x, y, options.missing)
     many = units.predictions or options.chosen(sample.n) == "lowrank"
