@@ -197,11 +197,24 @@ def test_exceptions_of_many_rows_are_drawn_as_all_rows_would_be(kind, monkeypatc
     assert ks_2samp(some.draws, whole.draws).statistic < 0.12
 
 
+@pytest.mark.parametrize("kind", ["classes", "counts"])
+def test_a_law_without_any_exception_is_searched(kind):
+    n, never = 3000, 1e-12
+    law, y = (
+        (cg.models.Poisson(mean=np.full(n, never)), np.zeros(n, dtype=int))
+        if kind == "counts"
+        else (cg.probabilities(np.tile([1 - never, never], (n, 1)), classes=[0, 1]), np.zeros(n, int))
+    )
+    report = cg.check(law, table(n), y, rng=0, n_boot=99)
+    assert not report.rejected
+    assert report.result.details["families"]["slices"] == 1.0
+
+
 def test_exceptions_have_the_probability_of_the_law():
     n, m = 3000, 400
     chance = np.array([1e-3, 0.01, 0.2])[np.arange(n) % 3]
     p = np.column_stack([1 - chance, 0.25 * chance, 0.75 * chance])
-    cells = CellSignals(lambda rows: p[rows], lambda rows, codes: codes[..., None] * 1.0)
+    cells = CellSignals(lambda rows: p[rows], lambda rows, codes: codes[:, :, None] * 1.0)
     values = np.zeros((n, 1))
     rare = Exceptions.of(Signals((Signal("class", "y"),), values, values, cells.redraw, cells=cells))
     assert len(rare.rows) + len(rare.others) == n

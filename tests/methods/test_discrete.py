@@ -374,3 +374,21 @@ def test_a_model_that_is_certain_and_wrong(test, count):
     model = cg.probabilities(np.eye(count)[np.zeros(60, int)])
     assert test(model, x, y, n_boot=99, rng=1).pvalue == 0.01
     assert test(model, x, np.zeros(60, int), n_boot=99, rng=1).pvalue == 1.0
+
+
+def certain(kind, n, chance):
+    """A law that expects next to nothing but 0 in every row."""
+    if kind == "counts":
+        return cg.models.Poisson(mean=np.full(n, chance))
+    return cg.probabilities(np.tile([1 - chance, chance], (n, 1)), classes=[0, 1])
+
+
+@pytest.mark.parametrize("test", [cg.kcsd, cg.adaptive])
+@pytest.mark.parametrize("kind", ["classes", "counts"])
+@pytest.mark.parametrize(("n", "chance"), [(200, 1e-12), (200, 1e-6), (6000, 1e-12), (6000, 1e-9)])
+def test_a_law_that_is_certain_is_rejected_when_it_is_wrong_and_only_then(test, kind, n, chance):
+    """Where nothing happened in the data or in any draw, rounding must not decide."""
+    x, y = np.random.default_rng(0).normal(size=(n, 2)), np.zeros(n, dtype=int)
+    assert test(certain(kind, n, chance), x, y, rng=0, n_boot=99).pvalue == 1.0
+    y[:3] = 1
+    assert test(certain(kind, n, chance), x, y, rng=0, n_boot=99).pvalue == 0.01

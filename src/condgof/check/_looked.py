@@ -422,7 +422,7 @@ class Signal(NamedTuple):
 class CellSignals:
     """Signals of a discrete y, cell by cell."""
 
-    #: Of some rows (r,): probabilities of their cells, (r, C); signals of cells (r, …), (r, …, K).
+    #: Of some rows (r,): probabilities of their cells, (r, C); signals of cells (r, m), (r, m, K).
     probabilities: Callable[[IntArray], FloatArray]
     at: Callable[[IntArray, IntArray], AnyArray]
 
@@ -566,14 +566,12 @@ def _of_classes(looked: Looked) -> Signals:
     mean = np.column_stack([p[np.arange(len(p)), top], p[:, largest]])
 
     def at(rows: IntArray, codes: IntArray) -> AnyArray:
-        expected = mean[rows].astype(np.float32)
-        each = (..., *(None,) * (codes.ndim - 1))  # rows first, then whatever codes have
-        happened = (codes == top[rows][each])[..., None], codes[..., None] == largest
-        centre = expected.reshape(len(rows), *(1,) * (codes.ndim - 1), -1)
-        return np.concatenate(happened, axis=-1, dtype=np.float32) - centre
+        happened = (codes == top[rows][:, None])[:, :, None], codes[:, :, None] == largest
+        expected = mean[rows][:, None].astype(np.float32)
+        return np.concatenate(happened, axis=2, dtype=np.float32) - expected
 
     cells = CellSignals(lambda rows: normalised(whole[rows]), at)
-    values = at(np.arange(len(whole)), np.asarray(looked.codes)).astype(np.float64)
+    values = at(np.arange(len(whole)), np.asarray(looked.codes)[:, None])[:, 0].astype(np.float64)
     return Signals(about, values, mean * (1.0 - mean), cells.redraw, bound=1.0, cells=cells)
 
 
@@ -664,8 +662,8 @@ def _of_counts(looked: Looked, law: Law, rows: Scored) -> Signals:
         return np.asarray(made)
 
     def at(some: IntArray, codes: IntArray) -> AnyArray:
-        made = uncentred(some, probabilities(some), codes.reshape(len(some), -1)) - mean[some][:, None]
-        return made.reshape(*codes.shape, -1).astype(np.float32)
+        made = uncentred(some, probabilities(some), codes) - mean[some][:, None]
+        return np.asarray(made, dtype=np.float32)
 
     (values, variance, mean), bound = np.empty((3, looked.n, len(about))), np.zeros(len(about))
     for some in np.split(np.arange(looked.n), np.arange(PIECE, looked.n, PIECE)):

@@ -31,7 +31,7 @@ from condgof.check._size import units_of
 from condgof.engine import Engine
 from condgof.errors import InputError, InputTypeError, ShapeError
 from condgof.methods._adaptive import Beside
-from condgof.null._bootstrap import pvalue
+from condgof.null._bootstrap import pvalue, settle_ties
 from condgof.null._combine import Family
 from condgof.null._dependence import Dependence
 from condgof.null._draws import other_cells
@@ -55,6 +55,8 @@ LEAST_ROWS, SEARCHED, REDRAWN, SHARE = 50, 100_000, 2048, 0.12
 EXCEPTIONS, CELLS = 1024, 2**14
 #: Units that get signs, where y cannot be drawn anew.
 UNITS = 2048
+#: Values as near as this are equal: draws are made in single precision.
+SAME = 1e-5
 #: Draws to begin with, after which only small p-values are worth more; draws at a time.
 BEGIN, FEW, CHUNK = 249, 10, 16
 #: Slices that are compared with each other before one is named, and rows by which; how likely it is
@@ -260,6 +262,7 @@ class Scan:
                 if np.count_nonzero(draws >= best.value) < FEW and start < stop:
                     made = np.concatenate(list(engine.local.map(task, range(start, stop, CHUNK))))
                     draws = np.append(draws, made[: stop - start])
+            draws = settle_ties(best.value, draws, SAME)
             scans.append(cls(space, signals, variances, draws, how, best))
         found = max(scans, key=lambda scan: scan.pvalue)
         return replace(found, seconds=time.perf_counter() - began)
@@ -506,9 +509,8 @@ class Exceptions:
         rows = np.sort(order[sure][: n - 1])  # one row at least is drawn like others
         if not len(rows):
             return None
-        usual = np.concatenate(
-            [cells.at(some, mode[some]) for some in np.array_split(rows, len(pieces))]
-        )
+        parts = (cells.at(some, mode[some][:, None]) for some in np.array_split(rows, len(pieces)))
+        usual = np.concatenate(list(parts))[:, 0]
         hazard = np.cumsum(-np.log1p(-chance[rows]))
         others = np.flatnonzero(np.isin(np.arange(n), rows, invert=True))
         return cls(cells, rows, others, mode[rows], usual, hazard)
@@ -524,7 +526,7 @@ class Exceptions:
         draw, number = np.divmod(pairs, len(self.rows))
         rows, uniform = self.rows[number], rng.random(len(number))
         codes = other_cells(self.signals.probabilities(rows), self.mode[number], uniform)
-        return draw, rows, self.signals.at(rows, codes) - self.usual[number]
+        return draw, rows, self.signals.at(rows, codes[:, None])[:, 0] - self.usual[number]
 
     def usually(self, part: Part) -> FloatArray:
         """Return sums over the cells of a part without exceptions, (cells, 1, K)."""

@@ -16,7 +16,7 @@ from condgof.kernels import CellKernel, CovariateKernel, FiniteLocations, Respon
 from condgof.methods._options import Options
 from condgof.methods._scored import CENSORED, SUBSAMPLE, TOGETHER, Scored
 from condgof.null import _draws as nulls
-from condgof.null._bootstrap import LIMIT, NULLS, bootstrap_weights
+from condgof.null._bootstrap import LIMIT, NULLS, bootstrap_weights, settle_ties
 from condgof.sample import Seed, Use
 from condgof.stein._evidence import CellEvidence, CensoredEvidence, NormalEvidence, SteinEvidence
 from condgof.stein._features import Features, Maker, nystrom
@@ -31,6 +31,8 @@ PRECISION_TOGETHER = 1e-4
 WIDEST, TAIL = 8192, 1e-3
 #: A discrete y of few rows is summed exactly: a residual that is rounding, as many landmarks as rows.
 EXACT, EXACT_ROWS = 1e-12, 2500
+#: Draws as near as this to a sum, as a share of its terms, are the sum itself.
+SAME = 1e-6
 #: Rows whose pairs tell what residual was reached.
 PROBE = 400
 #: By itself the library redraws all rows up to this work, in multiplications; that of a row by itself.
@@ -140,8 +142,9 @@ class Ran:
     details: dict[str, Any] = field(default_factory=dict)
 
     def first(self, n: int) -> tuple[float, FloatArray]:
-        """Return the first sum, and draws of it over n − 1."""
-        return float(self.drawn.statistics[0]), self.drawn.draws[0] / (n - 1)
+        """Return the first sum, and draws of it over n − 1; what differs by rounding alone is equal."""
+        total, draws, size = float(self.drawn.statistics[0]), self.drawn.draws[0], self.drawn.sizes[0]
+        return total, settle_ties(total, draws, SAME * (abs(total) + float(size))) / (n - 1)
 
 
 def nulls_of(plan: Plan, scored: Scored, options: Options) -> list[Options]:

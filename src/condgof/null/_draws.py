@@ -37,6 +37,8 @@ SMALLEST = 1e-7
 TABLE = 2**24
 #: What single precision leaves of a difference, a share of its terms; for so few rows double is used.
 ROUNDING, FEW = 1e-7, 32
+#: The like for the last digits of probabilities, of which sums over rows have as much.
+LAST_DIGITS = 2e-9
 #: At most so many of the largest surprises are looked at.
 MOST_SURPRISES = 512
 #: Numbers that are held at a time; a large block of columns is worked on in so many parts.
@@ -125,7 +127,18 @@ def redrawn(
     most = 1 if work * m < SHORT else None
     draws = np.concatenate(list(engine.local.map(task, range(0, m, chunk), most=most)), axis=1)
     check_overflow(observed, draws)
+    own = term_sizes(own, draws[: len(own)], len(features))
     return Drawn(observed, draws, np.append(own, np.zeros(len(observed) - len(own))))
+
+
+def term_sizes(own: FloatArray, draws: FloatArray, n: int) -> FloatArray:
+    """Return what terms of n rows add up to, (K,), from the diagonal and draws (K, m), which are anew.
+
+    Where nothing rare happened, in the data as in the draws, residuals are tiny and of one sign, and the
+    last digits of probabilities alone make sums differ: they must not decide.
+    """
+    size = own + np.median(np.abs(draws), axis=1)
+    return np.asarray(size + LAST_DIGITS * n * np.sqrt(size))
 
 
 def settle(difference: FloatArray, size: FloatArray, rounding: float = ROUNDING) -> FloatArray:
@@ -447,7 +460,7 @@ def recombined(
         drawn.append((plan.squares(sums) - own).T)
     draws_of_all = np.concatenate(drawn, axis=1)
     check_overflow(observed, draws_of_all)
-    return Drawn(observed, draws_of_all, units.own[-1])
+    return Drawn(observed, draws_of_all, term_sizes(units.own[-1], draws_of_all, rows.total))
 
 
 def surprised(
