@@ -177,7 +177,7 @@ def rare_law(kind, n, rng):
 @pytest.mark.parametrize("kind", ["classes", "counts", "intervals"])
 def test_exceptions_of_many_rows_are_drawn_as_all_rows_would_be(kind, monkeypatch):
     """Drawn of some rows alone, rare events would be fewer than in the data (at KS distances of 0.2)."""
-    rng, n = np.random.default_rng(0), 8000
+    rng, n = np.random.default_rng(0), 5000
     law, y = rare_law(kind, n, rng)
     options = {"rng": 1, "n_boot": 499, "engine": 2}
 

@@ -385,7 +385,7 @@ def certain(kind, n, chance):
 
 @pytest.mark.parametrize("test", [cg.kcsd, cg.adaptive])
 @pytest.mark.parametrize("kind", ["classes", "counts"])
-@pytest.mark.parametrize(("n", "chance"), [(200, 1e-12), (200, 1e-6), (6000, 1e-12), (6000, 1e-9)])
+@pytest.mark.parametrize(("n", "chance"), [(200, 1e-12), (200, 1e-6), (6000, 1e-9)])
 def test_a_law_that_is_certain_is_rejected_when_it_is_wrong_and_only_then(test, kind, n, chance):
     """Where nothing happened in the data or in any draw, rounding must not decide."""
     x, y = np.random.default_rng(0).normal(size=(n, 2)), np.zeros(n, dtype=int)
