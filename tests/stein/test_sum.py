@@ -100,7 +100,7 @@ def test_units_add_up_and_rows_left_out_count_for_nothing():
 
     def units_of(piece):
         of = np.arange(piece.start, piece.stop) % 7
-        return piece, [Unit(unit, np.flatnonzero(of == unit)) for unit in range(7)]
+        return [Unit(unit, np.flatnonzero(of == unit)) for unit in range(7)]
 
     units = gather_units(plan, rows, 7, units_of, as_engine(1))
     for sums, total in zip(units.sums, units.totals, strict=True):
@@ -115,29 +115,29 @@ def test_units_add_up_and_rows_left_out_count_for_nothing():
     assert some.counts.sum() == kept.sum()
 
 
-@pytest.mark.parametrize("pluses", [0, 13, 400])
-def test_rows_with_a_minus_are_taken_off_their_unit_and_counted_in_the_totals(pluses):
+@pytest.mark.parametrize("length", [400, 100, 150, 1])
+def test_rows_with_a_minus_are_taken_off_their_unit_and_counted_in_the_totals(length):
     plan, rows = make_plan(), sample(400)
-    order = np.random.default_rng(0).permutation(400)
-
-    def units_of(piece):
-        return piece.take(order, piece.start), [Unit(0, slice(None), pluses)]
-
-    units = gather_units(plan, rows, 1, units_of, as_engine(1))
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], 400)
+    starts = np.arange(0, 400, length)
+    units = gather_units(
+        plan, rows, len(starts), lambda _: [Unit(0, slice(None), length, signs)], as_engine(1)
+    )
     f, xi = plan.features.of(rows.x), plan.evidence.of(rows.y)
-    signs = np.empty(400)
-    signs[order] = np.where(np.arange(400) < pluses, 1.0, -1.0)
+    own = np.stack([dense(plan, rows.part(i, min(i + length, 400)))[1] for i in starts])
+    np.testing.assert_allclose(units.own, own, rtol=1e-4, atol=1e-6)
+    assert units.counts.tolist() == np.diff([*starts, 400]).tolist()
     for sums, total, cut in zip(units.sums, units.totals, plan.cuts, strict=True):
         np.testing.assert_allclose(total, f[:, cut.x].T @ xi[:, cut.y], rtol=1e-9, atol=1e-9)
-        signed = (f[:, cut.x] * signs[:, None]).T @ xi[:, cut.y]
-        np.testing.assert_allclose(sums[0], signed, rtol=1e-5, atol=1e-5)
+        signed = (f[:, cut.x] * signs[:, None])[:, :, None] * xi[:, None, cut.y]
+        np.testing.assert_allclose(sums, np.add.reduceat(signed, starts), rtol=1e-5, atol=1e-5)
 
 
 def test_sums_in_single_precision_are_added_up_in_double(monkeypatch):
     plan, rows = make_plan(), sample(5 * PIECE + 17)
 
     def units_of(piece):
-        return piece, [Unit(0, slice(None))]
+        return [Unit(0, slice(None))]
 
     double = gather_units(plan, rows, 1, units_of, as_engine(1)).totals
     monkeypatch.setattr("condgof.stein._sum.MANY", 0)

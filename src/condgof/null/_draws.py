@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -298,17 +298,13 @@ def signed_blocks(plan: Plan, rows: Rows, most: int, seed: Seed, engine: Engine)
     """Sum over blocks of rows in their order; within a block rows have signs that are drawn once."""
     length = block_length(rows.total, most)
 
-    def units_of(piece: Piece) -> tuple[Piece, Iterable[Unit]]:
-        plus = row_uniforms(seed, piece.start, piece.stop, 1) >= 0.5
-        of = np.arange(piece.start, piece.stop) // length
-        numbers, starts, sizes = np.unique(of, return_index=True, return_counts=True)
-        counts = np.add.reduceat(plus, starts, dtype=np.int64)
-        units = (
-            Unit(int(number), slice(start, start + size), int(count))
-            for number, start, size, count in zip(numbers, starts, sizes, counts, strict=True)
-        )
-        # Within a block, rows with the sign + come first: so no row is summed up twice.
-        return piece.take(np.lexsort((~plus, of)), piece.start), units
+    def units_of(piece: Piece) -> Iterable[Unit]:
+        signs = np.where(row_uniforms(seed, piece.start, piece.stop, 1) >= 0.5, 1.0, -1.0)
+        first = min(-piece.start % length, piece.total)  # pieces of a Dask array begin where chunks do
+        if first:
+            yield Unit(piece.start // length, slice(first), length, signs[:first])
+        if first < piece.total:
+            yield Unit((piece.start + first) // length, slice(first, None), length, signs[first:])
 
     return sums_of.gather_units(plan, rows, -(-rows.total // length), units_of, engine)
 
@@ -316,9 +312,9 @@ def signed_blocks(plan: Plan, rows: Rows, most: int, seed: Seed, engine: Engine)
 def parcelled(plan: Plan, rows: Rows, parcels: Parcels, engine: Engine) -> UnitSums:
     """Sum over parcels of rows that hardly depend on each other."""
 
-    def units_of(piece: Piece) -> tuple[Piece, Iterable[Unit]]:
+    def units_of(piece: Piece) -> Iterable[Unit]:
         of = parcels.of(piece.start, piece.stop)
-        return piece, (Unit(int(unit), np.flatnonzero(of == unit)) for unit in np.unique(of))
+        return (Unit(int(unit), np.flatnonzero(of == unit)) for unit in np.unique(of))
 
     return sums_of.gather_units(plan, rows, parcels.count, units_of, engine)
 
@@ -429,19 +425,14 @@ def recombined(
     strata = min(STRATA, max(8, -(-rows.total // PIECE)))
     length, sure = -(-rows.total // strata), SURE * min(1.0, SURE_ROWS / rows.total)
 
-    def units_of(piece: Piece) -> tuple[Piece, Iterable[Unit]]:
-        of = np.arange(piece.start, piece.stop) // length
-
-        def units() -> Iterator[Unit]:
-            cells = cells_of(piece)
-            for number in range(REDRAWS):
-                drawn = cells.drawn(row_uniforms(seed, piece.start, piece.stop, 2, number), sure)
-                for stratum in np.unique(of):
-                    some = np.flatnonzero(of == stratum)
-                    yield Unit(int(stratum) * REDRAWS + number, some, None, drawn[some])
-            yield Unit(strata * REDRAWS, slice(None))  # the data themselves, for the diagonal
-
-        return piece, units()
+    def units_of(piece: Piece) -> Iterable[Unit]:
+        of, cells = np.arange(piece.start, piece.stop) // length, cells_of(piece)
+        for number in range(REDRAWS):
+            drawn = cells.drawn(row_uniforms(seed, piece.start, piece.stop, 2, number), sure)
+            for stratum in np.unique(of):
+                some = np.flatnonzero(of == stratum)
+                yield Unit(int(stratum) * REDRAWS + number, some, evidence=drawn[some])
+        yield Unit(strata * REDRAWS, slice(None))  # the data themselves, for the diagonal
 
     units = sums_of.gather_units(plan, rows, strata * REDRAWS + 1, units_of, engine)
     observed = plan.squares([one[None] for one in units.totals])[0] - units.own[-1]

@@ -173,9 +173,13 @@ class Plan:
         """Return Σ_i ‖F_i‖²‖ξ_i‖² of each statistic, from squares of all rows."""
         many = evidence.reshape(len(evidence), -1, evidence.shape[-1])
         products = (sizes.T @ many.reshape(len(many), -1)).reshape(sizes.shape[1], *many.shape[1:])
-        parts = [products[p.features][:, :, p.evidence].transpose(1, 0, 2) for p in self.panels]
-        own = np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1, dtype=np.float64)
+        own = self.by_panel(products.transpose(1, 0, 2))
         return own if evidence.ndim == 3 else np.asarray(own[0])
+
+    def by_panel(self, products: AnyArray) -> FloatArray:
+        """Return the products of blocks (m, features, evidence) that are statistics, (m, K)."""
+        parts = [products[:, p.features, p.evidence].reshape(len(products), -1) for p in self.panels]
+        return np.concatenate(parts, axis=1, dtype=np.float64)
 
     def sizes(self, features: AnyArray) -> AnyArray:
         """Return ‖F_i‖² within each block of features, (n, blocks)."""
@@ -271,58 +275,50 @@ class UnitSums:
 
 
 class Unit(NamedTuple):
-    """Rows of a piece that belong to a unit."""
+    """Rows of a piece that belong to a unit, or to several of the same length, one after the other."""
 
     number: int
     rows: slice | IntArray
-    #: How many of the rows come with the sign +, before those with −; None for all.
-    plus: int | None = None
-    #: What they have in place of their own evidence, and which then does not count for the totals.
+    #: Rows of each of several units, which are numbered from `number` on.
+    length: int | None = None
+    #: What features of rows are multiplied by, (rows,), in sums over the unit and not in the totals.
+    signs: AnyArray | None = None
+    #: What rows have in place of their own evidence, there too.
     evidence: AnyArray | None = None
 
 
-#: From a piece to the same rows in some order, and the units that they belong to.
-UnitsOf = Callable[[Piece], tuple[Piece, Iterable[Unit]]]
+UnitsOf = Callable[[Piece], Iterable[Unit]]
 
 
 def gather_units(plan: Plan, rows: Rows, count: int, units_of: UnitsOf, engine: Engine) -> UnitSums:
     def task(piece: Piece) -> dict[int, list[AnyArray]]:
-        piece, units = units_of(piece)
         features, xi = plan.features.of(piece.x), _evidence(plan, piece)
         sizes, squares = plan.sizes(features), plan.evidence_squares(xi)
         # Sums over a unit are kept in single precision; they may be made in it, if it can hold them.
         single = rows.total > MANY and max(xi.max(initial=0.0), -xi.min(initial=0.0)) < SINGLE
         kind = np.float32 if single else np.float64
         thin, whole = features.astype(kind, copy=False), xi.astype(kind, copy=False)
-        step, cuts = SHORT if single else PIECE, plan.cuts
-        totals = [np.zeros((c.x.stop - c.x.start, c.y.stop - c.y.start)) for c in cuts]
+        kept = np.ones(piece.total) if piece.keep is None else piece.keep.astype(np.float64)
 
-        def products(some: AnyArray, evidence: AnyArray, into: list[FloatArray]) -> list[AnyArray]:
-            # Of few rows at a time, and those added up in double precision.
-            sums: list[AnyArray] = []
-            for i in range(0, max(len(some), 1), step):
-                a, b = some[i : i + step], evidence[i : i + step]
-                parts = [a[:, c.x].T @ b[:, c.y] for c in cuts]
-                for total, part in zip(into, parts, strict=False):
-                    total += part
-                sums = added([sums, parts]) if sums else parts
-            return sums
+        def products(some: AnyArray, evidence: AnyArray, length: int) -> list[AnyArray]:
+            return [_in_turn(some[:, c.x], evidence[:, c.y], length) for c in plan.cuts]
 
-        made: list[dict[int, list[AnyArray]]] = []
-        for unit in units:
+        # Of few rows at a time, and those added up in double precision.
+        parts = products(thin, whole, SHORT if single else PIECE)
+        made: list[dict[int, list[AnyArray]]] = [{ALL: [p.sum(axis=0, dtype=np.float64) for p in parts]}]
+        for unit in units_of(piece):
             some, own_xi, own_squares = thin[unit.rows], whole[unit.rows], squares[unit.rows]
             if unit.evidence is not None:
+                own_xi = unit.evidence.astype(kind, copy=False)
                 own_squares = plan.evidence_squares(unit.evidence)
-                sums = products(some, unit.evidence.astype(kind, copy=False), [])
-            else:
-                sums = products(some[: unit.plus], own_xi[: unit.plus], totals)
-            if unit.plus is not None:
-                minus = products(some[unit.plus :], own_xi[unit.plus :], totals)
-                sums = [one - other for one, other in zip(sums, minus, strict=True)]
-            own = plan.own(sizes[unit.rows], own_squares)
-            counted = len(some) if piece.keep is None else int(piece.keep[unit.rows].sum())
-            made.append({unit.number: [*sums, own, np.array(float(counted))]})
-        return _by_unit([*made, {ALL: totals}])
+            if unit.signs is not None:
+                some = some * unit.signs[:, None].astype(kind)
+            length = unit.length or len(some)
+            own = plan.by_panel(_in_turn(sizes[unit.rows], own_squares, length))
+            counted = np.add.reduceat(kept[unit.rows], np.arange(0, len(some), length))
+            values = zip(*products(some, own_xi, length), own, counted, strict=True)
+            made.append({unit.number + i: list(each) for i, each in enumerate(values)})
+        return _by_unit(made)
 
     units = reduce_over(rows, engine, task, _by_unit)
     totals = units.pop(ALL)
@@ -336,6 +332,14 @@ def gather_units(plan: Plan, rows: Rows, count: int, units_of: UnitsOf, engine: 
         own[unit], counts[unit] = squares, counted
     check_overflow(own, *totals)
     return UnitSums(sums, own, totals, counts)
+
+
+def _in_turn(a: AnyArray, b: AnyArray, length: int) -> AnyArray:
+    """Return aᵀb (m, R, q) of each stretch of so many rows; the last may be shorter."""
+    whole = len(a) - len(a) % length
+    first, second = (v[:whole].reshape(-1, length, v.shape[1]) for v in (a, b))
+    sums = first.transpose(0, 2, 1) @ second
+    return sums if whole == len(a) else np.concatenate([sums, (a[whole:].T @ b[whole:])[None]])
 
 
 def _by_unit(parts: Iterable[dict[int, list[AnyArray]]]) -> dict[int, list[AnyArray]]:
