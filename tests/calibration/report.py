@@ -55,13 +55,47 @@ def paired_pvalue(better: dict[int, float], worse: dict[int, float]) -> float:
     return float(binom.sf(only_better - 1, only_better + only_worse, 0.5))
 
 
-def table(
-    cells: list[Cell],
-    results: dict[str, dict[int, float]],
-    sections: list[str],
-    failures: list[str],
-) -> str:
-    """Return the tables as Markdown; claims of cells that fail are added to those of the sections."""
+def cell_sections(
+    cells: list[Cell], results: dict[str, dict[int, float]], failures: list[str]
+) -> list[str]:
+    """Return a section for each kind of cell; claims that fail are added to those of other sections."""
+
+    def level_lines(some: list[Cell]) -> list[str]:
+        return [
+            "## Level of the Stein tests under both bootstraps: rejections in 1,000 samples",
+            "",
+            *_bounds_lines(),
+            "The default null (`wild`) must stay inside; the paper's (`multinomial`) is shown as it",
+            "comes out. Values outside are marked `*`.",
+            "",
+            *_level_lines(some, results, failures, list(METHODS), NULLS, ("wild",)),
+        ]
+
+    def lowrank_lines(some: list[Cell]) -> list[str]:
+        methods = [*LOWRANK, *ADAPTIVE]
+        return [
+            "## Level of the low-rank solver",
+            "",
+            "The same for features of any precision. The spectral null is a limit for large n, shown as",
+            "it comes out at n = 300.",
+            "",
+            *_level_lines(some, results, failures, methods, ("auto", "spectral"), ("auto",)),
+        ]
+
+    makers = {
+        "level": level_lines,
+        "lowrank": lowrank_lines,
+        "power": lambda some: _power_lines(some, results, failures),
+        "dependence": lambda some: dependence_lines(some, results, bounds, failures),
+        "compare": lambda some: compare_lines(some, results, failures),
+        "discrete-level": lambda some: _discrete_level_lines(some, results, failures),
+        "discrete-power": lambda some: _discrete_power_lines(some, results, failures),
+    }
+    by_kind = {kind: [cell for cell in cells if cell.kind == kind] for kind in makers}
+    return ["\n".join(makers[kind](some)) for kind, some in by_kind.items() if some]
+
+
+def page(sections: list[str], failures: list[str]) -> str:
     lines = [
         "# Calibration",
         "",
@@ -69,47 +103,9 @@ def table(
         "most α counts as a rejection.",
         "",
         *sections,
+        "All claims hold." if not failures else "Claims that fail:\n",
+        *(f"- {failure}" for failure in failures),
     ]
-    level = [c for c in cells if c.kind == "level"]
-    if level:
-        lines += [
-            "## Level of the Stein tests under both bootstraps: rejections in 1,000 samples",
-            "",
-            *_bounds_lines(),
-            "The default null (`wild`) must stay inside; the paper's (`multinomial`) is shown as it",
-            "comes out. Values outside are marked `*`.",
-            "",
-            *_level_lines(level, results, failures, list(METHODS), NULLS, ("wild",)),
-        ]
-    lowrank = [c for c in cells if c.kind == "lowrank"]
-    if lowrank:
-        lines += [
-            "## Level of the low-rank solver",
-            "",
-            "The same for features of any precision. The spectral null is a limit for large n, shown as",
-            "it comes out at n = 300.",
-            "",
-            *_level_lines(
-                lowrank, results, failures, [*LOWRANK, *ADAPTIVE], ("auto", "spectral"), ("auto",)
-            ),
-        ]
-    power = [c for c in cells if c.kind == "power"]
-    if power:
-        lines += _power_lines(power, results, failures)
-    dependent = [c for c in cells if c.kind == "dependence"]
-    if dependent:
-        lines += dependence_lines(dependent, results, bounds, failures)
-    compared = [c for c in cells if c.kind == "compare"]
-    if compared:
-        lines += compare_lines(compared, results, failures)
-    discrete = [c for c in cells if c.kind == "discrete-level"]
-    if discrete:
-        lines += _discrete_level_lines(discrete, results, failures)
-    discrete = [c for c in cells if c.kind == "discrete-power"]
-    if discrete:
-        lines += _discrete_power_lines(discrete, results, failures)
-    lines.append("All claims hold." if not failures else "Claims that fail:\n")
-    lines += [f"- {failure}" for failure in failures]
     return "\n".join(lines) + "\n"
 
 

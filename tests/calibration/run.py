@@ -32,7 +32,7 @@ from cells import Cell, all_cells
 from checks import CHECKS
 from composite_cells import COMPOSITE, COMPOSITE_CHECKS
 from kinds import KIND_CHECKS
-from report import table
+from report import cell_sections, page
 from studies import CLAIMS
 
 
@@ -85,13 +85,14 @@ def with_sections(text: str, sections: list[str]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path(".calibration"))
-    parser.add_argument("--only", default="", help="run only cells whose name contains this")
+    parser.add_argument("--only", default="", help="run only what this expression finds")
     parser.add_argument("--table", type=Path, help="write the table here (all cells must be run)")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    cells = [cell for cell in all_cells() if options.only in cell.name]
-    claims = {name: claim for name, claim in {**CLAIMS, **COMPOSITE}.items() if options.only in name}
+    wanted = re.compile(options.only).search
+    cells = [cell for cell in all_cells() if wanted(cell.name)]
+    claims = {name: claim for name, claim in {**CLAIMS, **COMPOSITE}.items() if wanted(name)}
     every = {
         **CHECKS,
         **SIZE_CHECKS,
@@ -105,7 +106,7 @@ def main() -> int:
         **TUNING_CHECKS,
         **FINDABLE_CHECKS,
     }
-    checks = {name: claim for name, claim in every.items() if options.only in name}
+    checks = {name: claim for name, claim in every.items() if wanted(name)}
     if not cells and not claims and not checks:
         print(f"nothing is named like {options.only!r}; there are:")
         print("\n".join([*CLAIMS, *COMPOSITE, *every, *(cell.name for cell in all_cells())]))
@@ -124,7 +125,11 @@ def main() -> int:
         section, failed = check.run(options.out / name, options.processes)
         sections.append(section)
         failures += failed
-    text = table(cells, results, sections, failures)
+    # Of cells that belong to one table all must be there.
+    missing = {cell.kind for cell in all_cells() if cell.name not in results}
+    some = [cell for cell in cells if cell.kind not in missing]
+    sections += cell_sections(some, results, failures)
+    text = page(sections, failures)
     print(text)
     if options.table and not options.only:
         options.table.write_text(text)
