@@ -74,11 +74,11 @@ def witness(x, h, v, kernel, s, d_y):
     )
 
 
-def criterion(matrix, reg=0.0):
+def criterion(matrix):
     n = len(matrix)
     off = matrix - np.diag(np.diag(matrix))
     means = off.sum(axis=1) / (n - 1)
-    return float(u_statistic(matrix) / (2 * np.std(means, ddof=1) + reg))
+    return float(u_statistic(matrix) / (2 * np.std(means, ddof=1)))
 
 
 def wild_draw(matrix, signs):

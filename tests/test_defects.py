@@ -201,8 +201,8 @@ def test_33_utf_16_and_pipes(table, capsys):
 
 
 def test_34_a_lock_that_fails_for_another_reason(tmp_path, monkeypatch):
-    from condgof.study import _store
-    from condgof.study._store import InUseError
+    from condgof.study import _run as _store
+    from condgof.study._run import InUseError
 
     def fail(number):
         def lock(descriptor):

@@ -125,12 +125,13 @@ def require(module: str, extra: str, purpose: str) -> Any:
 
 
 @contextmanager
-def retold(change: Callable[[str], str]) -> Iterator[None]:
-    """Change what our own errors say."""
+def retold(change: str | Callable[[str], str]) -> Iterator[None]:
+    """Change what our own errors say; a text is put before it."""
     try:
         yield
     except CondgofError as error:
-        error.args = (change(str(error)), *error.args[1:])
+        told = f"{change}: {error}" if isinstance(change, str) else change(str(error))
+        error.args = (told, *error.args[1:])
         raise
 
 
@@ -146,7 +147,7 @@ def users_code(what: str) -> Iterator[None]:
         raise ModelError(f"{what} failed: {told} The line is in its own error.") from error
 
 
-def check_object(obj: Any, what: str) -> None:
+def check_object(obj: object, what: str) -> None:
     """Refuse an object that fails when it is asked what it can do, which is how kinds are told apart."""
     try:
         hasattr(obj, "shape")
@@ -176,7 +177,7 @@ def check_finite(values: AnyArray, what: str, advice: str) -> None:
         refuse_rows(~finite, f"{what} has NaN or infinite values", advice, NonFiniteError)
 
 
-def check_choice(value: Any, name: str, choices: Collection[str]) -> str:
+def check_choice(value: object, name: str, choices: Collection[str]) -> str:
     """Check an option that is one of some words."""
     if not isinstance(value, str) or value not in choices:
         raise InputError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
@@ -201,7 +202,7 @@ def check_count(
     return number
 
 
-def check_number(value: Any, name: str, wanted: str, fits: Callable[[float], bool]) -> float:
+def check_number(value: object, name: str, wanted: str, fits: Callable[[float], bool]) -> float:
     """Check an option that is a number; `wanted` says in words which ones fit."""
     if isinstance(value, Real) and not isinstance(value, bool):
         with suppress(OverflowError):  # of a huge integer

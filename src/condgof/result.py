@@ -126,7 +126,7 @@ class GofResult(Shown, Record):
         """The smallest p-value that the draws can give; 0 where it does not come from draws."""
         return 0.0 if self.null_distribution is None else 1.0 / (len(self.null_distribution) + 1)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: object = None) -> Any:
         """Draw the null distribution and the statistic (needs ``condgof[plot]``).
 
         Parameters
@@ -201,7 +201,7 @@ def share_interval(
     return low, np.where(k < n, betaincinv(k + 1, np.maximum(n - k, 1), 1 - error / 2), 1.0)
 
 
-def check_alpha(alpha: Any) -> float:
+def check_alpha(alpha: object) -> float:
     """Check a level."""
     return check_number(alpha, "alpha", "between 0 and 1", lambda value: 0 < value < 1)
 
@@ -243,13 +243,6 @@ def number(value: float, digits: int = 3) -> str:
     return "0" if text in ("-0", "0") else text.replace("-", "−")
 
 
-def size(value: float) -> str:
-    """Write a size of a misfit: two decimals, more only where that would be nothing."""
-    if not math.isfinite(value) or 0 < abs(value) < 0.005 or abs(value) >= 100:
-        return number(value, 3 if abs(value) >= 100 else 2)
-    return f"{value:.2f}".replace("-", "−")
-
-
 def rounded(value: float) -> str:
     """Write a number with two decimals, and up to four near 0 and just below 1."""
     size = abs(value)
@@ -289,7 +282,7 @@ def _trimmed(text: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _read_only(value: Any) -> None:
+def _read_only(value: object) -> None:
     if isinstance(value, np.ndarray):
         value.flags.writeable = False
     elif isinstance(value, Mapping):
@@ -306,7 +299,7 @@ def _point(v: FloatArray | Mapping[str, float | str]) -> str:
     return numbers if len(v) == 1 else f"({numbers})"
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Return a value as plain Python objects, ready for JSON."""
     if hasattr(value, "to_dict"):
         return value.to_dict()

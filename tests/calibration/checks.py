@@ -281,7 +281,7 @@ def spread_trial(name: str, n: int, trial: int) -> dict[str, float]:
     rng = np.random.default_rng([trial, n, *name.encode()])
     law, x = NOISE[name], rng.normal(size=n)
     y = x + law.rvs(size=n, random_state=rng)
-    found = cg.check((x, np.ones(n)), x, y, slices=[{"x": (None, 0.0)}], rng=trial, engine=1, n_boot=20)
+    found = cg.check((x, np.ones(n)), x, y, slices=["x <= 0"], rng=trial, engine=1, n_boot=20)
     middle = (law.ppf(0.75) - law.ppf(0.25)) / (2 * ndtri(0.75))
     overall = next(f for f in found.overall if f.kind == "spread")
     named = next(f for f in found.groups[0].findings if f.kind == "spread")

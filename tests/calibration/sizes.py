@@ -38,7 +38,7 @@ def sized(model: Any, x: Any, y: Any, seed: int, **options: Any) -> Size:
         law, scored = prepare(model, x, y, Units("ranks", "auto", predictions=True), how, rng)
         how = how.for_rows(scored, x)
         design = make_design(scored.subsample, rng)
-        return Bench.of(law, scored, design, how.rows, rng, how.engine).size
+        return Bench.of(law, scored, design, how.rows, rng).size
 
 
 #: What becomes of standard normal z.

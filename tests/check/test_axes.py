@@ -2,6 +2,7 @@
 
 import re
 import string
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -20,8 +21,9 @@ def looked_of(columns, x, predictions=()):
     x = np.asarray(x, dtype=float)
     rows = np.arange(len(x)) * 3 + 1
     axes = axes_of(columns, x, predictions)
-    y = np.zeros((len(x), 1))
-    return Looked("continuous", rows, tuple(columns), x, axes, y, (Column("y"),), whole=len(x))
+    y, said = np.zeros((len(x), 1)), [values for _, values in predictions]
+    looked = Looked("continuous", rows, tuple(columns), x, axes, y, (Column("y"),), whole=len(x))
+    return replace(looked, location=np.column_stack(said) if said else None)
 
 
 def axis(values, name="v", **kind):

@@ -2,16 +2,13 @@
 
 import math
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 import condgof as cg
-from condgof.check._size import HOPELESS, _moved, crossing, first_to_next
-from condgof.sample import Seed, Use
-from condgof.stein._evidence import NormalEvidence
+from condgof.check._size import HOPELESS, PairSums, Size, first_to_next
 
 FAST = {"engine": 1, "n_boot": 199}
 
@@ -20,27 +17,14 @@ def power_of(model, x, y, **options):
     return cg.check(model, x, y, rng=0, **FAST, **options).power
 
 
-@pytest.mark.parametrize(("size", "mean", "sd"), [(0.6, 0.6, 1.0), (np.log(1.4), 0.0, 1.4)])
-def test_means_of_evidence_under_a_misfit(size, mean, sd):
-    """By sums over the table of the evidence."""
-    evidence = NormalEvidence.at((4.0, 1.0), 1)
-    rows = SimpleNamespace(sample=SimpleNamespace(d_y=1))
-    bench = SimpleNamespace(stream=lambda use: Seed(0).stream(Use.CHECK, use), rows=rows)
-    move = (lambda u, a: u + a) if mean else (lambda u, a: u * np.exp(a))
-    xi, found, _ = _moved(evidence, bench, move, 1.0)(size)
-    grid = np.linspace(-6.5, 6.5, len(evidence.table))
-    weight = np.exp(-0.5 * ((grid - mean) / sd) ** 2)
-    expected = weight @ evidence.table / weight.sum()
-    np.testing.assert_allclose(found, expected, atol=3e-3)
-    np.testing.assert_allclose(xi.mean(axis=0), expected, atol=3e-3)
-
-
-def test_crossing():
-    for at in (1e-3, 0.02, 0.3, 3.0):
-        found = crossing(lambda size, at=at: min(1.0, 0.8 * size / at), 0.1, 4.0)
-        assert found == pytest.approx(at, rel=0.03)
-    assert crossing(lambda size: 0.5, 0.1, 4.0) == math.inf
-    assert crossing(lambda size: 1.0, 0.1, 4.0) < 1e-4
+def test_what_is_found_has_that_law():
+    """D̂ of the D that is told is large enough in 0.8 of all samples, by its law."""
+    sums = PairSums(n=300, mean=0.0, near=1.0, between=0.0, square=0.1, least=0.0, lead=0.3)
+    told = Size((sums,), math.sqrt, "sd", "{}").power(0.05, 300)
+    assert sums.quantile(told.size**2, 0.2) == pytest.approx(sums.quantile(0.0, 0.975), rel=1e-6)
+    more = Size((sums,), math.sqrt, "sd", "{}").power(0.05, 30_000)
+    assert more.size == pytest.approx(told.size / 10, rel=0.05)
+    assert more.words == f"{more.size:.2g} would have been found with probability 0.8."
 
 
 def test_more_rows_find_smaller_misfits():
@@ -52,9 +36,10 @@ def test_more_rows_find_smaller_misfits():
     assert sizes[0] / sizes[2] == pytest.approx(4.0, rel=0.35)  # about as 1/√n
     assert all(spread > 1 for spread in spreads)
     shown = (
-        r"A shift of 0.\d\d model standard deviations, or a spread wrong by a factor of 1.\d\d?, would "
+        r"A constant shift of 0.\d\d model standard deviations, or a spread wrong by a factor of 1.\d\d?"
     )
-    assert all(re.fullmatch(shown + "have been found with probability 0.8.", one.words) for one in seen)
+    rest = ", would have been found with probability 0.8."
+    assert all(re.fullmatch(shown + rest, one.words) for one in seen)
 
 
 def normal(size, rng):
@@ -78,6 +63,11 @@ def columns(size, rng):
     return (np.zeros((150, 2)), np.ones((150, 2))), x, y
 
 
+def drawn(size, rng):
+    _, x, y = columns(size, rng)
+    return cg.from_draws(rng.standard_normal((150, 39, 2))), x, y
+
+
 def classes(size, rng):
     x = rng.standard_normal((300, 2))
     p = np.exp(x @ np.array([[1.0, 0.0, -1.0], [0.5, -1.0, 0.5]]))
@@ -98,7 +88,7 @@ def intervals(size, rng):
     return cg.from_intervals(x - 1, x + 1, 0.9), x, x + np.where(inside, 0.0, 2.0)
 
 
-@pytest.mark.parametrize("draw", [normal, wider, scores, columns, classes, counts, intervals])
+@pytest.mark.parametrize("draw", [normal, wider, scores, columns, drawn, classes, counts, intervals])
 def test_what_could_have_been_found_is_found(draw):
     """The misfit that is said to be found with probability 0.8 is, rather more often.
 
@@ -127,21 +117,19 @@ def test_with_few_groups_nothing_can_be_found(rng):
     assert (found.size, found.words) == (math.inf, HOPELESS)
 
 
-def test_what_is_not_known_is_not_said(rng):
-    x = rng.standard_normal(80)
-    draws = rng.standard_normal((80, 19, 2))
-    found = power_of(cg.from_draws(draws), x, rng.standard_normal((80, 2)))
+def test_data_far_from_the_model_do_not_tell_what_is_found(rng):
+    x, y = rng.standard_normal((2, 60))
+    found = power_of((x, np.ones(60)), x, x + 1e5 * y)
     assert found.size is None
-    assert found.words.endswith("is not known for draws of several columns.")
-    p = np.full((80, 3), 1 / 3)
-    found = power_of(cg.probabilities(p), x, rng.integers(0, 3, 80), standardize="none")
-    assert found.words.endswith("is not known where classes are compared by their labels alone.")
+    assert found.words.endswith("is not known: the data lie too far from what the model says.")
 
 
 def test_words(rng):
     words = {draw.__name__: power_of(*draw(0.0, rng)).words for draw in (columns, classes, intervals)}
     ends = " would have been found with probability 0.8."
     assert all(one.endswith(ends) for one in words.values())
-    assert words["columns"].startswith("A shift of one column by 0.")
+    assert words["columns"].startswith("A constant shift of 0.")
     assert re.match(r"Predicted probabilities that are off by 0.\d+ at every x would", words["classes"])
-    assert re.match(r"A 90% interval that covers 0.\d+ less than it says at every x", words["intervals"])
+    assert re.match(
+        r"A coverage of the 90% interval that is off by 0.\d+ at every x", words["intervals"]
+    )

@@ -24,7 +24,6 @@ from condgof.check._scan import (
     best_of,
     central_of,
     compared,
-    least_rows,
 )
 from condgof.engine import as_engine
 from condgof.null._bootstrap import pvalue
@@ -79,7 +78,7 @@ def slow_slices(axes, n):
         sets += [(u & v, 0.0, 2) for u, v in both]
     for mask, extra, seen in sets:
         size = int(mask.sum())
-        if size >= least_rows(n) and n - size >= max(10, OUTSIDE * n):
+        if size >= max(25, 0.02 * n) and n - size >= max(10, OUTSIDE * n):
             out.append((mask, extra + np.sqrt(2 * np.log(n / size)), seen))
     return out
 

@@ -17,9 +17,7 @@ def asked(low, high, allowed, effect_low=0.1):
     """The verdict of bounds that are given."""
     bench = SimpleNamespace(size=SimpleNamespace(bounds=lambda tail: (low, high)))
     interval = Interval(0.5 * (low + high), effect_low, high)
-    return tolerance_of(
-        bench, Effect(interval, "model standard deviations", "", interval), allowed, 0.05
-    )
+    return tolerance_of(bench, Effect(interval, "model standard deviations", ""), allowed, 0.05)
 
 
 def test_three_verdicts_and_their_words():

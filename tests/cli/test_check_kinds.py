@@ -47,24 +47,22 @@ def kinds(columns):
 
 
 QUANTILES = "{n}q05=0.05,{n}q25=0.25,{n}q50=0.5,{n}q75=0.75,{n}q95=0.95"
-#: Options of each kind, with {n} for the wrong one, and what is said of the model.
+#: Options of each kind, with {n} for the wrong one.
 KINDS = {
-    "normal": (BASE, ("--family", "normal", "--param", "mean=mu,std={n}sd"), "Normal, mean = mu, std"),
+    "normal": (BASE, ("--family", "normal", "--param", "mean=mu,std={n}sd")),
     "lognormal": (
         (*BASE[:3], "price"), ("--family", "log-normal", "--param", "mu=m", "--param", "sigma={n}s"),
-        "LogNormal, mu = m, sigma = ",
     ),
-    "numbers": (BASE, ("--family", "student_t", "--param", "df=1e6,loc=mu,scale={number}"), "StudentT"),
-    "counts": ((*BASE[:3], "visits"), ("--family", "Poisson", "--param", "mean={n}expected"), "Poisson"),
-    "draws": (BASE, ("--draws", "{n}d_*"), "30 draws a row, "),
-    "quantiles": (BASE, ("--quantiles", QUANTILES), "quantiles, "),
-    "interval": (BASE, ("--interval", "{n}lo90,{n}hi90", "--coverage", "0.9"), "interval, 90% = "),
+    "numbers": (BASE, ("--family", "student_t", "--param", "df=1e6,loc=mu,scale={number}")),
+    "counts": ((*BASE[:3], "visits"), ("--family", "Poisson", "--param", "mean={n}expected")),
+    "draws": (BASE, ("--draws", "{n}d_*")),
+    "quantiles": (BASE, ("--quantiles", QUANTILES)),
+    "interval": (BASE, ("--interval", "{n}lo90,{n}hi90", "--coverage", "0.9")),
     "intervals": (
         BASE,
         ("--interval", "{n}lo50,{n}hi50", "--interval", "{n}lo90,{n}hi90", "--coverage", "0.5,0.9"),
-        "interval, 50% = ",
     ),
-    "pit": (BASE, ("--pit", "{n}u"), "probability integral transforms = "),
+    "pit": (BASE, ("--pit", "{n}u")),
 }  # fmt: skip
 
 
@@ -80,7 +78,7 @@ def as_json(capsys, *words):
 @pytest.mark.parametrize("kind", KINDS)
 def test_whole_and_streamed(kind, wrong, table, kinds, capsys, monkeypatch):
     name = table("t.parquet", **kinds, nsd=np.full(90, 0.4))
-    roles, words, said = KINDS[kind]
+    roles, words = KINDS[kind]
     told = [word.format(n="n" * wrong, number=0.4 if wrong else 1) for word in words]
     whole = as_json(capsys, name, *roles, *told)
     monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
@@ -90,9 +88,6 @@ def test_whole_and_streamed(kind, wrong, table, kinds, capsys, monkeypatch):
     assert whole["result"]["pvalue"] == streamed["result"]["pvalue"]
     assert whole["verdict"] == streamed["verdict"]
     assert whole["overall"] == streamed["overall"]
-    if not wrong:
-        assert main(["check", name, *roles, *told]) == 0
-        assert said in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_large_stream(table, capsys, monkeypatch):
@@ -119,11 +114,11 @@ def test_what_json_and_the_law_have(table, kinds, quick, capsys):
     table(**kinds)
     main(["check", "t.csv", *BASE, "--draws", "d_*", "--json", "--seed", "4"])
     found = json.loads(capsys.readouterr().out)["columns"]
-    assert found["draws"] == [f"d_{k}" for k in range(1, 31)]  # d_10 after d_9
+    assert found["draws"] == [name for name in kinds if name.startswith("d_")]
     assert (found["mean"], found["quantiles"], found["family"]) == ([], {}, None)
     law = quick.calls[0]["model"]
     assert law.seed == 4
-    np.testing.assert_allclose(law.values[:, 9], kinds["d_10"])
+    np.testing.assert_allclose(law.values[:, found["draws"].index("d_10")], kinds["d_10"])
     main(["check", "t.csv", *BASE, "--draws", "d_3,d_1,d_2", "--json"])
     assert json.loads(capsys.readouterr().out)["columns"]["draws"] == ["d_3", "d_1", "d_2"]
     main(["check", "t.csv", *BASE, "--quantiles", "q05=0.05", "--quantiles", "q50=.5", "--json"])
@@ -180,7 +175,7 @@ def test_missing_predictions(table, kinds, capsys, monkeypatch):
     everything = {f"d_{k}": np.full(90, np.nan) for k in range(1, 31)}
     table("e.parquet", **{**kinds, **everything})
     assert main(["check", "e.parquet", *BASE, "--draws", "d_*"]) == 2
-    assert "and 20 columns more) of 90" in capsys.readouterr().err
+    assert "and 20 more) of 90" in capsys.readouterr().err
 
 
 def test_groups_of_draws(table, kinds, capsys, monkeypatch):
@@ -199,22 +194,21 @@ def test_an_interval_without_an_end(table, kinds, columns, capsys, monkeypatch):
     whole = as_json(capsys, *words)
     assert whole["rejected"] is False
     monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
-    assert main(["check", *words, "--json"]) == 0
-    printed = capsys.readouterr()
-    assert "because an interval without an end (in none) cannot be streamed" in printed.err
-    assert json.loads(printed.out)["result"]["pvalue"] == whole["result"]["pvalue"]
+    streamed = as_json(capsys, *words)
+    assert streamed["data"]["streamed"]
+    assert streamed["result"]["pvalue"] == whole["result"]["pvalue"]
 
 
 PARAM = ("--family", "gamma", "--param")
 ERRORS = {
-    "family": (("--family", "gama", "--param", "shape=s"), "Did you mean 'gamma'? There are: normal"),
+    "family": (("--family", "gama", "--param", "shape=s"), "There is no family 'gama'. Those that"),
     "parameter": ((*PARAM, "shape=s,rat=s"), "Gamma takes the parameters shape=, [scale=]"),
     "lacking parameter": ((*PARAM, "scale=s"), "missing a required argument: 'shape'"),
     "one of two": ((*PARAM, "shape=s"), "needs exactly one of scale= and rate="),
     "no parameter": (PARAM[:2], "--family without --param"),
     "no family": ((*PARAM[2:], "shape=s"), "--param without --family"),
     "no pair": ((*PARAM, "s"), "(or a number, df=5), and 's' is no such pair"),
-    "empty": ((*PARAM, ","), "--param is empty"),
+    "empty": ((*PARAM, ","), "and ',' is no such pair"),
     "parameter twice": ((*PARAM, "shape=s,shape=half"), "--param names 'shape' twice"),
     "column twice": ((*PARAM, "shape=s,scale=s"), "Column 's' is in --param shape and in --param scale"),
     "parameter of y": ((*PARAM, "shape=s,scale=food"), "Column 'food' is in --y and in --param scale"),
@@ -236,19 +230,19 @@ ERRORS = {
     "text": (("--draws", "d_1,d_2,town"), "Column 'town' of t.csv holds"),
     "draws of y": (("--draws", "d_1,food"), "Column 'food' is in --y and in --draws"),
     "level": (("--quantiles", "q05=0.05,q95=1.5"), "--quantiles: '1.5' is no number between 0 and 1"),
-    "order": (("--quantiles", "q95=0.95,q05=0.05"), "--quantiles: levels must increase, got"),
+    "order": (("--quantiles", "q95=0.95,q05=0.05"), "columns 'q95', 'q05': levels must increase, got"),
     "no level": (("--quantiles", "q05,q95=0.95"), "--quantiles is used as in --quantiles q05=0.05,"),
     "percent": (("--quantiles", "q05=5%"), "--quantiles: '5%' is no number between 0 and 1. Write"),
-    "quantile twice": (("--quantiles", "q05=0.05,q05=0.1"), "--quantiles names the column 'q05' twice"),
+    "quantile twice": (("--quantiles", "q05=0.05,q05=0.1"), "--quantiles names 'q05' twice"),
     "quantile": (("--quantiles", "q5=0.05"), "--quantiles: t.csv has no column 'q5'"),
     "coverage": (("--interval", "lo90,hi90", "--coverage", "90"), "'90' is no number between 0 and 1"),
     "no coverage": (("--interval", "lo90,hi90"), "--interval without --coverage"),
     "no interval": (("--pit", "u", "--coverage", "0.9"), "--coverage without --interval"),
     "one end": (
-        ("--interval", "lo90", "--coverage", "0.9"), "names 1 column and --coverage 1 number.",
+        ("--interval", "lo90", "--coverage", "0.9"), "needs a low and a high column for each coverage",
     ),
     "two intervals": (
-        ("--interval", "lo50,hi50,lo90,hi90", "--coverage", "0.9"), "4 columns and --coverage 1 number.",
+        ("--interval", "lo50,hi50,lo90,hi90", "--coverage", "0.9"), "got 4 columns and 1 coverages.",
     ),
     "low and high": (
         ("--interval", "hi90,lo90", "--coverage", "0.9"),
@@ -265,7 +259,7 @@ ERRORS = {
     "two pits": (("--pit", "u,nu"), "--pit names 2 columns and --y 1"),
     "two kinds": (("--pit", "u", "--draws", "d_*"), "--draws with --pit: the model comes one way"),
     "kind and model": (("--pit", "u", "--model", "m.py:f"), "--pit with --model: the model comes"),
-    "no kind": ((), "There is no model. Name the columns with its predictions (--mean and --std, --fa"),
+    "no kind": ((), "There is no model. Name the columns with its predictions (--mean and --std, --d"),
     "several y": (("--draws", "d_*", "--y", "drink"), "--draws is of one column of y, and --y names 2"),
 }  # fmt: skip
 
@@ -301,7 +295,7 @@ def test_numbers_that_cannot_be(streamed, table, kinds, capsys, monkeypatch):
     kinds["d_4"] = np.where(np.arange(90) == 7, np.inf, kinds["d_4"])
     assert main(["check", table("t.parquet", **kinds), *BASE, "--draws", "d_*"]) == 2
     error = capsys.readouterr().err
-    assert "Column 'd_4' of t.parquet is infinite in 1 of 90 rows, the first in row 7" in error
+    assert "The draws have NaN or infinite values in 1 of 90 rows, the first in row 7" in error
 
 
 MODULE = """

@@ -9,8 +9,6 @@ import pandas as pd
 import pytest
 
 from condgof.cli import main
-from condgof.cli._model import x_in_form
-from condgof.errors import InputTypeError
 
 MODULE = """
 import numpy as np
@@ -83,37 +81,13 @@ def test_how_the_model_gets_x(here, quick):
     assert list(frame.columns) == ["income", "town"]
     assert frame["income"].dtype == float
     assert frame["town"][0] in ("Oslo", "Bergen")
-    assert run("--x", "income,age", "--model", f"{here}:line", "--model-x", "array") == 0
-    model, x = quick.calls[1]["model"], quick.calls[1]["x"]
-    model(x)
-    assert type(sys.modules[here].seen[-1]) is np.ndarray
-    assert sys.modules[here].seen[-1].shape == (90, 2)
-    assert run("--x", "income", "--model", f"{here}:line", "--model-x", "frame") == 0
 
 
 def test_without_pandas(here, quick, monkeypatch, capsys):
+    """A frame of our own, which NumPy makes an array of."""
     monkeypatch.setitem(sys.modules, "pandas", None)
-    assert run("--x", "income", "--model", f"{here}:by_position") == 0
+    assert run("--x", "income", "--model", f"{here}:line") == 0
     assert np.shape(quick.calls[0]["model"](quick.calls[0]["x"]).mean_std()[0]) == (90, 1)
-    assert run("--x", "income", "--model", f"{here}:line", "--model-x", "frame") == 2
-    assert "pip install 'condgof[frames]'" in capsys.readouterr().err
-    with pytest.raises(InputTypeError, match="holds text, and the model gets x as an array"):
-        x_in_form("array", ("town",), _text_frame())
-
-
-def _text_frame():
-    from condgof.sample import Frame
-
-    return Frame({"town": np.array(["a", "b"], dtype=object)})
-
-
-def test_a_stream_gets_the_same_forms():
-    block = np.ones((4, 2))
-    frame = x_in_form("frame", ("a", "b"), block)
-    assert list(frame.columns) == ["a", "b"]
-    frame.iloc[0, 0] = 9.0
-    assert block[0, 0] == 1.0
-    assert x_in_form("array", ("a", "b"), block).shape == (4, 2)
 
 
 def test_a_model_that_is_bound_to_rows(here, table, columns, quick, capsys):
@@ -162,8 +136,6 @@ def test_a_model_that_fails_is_the_users_matter(here, capsys):
     assert run("--x", "income", "--model", f"{here}:by_position") == 2
     error = capsys.readouterr().err
     assert f"The model '{here}:by_position' failed ({here}.py, line" in error
-    assert "--model-x" in error
-    assert run("--x", "income", "--model", f"{here}:by_position", "--model-x", "array", "-q") == 0
 
 
 def test_pickles_are_not_opened(here, tmp_path, capsys):

@@ -72,7 +72,7 @@ def test_classes_have_probabilities(narrow, capsys):
         (["--mean", "mu", "--std", "sd", "--repair", "out.txt"], "ends in .parquet or .csv"),
         (["--mean", "mu", "--std", "sd", "--repair", "t.csv"], "would be written over"),
         (["--mean", "mu", "--std", "sd", "--repair", "no/out.csv"], "there is no folder"),
-        (["--score", "score", "--repair", "out.csv"], "scores alone"),
+        (["--score", "score", "--repair", "out.csv"], "cannot be repaired (Scores, scores)"),
     ],
 )
 def test_mistakes_are_answered(narrow, capsys, more, said):

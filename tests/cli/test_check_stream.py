@@ -79,7 +79,10 @@ def _exists(path):
     ("changes", "message"),
     [
         ({"sd": np.r_[np.ones(89), 0.0]}, "and is not in 1 of 90 rows, the first in row 89"),
-        ({"mu": np.r_[np.ones(89), np.inf]}, "Column 'mu' of t.parquet is infinite in 1 of 90 rows"),
+        (
+            {"mu": np.r_[np.ones(89), np.inf]},
+            "mean has NaN or infinite values in 1 of 90 rows, the first in",
+        ),
     ],
 )
 def test_what_cannot_be(changes, message, table, small, capsys):
@@ -113,9 +116,9 @@ def test_scores_and_models_stream(table, columns, small, quick, tmp_path, monkey
     assert quick.calls[0]["model"].names == ("score",)
     assert main([*words, "--model", "mine_streamed:line"]) == 0
     call = quick.calls[1]
-    block = call["x"].block_range(0, 90)
+    rows = call["x"].sample(call["x"].block_range(0, 90))
     np.testing.assert_allclose(
-        np.ravel(call["model"](block.x).score(block.y)), columns["mu"] - columns["food"]
+        np.ravel(call["model"](rows.x_given).score(rows.y)), columns["mu"] - columns["food"]
     )
     assert main([*words, "--model", "mine_streamed:bound"]) == 0
     income = columns["income"].tolist()
@@ -168,9 +171,18 @@ def test_codes_and_text_among_numbers(table, columns, small, capsys):
     assert "Column 'code' of t.csv holds 'lots' among numbers" in capsys.readouterr().err
 
 
+def test_groups_stream(table, capsys, monkeypatch):
+    words = [table(), *ROLES, "--groups", "town"]
+    whole = result(capsys, *words)
+    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
+    streamed = result(capsys, *words)
+    assert streamed["data"]["streamed"]
+    assert streamed["result"]["pvalue"] == whole["result"]["pvalue"]
+
+
 def test_what_cannot_be_streamed_is_read_into_memory_and_said(table, small, quick, capsys):
-    words = ["check", table(), *ROLES, "--groups", "town"]
+    words = ["check", table(died=np.ones(90)), *ROLES, "--event", "died"]
     assert main(words) == 0
-    assert "because the groups of town cannot be streamed" in capsys.readouterr().err
+    assert "because --event cannot be streamed" in capsys.readouterr().err
     assert main([*words, "--quiet"]) == 0
     assert capsys.readouterr().err == ""

@@ -2,14 +2,13 @@
 
 import io
 import re
-import sys
+from contextlib import redirect_stdout
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from condgof.cli import main
-from condgof.cli._output import console, show_check
+from condgof.cli._output import show_check
 from condgof.report import terminal
 from condgof.report._page import advices
 from report.made import made
@@ -30,13 +29,14 @@ HOSTILE = [
 
 
 def shown(check, facts=(), width=80):
-    screen = Console(file=io.StringIO(), width=width, color_system=None, markup=False, emoji=False)
-    show_check(screen, check, dict(facts))
-    return screen.file.getvalue()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as out:
+        patch.setenv("COLUMNS", str(width))
+        show_check(check, dict(facts))
+    return out.getvalue()
 
 
 @pytest.mark.parametrize("case", MADE)
-@pytest.mark.parametrize("width", [40, 80])
+@pytest.mark.parametrize("width", [60, 80])
 def test_no_line_is_too_long_and_nothing_steers_the_terminal(case, width):
     text = shown(MADE[case], {"data": "t.csv: 3 rows"}, width)
     assert max(len(line) for line in text.splitlines()) <= width
@@ -67,7 +67,7 @@ def test_what_to_try_as_the_page_has_it(case):
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names(name, table, columns, capsys):
-    """Markup, escape codes and line ends in names and levels are shown as they are, or as escapes."""
+    """Markup and escape codes in names are shown as they are, or as escapes; line ends are spaces."""
     levels = np.where(columns["income"] > 2, name, "other")
     wrong = {"food": 3.0 * columns["food"] + 5.0}
     table("t.parquet", **{name: columns["income"], "levels": levels}, **wrong)
@@ -75,7 +75,7 @@ def test_hostile_names(name, table, columns, capsys):
     words = [f"--x={name}" if i == 3 else word for i, word in enumerate(words) if i != 2]
     assert main([*words, "--report", "r.html"]) == 0
     text = capsys.readouterr().out
-    assert terminal(name) in " ".join(text.split()) or len(name) > 40
+    assert terminal(" ".join(name.split())) in " ".join(text.split())
     assert "\x1b" not in text
     assert "\u202e" not in text
     assert main([*words, "--quiet"]) == 0
@@ -92,32 +92,6 @@ def test_hostile_names_in_messages(table, capsys):
     error = capsys.readouterr().err
     assert "\x1b" not in error
     assert "[red]" in error
-
-
-def test_pipes_and_no_color_get_no_codes(monkeypatch, ready):
-    monkeypatch.setattr(sys, "stdout", io.StringIO())
-    show_check(console(), ready[True])
-    assert "\x1b" not in sys.stdout.getvalue()
-
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr(sys, "stdout", Terminal())
-    show_check(console(), ready[True])
-    assert "\x1b[1;31mEvidence against the model" in sys.stdout.getvalue(), "bold red"
-    monkeypatch.setattr(sys, "stdout", Terminal())
-    show_check(console(), ready[False])
-    assert "31m" not in sys.stdout.getvalue()
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setattr(sys, "stdout", Terminal())
-    show_check(console(), ready[True])
-    text = sys.stdout.getvalue()
-    assert "31m" not in text
-    plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
-    assert max(len(line) for line in plain.splitlines()) <= 100, "lines stay readable"
 
 
 @pytest.mark.parametrize(

@@ -62,24 +62,8 @@ def test_the_example_problems_and_methods_exist():
     assert {"adaptive", "kcsd"} <= set(METHODS)
 
 
-def test_the_bar_shows_where_it_is(monkeypatch, capsys):
-    from condgof.cli import _study
-
-    with _study.progress_bar() as show:
-        monkeypatch.setattr(_study, "EVERY", 0.0)
-        for done in (2, 3, 10):
-            show(done, 10)
-    error = capsys.readouterr().err
-    assert "2 of 10 trials are there already" in error
-    assert re.search(r"3 of 10 trials, about \d+ s left", error)
-
-
-def test_on_a_terminal_there_is_a_bar(monkeypatch, capsys):
-    from condgof.cli import _study
-
+def test_on_a_terminal_there_is_a_bar_with_the_time_left(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setenv("TERM", "dumb")
-    with _study.progress_bar() as show:
-        show(0, 10)
-        show(10, 10)
-    assert "10/10" in capsys.readouterr().err
+    options = ["--method", "zheng", "--n", "20", "--trials", "3", "--workers", "1"]
+    assert main(["study", "--problem", "qgm", *options, "--out", str(tmp_path)]) == 0
+    assert re.search(r"trials: .*\d/3 \[\d\d:\d\d<", capsys.readouterr().err)

@@ -61,14 +61,6 @@ def test_a_true_model_has_one_line(log, capsys):
     assert capsys.readouterr().out.startswith("400 rows, evidence ")
 
 
-def test_marks_are_said_on_the_way(log, capsys, monkeypatch):
-    monkeypatch.setattr(_watch, "CHUNK", 200)
-    assert main(["watch", log(lines(900, 0)), *ROLES, "--alpha", "1e-9", "--run-length", "1e9"]) == 0
-    text = capsys.readouterr().out
-    assert "evidence 5" in text or "evidence 6" in text or ": evidence 1" in text
-    assert text.count(": evidence ") >= 3
-
-
 def test_cut_and_resumed_the_state_is_the_same(log, capsys, monkeypatch):
     rows = lines()
     assert main(["watch", log(rows), *ROLES, "--state", "whole.json"]) == 0
@@ -106,14 +98,14 @@ def test_an_alarm_ends_it_with_exit_code_1(log, monkeypatch, capsys):
         ["--x", "town", "--y", "y", "--interval", "lo,hi", "--coverage", "0.89"],
         ["--x", "town", "--y", "kind", "--prob", "p", "--classes", "no,yes"],
         ["--x", "x,town", "--y", "y", "--family", "normal", "--param", "mean=mu,std=1"],
-        ["--x", "x", "--y", "y", "--model", "mine_watched.py:model", "--model-x", "array"],
+        ["--x", "x", "--y", "y", "--model", "mine_watched.py:model"],
         ["--x", "mu", "--y", "y", "--mean", "mu", "--std", "sd"],
     ],
     ids=["interval", "classes", "family", "model", "x is the prediction"],
 )
 def test_all_kinds_of_predictions(log, roles, tmp_path, capsys):
     (tmp_path / "mine_watched.py").write_text(
-        "import condgof as cg\nmodel = cg.models.Normal(mean=lambda x: x[:, 0], std=1.0)\n"
+        "import condgof as cg\nmodel = cg.models.Normal(mean=lambda x: x['x'], std=1.0)\n"
     )
     rows = lines(300, 300)
     log(rows[:200])
@@ -189,7 +181,6 @@ def test_follow_waits_for_rows(log, tmp_path):
         (["watch", "log.csv", *ROLES[:-2]], "--std"),
         (["watch", "log.csv", *ROLES, "--alpha", "2"], "--alpha must be between"),
         (["watch", "log.csv", *ROLES, "--run-length", "0"], "--run-length must be above 1"),
-        (["watch", "log.csv", *ROLES, "--model-x", "odd"], "--model-x must be one of"),
         (["watch", "log.csv", *ROLES, "--state", "no/s.json"], "there is no folder"),
         (["watch", "log.csv", *ROLES, "--state", "log.csv"], "the same file"),
         (["watch", "log.csv", *ROLES, "--state", "odd.json"], "no state of condgof watch"),

@@ -81,8 +81,9 @@ def test_an_error_is_one_line(predictions):
     )
 
 
-def test_a_reader_that_has_seen_enough(predictions):
-    command = [sys.executable, "-m", "condgof", "check", "predictions.csv", *ROLES]
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=["text", "json"])
+def test_a_reader_that_has_seen_enough(predictions, form):
+    command = [sys.executable, "-m", "condgof", "check", "predictions.csv", *ROLES, *form]
     run = subprocess.Popen(
         command, cwd=predictions.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )

@@ -100,12 +100,12 @@ class TestErrors:
         ("run", "error", "message"),
         [
             (lambda x, y, m, s: cg.kcsd((m, s), x, np.ones(N)), InputTypeError, "throughout"),
-            (lambda x, y, m, s: cg.kcsd((m[:-1], s), x, y), ShapeError, "19999 rows and y has 20000"),
-            (lambda x, y, m, s: cg.kcsd((m, s), x[:, :, None], y), ShapeError, "shape"),
+            (lambda x, y, m, s: cg.kcsd((m[:-1], s), x, y), ShapeError, "n = 20000 as y has"),
+            (lambda x, y, m, s: cg.kcsd((m, s), x[:, :, None], y), ShapeError, "x must hold"),
             (lambda x, y, m, s: cg.kcsd((m, s), x, y[y > 0]), ShapeError, "compute_chunk_sizes"),
             (lambda x, y, m, s: cg.kcsd(cg.columns(score="q"), x, y), InputError, "no column 'q'"),
             (lambda x, y, m, s: cg.kcsd((m, s), x, y, solver="exact"), InputError, "in memory"),
-            (lambda x, y, m, s: cg.kcsd((m, s), x * 1j, y), InputTypeError, "real numbers"),
+            (lambda x, y, m, s: cg.kcsd((m, s), x * 1j, y), ShapeError, "real numbers"),
         ],
     )
     def test_calls(self, sample, run, error, message):

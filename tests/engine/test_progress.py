@@ -46,29 +46,25 @@ def test_stages_are_shown_and_wiped(on_screen):
     screen = on_screen()
     with stages("reading", "slices", "verdict") as begin:
         begin("reading")
-        assert seen(screen, "░░░░░░░░░░░░  [reading] · slices · verdict  0 s")
+        assert seen(screen, "[------------]  reading (1 of 3)  0 s")
         with stages("slices", "verdict") as inner:  # a function within, which has stages of its own
             inner("slices")
-            assert seen(screen, "████░░░░░░░░  reading · [slices] · verdict")
+            assert seen(screen, "[####--------]  slices (2 of 3)")
             for i in with_progress(range(4), 4, "rows"):
-                assert seen(screen, f"[slices {25 * i}%]")
+                assert seen(screen, f"slices {25 * i}% (2 of 3)")
         begin("verdict")
-        assert seen(screen, "████████░░░░  reading · slices · [verdict]")
+        assert seen(screen, "[########----]  verdict (3 of 3)")
     assert re.search(r"\r {89}\r$", screen.getvalue())
     assert max(map(len, screen.getvalue().split("\r"))) == 89
 
 
-def test_little_room_and_few_letters(on_screen, monkeypatch):
+def test_little_room(on_screen, monkeypatch):
     screen = on_screen()
     monkeypatch.setenv("COLUMNS", "30")
     with stages("reading", "slices", "verdict") as begin:
         begin("slices")
-        assert seen(screen, "slices (2 of 3)  0 s")
-    screen.encoding = "ascii"
-    monkeypatch.setenv("COLUMNS", "90")
-    with stages("reading", "slices") as begin:
-        begin("slices")
-        assert seen(screen, "######------  reading | [slices]")
+        assert seen(screen, "[####--------]  slices (2 of ")
+    assert max(map(len, screen.getvalue().split("\r"))) == 29
 
 
 def test_silence(on_screen, monkeypatch):
@@ -97,7 +93,7 @@ def test_it_is_over_when_the_work_fails(on_screen):
     def fail():
         with stages("reading") as begin:
             begin("reading")
-            assert seen(screen, "[reading]")
+            assert seen(screen, "reading (1 of 1)")
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -120,6 +116,6 @@ def test_a_check_is_the_same_with_and_without(on_screen, monkeypatch):
     screen = on_screen()
     x, noise = np.random.default_rng(0).standard_normal((2, 80))
     shown = check((x, np.ones(80)), x, x + noise, rng=0)
-    assert "reading · slices · [verdict] · size · power · numbers" in screen.getvalue()
+    assert "verdict (3 of 6)" in screen.getvalue()
     monkeypatch.setattr(screen, "isatty", lambda: False)
     assert check((x, np.ones(80)), x, x + noise, rng=0).to_dict()["result"] == shown.to_dict()["result"]

@@ -1,6 +1,5 @@
 """ArviZ and xarray: posterior predictive draws; stand-ins where these packages are not there."""
 
-import arviz_base as azb
 import numpy as np
 import pytest
 import xarray as xr
@@ -16,8 +15,8 @@ DIMS = ("chain", "draw", "obs")
 class DataArray:
     """As much of an xarray.DataArray as is read."""
 
-    def __init__(self, values, dims, coords=()):
-        self.values, self.dims, self.coords = values, dims, coords
+    def __init__(self, values, dims):
+        self.values, self.dims = values, dims
 
     def transpose(self, *dims):
         return DataArray(self.values.transpose([self.dims.index(d) for d in dims]), dims)
@@ -95,13 +94,6 @@ def test_what_is_refused(make):
         cg.as_model(make(posterior={"a": (DIMS[:2], Y[:, :, 0])}))
     with pytest.raises(ShapeError, match="and this array has chain, draw"):
         cg.from_draws(make(posterior_predictive={"y": (DIMS[:2], Y[:, :, 0])}))
-
-
-def test_chains_and_draws_that_were_stacked():
-    stacked = DataArray(Y.reshape(100, 30).T, ("obs", "sample"), ("chain", "draw"))
-    np.testing.assert_array_equal(cg.as_model(stacked).values, stacked.values)
-    real = azb.extract(data_tree(posterior_predictive={"y": (DIMS, Y)}), group="posterior_predictive")
-    np.testing.assert_array_equal(cg.as_model(real).values, stacked.values)
 
 
 def test_an_array_of_xarray_without_draws_is_any_array():

@@ -121,7 +121,7 @@ class TestCounts:
         [
             (np.full(40, -1), SupportError, "40 of 40 rows"),
             (np.full(40, 0.5), InputError, "not a whole number in 40 of 40"),
-            (np.full(40, "a"), InputTypeError, "model of counts, and y holds text"),
+            (np.full(40, "a"), InputTypeError, "y must be real numbers"),
         ],
     )
     def test_what_is_no_count(self, y, error, message):
@@ -146,7 +146,10 @@ class TestCounts:
             make()(X).mean_std()
 
     def test_a_continuous_score_is_refused(self):
-        with pytest.raises(UnsupportedModelError, match="discrete y, which has no score"):
+        with pytest.raises(
+            UnsupportedModelError,
+            match=r"has no score .it is of a discrete y, .* Tests that can take it: adaptive",
+        ):
             cg.scores(Poisson(1.0), X, np.ones(40))
         with pytest.raises(InputError, match="standardize='cdf' is for a continuous y"):
             cg.kcsd(Poisson(1.0), X, np.arange(40), standardize="cdf")
@@ -293,15 +296,14 @@ class TestProbabilities:
 
 
 RATIOS = {
-    "poisson": (lambda y, x: np.exp(x) / (y + 1), lambda x: stats.poisson(np.exp(x)), 0),
+    "poisson": (lambda y, x: np.exp(x) / (y + 1), lambda x: stats.poisson(np.exp(x))),
     "binomial": (
         lambda y, x: np.maximum(9 - y, 0) / (y + 1) * np.exp(x),
         lambda x: stats.binom(9, 1 / (1 + np.exp(-x))),
-        0,
     ),
-    "truncated": (lambda y, x: np.exp(x) / (y + 1), lambda x: None, 1),
-    "geometric": (lambda y, x: 0.9 / (1 + np.exp(-x)) + 0 * y, lambda x: None, 0),
-    "large": (lambda y, x: 3000 * np.exp(0.1 * x) / (y + 1), lambda x: stats.poisson(3000), 0),
+    "truncated": (lambda y, x: np.where(y > 0, np.exp(x) / (y + 1), 1e9), lambda x: None),
+    "geometric": (lambda y, x: 0.9 / (1 + np.exp(-x)) + 0 * y, lambda x: None),
+    "large": (lambda y, x: 3000 * np.exp(0.1 * x) / (y + 1), lambda x: stats.poisson(3000)),
 }
 
 
@@ -310,11 +312,11 @@ class TestRatios:
 
     @pytest.mark.parametrize("name", RATIOS)
     def test_mean_zero(self, name):
-        ratio, _, low = RATIOS[name]
+        ratio, _ = RATIOS[name]
         x = np.linspace(-1.5, 1.5, 7)
-        model = cg.from_ratio(ratio, low=low)
+        model = cg.from_ratio(ratio)
         top = 4500 if name == "large" else 400
-        y = np.arange(low, top)
+        y = np.arange(top)
         for value in x:
             at = np.full(len(y), value)
             steps = ratio(y.astype(float), at)
@@ -345,7 +347,7 @@ class TestRatios:
         x = np.linspace(-1, 1, 20)
         y = np.arange(20) % 5
         for name in ("poisson", "binomial"):
-            ratio, law, _ = RATIOS[name]
+            ratio, law = RATIOS[name]
             found = cg.from_ratio(ratio)(x).residuals(y, PLAIN)
             k = np.arange(found.outcomes.probabilities.shape[1])
             assert (found.outcomes.start == 0).all()
@@ -414,8 +416,6 @@ class TestRatios:
     def test_bad_arguments(self):
         with pytest.raises(InputTypeError, match="takes a function"):
             cg.from_ratio(3)
-        with pytest.raises(InputTypeError, match="low must be a whole number"):
-            cg.from_ratio(lambda y, x: y, low=0.5)
 
 
 @pytest.mark.parametrize(("p", "possible"), [(0.0, 0), (1.0, 10)])
@@ -455,7 +455,7 @@ def test_labels_of_any_container(y, classes):
     ("y", "error", "match"),
     [
         (np.array([0, 1, None, 0, 1, 0, 1, 1], dtype=object), NonFiniteError, "1 of 8 rows.*row 2"),
-        (np.array(["a", 1] * 4, dtype=object), InputTypeError, "holds text, and 1 in row 1"),
+        (np.array(["a", 1] * 4, dtype=object), InputTypeError, r"object \(int and str\), neither"),
         (
             FLAGS + 1,
             InputError,

@@ -178,7 +178,9 @@ def test_parameters_are_checked():
         Gamma(shape=2.0)
     with pytest.raises(InputError, match="Exponential needs exactly one"):
         Exponential(scale=1.0, rate=1.0)
-    with pytest.raises(UnsupportedModelError, match="cdf of a Gamma model is defined for d_y = 1"):
+    with pytest.raises(
+        UnsupportedModelError, match="Gamma says this for d_y = 1 only, and here d_y = 2"
+    ):
         Gamma(shape=[[1.0, 2.0]], scale=1.0).cdf(np.ones((3, 2)))
     with pytest.raises(ShapeError, match="different numbers of rows: shape 2, scale 3"):
         Gamma([1.0, 2.0], scale=[1.0, 1.0, 1.0])

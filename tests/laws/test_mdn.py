@@ -15,7 +15,7 @@ from scipy import stats
 
 import condgof as cg
 from condgof.errors import InputError, NumericalError, ShapeError, UnsupportedModelError
-from condgof.laws.mdn import MDN, Sizes, build_networks, fit_mdn, mean_nll, to_torch
+from condgof.laws.mdn import MDN, Sizes, build_networks, fit_mdn, mean_nll
 from condgof.models import NormalMixture
 from laws.conformance import check_law
 
@@ -57,6 +57,14 @@ def two():
 @pytest.fixture(params=["one", "two"])
 def fitted(request):
     return request.getfixturevalue(request.param)
+
+
+def to_torch(model):
+    """The networks of a fitted model as torch has them, in eval mode and double precision."""
+    networks = build_networks(model.sizes, np.random.default_rng(0)).double()
+    state = {name: torch.from_numpy(np.array(array)) for name, array in model.state.items()}
+    networks.load_state_dict(state, strict=False)  # how many batches there were is not kept
+    return networks.eval()
 
 
 def standardised(model, x, y):
@@ -372,9 +380,7 @@ class TestTraining:
             ShapeError, match=r"x must have 2 columns, as in the fit, got shape \(400, 1\)"
         ):
             model(x[:, :1]).score(y)
-        with pytest.raises(
-            ShapeError, match=r"y must have 2 columns, as in the fit, got shape \(400, 1\)"
-        ):
+        with pytest.raises(ShapeError, match=r"must have shape \(\d+, 5, 1\)"):
             model(x).score(y[:, :1])
         with pytest.raises(ShapeError, match=r"y has 400 rows, and the law .* has 9"):
             model(x[:9]).score(y)
@@ -448,6 +454,15 @@ class TestFiles:
         with pytest.raises(InputError, match=why):
             MDN.load(tmp_path / "m")
 
+    def test_a_failed_write_leaves_the_old_file(self, one, tmp_path, monkeypatch):
+        model, x, y = one
+        model.save(tmp_path / "m")
+        monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
+        with pytest.raises(OSError, match="full"):
+            model.save(tmp_path / "m")
+        assert os.listdir(tmp_path) == ["m"]
+        np.testing.assert_array_equal(MDN.load(tmp_path / "m")(x).score(y), model(x).score(y))
+
     def test_a_header_never_makes_more_numbers_than_the_file_holds(self, one, tmp_path):
         """Arrays that share bytes, or claim more than there are, are refused before any is made."""
         one[0].save(tmp_path / "m")
@@ -479,17 +494,8 @@ class TestFiles:
         one[0].save(tmp_path / "m")
         data = (tmp_path / "m").read_bytes()
         (tmp_path / "m").write_bytes(data[:-8] + np.array([np.nan]).tobytes())
-        with pytest.raises(InputError, match=r"damaged .*y_scale must have shape \(1,\)"):
+        with pytest.raises(InputError, match=r"damaged .*y_scale has numbers that are not finite"):
             MDN.load(tmp_path / "m")
-
-    def test_a_failed_write_leaves_the_old_file(self, one, tmp_path, monkeypatch):
-        model, x, y = one
-        model.save(tmp_path / "m")
-        monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
-        with pytest.raises(OSError, match="full"):
-            model.save(tmp_path / "m")
-        assert os.listdir(tmp_path) == ["m"]
-        np.testing.assert_array_equal(MDN.load(tmp_path / "m")(x).score(y), model(x).score(y))
 
     def test_a_fitted_model_needs_no_torch(self, one, tmp_path):
         one[0].save(tmp_path / "m")

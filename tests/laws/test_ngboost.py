@@ -127,7 +127,7 @@ def test_what_is_refused():
         cg.scores(fit(LogitNormal, 1.0 / (1.0 + np.exp(-Y))), NEW, NEW[:, 0])
     with pytest.raises(UnsupportedModelError, match="is no regressor"):
         cg.as_model(LogScore())
-    with pytest.raises(InputError, match="NGBoost could not predict at the 40 rows"):
+    with pytest.raises(InputError, match="NGBRegressor failed"):
         cg.scores(fit(Normal, Y), NEW[:, :1], NEW[:, 0])
 
 

@@ -180,7 +180,7 @@ def test_a_transformed_target_is_tested_on_its_own_scale():
 
 
 def test_columns_that_the_regressor_does_not_know():
-    with pytest.raises(InputError, match="scikit-learn could not predict at the 40 rows of x"):
+    with pytest.raises(InputError, match="BayesianRidge failed: ValueError: X has 1 features"):
         cg.scores(BayesianRidge().fit(X, Y), NEW[:, :1], NEW_Y)
     with pytest.raises(InputError, match="there is no x"):
         cg.ksd(BayesianRidge().fit(X, Y), NEW_Y)
@@ -230,17 +230,6 @@ class TestResidualScale:
         assert not hasattr(forest, "estimators_")
         np.testing.assert_array_equal(first(NEW).mean_std(), second(NEW).mean_std())
         assert cg.models.residual_scale_by_cv(forest, X, Y, rng=4).std != first.std
-
-    def test_folds_of_the_users_own(self):
-        rows = np.arange(len(Y))
-        folds = [(rows[:40], rows[40:]), (rows[40:], rows[:40])]
-        model = cg.models.residual_scale_by_cv(
-            LinearRegression(), pd.DataFrame(X, columns=["a", "b"]), Y, cv=folds
-        )
-        residuals = np.concatenate(
-            [Y[b] - LinearRegression().fit(X[a], Y[a]).predict(X[b]) for a, b in folds]
-        )
-        assert model.std[0] == pytest.approx(np.sqrt(np.mean(residuals**2)))
 
     def test_what_is_refused(self):
         cv = cg.models.residual_scale_by_cv

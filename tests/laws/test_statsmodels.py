@@ -74,7 +74,7 @@ def test_a_formula_takes_its_columns_from_a_frame(fit):
     np.testing.assert_array_equal(cg.scores(results, other, NEW_Y), cg.scores(results, x, NEW_Y))
     with pytest.raises(InputTypeError, match=r"by the formula 'y ~ np.exp\(a\).*as a frame"):
         cg.scores(results, NEW_EXOG, NEW_Y)
-    with pytest.raises(InputError, match="statsmodels could not predict at the 50 rows"):
+    with pytest.raises(InputError, match="of statsmodels failed"):
         cg.scores(results, NEW[["b"]], NEW_Y)
 
 
@@ -102,9 +102,7 @@ def test_a_response_that_the_formula_transforms_is_noted():
 
 def test_the_constant_must_be_there():
     results = sm.OLS(Y, EXOG).fit()
-    with pytest.raises(
-        InputError, match=r"on 3 columns \(const, x1, x2\), and x has 2. Add the constant"
-    ):
+    with pytest.raises(InputError, match=r"on 3 columns, and x has 2. Is the constant among them"):
         cg.scores(results, NEW_EXOG[:, 1:], NEW_Y)
     with pytest.raises(InputError, match="and x has 1"):
         cg.scores(results, NEW_EXOG[:, 1], NEW_Y)
@@ -124,7 +122,7 @@ class TestWeights:
         wls, ols = sm.WLS(Y, EXOG).fit(), sm.OLS(Y, EXOG).fit()
         np.testing.assert_allclose(cg.scores(wls, NEW_EXOG, NEW_Y), cg.scores(ols, NEW_EXOG, NEW_Y))
 
-    @pytest.mark.parametrize("weights", [NEW["w"].to_numpy(), NEW["w"].tolist(), "w", lambda x: x["w"]])
+    @pytest.mark.parametrize("weights", [NEW["w"].to_numpy(), NEW["w"].tolist(), lambda x: x["w"]])
     def test_wls(self, weights):
         results = smf.wls("y ~ a", FRAME, weights=FRAME["w"]).fit()
         model = cg.from_statsmodels(results, weights=weights)
@@ -164,7 +162,11 @@ class TestWeights:
 @pytest.mark.parametrize(
     ("obj", "error", "message"),
     [
-        (sm.OLS(Y, EXOG), InputTypeError, "OLS of statsmodels holds no fitted regression. Call its fit"),
+        (
+            sm.OLS(Y, EXOG),
+            InputTypeError,
+            "OLS of statsmodels holds no fitted regression. Pass what the fit",
+        ),
         (sm.GLM(Y, EXOG, sm.families.Tweedie()).fit(), UnsupportedModelError, "family Tweedie"),
         (sm.GLS(Y, EXOG).fit(), UnsupportedModelError, "GLS of statsmodels is not supported"),
         (sm.QuantReg(Y, EXOG).fit(), UnsupportedModelError, "QuantReg of statsmodels is not"),

@@ -89,5 +89,5 @@ def test_what_is_refused(rossi):
         cg.adaptive(
             fitted, rest[COLUMNS], rest.week.where(rest.index != rest.index[0], 0), event=rest.arrest
         )
-    with pytest.raises(InputError, match="CoxPHFitter could not predict"):
+    with pytest.raises(InputError, match="CoxPHFitter failed"):
         cg.adaptive(fitted, rest[COLUMNS[1:]], rest.week, event=rest.arrest)

@@ -201,9 +201,8 @@ class TestNothingIsLeftBehind:
             raise RuntimeError("no")
 
         before = state(net)
-        with pytest.raises(cg.errors.ModelError, match="RuntimeError: no") as caught:
+        with pytest.raises(cg.errors.ModelError, match="RuntimeError: no"):
             cg.from_torch(make)(X).score(X[:, 0])
-        assert "condgof called the model with tensors of shape (2, 2)" in str(caught.value)
         assert state(net) == before
 
     @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
@@ -392,9 +391,9 @@ class TestShapes:
             (lambda x: td.Normal(x[:, 0, None] - x[:, 0], 1.0), r"batch shape \(24, 24\)"),
             (lambda x: td.Normal(x[:1, 0], 1.0), r"batch shape \(1,\)"),
             (lambda x: td.Normal(x, 1.0), r"loc of Normal .* must have shape \(24, 1\) or \(24,\), got"),
-            (lambda x: td.Gumbel(x, 1.0), r"It speaks of 2 columns of y, not 1"),
+            (lambda x: td.Gumbel(x, 1.0), r"batch shape \(24, 2\) .* must be \(24, 1\)"),
             (lambda x: independent(td.Normal(x[:, 0], 1.0)), r"event shape \(24,\) must have"),
-            (lambda x: independent(td.Gumbel(x[:, 0], 1.0)), "leave out one Independent"),
+            (lambda x: independent(td.Gumbel(x[:, 0], 1.0)), r"event shape \(24,\) .* rows are not"),
             (lambda x: x[:, 0], r"returned Tensor of shape \(2,\), and a distribution"),
             (lambda x: (x, x), "returned tuple, and a distribution"),
         ],
@@ -408,7 +407,7 @@ class TestShapes:
         np.testing.assert_array_equal(model(X).score(X[:, 0])[:, 0], -np.sign(X[:, 0]))
         assert cg.ksd(model, X[:, 0], n_boot=5, rng=0).n == N
         check_law(cg.from_torch(lambda x: td.Normal(0.0, 1.0)), X, draws=400)
-        with pytest.raises(ShapeError, match=r"wrap it in Independent"):
+        with pytest.raises(ShapeError, match=r"are wrapped in Independent"):
             cg.from_torch(lambda x: td.Normal(torch.zeros(2), 1.0))(X).score(X)
 
     def test_a_log_density_of_the_wrong_shape(self):
@@ -479,7 +478,7 @@ class TestMethods:
                 cg.from_torch(Flow(), **options)
         with pytest.raises(InputError, match=r"no parameter 'target'"):
             cg.from_torch(Flow(), y="target", x="context")
-        with pytest.raises(InputError, match=r"no method 'logp'\. Those that may be meant: log_prob"):
+        with pytest.raises(InputError, match=r"no method 'logp'\. Name the one"):
             cg.from_torch(Flow(), method="logp")
 
     def test_what_else_cannot_be_a_model(self):
@@ -613,7 +612,7 @@ class TestRefused:
             UnsupportedModelError, match="a discrete distribution that is not known here"
         ):
             cg.kcsd(cg.from_torch(make), X, np.arange(N))
-        with pytest.raises(ShapeError, match="speaks of 2 columns"):
+        with pytest.raises(ShapeError, match=r"must be \(2, 1\)"):
             cg.kcsd(cg.from_torch(lambda x: independent(td.Bernoulli(logits=x[:, :2]))), X, np.arange(N))
 
     def test_piecewise_constant(self):

@@ -13,6 +13,7 @@ import condgof as cg
 import oracle
 from condgof.errors import CondgofError, InputError, InputTypeError, UnsupportedModelError
 from condgof.methods._adaptive import run_adaptive
+from condgof.methods._lowrank import draw as drawn_for
 from condgof.methods._options import Options
 from condgof.methods._scored import Scored, Units
 from condgof.sample import Sample, Seed
@@ -43,8 +44,8 @@ def test_against_loops(d_y, standardize):
     x, y, mean, std = draw(d_y=d_y)
     scored = prepared((mean, std), x, y, standardize)
     options = Options.of(solver="auto", null="auto", n_boot=60, engine=1)
-    got = run_adaptive(scored, options, Seed.of(3))
-    plan, drawn = got.design.plan, got.ran.drawn
+    result, design = run_adaptive(scored, options, Seed.of(3))
+    plan, drawn = design.plan, drawn_for(design.plan, scored, options, Seed.of(3)).drawn
     features = plan.features.of(scored.x).astype(float)
     xi = plan.evidence.of(scored.y, scored.scores).astype(float)
     for k, (f, e) in enumerate(plan.statistics):
@@ -53,7 +54,7 @@ def test_against_loops(d_y, standardize):
         )
         wanted = matrix.sum() - np.trace(matrix)
         assert drawn.statistics[k] == pytest.approx(wanted, abs=1e-4 * np.trace(matrix) + 1e-9)
-    families = [f for f in got.design.families if len(f.which) and f.which.max() < len(drawn.statistics)]
+    families = [f for f in design.families if len(f.which) and f.which.max() < len(drawn.statistics)]
     both = np.column_stack([drawn.draws, drawn.statistics])
     spread = both.std(axis=1)
     alive = spread > 1e-5 * drawn.sizes
@@ -66,10 +67,10 @@ def test_against_loops(d_y, standardize):
         parts.append(oracle.evidence(soft[-1], soft[:-1]))
     shares = np.array([family.share for family in families])
     value, draws = oracle.harmonic(parts, shares / shares.sum())
-    assert got.result.statistic == pytest.approx(value, rel=1e-6)
-    np.testing.assert_allclose(got.result.null_distribution, draws, rtol=1e-6)
-    assert got.result.pvalue == (1 + (draws >= value - 1e-9).sum()) / 61
-    assert got.result.details["families"] == pytest.approx(
+    assert result.statistic == pytest.approx(value, rel=1e-6)
+    np.testing.assert_allclose(result.null_distribution, draws, rtol=1e-6)
+    assert result.pvalue == (1 + (draws >= value - 1e-9).sum()) / 61
+    assert result.details["families"] == pytest.approx(
         {family.name: part[2] for family, part in zip(families, parts, strict=True)}
     )
 
@@ -87,21 +88,6 @@ def test_the_scales_are_the_kernels_of_kcsd_less_their_constant_part():
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (40, 300))
         spread = oracle.off_diagonal_forms(matrix, signs).std() / 39
         assert abs(row["statistic"] - 40 * oracle.u_statistic(matrix)) < 0.25 * spread
-
-
-def test_other_scales_and_no_locations():
-    x, y, mean, std = draw(d_y=2)
-    got = cg.adaptive(
-        (mean, std), x, y, scales_x=(0.3, 3.0, 1.0), scales_y=(0.7,), n_locations=0, **SHORT
-    )
-    table = got.details["scales"]
-    sigma = oracle.median_distance(prepared((mean, std), x, y).x[:, :2])
-    np.testing.assert_allclose(
-        [row["bandwidth_x"] for row in table], np.repeat(sigma * np.array([3.0, 1.0, 0.3]), 2)
-    )
-    assert [row["bandwidth_y"] for row in table] == [0.7, None] * 3
-    assert "strongest_location" not in got.details
-    assert "locations" not in got.details["families"]
 
 
 @pytest.mark.parametrize("kind", ["shift", "spread", "level", "pair", "wild rows"])
@@ -233,9 +219,9 @@ class TestDetails:
         model = cg.from_log_prob(lambda y, x: -0.5 * y[:, 0] ** 2)
         assert 0 < cg.adaptive(model, x, y, standardize="none", **SHORT).details["score_error"] < 1e-6
         # Integrated to a CDF, it needs no scores.
-        same = cg.adaptive((np.zeros(24), np.ones(24)), x, y, n_locations=0, **SHORT)
+        same = cg.adaptive((np.zeros(24), np.ones(24)), x, y, **SHORT)
         assert "score_error" not in cg.adaptive(model, x, y, **SHORT).details
-        whole = cg.adaptive(model, x, y, n_locations=0, **SHORT)
+        whole = cg.adaptive(model, x, y, **SHORT)
         assert whole.details["families"]["constant"] == same.details["families"]["constant"]
 
 
@@ -451,19 +437,6 @@ class TestErrors:
             ({"standardize": "cdf"}, UnsupportedModelError, "It can take: 'none'"),
             ({"standardize": "marginals"}, UnsupportedModelError, "It can take: 'none'"),
             ({"standardize": "mean_std"}, UnsupportedModelError, "It can take: 'none'"),
-            ({"scales_x": ()}, InputError, "scales_x must be a list of positive numbers"),
-            ({"scales_x": (1.0, -0.5)}, InputError, "scales_x must be .* got .1.0, -0.5"),
-            ({"scales_x": (1.0, 0.0)}, InputError, "scales_x must be"),
-            ({"scales_x": 1.0}, InputError, "scales_x must be"),
-            ({"scales_x": "12"}, InputError, "scales_x must be"),
-            ({"scales_y": ("1", "2")}, InputError, "scales_y must be"),
-            ({"scales_y": (np.nan,)}, InputError, "scales_y must be"),
-            ({"scales_y": (np.inf,)}, InputError, "scales_y must be"),
-            ({"scales_y": (True,)}, InputError, "scales_y must be"),
-            ({"scales_y": None}, InputError, "scales_y must be"),
-            ({"n_locations": -1}, InputError, "n_locations must be at least 1, got -1"),
-            ({"n_locations": 2.5}, InputError, "n_locations must be an integer"),
-            ({"n_locations": "80"}, InputError, "n_locations must be an integer"),
             ({"null": "spectral"}, InputError, "no spectral null"),
             ({"null": "magic"}, InputError, "null"),
             ({"solver": "magic"}, InputError, "solver must be one of"),

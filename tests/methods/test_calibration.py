@@ -29,8 +29,7 @@ def test_the_strongest_column_is_a_prediction():
     )
 
 
-@pytest.mark.parametrize("test", ["adaptive", "kcsd"])
-def test_it_is_the_test_with_predictions_for_x(test):
+def test_it_is_adaptive_with_predictions_for_x():
     """Mean and standard deviation by ranks, probabilities as they are."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(120, 2))
@@ -43,10 +42,8 @@ def test_it_is_the_test_with_predictions_for_x(test):
         (cg.probabilities(p), labels, p[:, None], "none"),
     ]
     for model, response, seen, scale_x in cases:
-        found = cg.calibration(model, x, response, test=test, rng=0, n_boot=200)
-        same = getattr(cg, test)(
-            model, seen, response, scale_x=scale_x, standardize="auto", rng=0, n_boot=200
-        )
+        found = cg.calibration(model, x, response, rng=0, n_boot=200)
+        same = cg.adaptive(model, seen, response, scale_x=scale_x, rng=0, n_boot=200)
         assert found.statistic == same.statistic
         np.testing.assert_array_equal(found.null_distribution, same.null_distribution)
 
@@ -56,20 +53,19 @@ def test_precision_is_passed_on():
     mean = rng.normal(size=200)
     y = mean + rng.normal(size=200)
     std = np.exp(0.1 * rng.normal(size=200))
-    result = cg.calibration((mean, std), None, y, test="kcsd", precision=0.05, n_boot=50, rng=0)
-    assert result.solver == "lowrank"
-    assert 0 < result.details["precision"] < 0.5
+    result = cg.calibration((mean, std), None, y, precision=0.05, n_boot=50, rng=0)
+    plain = cg.calibration((mean, std), None, y, n_boot=50, rng=0)
+    assert result.details["precision"] <= 0.05 < plain.details["precision"]
 
 
-@pytest.mark.parametrize("test", ["adaptive", "kcsd"])
-def test_a_confident_classifier_that_is_right_is_not_rejected(test):
+def test_a_confident_classifier_that_is_right_is_not_rejected():
     """Errors of probability 1e-3, n = 2,600: y is drawn anew, where signs would see no spread."""
     rejected = 0
     for trial in range(10):
         rng = np.random.default_rng([3, trial])
         p = np.abs((rng.random(2600) < 0.5) - 1e-3 * rng.uniform(0.5, 1.5, 2600))
         y = (rng.random(2600) < p).astype(int)
-        result = cg.calibration(cg.probabilities(p), None, y, test=test, n_boot=200, rng=trial)
+        result = cg.calibration(cg.probabilities(p), None, y, n_boot=200, rng=trial)
         assert result.null.startswith("model")
         rejected += result.reject()
     assert rejected <= 4  # binomial(10, 0.05): above with probability 6e-5

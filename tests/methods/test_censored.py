@@ -155,7 +155,7 @@ def test_what_else_is_refused():
         cg.adaptive(cg.from_scores(-y), x, y, event=event)
     with pytest.raises(InputError, match="entry= goes with event="):
         cg.adaptive(model, x, y, entry=np.zeros(60))
-    with pytest.raises(ShapeError, match="one column of y"):
+    with pytest.raises(UnsupportedModelError, match="says this for d_y = 1 only"):
         cg.adaptive(cg.models.Exponential(scale=1.0), x, np.column_stack([y, y]), event=event)
     with pytest.raises(InputError, match="event and x have different indices"):
         cg.adaptive(model, pd.DataFrame(x), y, event=pd.Series(event, index=np.arange(1, 61)))

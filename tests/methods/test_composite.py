@@ -11,14 +11,16 @@ import pytest
 from scipy.stats import norm
 
 import condgof as cg
-from condgof.errors import InputError, InputTypeError, RefitError, UnsupportedModelError
-from condgof.methods._adaptive import LOCAL_X, narrowed, run_adaptive
-from condgof.methods._composite import OWN, TESTS, AllOfAdaptive
+from condgof.check import _composite as whole
+from condgof.check._composite import OWN, TESTS, AllOfAdaptive
+from condgof.errors import InputError, InputTypeError, ModelError, RefitError, UnsupportedModelError
+from condgof.methods._adaptive import LOCAL_X, make_design, narrowed
+from condgof.methods._lowrank import draw
 from condgof.methods._options import Options
 from condgof.methods._scored import Scored, Units
+from condgof.null import _draws
 from condgof.null._bootstrap import RowWeights, pvalue
 from condgof.sample import Sample, Seed, Use
-from condgof.stein._evidence import NormalEvidence
 from own_laws import OfX, model_of
 
 N_BOOT = 19
@@ -97,13 +99,13 @@ def seen_inside(fit, x, y, **options):
 def test_adaptive_is_the_same_combination_of_all_replicates(curve):
     """The statistics are those of `adaptive` itself, sample by sample, combined by the definition."""
     x, y = curve
-    scales = {"scales_x": (1.0, 0.5), "scales_y": (2.0, 1.0)}
-    result, inside, values = seen_inside(line_fit, x, y, n_boot=N_BOOT, n_locations=5, **scales)
+    result, inside, values = seen_inside(line_fit, x, y, n_boot=N_BOOT)
     options = Options.of(solver="exact", null="model", n_boot=1)
 
     def statistics(model, x, y):
         scored = Scored.of(cg.as_model(model), Sample.of(x, y), Units("ranks", "auto"))
-        return run_adaptive(scored, options, Seed.of(3), (*scales.values(), 5)).ran.drawn.statistics
+        plan = make_design(scored, Seed.of(3)).plan
+        return draw(plan, scored, options, Seed.of(3)).drawn.statistics
 
     expected = np.vstack([statistics(line_fit(x, y), x, y), slow_draws(x, y, statistics, 3)])
     np.testing.assert_allclose(values, expected, rtol=1e-4, atol=1e-3)
@@ -129,7 +131,7 @@ def test_adaptive_is_the_same_combination_of_all_replicates(curve):
 def test_the_statistics_are_sums_over_all_pairs(curve):
     """Each by a double loop over F and ξ, and those at single locations by hand."""
     x, y = curve
-    _, inside, values = seen_inside(line_fit, x, y, n_boot=1, n_locations=4)
+    _, inside, values = seen_inside(line_fit, x, y, n_boot=1)
     mean, std = line_fit(x, y)
     z, plan, kernel_x = (y - mean) / std, inside.design.plan, inside.design.kernel_x
     units = Sample.of(x, y).units("ranks").apply(x[:, None])
@@ -162,9 +164,6 @@ def test_how_draws_are_made_is_of_no_matter_to_adaptive(curve, how):
 @pytest.mark.parametrize(
     "option",
     [
-        {"scales_x": (2.0, 1.0)},
-        {"scales_y": (1.0,)},
-        {"n_locations": 0},
         {"scale_x": "none"},
         {"standardize": "mean_std"},
     ],
@@ -179,9 +178,7 @@ def test_adaptive_heeds_its_options(curve, option):
         for options in ({}, option)
     )
     assert not np.allclose(plain.null_distribution, other.null_distribution)
-    assert ("strongest_location" in other.details) == (
-        option.keys().isdisjoint({"n_locations", "standardize"})
-    )
+    assert ("strongest_location" in other.details) == ("standardize" not in option)
 
 
 def test_many_rows_are_summed_in_pieces(monkeypatch):
@@ -190,13 +187,11 @@ def test_many_rows_are_summed_in_pieces(monkeypatch):
     x = rng.standard_normal(5000)
     y = x + rng.standard_normal(5000)
     options = {"n_boot": 3, "rng": 0, "engine": 1}
-    for statistic in ("adaptive", "kcsd"):
-        monkeypatch.undo()
-        kept = cg.composite(cg.fits.ols(), x, y, statistic=statistic, solver="lowrank", **options)
-        monkeypatch.setattr("condgof.methods._composite.KEPT", 0)
-        made = cg.composite(cg.fits.ols(), x, y, statistic=statistic, solver="lowrank", **options)
-        np.testing.assert_array_equal(kept.null_distribution, made.null_distribution)
-        assert kept.statistic == made.statistic
+    kept = cg.composite(cg.fits.ols(), x, y, statistic="adaptive", **options)
+    monkeypatch.setattr(whole, "KEPT", 0)
+    made = cg.composite(cg.fits.ols(), x, y, statistic="adaptive", **options)
+    np.testing.assert_array_equal(kept.null_distribution, made.null_distribution)
+    assert kept.statistic == made.statistic
 
 
 def test_a_refit_with_other_classes_is_a_failure():
@@ -296,6 +291,12 @@ def test_a_failed_refit_is_reported_and_left_out(curve):
     assert "1 of 19 refit failed and was left out (ValueError: no convergence in call 7)" in str(result)
     above = np.sum(result.null_distribution >= result.statistic)
     assert result.pvalue == (1 + above) / N_BOOT
+
+
+def test_a_failed_first_fit_is_an_error_that_names_it(curve):
+    with pytest.raises(ModelError, match="fit failed: ValueError: no convergence in call 0") as caught:
+        cg.composite(failing({0}), *curve, n_boot=N_BOOT, rng=3, engine=1)
+    assert isinstance(caught.value.__cause__, ValueError)
 
 
 def test_many_failed_refits_are_an_error(curve):
@@ -559,13 +560,16 @@ def test_a_model_without_a_sampler_is_refused(curve, model):
     ("options", "error", "match"),
     [
         ({"statistic": "ks"}, InputError, "statistic must be one of 'kcsd', 'adaptive'"),
-        ({"statistic": "kcsd", "null": "wild"}, InputTypeError, "takes no null="),
+        (
+            {"statistic": "kcsd", "null": "wild"},
+            InputTypeError,
+            "kcsd has no option 'null'. Its options here: ",
+        ),
         ({"statistic": "kcsd", "locations": 3}, InputTypeError, "kcsd has no option 'locations'"),
         ({"workers": "fibres"}, InputError, "workers must be None, 'processes' or 'threads'"),
         ({"n_boot": 0}, InputError, "n_boot must be at least 1"),
         ({"engine": "all"}, InputTypeError, "engine must be None"),
         ({"statistic": "kcsd", "solver": "fast"}, InputError, "solver must be one of"),
-        ({"scales_x": ()}, InputError, "scales_x must be a list of positive numbers"),
     ],
 )
 def test_wrong_options_are_told(curve, options, error, match):
@@ -643,9 +647,8 @@ def test_the_result_reads_well_and_is_plain(curve):
     assert pickle.loads(pickle.dumps(result)).pvalue == result.pvalue
 
 
-@pytest.mark.parametrize("statistic", ["adaptive", "kcsd"])
-def test_no_draws_are_made_inside(statistic):
-    """Cost: a replicate draws neither weights nor normal scores."""
+def test_no_draws_are_made_inside():
+    """Cost: neither a replicate nor what is around it draws weights or normal scores."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal(50)
     y, calls = x + rng.standard_normal(50), []
@@ -659,12 +662,9 @@ def test_no_draws_are_made_inside(statistic):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(RowWeights, "block", counted(RowWeights.block))
-        patch.setattr(NormalEvidence, "draw", counted(NormalEvidence.draw))
-        cg.composite(line_fit, x, y, n_boot=9, rng=0, engine=1, statistic=statistic)
-        first = len(calls)
-        cg.composite(line_fit, x, y, n_boot=19, rng=0, engine=1, statistic=statistic)
-    assert len(calls) == 2 * first  # those of the one call that describes the statistic
-    assert (first > 0) == (statistic == "kcsd")
+        patch.setattr(_draws, "redraw_normal", counted(_draws.redraw_normal))
+        cg.composite(line_fit, x, y, n_boot=9, rng=0, engine=1, statistic="adaptive")
+    assert not calls
 
 
 def test_every_test_has_its_options_here():

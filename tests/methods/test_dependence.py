@@ -20,7 +20,14 @@ import oracle
 from condgof.errors import DependenceWarning, InputError, InputTypeError, NonFiniteError, ShapeError
 from condgof.methods._fscd import split_rows
 from condgof.null._bootstrap import sign_weights
-from condgof.null._dependence import Asked, Dependence, auto_length, group_weights, look, stretch_weights
+from condgof.null._dependence import (
+    Dependence,
+    auto_length,
+    check_dependence,
+    group_weights,
+    look,
+    stretch_weights,
+)
 from condgof.sample import Seed
 from condgof.study import run_study
 
@@ -497,8 +504,8 @@ def test_auto_says_where_rows_are_too_few(test):
 
 
 def test_asked_is_checked_before_the_sample():
-    assert Asked.of(None, None, "multinomial").groups is None
-    assert Asked.of(np.int64(7), None, "wild").dependence == 7
+    assert check_dependence(None, None, "multinomial") is None
+    assert check_dependence(np.int64(7), None, "wild") == 7
 
 
 # Level, small: `make calibrate ONLY=dependence` has the claims.

@@ -315,10 +315,7 @@ class TestCalibration:
         assert list(right.details["strongest_location"]["label"]) == ["P(yes)"]
         assert "P(yes)=" in str(right)
         sharp = 1 / (1 + np.exp(-2.5 * x.sum(axis=1)))
-        for test in ("adaptive", "kcsd"):
-            assert cg.calibration(
-                cg.probabilities(sharp, ["no", "yes"]), x, y, test=test, rng=0
-            ).reject()
+        assert cg.calibration(cg.probabilities(sharp, ["no", "yes"]), x, y, rng=0).reject()
 
     def test_it_tests_for_less_than_the_model(self):
         """The shares of the classes, whatever x, are calibrated, and no good model."""
@@ -357,8 +354,6 @@ class TestCalibration:
         assert cg.calibration(MODEL, None, Y, rng=0).pvalue == cg.calibration(MODEL, X, Y, rng=0).pvalue
 
     def test_errors(self):
-        with pytest.raises(InputError, match="test must be one of"):
-            cg.calibration(MODEL, X, Y, test="mmd")
         with pytest.raises(UnsupportedModelError, match="mean and standard deviation"):
             cg.calibration(cg.from_score(lambda y, x: -y), X, RNG.normal(size=N))
         with pytest.raises(InputError, match="predicts the same in all rows"):

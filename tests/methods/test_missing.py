@@ -63,7 +63,7 @@ def fit(x, y):
 
 #: (models, x, y, options) → result; two models for those that compare.
 TESTS = {
-    "adaptive": lambda m, x, y, **k: cg.adaptive(m[0], x, y, n_locations=10, **SHORT, **k),
+    "adaptive": lambda m, x, y, **k: cg.adaptive(m[0], x, y, **SHORT, **k),
     "kcsd": lambda m, x, y, **k: cg.kcsd(m[0], x, y, **SHORT, **k),
     "kcsd-lowrank": lambda m, x, y, **k: cg.kcsd(m[0], x, y, solver="lowrank", **SHORT, **k),
     "fscd-optimize": lambda m, x, y, **k: cg.fscd(m[0], x, y, n_locations=1, **SHORT, **k),
@@ -72,12 +72,12 @@ TESTS = {
     "zheng": lambda m, x, y, **k: cg.zheng(m[0], x, y, null="wild", **SHORT, **k),
     "compare": lambda m, x, y, **k: cg.compare(*m, x, y, rng=3, **k),
     "rank": lambda m, x, y, **k: cg.rank({"p": m[0], "q": m[1]}, x, y, **SHORT, **k),
-    "calibration": lambda m, x, y, **k: cg.calibration(m[0], x, y, test="kcsd", **SHORT, **k),
+    "calibration": lambda m, x, y, **k: cg.calibration(m[0], x, y, **SHORT, **k),
     "composite": lambda m, x, y, **k: cg.composite(
         fit, x, y, statistic="kcsd", n_boot=9, rng=3, engine=1, **k
     ),
     "composite-adaptive": lambda m, x, y, **k: (
-        cg.composite(fit, x, y, n_boot=9, rng=3, engine=1, n_locations=5, **k).result
+        cg.composite(fit, x, y, n_boot=9, rng=3, engine=1, **k).result
     ),
     "composite-mmd": lambda m, x, y, **k: cg.composite(
         fit, x, y, statistic="mmd", n_boot=9, rng=3, engine=1, **k

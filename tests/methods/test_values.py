@@ -59,8 +59,8 @@ def test_fscd_witness_and_criterion(name, d_x, d_y):
         [oracle.criterion(matrix(v[None])) for v in sets[0]],
     )
     close(
-        cg.power_criterion(cg.from_scores(s), x, y, at=sets, reg=0.3, **kernels),
-        [oracle.criterion(matrix(v), reg=0.3) for v in sets],
+        cg.power_criterion(cg.from_scores(s), x, y, at=sets, **kernels),
+        [oracle.criterion(matrix(v)) for v in sets],
     )
 
 

@@ -87,12 +87,12 @@ def test_very_many_groups_share_signs(monkeypatch):
 
 def test_parcels():
     stretches = Dependence(length=30).parcels(1000, 20)
-    assert stretches.count == 20
-    np.testing.assert_array_equal(stretches.of(40, 120), np.arange(40, 120) // 50)
-    assert Dependence(length=300).parcels(1000, 20).count == 4
+    np.testing.assert_array_equal(stretches(0, 1000), np.arange(1000) // 50)
+    np.testing.assert_array_equal(stretches(40, 120), np.arange(40, 120) // 50)
+    assert Dependence(length=300).parcels(1000, 20)(0, 1000).max() == 3
     codes = np.arange(1000) % 30
     groups = Dependence(codes=codes).parcels(1000, 20)
-    np.testing.assert_array_equal(groups.of(5, 95), codes[5:95] % 20)
+    np.testing.assert_array_equal(groups(5, 95), codes[5:95] % 20)
 
 
 def test_dependent_rows_are_centred_and_rounding_says_nothing():

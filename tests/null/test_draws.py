@@ -28,7 +28,7 @@ from condgof.null._draws import (
 from condgof.sample import Seed
 from condgof.stein._evidence import CellEvidence, NormalEvidence, SteinEvidence, surprise
 from condgof.stein._features import Features, Maker, ones
-from condgof.stein._sum import Held, Panel, Piece, Plan
+from condgof.stein._sum import Panel, Piece, Plan
 
 ENGINE = as_engine(1)
 
@@ -52,15 +52,14 @@ def test_weights_on_rows_against_loops(name, n):
     x, y, s = (rng.normal(size=(n, 1)) for _ in range(3))
     kernels = (Gaussian(1.0), Gaussian(0.5))
     grid = np.linspace(-4, 4, 200)[:, None]
-    evidence, _ = SteinEvidence.on(kernels, grid, np.ones_like(grid), rng, precision=1e-12, cap=200)
+    evidence = SteinEvidence.on(kernels, grid, np.ones_like(grid), rng, precision=1e-12, cap=200)
     plan = Plan(
         Features((Maker("x", lambda x: np.hstack([x, x**2]), (0,), (2,)),)),
         evidence,
         (Panel(slice(0, 1), slice(0, 2)),),
     )
-    held = Held.of(plan, Piece(x, y, s))
     weights = bootstrap_weights(name, n, 12, Seed.of(1))
-    found = weighted_rows(plan, held, weights, ENGINE)
+    found = weighted_rows(plan, Piece(x, y, s), weights, ENGINE)
     f = np.hstack([x, x**2])
     for k, sigma in enumerate((1.0, 0.5)):
         matrix = (f @ f.T) * oracle.stein_h(y, s, oracle.gaussian, sigma)
@@ -73,9 +72,9 @@ def test_weights_on_rows_against_loops(name, n):
 def test_redraws_treat_the_data_as_they_treat_draws():
     """A redraw that gives the data back gives the very same statistics."""
     plan, rows = normal_plan(), normal_rows(40)
-    held = Held.of(plan, rows)
+    _, xi = plan.held(rows)
     top = float(excess(top_surprises(rows.y.reshape(1, -1)), 40)[0])
-    same = redrawn(plan, held, lambda rng, m: (np.repeat(held.evidence[:, None], m, axis=1), np.full(m,
+    same = redrawn(plan, rows, lambda rng, m: (np.repeat(xi[:, None], m, axis=1), np.full(m,
     top)), top, 3,
                    Seed.of(0), ENGINE)  # fmt: skip
     np.testing.assert_allclose(
@@ -84,9 +83,9 @@ def test_redraws_treat_the_data_as_they_treat_draws():
 
 
 def test_redraws_do_not_depend_on_threads():
-    plan, held = normal_plan(), Held.of(normal_plan(), normal_rows(200))
+    plan, rows = normal_plan(), normal_rows(200)
     draw = redraw_normal(plan.evidence, 200)
-    made = [redrawn(plan, held, draw, 0.0, 70, Seed.of(0), as_engine(k)).draws for k in (1, 3)]
+    made = [redrawn(plan, rows, draw, 0.0, 70, Seed.of(0), as_engine(k)).draws for k in (1, 3)]
     np.testing.assert_array_equal(*made)
 
 
@@ -94,9 +93,7 @@ def test_the_limit_is_that_of_redraws():
     """Up to what heavy tails of the evidence leave at this n: quantiles, in units of the spread."""
     n, m = 2000, 6000
     plan, rows = normal_plan(), normal_rows(n)
-    near = redrawn(
-        plan, Held.of(plan, rows), redraw_normal(plan.evidence, n), 0.0, m, Seed.of(0), ENGINE
-    )
+    near = redrawn(plan, rows, redraw_normal(plan.evidence, n), 0.0, m, Seed.of(0), ENGINE)
     far = limit(plan, rows, n, m, Seed.of(0), ENGINE)
     spread = near.draws.std(axis=1)
     for level, within in ((0.5, 0.12), (0.95, 0.3)):
@@ -137,8 +134,7 @@ def test_blocks_are_few_and_fit_into_pieces(n):
 
 def test_signs_of_blocks_have_the_spread_of_signs_of_rows():
     plan, rows = normal_plan(), normal_rows(3000)
-    held = Held.of(plan, rows)
-    by_row = weighted_rows(plan, held, sign_weights(3000, 800, Seed.of(0)), ENGINE)
+    by_row = weighted_rows(plan, rows, sign_weights(3000, 800, Seed.of(0)), ENGINE)
     units = signed_blocks(plan, rows, 512, Seed.of(0), ENGINE)
     weights = sign_weights(len(units.counts), 800, Seed.of(0)).block(0, len(units.counts))
     forms, own = weighted_units(plan, units.sums, weights, ENGINE)
@@ -193,7 +189,7 @@ def test_strata_recombined_are_draws_of_all_rows(rare):
     def redraw(rng, m):
         return np.stack([cells.drawn(rng.random(n)) for _ in range(m)], axis=1), np.zeros(m)
 
-    exact = redrawn(plan, Held.of(plan, rows), redraw, 0.0, 600, Seed.of(0), ENGINE)
+    exact = redrawn(plan, rows, redraw, 0.0, 600, Seed.of(0), ENGINE)
     many = recombined_cells(plan, rows, 600)
     np.testing.assert_allclose(
         many.statistics, exact.statistics[:-1], rtol=1e-3, atol=1e-3 * exact.sizes[:-1].max()
@@ -214,7 +210,7 @@ def test_what_is_rare_happens_to_other_rows_in_every_draw():
 
 def surprises_of(rows, start, stop, draws, sure=0.01):
     plan, whole = rows
-    part = whole.part(start, stop)
+    part = whole.take(slice(start, stop), start)
     cells = CellDraws.of(plan.evidence, part.outcomes)
     draw, row, codes = cells.surprises(start, sure, draws, Seed.of(3))
     assert (codes != cells.mode[row]).all()
@@ -258,6 +254,6 @@ def test_the_level_of_redraws_is_exact(n):
     for t in range(trials):
         rows = normal_rows(n, 1000 + t)
         top = float(excess(top_surprises(rows.y.reshape(1, -1)), n)[0])
-        drawn = redrawn(plan, Held.of(plan, rows), draw, top, 39, Seed.of(t), ENGINE)
+        drawn = redrawn(plan, rows, draw, top, 39, Seed.of(t), ENGINE)
         found += Combination.of(drawn, families).pvalue <= 0.1
     assert binom.ppf(1e-4, trials, 0.1) <= found <= binom.isf(1e-4, trials, 0.1)

@@ -5,10 +5,11 @@ import pytest
 from scipy import stats
 
 from condgof.errors import InputError
+from condgof.methods._options import Options
 from condgof.null._bootstrap import (
-    bootstrap_weights,
     multinomial_weights,
     normal_pvalue,
+    normal_weights,
     permutation_weights,
     pvalue,
     settle_ties,
@@ -18,10 +19,10 @@ from condgof.sample import Seed
 
 
 def odd_labels(n, m, seed):
-    return permutation_weights(n, n // 3, m - 1, seed, high=0.3, low=-0.7)
+    return permutation_weights(n, n // 3, m - 1, seed)
 
 
-MAKERS = [sign_weights, multinomial_weights, odd_labels]
+MAKERS = [sign_weights, multinomial_weights, normal_weights, odd_labels]
 
 
 @pytest.mark.parametrize("make", MAKERS)
@@ -35,6 +36,15 @@ def test_any_chunking_gives_the_same_rows(make, n):
     for start, stop in [(0, n), (0, 1), (n - 1, n), (n // 3, n - n // 4)]:
         np.testing.assert_array_equal(kept.block(start, stop), whole[start:stop])
         np.testing.assert_array_equal(made_anew.block(start, stop), whole[start:stop])
+
+
+@pytest.mark.parametrize(
+    ("make", "size"), [(sign_weights, 1), (multinomial_weights, 1), (normal_weights, 8)]
+)
+def test_weights_that_are_kept_fit_into_the_bytes_they_may_take(make, size):
+    n, m = 1000, 13
+    assert make(n, m, Seed.of(4)).keeping(size * n * m).kept.nbytes == size * n * m
+    assert make(n, m, Seed.of(4)).keeping(size * n * m - 1).kept is None
 
 
 def test_signs_are_fair_and_independent():
@@ -67,11 +77,11 @@ def test_multinomial_counts():
 @pytest.mark.parametrize("most", [0, 10**5, 10**7])
 def test_permuted_labels(most):
     n, first, m = 700, 300, 400
-    w = permutation_weights(n, first, m, Seed.of(0), high=0.25, low=-2.0).keeping(most).block(0, n)
+    w = permutation_weights(n, first, m, Seed.of(0)).keeping(most).block(0, n)
     assert w.shape == (n, m + 1)
-    assert set(np.unique(w)) == {0.25, -2.0}
+    assert set(np.unique(w)) == {1.0, -1.0}
     np.testing.assert_array_equal((w > 0).sum(axis=0), first)
-    np.testing.assert_array_equal(w[:, 0], np.where(np.arange(n) < first, 0.25, -2.0))
+    np.testing.assert_array_equal(w[:, 0], np.where(np.arange(n) < first, 1.0, -1.0))
     drawn = w[:, 1:] > 0
     # Every row is as likely as any other, and so is every pair, in one block or in two.
     low, high = stats.binom.ppf([1e-7, 1 - 1e-7], m, first / n)
@@ -115,9 +125,9 @@ def test_pvalue_counts_ties_and_is_never_zero():
 @pytest.mark.parametrize("n_boot", [0, -3])
 def test_bad_number_of_draws(n_boot):
     with pytest.raises(InputError, match="n_boot must be at least 1"):
-        bootstrap_weights("wild", 10, n_boot, Seed.of(0))
+        Options.of(n_boot=n_boot)
 
 
 def test_unknown_null():
     with pytest.raises(InputError, match="'wild', 'multinomial'"):
-        bootstrap_weights("gaussian", 10, 10, Seed.of(0))
+        Options.of(null="gaussian")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from condgof.null._dependence import Dependence
-from condgof.null._paired import Paired, differences
+from condgof.null._paired import Difference, differences
 
 
 def slow_pvalue(d):
@@ -23,18 +23,18 @@ def slow_pvalue(d):
 @given(st.integers(0, 2**32), st.integers(5, 80), st.floats(-1, 1))
 def test_is_the_larger_of_two(seed, n, shift):
     d = np.random.default_rng(seed).lognormal(size=n) - 1.6 + shift
-    one = Paired.of(d)
+    one = Difference.of(d)
     assert one.pvalue == pytest.approx(slow_pvalue(d), rel=1e-9)
     assert one.value == pytest.approx(d.mean())
-    assert Paired.of(-d).pvalue == pytest.approx(one.pvalue, rel=1e-9)
+    assert Difference.of(-d).pvalue == pytest.approx(one.pvalue, rel=1e-9)
 
 
 @settings(deadline=None)
 @given(st.integers(0, 2**32), st.integers(8, 60))
 def test_the_interval_ends_where_the_test_changes_its_mind(seed, n):
     d = np.random.default_rng(seed).gamma(0.5, size=n)
-    for end in Paired.of(d).interval(0.9):
-        assert Paired.of(d - end).pvalue == pytest.approx(0.1, rel=1e-6)
+    for end in Difference.of(d).interval(0.9):
+        assert Difference.of(d - end).pvalue == pytest.approx(0.1, rel=1e-6)
 
 
 def test_groups_are_sums_over_groups():
@@ -42,12 +42,12 @@ def test_groups_are_sums_over_groups():
     codes = rng.integers(0, 12, 100)
     codes = np.unique(codes, return_inverse=True)[1]
     d = rng.normal(size=12)[codes] + 0.1 * rng.normal(size=100)
-    one = Paired.of(d, Dependence(codes=codes))
+    one = Difference.of(d, Dependence(codes=codes))
     sums = np.array([(d - d.mean())[codes == g].sum() for g in range(12)])
     assert one.error == pytest.approx(np.sqrt(12 / 11 * (sums**2).sum()) / 100)
     assert one.count == 12
     # Each row a group of its own is no group.
-    assert Paired.of(d, Dependence(codes=np.arange(100))) == Paired.of(d)
+    assert Difference.of(d, Dependence(codes=np.arange(100))) == Difference.of(d)
 
 
 def test_blocks_estimate_the_long_run_variance():
@@ -56,18 +56,18 @@ def test_blocks_estimate_the_long_run_variance():
     e = rng.normal(size=60_000)
     for i in range(1, len(e)):
         e[i] += 0.6 * e[i - 1]
-    one = Paired.of(e, Dependence(length=10))
+    one = Difference.of(e, Dependence(length=10))
     assert one.error**2 * len(e) / e.var() == pytest.approx(4.0, rel=0.1)
 
 
 def test_nothing_and_what_is_infinite():
-    assert Paired.of(np.zeros(10)).pvalue == 1
-    assert Paired.of(np.ones(10)).pvalue < 1e-300
-    far = Paired.of(np.array([0.0, np.inf, 1.0]))
+    assert Difference.of(np.zeros(10)).pvalue == 1
+    assert Difference.of(np.ones(10)).pvalue < 1e-300
+    far = Difference.of(np.array([0.0, np.inf, 1.0]))
     assert far.value == np.inf
     assert far.pvalue < 1e-300
     assert far.interval() == (np.inf, np.inf)
-    both = Paired.of(np.array([np.inf, -np.inf]))
+    both = Difference.of(np.array([np.inf, -np.inf]))
     assert np.isnan(both.value)
     assert both.pvalue == 1
     first, second = np.array([1.0, -np.inf, -np.inf]), np.array([1.0 + 1e-15, 0.0, -np.inf])
@@ -82,5 +82,5 @@ def test_nothing_and_what_is_infinite():
 def test_level(draw):
     rng = np.random.default_rng(7)
     for n in (60, 200):
-        rejected = sum(Paired.of(draw(rng, n)).pvalue <= 0.05 for _ in range(1000))
+        rejected = sum(Difference.of(draw(rng, n)).pvalue <= 0.05 for _ in range(1000))
         assert rejected <= stats.binom.isf(1e-4, 1000, 0.05)

@@ -169,7 +169,7 @@ def slice_of(looked, conditions, findings, pvalue=1e-4):
 
 def check_of(looked, overall, slices=(), groups=(), pvalue=1e-4, words="All is wrong.", unit="sd"):
     size = Interval(0.31, 0.24, 0.39)
-    effect = Effect(size, unit, "as large as a constant shift of 0.31 model standard deviations", size)
+    effect = Effect(size, unit, "as large as a constant shift of 0.31 model standard deviations")
     power = Power(0.15, 1.2, 0.8, 0.05, "A shift of 0.15 would have been found with probability 0.8.")
     tolerance = Tolerance(0.1, "worse than you allow", 0.25, 0.38, "The misfit is larger than 0.1.")
     details = {"notes": ("A note.",), "searched": {"slices": 2200}}
@@ -394,11 +394,11 @@ def cells(kind="quantiles", n=800, seed=5):
     if kind == "quantiles":
         levels = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
         codes = (stats.norm.ppf(levels) < y[:, None]).sum(axis=1)
-        events = tuple(Event("quantile", lv, 1 - lv, (k + 1, 6)) for k, lv in enumerate(levels))
+        events = tuple(Event("quantile", lv, k + 1) for k, lv in enumerate(levels))
     else:
         levels = np.array([0.5, 0.9])
         codes = 2 - (np.abs(y[:, None]) <= stats.norm.ppf(0.5 + levels / 2)).sum(axis=1)
-        events = tuple(Event("coverage", lv, lv, (0, k + 1)) for k, lv in enumerate(levels))
+        events = tuple(Event("coverage", lv, k + 1) for k, lv in enumerate(levels))
     axes += (axis("predicted", "numbers", rng.standard_normal(n), predicted=True),)
     looked = looked_of(
         kind,
@@ -418,7 +418,7 @@ def cells(kind="quantiles", n=800, seed=5):
                     share_finding(
                         "quantile",
                         "load",
-                        ~happened,
+                        happened,
                         event.level,
                         "y was not above it",
                         f"{event.level:g}",

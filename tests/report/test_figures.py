@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
-from condgof.report._studies import STYLES, draw_criterion, draw_power
+from condgof.errors import InputError, InputTypeError
+from condgof.report._studies import STYLES, draw_criterion, draw_power, plot_power
 from condgof.study import Study, illustrate
 from condgof.study._examples import ILLUSTRATIONS, PAPER_METHODS
 from condgof.study._names import METHODS
@@ -38,6 +40,19 @@ def test_one_panel_a_problem_one_line_a_method():
     legend = [text.get_text() for text in figure.legends[0].get_texts()]
     assert len(legend) == 9
     figure.canvas.draw()
+
+
+def test_on_axes_that_are_given():
+    study = make("ab", (10, 20), ("kcsd",))
+    axes = Figure().subplots(1, 2)
+    assert list(plot_power(study, axes)) == list(axes)
+    assert [len(lines_of(ax)) for ax in axes] == [2, 2]
+    assert axes[0].get_legend() is not None
+    assert plot_power(study).shape == (2,)
+    with pytest.raises(InputError, match="There are 2 problems and 1 Axes"):
+        plot_power(study, axes[0])
+    with pytest.raises(InputTypeError, match="must be a Study"):
+        plot_power(study.to_dict())
 
 
 def test_intervals_are_drawn():

@@ -130,7 +130,8 @@ def test_numbers_of_slices_are_those_of_the_record(name, text):
         assert f"{part.n:,}" in page.words
         for finding in part.findings:
             row = (name_of(finding, several), value_of(finding, finding.estimate), range_of(finding))
-            assert " ".join((*map(condgof.report.visible, row), expected_of(finding))) in page.text
+            row = (*map(condgof.report.visible, row), "model", expected_of(finding))
+            assert " ".join(row) in page.text
     for finding in check.overall:
         if finding.kind != "wild":
             assert value_of(finding, finding.estimate) in page.words
@@ -245,7 +246,7 @@ def test_many_columns_and_slices_stay_small():
     page = check_page(replace(check, looked=looked, slices=check.slices * 15))
     assert len(page.encode()) < 1_000_000
     assert "more columns explain less and are not drawn" in page
-    assert "There is no room for the pictures of all" in page
+    assert "The first 8 have pictures" in page
 
 
 def test_a_group_without_evidence_is_not_called_wrong():
@@ -257,6 +258,8 @@ def test_a_group_without_evidence_is_not_called_wrong():
         for part in check.groups
     ]
     assert "–" in rows
+    words = Page(card(check)).text
+    assert [part.message in words for part in check.groups] == [row != "–" for row in rows]
 
 
 def test_advice_is_only_what_findings_support():

@@ -156,6 +156,6 @@ def test_the_normal_limit_is_drawn(results):
 
 
 def test_the_bundled_study_can_be_checked():
-    study = engel_study()
-    report = cg.check(study.models["constant spread"], study.income, study.food, rng=0)
+    income, food, models = engel_study()
+    report = cg.check(models["constant spread"], income, food, rng=0)
     assert report.to_frame()["kind"].isin(["spread"]).any()

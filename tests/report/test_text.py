@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from condgof.report._chart import date_ticks, ends_of
+from condgof.check._axes import Axis
+from condgof.report._chart import along, ends_of
 from condgof.report._text import (
     html,
     label,
@@ -16,7 +17,7 @@ from condgof.report._text import (
     ticks,
     visible,
 )  # fmt: skip
-from condgof.result import number, pvalue_words, share_interval, size
+from condgof.result import number, pvalue_words, rounded, share_interval
 
 
 def test_text_on_its_way_out():
@@ -31,8 +32,8 @@ def test_text_on_its_way_out():
 def test_numbers():
     values = {0.012345: "0.0123", 2149.7: "2,150", -0.5: "−0.5", 3.2e-9: "3.2e−9", 12.0: "12"}
     assert {value: number(value) for value in values} == values
-    sizes = {0.1: "0.10", -1.834: "−1.83", 0.0042: "0.0042", 0.0: "0.00", 1234.5: "1,234"}
-    assert {value: size(value) for value in sizes} == sizes
+    sizes = {0.1: "0.10", -1.834: "-1.83", 0.0042: "0.0042", 0.0: "0.00", 1234.5: "1,234"}
+    assert {value: rounded(value) for value in sizes} == sizes
     often = {0.000999: "once in 1,000", 0.35: "35 times in 100", 0.034: "3.4 times in 100"}
     assert {value: once_in(value).removeprefix("about ") for value in often} == often
     assert [pvalue_words(0.0312), pvalue_words(1 / 1001, 1 / 1001)] == ["p = 0.031", "p ≤ 0.001"]
@@ -55,6 +56,7 @@ def test_ticks():
     assert tick_texts([0.0, 2000.0]) + tick_texts([0.0, 2.5e6]) == ["0", "2,000", "0", "2.5M"]
     assert ends_of(np.array([2000.0, 2010.0]), 0.0) == (2000.0, 2010.0)
     assert ends_of(np.array([2006.0, 2006.0])) == (2005.5, 2006.5)
-    assert date_ticks(17897.0, 19297.0)[1] == ("2019", "2020", "2021", "2022")
-    days = ("2020-01-01", "2020-01-06", "2020-01-11", "2020-01-16")
-    assert date_ticks(18262.0, 18280.0)[1] == days
+    days = np.datetime64("2019-01-01").astype(float) + np.arange(1400)
+    scale = along(Axis("day", "dates", days, None, False, "day"))
+    assert scale.texts == ("2019-07-16", "2020-11-30", "2022-04-18")
+    assert all(scale.ends[0] < at < scale.ends[1] for at in scale.at)

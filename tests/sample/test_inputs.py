@@ -134,14 +134,14 @@ class TestFrames:
             cg.witness(cg.from_scores(SCORES), self.FRAME, Y, at=at.assign(kind="q"))
         with pytest.raises(InputError, match="lacks the column 'a'"):
             cg.witness(cg.from_scores(SCORES), self.FRAME, Y, at=at[["kind"]])
-        with pytest.raises(InputTypeError, match="must be a frame"):
+        with pytest.raises(InputTypeError, match="Pass a frame with the columns"):
             cg.witness(cg.from_scores(SCORES), self.FRAME, Y, at=[[0.0, 1.0]])
 
     @pytest.mark.parametrize(
         ("column", "message"),
         [
             (["u", None] * 20, "missing values in 20 of 40 rows, the first in row 1"),
-            (pd.timedelta_range("1h", periods=N), "lengths of time"),
+            (pd.timedelta_range("1h", periods=N), "neither numeric nor text"),
             ([1.0, np.nan] * 20, "NaN or infinite values in 20 of 40 rows, the first in row 1"),
             ([1j] * N, "neither numeric nor text"),
             ([{"a": 1}] * N, "neither numeric nor text"),
@@ -182,7 +182,7 @@ class TestFrames:
             cg.kcsd(cg.from_scores(SCORES), X, self.FRAME[["kind"]])
 
     def test_an_empty_frame(self):
-        with pytest.raises(ShapeError, match="without columns"):
+        with pytest.raises(ShapeError, match=r"x is empty, got \(40, 0\)"):
             cg.kcsd(cg.from_scores(SCORES), pd.DataFrame(index=range(N)), Y)
 
 
@@ -211,7 +211,7 @@ class TestBadInput:
             (np.ones((N, 2)), Y, InputError, "Every column of x is constant"),
             (np.ones(N), np.ones(N), InputError, "x is constant"),
             (X[:, :, None], Y, ShapeError, r"x must have shape \(n,\) or \(n, d\), got \(40, 2, 1\)"),
-            (X[:, :0], Y, ShapeError, "x has no columns"),
+            (X[:, :0], Y, ShapeError, r"x is empty, got \(40, 0\)"),
             (3.0, Y, ShapeError, "a single float"),
             (None, Y, InputTypeError, "x is missing"),
             ([[1, 2], [3]] * 20, Y, InputTypeError, "x cannot be read"),
@@ -277,7 +277,6 @@ class TestBadInput:
             ({"locations": np.zeros((0, 2))}, "holds no location"),
             ({"locations": [[np.nan, 0.0]]}, "locations has NaN"),
             ({"locations": [["a", "b"]]}, "locations must be real numbers"),
-            ({"reg": -1.0}, "reg must be"),
         ],
     )
     def test_options_of_fscd(self, options, message):
@@ -370,7 +369,7 @@ class TestWhatOnceBroke:
             lambda: cg.witness(cg.from_scores(SCORES), X, Y, at=at),
             lambda: cg.fssd(cg.from_scores(np.c_[SCORES, SCORES]), np.c_[Y, X[:, 0]], locations=at),
         ):
-            with pytest.raises(InputTypeError, match="real numbers"):
+            with pytest.raises(InputTypeError, match=r"real numbers|must hold numbers"):
                 run()
 
     def test_a_series_is_a_frame_of_one_column(self):

@@ -37,7 +37,7 @@ class TestIndex:
     def test_another_order_is_refused_and_alignment_mends_it(self):
         y = pd.Series(Y, index=self.X.index)
         mixed = y.iloc[::-1]
-        with pytest.raises(InputError, match="same labels in another order: row 0"):
+        with pytest.raises(InputError, match="indices of x and y differ: row 0"):
             Sample.of(self.X, mixed)
         np.testing.assert_array_equal(Sample.of(self.X, mixed.loc[self.X.index]).y[:, 0], Y)
         np.testing.assert_array_equal(Sample.of(self.X, mixed.to_numpy()).y[:, 0], Y[::-1])

@@ -105,34 +105,24 @@ class TestSameBlocks:
         check(scan(write(TABLE, tmp_path / "a.feather", chunksize=group), **NAMES), 64)
         check(scan(write(TABLE, tmp_path / "b.ipc", compression="uncompressed"), **NAMES), 64)
 
-    def test_pieces_of_csv(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(_table, "PIECE_BYTES", 500)
-        source = scan(write(TABLE, tmp_path / "a.csv"), **NAMES)
-        assert len(source.files[0].offsets) > 50
-        check(source, 64)
-        for start in range(0, N - 10, 37):
-            same(source.block_range(start, start + 10), wanted(slice(start, start + 10)))
-
     @pytest.mark.parametrize(
-        ("change", "lines_are_rows"),
+        "change",
         [
-            (lambda text: text.replace(b"\n", b"\r\n"), True),
-            (lambda text: text.replace(b"ride, ", b"ride").replace(b'"', b""), True),
-            (lambda text: text.rstrip(b"\n"), True),
-            (lambda text: b"\xef\xbb\xbf" + text, True),
-            (lambda text: text + b"\n\n", False),
-            (lambda text: text.replace(b"\n", b"\n\n"), False),
-            (lambda text: text.replace(b"ride, ", b"ride\n"), False),
-            (lambda text: text.replace(b"\n", b"\r"), False),
+            lambda text: text.replace(b"\n", b"\r\n"),
+            lambda text: text.replace(b"ride, ", b"ride").replace(b'"', b""),
+            lambda text: text.rstrip(b"\n"),
+            lambda text: b"\xef\xbb\xbf" + text,
+            lambda text: text + b"\n\n",
+            lambda text: text.replace(b"\n", b"\n\n"),
+            lambda text: text.replace(b"ride, ", b"ride\n"),
+            lambda text: text.replace(b"\n", b"\r"),
         ],
         ids=["crlf", "no quotes", "no last newline", "bom", "blank end", "blank", "quoted", "cr"],
     )
-    def test_kinds_of_csv(self, tmp_path, monkeypatch, change, lines_are_rows):
-        monkeypatch.setattr(_table, "PIECE_BYTES", 700)
+    def test_kinds_of_csv(self, tmp_path, change):
         path = write(TABLE, tmp_path / "a.csv")
         path.write_bytes(change(path.read_bytes()))
         source = scan(path, **NAMES)
-        assert bool(source.files[0].offsets) == lines_are_rows
         check(source, 100)
         same(source.block_range(500, 600), wanted(slice(500, 600)))
 
@@ -148,7 +138,6 @@ class TestSameBlocks:
 class TestSomeRows:
     @pytest.mark.parametrize("parts", [1, 7])
     def test_take_is_indexing(self, tmp_path, ending, parts, monkeypatch):
-        monkeypatch.setattr(_table, "PIECE_BYTES", 2000)
         monkeypatch.setattr(_table, "BATCH_ROWS", 50)
         source = scan(write_parts(TABLE, tmp_path / "parts", ending, parts), **NAMES)
         for size in (1, 2, 30, 500, N):
@@ -167,19 +156,19 @@ class TestSomeRows:
     @pytest.mark.parametrize("rows", [[2, 1], [-1, 3], [0, N]])
     def test_bad_rows(self, tmp_path, rows):
         source = scan(write(TABLE, tmp_path / "a.parquet"), **NAMES)
-        with pytest.raises(InputError, match=r"sorted and lie in 0, \.\.\., 1002"):
+        with pytest.raises(InputError, match="whole numbers from 0 to 1002, sorted"):
             source.take(rows)
 
     def test_bad_kinds_of_rows_and_ranges(self, tmp_path):
         source = scan(write(TABLE, tmp_path / "a.parquet"), **NAMES)
         for rows in ([], [0.5], [[1, 2]]):
-            with pytest.raises(InputTypeError, match="non-empty vector of integers"):
+            with pytest.raises(InputError, match="whole numbers from 0 to 1002, sorted"):
                 source.take(rows)
-        with pytest.raises(InputError, match="size must be at least 1, got 0"):
-            source.blocks(0)
-        with pytest.raises(InputError, match="not within the 1003 rows"):
+        with pytest.raises(InputError, match="Blocks of 0 rows, from 0 to 1003, are not within"):
+            list(source.blocks(0))
+        with pytest.raises(InputError, match="which has 1003 rows"):
             source.block_range(5, N + 1)
-        with pytest.raises(InputError, match="start must be below stop"):
+        with pytest.raises(InputError, match="from 5 to 5, are not within"):
             source.block_range(5, 5)
 
 
@@ -285,9 +274,9 @@ class TestErrors:
 
     def test_missing_column(self, tmp_path, ending):
         path = write(TABLE, tmp_path / f"a.{ending}")
-        with pytest.raises(InputError, match=rf"a\.{ending} has no column 'fair'.*nearest.*'fare'"):
+        with pytest.raises(InputError, match=rf"a\.{ending} has no column 'fair'.*Did you mean 'fare'"):
             self.scan(path, y="fair")
-        with pytest.raises(InputError, match=r"no column 'zzz'\. Its columns are: 'lon', 'lat'"):
+        with pytest.raises(InputError, match=r"no column 'zzz'\. Its columns are 'lon', 'lat'"):
             self.scan(path, extra="zzz")
 
     def test_files_that_disagree(self, tmp_path, ending):
@@ -317,9 +306,9 @@ class TestErrors:
 
     def test_text_late_in_csv(self, tmp_path):
         (tmp_path / "a.csv").write_text("\n".join(["z,a,b"] + ["0,1,2"] * 400_000 + ["0,1,two"]))
-        source = scan(tmp_path / "a.csv", x="a", y="b")
-        with pytest.raises(InputTypeError, match=r"'b' of .*a\.csv holds 'two', which is not a number"):
-            list(source.blocks(100_000))
+        for names in ({"x": "a", "y": "b"}, {"x": "b", "y": "a"}):
+            with pytest.raises(InputTypeError, match=r"'b' of .*a\.csv holds 'two', which is not a num"):
+                list(scan(tmp_path / "a.csv", **names).blocks(100_000))
 
     def test_column_twice(self, tmp_path, ending):
         path = write(TABLE, tmp_path / f"a.{ending}")
@@ -377,6 +366,9 @@ class TestErrors:
         values[777] = values[900] = value
         table = TABLE.set_column(TABLE.column_names.index(name), name, pa.array(values))
         source = self.scan(write_parts(table, tmp_path / "parts", ending, 2))
+        if name == "mu" and said.endswith("inf"):  # as the end of an interval may be: laws judge
+            assert source.take([777]).extra["mu"] == value
+            return
         row = 777 - source.files[1].start
         said = "null" if ending == "csv" and said == "nan" else said
         where = rf"{name!r} of .*part-001\.{ending} is {said} in row {row} of the file \(row 777 of all"

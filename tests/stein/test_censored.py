@@ -89,17 +89,3 @@ def test_its_mean_is_0_however_rows_are_censored(rate, fixed, late, seed):
     xi = EVIDENCE.of(z[:, None], beside(event, start)).astype(float)
     error = np.maximum(xi.std(axis=0), 1e-3) / np.sqrt(n)
     assert np.abs(xi.mean(axis=0) / error).max() < 5.5
-
-
-def test_under_another_hazard_it_moves_as_power_says():
-    """E[ξ] = s·E₀[∫ f exp(−sΛ)] where the hazard is 1 + s times that of the model."""
-    rng, n, size = np.random.default_rng(1), 400_000, 0.5
-    until = rng.exponential(1.5, n)
-
-    def rows(times):
-        z = -ndtri(np.exp(-np.minimum(times, until)))[:, None]
-        return z, beside(times <= until, -np.inf)
-
-    moved = EVIDENCE.of(*rows(rng.exponential(1 / (1 + size), n))).mean(axis=0, dtype=float)
-    said = size * EVIDENCE.tilted(size, rows(rng.exponential(size=n))[0]).mean(axis=0, dtype=float)
-    np.testing.assert_allclose(moved, said, atol=0.012)

@@ -50,8 +50,7 @@ def with_bandwidths(kernel, logs):
         CovariateKernel((OnColumns(Matern52(1.4), (0, 1)), OnColumns(Categorical(0.3), (2,)))),
     ],
 )
-@pytest.mark.parametrize("reg", [0.0, 0.2])
-def test_gradient_against_differences(kernel_x, kernel_y, reg, rng):
+def test_gradient_against_differences(kernel_x, kernel_y, rng):
     x, y, s = rng.normal(size=(40, 3)), rng.normal(size=(40, 2)), rng.normal(size=(40, 2))
     x[:, 2] = np.round(x[:, 2])  # levels, for the categorical factor
     v = x[[3, 8]] + np.array([0.3, -0.2, 0.0])
@@ -59,10 +58,10 @@ def test_gradient_against_differences(kernel_x, kernel_y, reg, rng):
 
     def value(v, logs_x, log_y):
         ky = kernel_y.with_bandwidth(kernel_y.sigma * np.exp(log_y))
-        return criterion_gradient(x, terms, 2, v, with_bandwidths(kernel_x, logs_x), ky, reg)[0]
+        return criterion_gradient(x, terms, 2, v, with_bandwidths(kernel_x, logs_x), ky)[0]
 
     still = np.zeros(len(kernel_x.factors))
-    _, by_v, by_x, by_y = criterion_gradient(x, terms, 2, v, kernel_x, kernel_y, reg)
+    _, by_v, by_x, by_y = criterion_gradient(x, terms, 2, v, kernel_x, kernel_y)
     for index in np.ndindex(v.shape):
         moved = np.zeros(v.shape)
         moved[index] = STEP
@@ -93,7 +92,7 @@ def test_single_precision_and_units(kernel_y, rng):
     kernel_y = kernel_y.with_bandwidth(1.1e3)
     kernel_x = CovariateKernel((OnColumns(Gaussian(1.4), (0, 1, 2)),))
     exact, single = (
-        criterion_gradient(x, terms, 2, x[:3], kernel_x, kernel_y, 1e-8)
+        criterion_gradient(x, terms, 2, x[:3], kernel_x, kernel_y)
         for terms in (PairwiseTerms.of(y, s), PairwiseTerms.of(y, s, unit=1.1e3, single=True))
     )
     assert single[0] == pytest.approx(exact[0], rel=1e-4)
@@ -131,17 +130,17 @@ def test_a_discrete_y(rng):
 def test_unconditional_gradient_against_differences(kernel, rng):
     y, s = rng.normal(size=(50, 2)), rng.normal(size=(50, 2))
     v = rng.normal(size=(3, 2))
-    _, by_v, by_log = finite_set_gradient(y, s, kernel, v, 0.1)
+    _, by_v, by_log = finite_set_gradient(y, s, kernel, v)
     for index in np.ndindex(v.shape):
         moved = np.zeros(v.shape)
         moved[index] = STEP
-        up = finite_set_gradient(y, s, kernel, v + moved, 0.1)[0]
-        down = finite_set_gradient(y, s, kernel, v - moved, 0.1)[0]
+        up = finite_set_gradient(y, s, kernel, v + moved)[0]
+        down = finite_set_gradient(y, s, kernel, v - moved)[0]
         assert by_v[index] == pytest.approx((up - down) / (2 * STEP), rel=1e-6, abs=1e-9)
     wider = kernel.with_bandwidth(kernel.sigma * np.exp(STEP))
     narrower = kernel.with_bandwidth(kernel.sigma * np.exp(-STEP))
-    up = finite_set_gradient(y, s, wider, v, 0.1)[0]
-    down = finite_set_gradient(y, s, narrower, v, 0.1)[0]
+    up = finite_set_gradient(y, s, wider, v)[0]
+    down = finite_set_gradient(y, s, narrower, v)[0]
     assert by_log == pytest.approx((up - down) / (2 * STEP), rel=1e-6, abs=1e-9)
 
 

@@ -16,7 +16,7 @@ from condgof.stein._evidence import (
     CellEvidence,
     NormalEvidence,
     SteinEvidence,
-    legendre,
+    legendre_at,
     simple,
     surprise,
 )
@@ -40,9 +40,9 @@ def test_simple_functions_have_mean_0_and_variance_1():
 
 def test_legendre_functions_are_orthonormal_and_bounded():
     u = (np.arange(200_000) + 0.5) / 200_000
-    psi = legendre(norm.ppf(u))
+    psi = legendre_at(u)
     np.testing.assert_allclose(psi.T @ psi / len(u), np.eye(4), atol=1e-6)
-    assert np.abs(legendre(np.array([-40.0, 40.0]))).max() <= 3.0 + 1e-12
+    assert np.abs(legendre_at(np.array([0.0, 1.0]))).max() <= 3.0 + 1e-12
 
 
 @given(st.floats(-60, 60))
@@ -82,7 +82,7 @@ def test_what_lies_far_out_is_clipped():
 @pytest.mark.parametrize("d_y", [2, 3, 5])
 def test_several_columns(d_y):
     evidence, one = NormalEvidence.at(SCALES, d_y), NormalEvidence.at(SCALES, 1)
-    z = evidence.draw(np.random.default_rng(0), 40_000)
+    z = np.random.default_rng(0).standard_normal((40_000, d_y), dtype=np.float32)
     xi = evidence.of(z).astype(float)
     assert np.abs(xi.mean(axis=0) / xi.std(axis=0)).max() < 5 / np.sqrt(len(z))
     last = xi[:, -8:]  # functions of all columns together, times all others
@@ -116,22 +116,12 @@ def test_scores_only(kernel, slow, d_y, within, offset):
     rng = np.random.default_rng(1)
     dense, y = 1.5 * rng.normal(size=(400, d_y)), rng.normal(size=(50, d_y))
     s = 2.0 * rng.normal(size=(50, d_y))
-    evidence, residual = SteinEvidence.on(
+    evidence = SteinEvidence.on(
         (kernel,), dense + offset, np.ones((400, d_y)), rng, precision=1e-12, cap=400
     )
     xi = evidence.of(y + offset, s)
     wanted = oracle.stein_h(y, s, slow, 1.3)
-    assert residual <= 1e-6
     assert np.linalg.norm(xi @ xi.T - wanted) <= within * np.linalg.norm(wanted)
-
-
-def test_few_landmarks_say_what_they_leave():
-    rng = np.random.default_rng(2)
-    y, s = rng.normal(size=(500, 1)), rng.normal(size=(500, 1))
-    parts = [
-        SteinEvidence.on((Gaussian(0.3),), y, s, rng, precision=p, cap=99)[1] for p in (0.1, 1e-3, 1e-6)
-    ]
-    assert (np.array(parts) <= [0.1, 1e-3, 1e-6]).all()
 
 
 def test_cells():

@@ -9,7 +9,7 @@ from condgof.engine import as_engine
 from condgof.sample import Seed
 from condgof.stein._evidence import NormalEvidence
 from condgof.stein._features import Features, Maker, ones
-from condgof.stein._sum import PIECE, Held, Panel, Piece, Plan, Unit, gather, gather_units
+from condgof.stein._sum import PIECE, Panel, Piece, Plan, Unit, gather, gather_units
 
 
 def make_plan():
@@ -40,13 +40,13 @@ def dense(plan, rows):
 def test_squares_and_the_diagonal():
     plan, rows = make_plan(), sample(50)
     whole, own = dense(plan, rows)
-    held = Held.of(plan, rows)
-    sums = [(held.features[:, cut.x].T @ held.evidence[:, cut.y])[None] for cut in plan.cuts]
+    features, xi = plan.held(rows)
+    sums = [(features[:, cut.x].T @ xi[:, cut.y])[None] for cut in plan.cuts]
     np.testing.assert_allclose(plan.squares(sums)[0], whole, rtol=1e-4)
-    squares = plan.evidence_squares(held.evidence)
-    np.testing.assert_allclose(plan.own(plan.sizes(held.features), squares), own, rtol=1e-4)
+    squares = plan.evidence_squares(xi)
+    np.testing.assert_allclose(plan.own(plan.sizes(features), squares), own, rtol=1e-4)
     twice = np.stack([squares, squares], axis=1)
-    np.testing.assert_allclose(plan.own(plan.sizes(held.features), twice), [own, own], rtol=1e-4)
+    np.testing.assert_allclose(plan.own(plan.sizes(features), twice), [own, own], rtol=1e-4)
 
 
 @pytest.mark.parametrize("n", [10, PIECE + 3, 3 * PIECE])
@@ -102,13 +102,13 @@ def test_units_add_up_and_rows_left_out_count_for_nothing():
         of = np.arange(piece.start, piece.stop) % 7
         return [Unit(unit, np.flatnonzero(of == unit)) for unit in range(7)]
 
-    units = gather_units(plan, rows, 7, units_of, as_engine(1))
+    units = gather_units(plan, rows, units_of, as_engine(1))
     for sums, total in zip(units.sums, units.totals, strict=True):
         np.testing.assert_allclose(sums.sum(axis=0), total, rtol=1e-3, atol=1e-2)
     own = dense(plan, sample(PIECE + 500))[1]
     np.testing.assert_allclose(units.own.sum(axis=0), own, rtol=1e-3)
     assert units.counts.sum() == rows.total
-    some = gather_units(plan, LeftOut(rows.x, rows.y, rows.scores), 7, units_of, as_engine(1))
+    some = gather_units(plan, LeftOut(rows.x, rows.y, rows.scores), units_of, as_engine(1))
     kept = np.arange(rows.total) % 3 != 0
     few = Piece(rows.x[kept], rows.y[kept], rows.scores[kept])
     np.testing.assert_allclose(some.own.sum(axis=0), dense(plan, few)[1], rtol=1e-3)
@@ -120,11 +120,9 @@ def test_rows_with_a_minus_are_taken_off_their_unit_and_counted_in_the_totals(le
     plan, rows = make_plan(), sample(400)
     signs = np.random.default_rng(0).choice([-1.0, 1.0], 400)
     starts = np.arange(0, 400, length)
-    units = gather_units(
-        plan, rows, len(starts), lambda _: [Unit(0, slice(None), length, signs)], as_engine(1)
-    )
+    units = gather_units(plan, rows, lambda _: [Unit(0, slice(None), length, signs)], as_engine(1))
     f, xi = plan.features.of(rows.x), plan.evidence.of(rows.y)
-    own = np.stack([dense(plan, rows.part(i, min(i + length, 400)))[1] for i in starts])
+    own = np.stack([dense(plan, rows.take(slice(i, i + length), i))[1] for i in starts])
     np.testing.assert_allclose(units.own, own, rtol=1e-4, atol=1e-6)
     assert units.counts.tolist() == np.diff([*starts, 400]).tolist()
     for sums, total, cut in zip(units.sums, units.totals, plan.cuts, strict=True):
@@ -139,9 +137,9 @@ def test_sums_in_single_precision_are_added_up_in_double(monkeypatch):
     def units_of(piece):
         return [Unit(0, slice(None))]
 
-    double = gather_units(plan, rows, 1, units_of, as_engine(1)).totals
+    double = gather_units(plan, rows, units_of, as_engine(1)).totals
     monkeypatch.setattr("condgof.stein._sum.MANY", 0)
-    single = gather_units(plan, rows, 1, units_of, as_engine(1)).totals
+    single = gather_units(plan, rows, units_of, as_engine(1)).totals
     f, xi = plan.features.of(rows.x), plan.evidence.of(rows.y)
     for one, other, cut in zip(single, double, plan.cuts, strict=True):
         spread = np.sqrt(np.square(f[:, cut.x]).T @ np.square(xi[:, cut.y]))  # under signs

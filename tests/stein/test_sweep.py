@@ -6,7 +6,7 @@ import pytest
 from condgof.engine import Threads
 from condgof.errors import InputError, NumericalError
 from condgof.kernels import CovariateKernel, Gaussian, OnColumns
-from condgof.methods._options import check_memory
+from condgof.methods._options import Options
 from condgof.null._bootstrap import sign_weights
 from condgof.sample import Seed
 from condgof.stein._matrix import SteinOperator, matmul, sweep, tiles_of
@@ -61,18 +61,10 @@ def test_products_in_single_precision_move_draws_by_less_than_a_millionth(rng, n
     assert 0 < np.abs(single - forms).max() < 1e-6 * forms.std()
 
 
-def test_draws_in_groups_when_the_budget_is_small(operator):
-    weights = sign_weights(N, 301, Seed.of(1))
-    wanted = sweep(operator, weights.block, 301, engine=Threads(1))
-    small = sweep(operator, weights.block, 301, engine=Threads(2), memory=60_000)
-    np.testing.assert_allclose(small[0], wanted[0], rtol=1e-10)
-    np.testing.assert_allclose(small[1], wanted[1], rtol=1e-10)
-
-
-@pytest.mark.parametrize("tile", [10, 128, None])
-def test_matmul(operator, dense, rng, tile):
+@pytest.mark.parametrize("memory", [50_000, 300_000, 2**29])
+def test_matmul(operator, dense, rng, memory):
     values = rng.normal(size=(N, 4))
-    got = matmul(operator, values, engine=Threads(2), tile=tile)
+    got = matmul(operator, values, engine=Threads(2), memory=memory)
     np.testing.assert_allclose(got, dense @ values, rtol=1e-10, atol=1e-12)
 
 
@@ -86,7 +78,7 @@ def test_tiles_never_depend_on_threads_but_on_the_budget():
 @pytest.mark.parametrize("memory", [0, -1, 100, float("nan"), "much", True])
 def test_bad_budgets(memory):
     with pytest.raises(InputError, match="memory"):
-        check_memory(memory)
+        Options.of(memory=memory)
 
 
 def test_overflow_is_an_error_not_a_nan():

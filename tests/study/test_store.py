@@ -4,7 +4,7 @@ import pytest
 
 import condgof as cg
 from condgof.study import misfit_of, run_study
-from condgof.study._store import from_line, to_line
+from condgof.study._run import from_line, to_line
 from condgof.study._study import Outcome, Trial
 
 # Names of more than one byte a letter: a tear may go through one.
@@ -20,13 +20,18 @@ def echo(model, x, y, *, rng, engine):
     return cg.GofResult(statistic=float(y.sum()), pvalue=(rng % 100 + 1) / 101, method="echo", n=len(y))
 
 
-def run(case, out):
-    said = []
-    study = run_study(case, echo, 5, trials=3, out=out, engine=1, say=said.append)
-    return study, said
+@pytest.fixture
+def run(capsys):
+    """Run a study, and return it with the lines that it says of its folder."""
+
+    def runs(case, out):
+        study = run_study(case, echo, 5, trials=3, out=out, engine=1)
+        return study, [line for line in capsys.readouterr().err.splitlines() if "condgof: " in line]
+
+    return runs
 
 
-def test_a_torn_last_line_is_cut_off_and_done_again(tmp_path, case):
+def test_a_torn_last_line_is_cut_off_and_done_again(tmp_path, case, run):
     """The file is cut at every byte of its last line, and padded with zeros as after a crash."""
     study, said = run(case, tmp_path)
     assert said == []
@@ -63,7 +68,7 @@ def strip(data):
         b'{"problem": "a", "n": 5, "method": "m", "trial": true, "pvalue": 0.5, "seconds": 1}',
     ],
 )  # fmt: skip
-def test_a_line_in_the_middle_that_makes_no_sense(tmp_path, case, line):
+def test_a_line_in_the_middle_that_makes_no_sense(tmp_path, case, line, run):
     study, _ = run(case, tmp_path)
     path = tmp_path / "trials.jsonl"
     lines = path.read_bytes().splitlines()
@@ -81,7 +86,7 @@ def test_a_line_in_the_middle_that_makes_no_sense(tmp_path, case, line):
     [
         Outcome(Trial("a\nb", 5, NAME, 3), 0.25, -1.5, 0.125),
         Outcome(Trial("a", 5, "b", 0), 1.0, None, 0.0),
-        Outcome(Trial("a", 5, "b", 0), None, None, 0.0, "Error: \ud800 \u2028 broken"),
+        Outcome(Trial("a", 5, "b", 0), 0.5, 2.0, 0.0, note="Error: \ud800 \u2028 broken"),
     ],
 )
 def test_lines_are_read_as_they_were_written(outcome):

@@ -95,7 +95,7 @@ class Axis:
             numbers[named] = np.arange(len(named))
             codes, ranges = numbers[places], np.repeat(np.arange(len(named))[:, None], 2, axis=1)
             return Cut(codes, int(codes.max()) + 1, ranges, named, named)
-        values = self.numbers(self.values)
+        values: AnyArray = moments(self.values) if self.kind == "dates" else self.values
         ordered = np.sort(values)
         starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
         if len(starts) >= bins:  # more values than bins: the nearest place where values change
@@ -118,10 +118,13 @@ class Axis:
     def condition(self, cut: Cut, first: int, last: int) -> Condition:
         """Say which rows are in the bins from `first` to `last`."""
         low, high = cut.low[first], cut.high[last]
-        if self.levels is not None:
-            return self.span(int(low), int(high))
         if low == high and (self.kind != "numbers" or len(digits(low)) <= SHORT):
-            return self.equals([low])
+            return self.equals(low)
+        if self.levels is not None:
+            levels = self.levels[int(low) : int(high) + 1]
+            words = f"{self.label} from {shown(levels[0])} to {shown(levels[-1])}"
+            listed = ", ".join(map(literal, levels))
+            return Condition(self.name, words, f"{quoted(self.name)} in [{listed}]")
         # Whole numbers include both ends; other bounds lie between the values of neighbouring bins.
         whole, lower, upper = self.kind == "integers", "", ""
         if first > 0:
@@ -130,27 +133,16 @@ class Axis:
             upper = digits(high) if whole else self._between(high, cut.low[last + 1])
         return self.within(lower, upper, "<=" if whole else "<")
 
-    def equals(self, values: Sequence[Any]) -> Condition:
-        """Say which rows have one of some values: numbers, microseconds, or positions of levels."""
+    def equals(self, value: Any) -> Condition:
+        """Say which rows have a value: a number, microseconds, or the position of a level."""
         if self.levels is not None:
-            words, queries = [shown(self.levels[i]) for i in values], [self.queries[i] for i in values]
+            words, query = shown(self.levels[int(value)]), self.queries[int(value)]
         else:
-            texts = [self.written(value) for value in values]
-            words = [commas(text) for text in texts]
+            text = moment(int(value)) if self.kind == "dates" else digits(float(value))
             # A date equals no text, it is only compared with one.
-            dates, name = self.kind == "dates", quoted(self.name)
-            queries = [self.within(t, t).query if dates else f"{name} == {t}" for t in texts]
-        query = queries[0] if len(queries) == 1 else f"({' or '.join(queries)})"
-        return Condition(self.name, f"{self.title} = {' or '.join(words)}", query)
-
-    def span(self, low: int, high: int) -> Condition:
-        """Say which rows have levels between two positions, both included."""
-        levels = self.levels or ()
-        if low == high:
-            return self.equals([low])
-        listed = ", ".join(map(literal, levels[low : high + 1]))
-        words = f"{self.label} from {shown(levels[low])} to {shown(levels[high])}"
-        return Condition(self.name, words, f"{quoted(self.name)} in [{listed}]")
+            ends = self.within(text, text) if self.kind == "dates" else None
+            words, query = commas(text), ends.query if ends else f"{quoted(self.name)} == {text}"
+        return Condition(self.name, f"{self.title} = {words}", query)
 
     def within(self, lower: str, upper: str, below: str = "<=") -> Condition:
         """Say which rows are between two bounds, of which one may be empty; the lower is included."""
@@ -161,13 +153,6 @@ class Axis:
         write = literal if self.kind == "dates" else str
         ends = [f"{sign} {write(end)}" for sign, end in ((">=", lower), (below, upper)) if end]
         return Condition(self.name, words, " and ".join(f"{quoted(self.name)} {end}" for end in ends))
-
-    def numbers(self, values: FloatArray) -> AnyArray:
-        """Return values as they are compared: dates as microseconds."""
-        return moments(values) if self.kind == "dates" else values
-
-    def written(self, value: Any) -> str:
-        return moment(int(value)) if self.kind == "dates" else digits(float(value))
 
     def _between(self, below: Any, above: Any) -> str:
         """Write the shortest bound b with below < b ≤ above."""

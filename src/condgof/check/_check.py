@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from condgof._typing import TableLike
 from condgof.check._findings import REACH, Reader, led
 from condgof.check._looked import MOST_CLASSES, look, signals_of
 from condgof.check._record import Check, Effect, Finding, Power, Slice
 from condgof.check._repair import Base, gained
 from condgof.check._scan import LEAST, LEAST_ROWS, Scan, Space, named_slices, read_sets
-from condgof.check._size import Bench, check_allowed, power_of, tolerance_of, units_of
+from condgof.check._size import Bench, check_allowed, power_of, thinned, tolerance_of, units_of
 from condgof.check._text import message
 from condgof.engine import single_threaded_blas, stages
 from condgof.methods._adaptive import censored_model, run_adaptive
@@ -32,16 +33,16 @@ STAGES = ("reading", "slices", "verdict", "size", "power", "numbers")
 
 
 def check(
-    model: Any,
-    x: Any,
-    y: Any = None,
+    model: object,
+    x: TableLike,
+    y: TableLike | None = None,
     *,
-    event: Any = None,
-    entry: Any = None,
-    by: Any = None,
+    event: TableLike | None = None,
+    entry: TableLike | None = None,
+    by: object = None,
     slices: Sequence[Any] = (),
-    groups: Any = None,
-    dependence: Any = None,
+    groups: TableLike | None = None,
+    dependence: object = None,
     tolerance: float | None = None,
     alpha: float = 0.05,
     standardize: str = "auto",
@@ -50,7 +51,7 @@ def check(
     n_boot: int = 1000,
     missing: str = "refuse",
     rng: RngLike = None,
-    engine: Any = None,
+    engine: object = None,
     memory: int = DEFAULT_MEMORY,
 ) -> Check:
     """Check a conditional density model: does it fit, and if not how, where and how much?
@@ -87,7 +88,7 @@ def check(
         beforehand, with Holm's correction. Rows that depend on each other are ``groups=``.
     slices : sequence
         Slices that you name beforehand, tested like groups: each a query of the columns of x and of
-        predictions in ``frame()``, a mask of n rows, or a dict such as ``{"age": (30, 47)}``.
+        predictions in ``frame()``, such as ``"30 <= age <= 47"``, or a mask of n rows.
     tolerance : float, optional
         The largest misfit that you allow, in the unit of ``effect``. ``report.tolerance`` then says
         "worse than you allow", "good enough" (each wrongly with probability at most alpha) or
@@ -127,7 +128,7 @@ def check(
         options = options.for_rows(scored, x)
         looked, law, rows = look(law_or_model, scored, seed, options.engine)
         sets = read_sets(by, slices, looked, scored.n + scored.subsample.sample.left_out)
-        depend = options.rows if looked.all_rows else options.rows.take(looked.rows)
+        depend = options.rows if looked.all_rows else thinned(options.rows, looked.rows, scored.n)
         parcels = units_of(depend, looked.n)
         signals = signals_of(looked, law, rows, seed)
         begin("slices")
@@ -135,16 +136,16 @@ def check(
         if space is not None:
             scan = Scan.of(space, signals, depend, options.n_boot, seed, options.engine)
         begin("verdict")
-        adapted = run_adaptive(scored, options, seed, beside=None if scan is None else scan.beside)
+        result, design = run_adaptive(scored, options, seed, None if scan is None else scan.beside)
         begin("size")
-        bench = Bench.of(law_or_model, scored, adapted.design, options.rows, seed, options.engine)
-        effect = bench.size.effect(adapted.result.pvalue <= alpha)
+        bench = Bench.of(law, rows, design, depend, seed, scored.n)
+        effect = bench.size.effect(result.pvalue <= alpha)
         begin("power")
-        power = power_of(adapted, bench, alpha)
+        power = power_of(bench, alpha)
         begin("numbers")
         reader = Reader(looked, REACH, parcels)
         tested = named_slices(sets, looked, signals, parcels, alpha) if sets else ()
-        about = adapted.result, alpha, reader, reader.findings(), scan, bench, effect, power
+        about = result, alpha, reader, reader.findings(), scan, bench, effect, power
         return report_of(*about, tested, allowed, Base(model, law, rows, parcels))
 
 
@@ -168,14 +169,12 @@ def report_of(
         for best, p in scan.slices(alpha, MOST):
             # After slices, what all rows have in common is what is left: of the other rows, as long as
             # these can be said with two conditions.
-            others = slices if best.everywhere else []
-            if sum(len(one.conditions) for one in others) > 2:
-                continue
-            inside = np.flatnonzero(scan.space.inside(best.where))
+            others, inside = slices if best.everywhere else [], scan.space.inside(best.where)
             for one in others:
-                inside = inside[~np.isin(looked.rows[inside], one.rows)]
-            if len(inside) < LEAST:
+                inside &= ~np.isin(looked.rows, one.rows)
+            if inside.sum() < LEAST or sum(len(one.conditions) for one in others) > 2:
                 continue
+            inside = np.flatnonzero(inside)
             wide = replace(reader, reach=max(threshold + best.penalty, REACH))
             findings = led(wide.findings(inside), scan.signals.about[best.signal], best.z)
             if not findings[0].telling:  # it stands out, but nothing that can be said of it is certain
@@ -233,8 +232,3 @@ def _notes(reader: Reader, scan: Scan | None, base: Base | None) -> Iterator[str
             )
     if base is not None:
         yield from gained(base)
-    if reader.units is not None:
-        yield (
-            "the smallest misfit that would have been found is worked out as if rows were independent, "
-            "and so is somewhat too small"
-        )

@@ -5,29 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from scipy.special import ndtr
 
-from condgof._typing import IntArray
+from condgof._typing import TableLike
 from condgof.check._axes import axes_of
 from condgof.check._looked import Signal, Signals
 from condgof.check._record import Finding, Slice
 from condgof.check._scan import Scan, Space
-from condgof.engine import as_engine, single_threaded_blas
+from condgof.engine import single_threaded_blas
 from condgof.errors import InputError, InputTypeError
 from condgof.kernels import Gaussian, Kernel
 from condgof.laws._scores import MEASURES, Measure
-from condgof.methods._options import Options
-from condgof.methods._several import STEIN, Contrasts, Measured, contrast, measured, prepare_joint
+from condgof.methods._options import HowToRead, read_options, spelled_out
+from condgof.methods._several import STEIN, Contrasts, Measured, measured
 from condgof.null._bootstrap import check_n_boot
-from condgof.null._dependence import Asked, Dependence
-from condgof.null._paired import Difference, Paired
+from condgof.null._paired import Difference
 from condgof.result import GofResult, Record, Shown, check_alpha, plain, pvalue_words, sized
-from condgof.sample import RngLike, Seed, Use
-from condgof.stein._matrix import DEFAULT_MEMORY
+from condgof.sample import Seed, Use
 
 #: Measures by their keys; the last is for models without a proper score.
 NAMED = {**MEASURES, STEIN: Measure(STEIN, "Stein discrepancy", -1.0)}
@@ -62,8 +59,6 @@ class Score(Record):
 
     def words(self, sign: float) -> str:
         """Say how much the first (sign 1), or the second model (−1), is higher or lower."""
-        if not math.isfinite(self.difference):
-            return f"{self.name} not comparable"
         way = "lower" if sign * self.difference < 0 else "higher"
         sign = -sign if way == "lower" else sign
         amount, span = sized(sign * self.difference, *sorted(sign * end for end in self.interval))
@@ -89,11 +84,14 @@ class Compared(Shown):
 
         return compared_page(self, command)  # type: ignore[arg-type]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: object = None) -> Any:
         """Draw differences of means with intervals (needs ``condgof[plot]``)."""
         from condgof.report import plot_compared
 
         return plot_compared(self, ax)  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.words})"  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -196,12 +194,6 @@ class Comparison(Compared, GofResult):
             rows.append({"measure": s.name, "better": s.better, **means, **amounts})
         return rows
 
-    def __repr__(self) -> str:
-        return (
-            f"Comparison(names={self.names!r}, n={self.n}, measure={self.measure!r}, "
-            f"difference={self.difference:.6g}, {self.pvalue_words})"
-        )
-
     def __str__(self) -> str:
         lines = [f"comparison of {self.names[0]} and {self.names[1]}, n = {self.n:,}", f"  {self.words}"]
         wide = max(len(name) for name in self.names)
@@ -297,10 +289,6 @@ class Ranking(Compared, Record):
         table = (self.names, self.means, *self.others.values(), [name in best for name in self.names])
         return [dict(zip(header, row, strict=True)) for row in zip(*table, strict=True)]
 
-    def __repr__(self) -> str:
-        about = f"n={self.n}, measure={self.measure!r}, names={self.names!r}"
-        return f"Ranking({about}, best={self.best()!r})"
-
     def __str__(self) -> str:
         best, wide = self.best(), max(5, *map(len, self.names))
         lost = {(pair.better, pair.worse) for pair in self.different()}
@@ -316,23 +304,19 @@ class Ranking(Compared, Record):
         return "\n".join(lines)
 
 
+@spelled_out(*HowToRead.__annotations__)
 def compare(
-    model_p: Any,
-    model_q: Any,
-    x: Any,
-    y: Any = None,
+    model_p: object,
+    model_q: object,
+    x: TableLike,
+    y: TableLike | None = None,
     *,
     measure: str = "auto",
     names: tuple[str, str] = ("p", "q"),
     alpha: float = 0.05,
-    groups: Any = None,
-    dependence: int | str | None = None,
     kernel_x: Kernel = Gaussian("median"),
     kernel_y: Kernel = Gaussian("median"),
-    missing: str = "refuse",
-    rng: RngLike = None,
-    engine: Any = None,
-    memory: int = DEFAULT_MEMORY,
+    **how: Unpack[HowToRead],
 ) -> Comparison:
     """Test which of two models predicts better.
 
@@ -385,42 +369,35 @@ def compare(
     """
     p, q = check_names(names, 2)
     check_alpha(alpha)
-    seed, asked = Seed.of(rng), Asked.of(dependence, groups, "auto")
-    how = {"kernel_x": kernel_x, "kernel_y": kernel_y, "missing": missing, "memory": memory}
-    models = {p: model_p, q: model_q}
-    scored, stein, n, details = _studied(models, x, y, measure, asked, seed, engine=engine, **how)
-    scores, ones = [], dict[str, Difference]()
-    for key in scored.tables or (STEIN,):
-        study, about = stein or _by_score(scored, key), NAMED[key]
-        one, (first, second) = study.pairs[0, 1], study.discrepancies.tolist()
-        a, b = (0, 0) if stein else scored.impossible(key)
-        difference = one.value, one.interval(), one.pvalue
+    options, seed = read_options(compare, how)
+    models, kernels = {p: model_p, q: model_q}, (kernel_x, kernel_y)
+    found = measured(models, x, y, measure, kernels, options, seed)
+    scores, studies = list[Score](), found.studies
+    for key, study in studies.items():
+        about, one, (first, second) = NAMED[key], study.pairs[0, 1], study.means.tolist()
+        difference, (a, b) = (one.value, one.interval(), one.pvalue), study.infinite
         scores.append(Score(key, about.name, about.better, (first, second), *difference, (a, b)))
-        ones[key] = one
     chosen = next((s for s in scores if math.isfinite(s.difference)), scores[0])
-    slices = _where(scored, chosen, (p, q), alpha, seed, engine)
+    slices = _where(found, chosen, (p, q), alpha, seed, options.engine)
     return Comparison(
-        ones[chosen.key].z, chosen.pvalue, "compare", n, seed=seed.value, details=details, names=(p, q),
-        measure=chosen.key, measures=tuple(scores), slices=slices, alpha=alpha,
+        studies[chosen.key].pairs[0, 1].z, chosen.pvalue, "compare", found.n, seed=seed.value,
+        details=found.details, names=(p, q), measure=chosen.key, measures=tuple(scores), slices=slices,
+        alpha=alpha,
     )  # fmt: skip
 
 
+@spelled_out(*HowToRead.__annotations__)
 def rank(
     models: Mapping[str, Any],
-    x: Any,
-    y: Any = None,
+    x: TableLike,
+    y: TableLike | None = None,
     *,
     measure: str = "auto",
     alpha: float = 0.05,
     n_boot: int = 9999,
-    rng: RngLike = None,
-    missing: str = "refuse",
-    groups: Any = None,
-    dependence: int | str | None = None,
-    engine: Any = None,
-    memory: int = DEFAULT_MEMORY,
     kernel_x: Kernel = Gaussian("median"),
     kernel_y: Kernel = Gaussian("median"),
+    **how: Unpack[HowToRead],
 ) -> Ranking:
     """Order several models by a proper score, and say which of them may be the best.
 
@@ -462,21 +439,19 @@ def rank(
     if len(names) < 2:
         raise InputError(f"rank needs two models or more, got {len(names)}.")
     check_alpha(alpha)
-    draws, seed, asked = check_n_boot(n_boot), Seed.of(rng), Asked.of(dependence, groups, "auto")
-    how = {"kernel_x": kernel_x, "kernel_y": kernel_y, "missing": missing, "memory": memory}
-    scored, stein, n, details = _studied(models, x, y, measure, asked, seed, engine=engine, **how)
-    finite = (k for k, table in scored.tables.items() if np.isfinite(table).all())
-    key = next(finite, next(iter(scored.tables), STEIN))
-    study, sign, left_out = stein or _by_score(scored, key), NAMED[key].sign, []
-    for other in scored.tables:
+    draws, (options, seed) = check_n_boot(n_boot), read_options(rank, how)
+    found = measured(models, x, y, measure, (kernel_x, kernel_y), options, seed)
+    studies, observed = found.studies, found.details.get("observed", "rows")
+    key = next((k for k, study in studies.items() if not any(study.infinite)), next(iter(studies)))
+    study, sign, left_out = studies[key], NAMED[key].sign, []
+    others = {NAMED[k].name: one.means for k, one in studies.items() if k != key}
+    for other, its in studies.items():
         instead = "" if other == key else f"; models are ranked by {NAMED[key].name}"
-        for name, count in zip(scored.names, scored.impossible(other), strict=True):
+        for name, count in zip(names, its.infinite, strict=True):
             if count:
-                told = infinite_words(name, NAMED[other], count, n, scored.observed)
+                told = infinite_words(name, NAMED[other], count, found.n, observed)
                 left_out.append(told + instead)
-    details["notes"] = (*left_out, *details["notes"])
-    order = sorted(range(len(names)), key=lambda a: -sign * study.discrepancies[a])
-    rest = {NAMED[k].name: table for k, table in scored.tables.items() if k != key}
+    order = sorted(range(len(names)), key=lambda a: -sign * study.means[a])
     ranked = []
     for pair, p in _corrected(study, draws, seed).items():
         one, (a, b) = study.pairs[pair], pair if sign * study.pairs[pair].value >= 0 else pair[::-1]
@@ -484,10 +459,11 @@ def rank(
         ranked.append(Pair(names[a], names[b], abs(one.value), one.error, p, one.pvalue))
     return Ranking(
         names=tuple(names[a] for a in order),
-        means=tuple(float(study.discrepancies[a]) for a in order),
+        means=tuple(study.means[order].tolist()),
         pairs=tuple(ranked),
-        n=n, measure=key, alpha=alpha, seed=seed.value, details={**details, "n_boot": draws},
-        others={k: tuple(float(table[a].mean()) for a in order) for k, table in rest.items()},
+        n=found.n, measure=key, alpha=alpha, seed=seed.value,
+        details={**found.details, "notes": (*left_out, *found.details["notes"]), "n_boot": draws},
+        others={name: tuple(means[order].tolist()) for name, means in others.items()},
     )  # fmt: skip
 
 
@@ -499,50 +475,6 @@ def check_names(names: Any, count: int | None = None) -> tuple[str, ...]:
     if len(names) != (count or len(names)) or len(set(names)) < len(names):
         raise InputError(f"The {count or len(names)} models must have different names, got {names!r}.")
     return tuple(names)
-
-
-def _studied(
-    models: Mapping[str, Any], x: Any, y: Any, measure: str, asked: Asked, seed: Seed, **how: Any
-) -> tuple[Measured, Contrasts | None, int, dict[str, Any]]:
-    """Score all rows; without a proper score, compare Stein discrepancies. How many rows; details."""
-    scored = measured(models, x, y, measure, how["missing"], asked)
-    if scored.tables:
-        details = {"observed": scored.observed, "notes": scored.notes, **scored.dependence.details()}
-        return scored, None, scored.n, details
-    if asked.groups is not None or asked.dependence is not None:
-        raise InputError(
-            "groups= and dependence= go with proper scores, and these models have none in common: their "
-            "Stein discrepancies take rows as independent. Leave them out, or give normalised models."
-        )
-    kernels = how.pop("kernel_x"), how.pop("kernel_y")
-    options = Options.of(solver="auto", null="auto", n_boot=1000, precision=None, **how)
-    joint = prepare_joint(models, x, y, "std", options, seed)
-    on_x, on_y = joint.subsample.kernels(*kernels, seed)
-    stein = contrast(joint, on_x, on_y, options, seed)
-    notes = (*joint.notes(), *stein.details.get("notes", ()))
-    shown = {"kernel_x": str(on_x.shown(joint.sample.d_x)), "kernel_y": str(on_y)}
-    details = {**joint.details(), **stein.details, "solver": stein.solver, **shown, "notes": notes}
-    return scored, stein, joint.n, details
-
-
-def _by_score(scored: Measured, key: str) -> Contrasts:
-    """Compare all pairs of models by a proper score."""
-    table, n, rows = scored.tables[key], scored.n, scored.dependence
-    pairs: dict[tuple[int, int], Difference] = {
-        (a, b): Paired.of(scored.differences(key, a, b), rows)
-        for a, b in combinations(range(len(table)), 2)
-    }
-    finite = np.where(np.isfinite(table), table, 0.0)
-    centred = finite - finite.mean(axis=1, keepdims=True)
-    if not rows.independent:
-        units = _units(scored)
-        centred = np.stack([np.bincount(units, column) for column in centred])
-    return Contrasts(table.mean(axis=1), pairs, np.asarray(centred @ centred.T / n**2), None, {})
-
-
-def _units(scored: Measured) -> IntArray:
-    """Return the group or block of each row, (n,)."""
-    return np.asarray(scored.dependence.parcels(scored.n, scored.n).of(0, scored.n), dtype=np.int64)
 
 
 def _corrected(study: Contrasts, m: int, seed: Seed) -> dict[tuple[int, int], float]:
@@ -564,27 +496,26 @@ def _corrected(study: Contrasts, m: int, seed: Seed) -> dict[tuple[int, int], fl
 
 
 def _where(
-    scored: Measured, whole: Score, names: tuple[str, str], alpha: float, seed: Seed, engine: Any
+    found: Measured, whole: Score, names: tuple[str, str], alpha: float, seed: Seed, engine: Any
 ) -> tuple[Slice, ...]:
     """Search for slices in which the difference is another than over all rows."""
-    sample, rows, slices = scored.sample, scored.dependence, list[Slice]()
+    sample, rows, slices = found.sample, found.dependence, list[Slice]()
     if sample is None or whole.key == STEIN or not math.isfinite(whole.difference):
         return ()
-    d = scored.differences(whole.key)
+    d = found.differences(whole.key)
     signals = Signals((Signal("score", ""),), (d - d.mean())[:, None], None, None, first=1)
     space = Space.of(axes_of(sample.x_columns, sample.x), signals, seed)
-    if scored.n < LEAST_ROWS or space is None or not (d != d[0]).any():
+    if found.n < LEAST_ROWS or space is None or not (d != d[0]).any():
         return ()
     with single_threaded_blas():
-        scan = Scan.of(space, signals, rows, N_SEARCH, seed, as_engine(engine))
+        scan = Scan.of(space, signals, rows, N_SEARCH, seed, engine)
         stand_out = scan.slices(alpha, MOST)
-    units, numbers = _units(scored), np.arange(scored.n) if sample.kept is None else sample.kept
+    units, numbers = found.units, np.arange(found.n) if sample.kept is None else sample.kept
     for one, pvalue in stand_out:
         if one.everywhere:
             continue
         inside = np.flatnonzero(space.inside(one.where))
-        codes = np.unique(units[inside], return_inverse=True)[1].ravel()
-        here = Paired.of(d[inside], Dependence(codes=codes))
+        here = Difference.by_units(d[inside], units[inside])
         # As wide as the search asks for, so that it holds for what was found.
         reach = max(scan.threshold(alpha) + one.penalty, REACH)
         interval = here.interval(1.0 - 2.0 * float(ndtr(-reach)))

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import gammaincinv, ndtr, ndtri, stdtrit
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.check._looked import COUNT_LEVELS, THIRDS, Looked, Signal, column_pairs, events_of
+from condgof.check._looked import THIRDS, Looked, Signal, column_pairs, events_of
 from condgof.check._record import Finding
 from condgof.check._size import SD
 from condgof.laws._discrete import normalised
@@ -285,15 +285,12 @@ def _counts(reader: Reader, rows: IntArray, whole: bool) -> Iterator[Finding]:
         yield next(shift_spread)
         if (1.0 - looked.surest[rows]).sum() >= EVENTS:
             yield from shift_spread
-    levels = np.zeros((looked.n, 2, 0)) if looked.below is None else looked.below
-    for level, (happened, says) in zip(COUNT_LEVELS, levels[rows].T, strict=False):
-        about, after = Signal("quantile", name, f"{level:g}"), f" are at most the {level:g} quantile"
-        yield reader.share_of(rows, happened, says, about, "", after)
     if looked.zeros is not None and looked.has_zeros:
         zero = looked.y[rows, 0] == 0
         yield reader.share_of(rows, zero, looked.zeros[rows], Signal("zeros", name), "", " are 0")
-    if whole and looked.upper is not None:
-        share, ends = reader.share(rows, looked.upper < 0.01)
+    # Of a law without a variance it is all that can be said of a slice.
+    if looked.upper is not None and (whole or looked.z is None):
+        share, ends = reader.share(rows, looked.upper[rows] < 0.01)
         words = (
             f"{rounded(share)} of the rows {between(ends)} have a count so large that the model gives "
             "it, or a larger one, a probability below 0.01"
@@ -305,13 +302,10 @@ def _counts(reader: Reader, rows: IntArray, whole: bool) -> Iterator[Finding]:
 def _events(reader: Reader, rows: IntArray, _: bool) -> Iterator[Finding]:
     codes, name = np.asarray(reader.looked.codes)[rows], reader.looked.y_columns[0].name
     for event in reader.looked.some_events:
-        about, happened = Signal.of(event, name), event.happened(codes)
-        if event.kind == "quantile":
-            words = "", f" lie below the {about.label} quantile"
-            yield reader.share_of(rows, ~happened, event.level, about, *words)
-        else:
+        about, words = Signal.of(event, name), ("", f" lie below the {event.level:g} quantile")
+        if event.kind == "coverage":
             words = f"the model's {about.label} interval holds ", ""
-            yield reader.share_of(rows, happened, event.expected, about, *words)
+        yield reader.share_of(rows, event.happened(codes), event.level, about, *words)
 
 
 def _observed(reader: Reader, rows: IntArray, whole: bool) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ And signals, the functions of y, of mean 0 under the law, whose sums over rows t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
@@ -25,8 +25,7 @@ from condgof.laws._law import Joined, Law, ModelLike, grid_of
 from condgof.laws._ratio import RatioOutcomes
 from condgof.laws._survival import hazard
 from condgof.methods._lowrank import until_of
-from condgof.methods._scored import CENSORED, SUBSAMPLE, Scored
-from condgof.methods._sources import score_rows
+from condgof.methods._scored import CENSORED, SUBSAMPLE, Scored, score_rows
 from condgof.sample import Column, Seed, Use
 from condgof.stein._evidence import legendre_at as legendre
 
@@ -39,8 +38,8 @@ MOST_COUNTS, LEAST_SCALE, PIECE, CANDIDATES, FEW = 60, 1e-6, 4096, 2**21, 64
 MOST_TOGETHER, MOST_EVENTS, MOST_CLASSES = 5, 6, 12
 #: Uses of random numbers in a check; see `condgof.check._scan`.
 BAND_ROWS, LOOK_ROWS = 25, 26
-#: Levels of the quantiles by which counts without a variance are told, and that pictures draw.
-COUNT_LEVELS, BANDS = (0.5, 0.9), (0.05, 0.25, 0.5, 0.75, 0.95)
+#: Levels of the quantiles that pictures draw.
+BANDS = (0.05, 0.25, 0.5, 0.75, 0.95)
 #: Shift, spread, skew and tails, and E[ψ³] of each: what a normal approximation of their sums lacks.
 KINDS = ("shift", "spread", "skew", "tails")
 THIRD = (0.0, 0.63888, 0.0, 0.48551)
@@ -91,13 +90,11 @@ class Looked:
     #: Of quantiles and intervals, what the law says of y.
     events: tuple[Event, ...] = ()
     #: Of counts: the mean over all rows of the model's probabilities of 0, 1, …, and of all above, (m,);
-    #: in each row the probability of 0, of the most probable one, of y or a larger one, (n,); without a
-    #: variance: whether y is at most the quantiles of `COUNT_LEVELS`, and its probability, (n, 2, 2).
+    #: in each row the probability of 0, of the most probable one, of y or a larger one, (n,).
     count_probabilities: FloatArray | None = None
     zeros: FloatArray | None = None
     surest: FloatArray | None = None
     upper: FloatArray | None = None
-    below: FloatArray | None = None
     #: Of times with censoring: whether the event came at y, Λ = −log P(Y > ·|x) at y and at entry, (n,)
     #: each, and Λ up to which about a third, and two thirds, of all events are expected.
     event: AnyArray | None = None
@@ -168,9 +165,8 @@ def look(model: ModelLike, scored: Scored, seed: Seed, engine: Engine) -> tuple[
     given = numbers, sample.x_columns, sample.x, (), sample.y, sample.y_columns
     looked = Looked(kind, *given, whole=scored.n, **fields)
     predictions = list(_predicted(looked)) if law.of_x else []
-    if predictions and kind == "classes" and len(looked.class_names) == 2:
-        p = np.asarray(looked.probabilities, dtype=np.float64)
-        predictions = [(Column(f"probability_{looked.class_names[1]}"), p[:, 1])]
+    if len(looked.class_names) == 2:  # which one is predicted, and how surely, is in its probability
+        predictions = predictions[:1]
     axes = axes_of(sample.x_columns, sample.x, predictions)
     # A slice of a single column says it better than one of a prediction that the column tells.
     numbers_of_x = [axis.values for axis in axes if not axis.predicted and axis.levels is None]
@@ -247,14 +243,10 @@ def _monotone(a: FloatArray, b: FloatArray) -> bool:
 
 def _cuts(before: FloatArray, after: FloatArray) -> tuple[float, ...]:
     """Return Λ up to which a third, and two thirds, of the events are expected, to two digits."""
-    from scipy.optimize import brentq  # seldom needed, and slow to import
-
-    whole = float((after - before).sum())
-
-    def missing(end: float, share: float) -> float:
-        return share * whole - float((np.minimum(after, end) - np.minimum(before, end)).sum())
-
-    ends = (brentq(missing, 0.0, float(after.max()), args=(share,)) for share in (1 / 3, 2 / 3))
+    order = np.argsort(both := np.concatenate([before, after]), kind="stable")
+    watched = np.cumsum(np.where(order < len(before), 1.0, -1.0))
+    expected = np.append(0.0, np.cumsum(watched[:-1] * np.diff(both[order])))
+    ends = np.interp(expected[-1] * np.array([1.0, 2.0]) / 3.0, expected, both[order])
     return tuple(float(f"{end:.2g}") for end in ends)
 
 
@@ -317,9 +309,8 @@ def _said_of_counts(law: Law, rows: Scored) -> dict[str, Any]:
             fields |= {"zeros": np.concatenate(zeros), "upper": 1.0 - law.cdf(y - 1.0)}
     if given is not None:
         z = (y - given[0]) / np.maximum(given[1], LEAST_SCALE)
-        return fields | {"location": given[0], "scale": given[1], "z": z}
-    below = [np.column_stack((y[:, 0] <= q, law.cdf(q))) for q in law.quantile(COUNT_LEVELS).T]
-    return fields | {"below": np.stack(below, axis=2)}
+        fields |= {"location": given[0], "scale": given[1], "z": z}
+    return fields
 
 
 def _bands(law: Law, n: int, seed: Seed) -> FloatArray | None:
@@ -337,29 +328,30 @@ def frame_of(looked: Looked, *, outcomes: bool = True) -> Any:
     Without `outcomes`, what is known before y is.
     """
     pandas = require("pandas", "frames", "A frame of the rows")
-    seen = [(Column(axis.name, axis.levels), axis.values) for axis in looked.axes if axis.predicted]
-    x = list(zip(looked.x_columns, looked.x.T, strict=True))
+    x = _named(list(zip(looked.x_columns, looked.x.T, strict=True)))
+    # What slices can name has the first choice of names.
+    taken = [*x, *(axis.name for axis in looked.axes if not axis.predicted)]
+    predicted = _named(list(_predicted(looked)), taken)
     y = list(zip(looked.y_columns, looked.y.T, strict=True))
     if looked.kind == "classes" and looked.codes is not None:
         y = [(Column(looked.y_columns[0].name, looked.class_names), looked.codes)]
-    taken = [(column.levels, values.tobytes()) for column, values in seen]
-    others = [part for part in _predicted(looked) if (part[0].levels, part[1].tobytes()) not in taken]
-    known, others = range(len(y), len(y) + len(others)), [*y, *others, *_residuals(looked)]
-    # What slices can name has the first choice of names.
-    x_names = unique_names([column.name for column, _ in x], ())
-    names = [*x_names, *(column.name for column, _ in seen)]
-    other_names = unique_names([column.name for column, _ in others], names)
-    parts = zip([*names, *other_names], x + seen + others, strict=True)
-    values = {name: _in_pandas(pandas, column, numbers) for name, (column, numbers) in parts}
-    order = dict.fromkeys([*x_names, *other_names[: len(y)], *values])
-    if not outcomes:
-        order = dict.fromkeys([*names, *(other_names[i] for i in known)])
-    return pandas.DataFrame({name: values[name] for name in order}).set_axis(looked.rows)
+    seen = _named([*y, *_residuals(looked)], [*x, *predicted])
+    own = list(seen) if outcomes else []
+    parts = x | predicted | seen
+    order = [*x, *own[: len(y)], *predicted, *own[len(y) :]]
+    values = {name: _in_pandas(pandas, *parts[name]) for name in order}
+    return pandas.DataFrame(values).set_axis(looked.rows)
+
+
+def _named(parts: list[Part], taken: Iterable[str] = ()) -> dict[str, Part]:
+    return dict(zip(unique_names([column.name for column, _ in parts], taken), parts, strict=True))
 
 
 def _predicted(looked: Looked) -> Iterator[Part]:
     if looked.kind == "classes" and looked.probabilities is not None:
         p = np.asarray(looked.probabilities, dtype=np.float64)
+        if len(looked.class_names) == 2:
+            yield Column(f"probability_{looked.class_names[1]}"), p[:, 1]
         yield Column("predicted", looked.class_names), p.argmax(axis=1) * 1.0
         yield Column("confidence"), p.max(axis=1)
     yield from _each(looked, "predicted", looked.location)
@@ -375,9 +367,9 @@ def _residuals(looked: Looked) -> Iterator[Part]:
     yield from _each(looked, "pit", looked.pit)
     yield from _each(looked, "z", looked.z)
     for event in looked.events:
-        happened, below = event.happened(np.asarray(looked.codes)), event.kind == "quantile"
+        below = event.kind == "quantile"
         name = f"below_q{event.level:g}" if below else f"covered_{100 * event.level:g}"
-        yield Column(name, boolean=True), happened != below  # of a quantile: that y exceeds it
+        yield Column(name, boolean=True), event.happened(np.asarray(looked.codes))
 
 
 def _each(looked: Looked, name: str, values: AnyArray | None) -> Iterator[Part]:
@@ -432,8 +424,14 @@ class CellSignals:
         )
 
     def redraw(self, rows: IntArray) -> Draw:
-        drawn = cells_drawn(self.probabilities(rows))
-        return lambda rng, m: self.at(rows, drawn(rng, m))
+        sums, offsets = np.cumsum(self.probabilities(rows), axis=1), np.arange(len(rows))[:, None]
+        ends, count = (sums / sums[:, -1:] + offsets).ravel(), sums.shape[1]
+
+        def draw(rng: np.random.Generator, m: int) -> AnyArray:
+            places = np.searchsorted(ends, rng.random((len(rows), m)) + offsets, side="right")
+            return self.at(rows, np.minimum(places - count * offsets, count - 1))
+
+        return draw
 
 
 @dataclass(frozen=True, eq=False)
@@ -450,11 +448,6 @@ class Signals:
     bound: FloatArray | float | None = None
     #: Of a discrete law with known probabilities.
     cells: CellSignals | None = None
-
-    @property
-    def floor(self) -> float:
-        """What is added to the variance of a discrete sum: one rare event is no slice."""
-        return 0.0 if self.bound is None else 1.0
 
     @property
     def skewness(self) -> FloatArray:
@@ -542,19 +535,6 @@ def _of_ranks(looked: Looked, outcomes: RankOutcomes) -> Signals:
     return Signals(about, values - mean, variance, redraw, 2 * d_y, bound=bound)
 
 
-def cells_drawn(p: FloatArray) -> Callable[[np.random.Generator, int], IntArray]:
-    """Return what draws cells with probabilities p (n, C), m times for each row, (n, m)."""
-    n, count = p.shape
-    sums, offsets = np.cumsum(p, axis=1), np.arange(n)[:, None]
-    ends = (sums / sums[:, -1:] + offsets).ravel()
-
-    def draw(rng: np.random.Generator, m: int) -> IntArray:
-        places = np.searchsorted(ends, rng.random((n, m)) + offsets, side="right")
-        return np.asarray(np.minimum(places - count * offsets, count - 1))
-
-    return draw
-
-
 def _of_classes(looked: Looked) -> Signals:
     whole, name = np.asarray(looked.probabilities), looked.y_columns[0].name
     largest = looked.largest_classes
@@ -625,12 +605,9 @@ def _of_events(looked: Looked, rows: Scored) -> Signals:
     assert rows.outcomes is not None
     events, shares = looked.some_events, np.asarray(rows.outcomes.probabilities[0], dtype=np.float64)
     about = tuple(Signal.of(event, looked.y_columns[0].name) for event in events)
-    expected = np.array([event.expected for event in events])
-    happened = np.column_stack([event.happened(np.arange(len(shares))) for event in events])
-    # An event is that y exceeds a quantile, a finding that it does not.
-    table = (happened - expected) * (-1.0 if looked.kind == "quantiles" else 1.0)
-    variance = np.broadcast_to(expected * (1.0 - expected), (looked.n, len(events)))
-
+    level = np.array([event.level for event in events])
+    table = np.column_stack([event.happened(np.arange(len(shares))) for event in events]) - level
+    variance = np.broadcast_to(level * (1.0 - level), (looked.n, len(events)))
     small, values = table.astype(np.float32), table[rows.outcomes.observed]
     cells = CellSignals(
         lambda some: np.broadcast_to(shares, (len(some), len(shares))), lambda some, codes: small[codes]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from condgof import sample as reading
-from condgof._typing import AnyArray, IntArray
+from condgof._typing import AnyArray, IntArray, TableLike
 from condgof.check._check import check
 from condgof.check._record import Check
 from condgof.errors import InputError, ShapeError, check_number, require
@@ -29,8 +29,6 @@ NUMBERS, MOST_ROWS = 20_000, 2_000
 ASKED, APART = 8, 1e-3
 #: What bets need of a row.
 BET_ON = ("z", "tilts", "predicted")
-#: What columns hold, if it is the same to look at.
-ALIKE = {"booleans": "numbers"}
 
 
 class Monitor(Shown):
@@ -162,7 +160,7 @@ class Monitor(Shown):
             raise InputError("There are no rows to check: update(x, y) comes first.")
         first = self.rows - min(len(self._held()["z"]), self._capacity)
         places = np.arange(max(self.since or 0, first), self.rows)
-        sample, law = self._again(places)
+        law, sample = self._again(places)
         names = [name for name, _ in self._schema["x"]]
         x = self._x_of(places, [name for name in names if name not in self._beside] or names)
         return check(law, x, sample.y_given, **{"rng": self._seed, **options})
@@ -199,7 +197,7 @@ class Monitor(Shown):
             if now != before:
                 raise InputError(f"{what} has the columns {now}, and before {before}.")
             for (name, kind), (_, old) in zip(schema[what], self._schema[what], strict=True):
-                if ALIKE.get(kind, kind) != ALIKE.get(old, old):
+                if kind != old and {kind, old} != {"numbers", "booleans"}:
                     raise InputError(f"{what} column {name!r} holds {kind}, and before {old}.")
 
     def _law(self, sample: Sample, rows: IntArray) -> Law:
@@ -285,29 +283,25 @@ class Monitor(Shown):
             raise InputError(f"The state is damaged ({type(error).__name__}: {error}).") from error
         n = len(self._kept["z"])
         some = np.arange(max(n - ASKED, 0), n) + self.rows - n
+        why = "says otherwise of the latest rows"
         try:
-            sample, law = self._again(some)
-            seen = look_at(law, sample, some, self._seed)
+            seen = look_at(*self._again(some), some, self._seed)
+            both = [(getattr(seen, name), self._kept[name][-ASKED:]) for name in ("z", "tilts")]
+            same = all(a.shape == b.shape and np.allclose(a, b, APART, APART) for a, b in both)
         except Exception as error:  # whatever a model raises that gets columns it does not know
-            raise InputError(
-                "The state is of another model or of other columns: this model cannot be asked of its "
-                f"rows ({type(error).__name__}: {error})."
-            ) from error
-        both = [(getattr(seen, name), self._kept[name][-ASKED:]) for name in ("z", "tilts")]
-        if not all(a.shape == b.shape and np.allclose(a, b, rtol=APART, atol=APART) for a, b in both):
-            raise InputError(
-                "The state is of another model: this one says otherwise of the latest rows. Pass the "
-                "model that the state was made with, or begin anew without a state."
-            )
+            same, why = False, f"cannot be asked of its rows ({type(error).__name__}: {error})"
+        if not same:
+            told = f"The state is of another model or of other columns: this model {why}."
+            raise InputError(f"{told} Pass the same, or begin anew without a state.")
         return self
 
-    def _again(self, rows: IntArray) -> tuple[Sample, Law]:
-        """Return rows that are in memory, by their numbers, and their law."""
+    def _again(self, rows: IntArray) -> tuple[Law, Sample]:
+        """Return the law of rows that are in memory, by their numbers, and them."""
         y = self._held()["y"][rows - self.rows]
         y = y.astype(str) if y.dtype == object else y
         x = self._x_of(rows, [name for name, _ in self._schema["x"]])
         sample = _sample(x, y[:, 0] if self._schema["flat_y"] else y)
-        return sample, self._law(sample, rows)
+        return self._law(sample, rows), sample
 
     def _x_of(self, rows: IntArray, names: Sequence[str]) -> Any:
         """Return x of such rows in the form in which it came: an array, or a frame of some columns."""
@@ -339,16 +333,16 @@ def _schema_of(sample: Sample) -> dict[str, Any]:
     return schema
 
 
-def _sample(x: Any, y: Any) -> Sample:
+def _sample(x: TableLike, y: TableLike) -> Sample:
     """Read a batch, of as few rows as there are."""
-    given, values, columns = reading.read(x, "x", text=True)
+    given, values, columns = reading.read(x, "x")
     table = reading.read_y(y)
     reading.check_rows(x, y, len(values), len(table.values))
     table.check_complete(reading.DROP)
     return Sample(values, table.values, given, table.plain(), columns, table.columns)
 
 
-def _row_like(zeros: Sample, x: Any, y: Any) -> Sample | None:
+def _row_like(zeros: Sample, x: TableLike, y: TableLike) -> Sample | None:
     """Read one row of finite numbers, alone or in arrays, the short way; None for anything else."""
     if isinstance(y, float) and (isinstance(x, float) or type(x) is np.ndarray):
         given, observed = np.array([x]), np.array([y])

@@ -154,8 +154,6 @@ class Effect(Record):
     unit: str
     #: "as large as a constant shift of 0.21 model standard deviations (0.17 to 0.25)".
     words: str
-    #: The discrepancy D itself.
-    discrepancy: Interval
 
 
 @dataclass(frozen=True)
@@ -314,14 +312,14 @@ class Check(Shown, Record):
 
         return check_page(self, title=title, command=command, notes=notes)
 
-    def plot(self, what: str | None = None, ax: Any = None, **which: Any) -> Any:
+    def plot(self, what: str | None = None, ax: object = None, **which: Any) -> Any:
         """Draw the four pictures that matter on one figure, or one of the report's on Axes.
 
         Needs ``condgof[plot]``. ``what``: "fit" (y against what is predicted, or a ``column=``), "pit",
         "slices", "groups", "column" (``column=``: residual quantiles along it), "slice" (``number=``:
         the residuals of its rows), "qq", "map" (``columns=``: two of them), "null"; of classes
         "reliability" and "classes", of counts "rootogram", of quantiles and intervals "coverage", of
-        times with censoring "survival" and "thirds". Returns a matplotlib Figure or Axes.
+        times with censoring "survival". Returns a matplotlib Figure or Axes.
 
         Examples
         --------

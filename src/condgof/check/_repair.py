@@ -1,37 +1,45 @@
-"""A repair: a correction learned on the rows of a check, which makes a better model if rows say so."""
+"""A repair: a correction learned on the rows of a check, which makes a better model if rows say so.
+
+In each row numbers η = B'φ(x) say how the law is changed, η = 0 not at all. B maximises
+Σ ℓ(η; y) − ½ λ |B|², ℓ the gain in log score, in units in which η has information 1 at 0.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
+from functools import cached_property, lru_cache, partial
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.linalg import solve_triangular
+from scipy.special import log_softmax, ndtr, ndtri
 
-from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.check._repair_fit import CONSTANT, PENALTIES, Classed, Kind, Learned, RepairDesign, kind_of
+from condgof._typing import AnyArray, FloatArray, IntArray, TableLike
+from condgof.check._looked import Looked
 from condgof.check._text import listed
 from condgof.engine import single_threaded_blas
-from condgof.errors import InputError
+from condgof.errors import InputError, UnsupportedModelError
+from condgof.laws import _repaired as maps
 from condgof.laws._as_model import as_model, law_of
+from condgof.laws._counts import Counts
 from condgof.laws._crossfit import join
-from condgof.laws._known import Quantiles
-from condgof.laws._law import Joined, Law, Model, ModelLike
-from condgof.laws._repaired import Repaired
+from condgof.laws._discrete import Probabilities, normalised
+from condgof.laws._draws import Draws
+from condgof.laws._known import Intervals, Quantiles
+from condgof.laws._law import TINY, Law, Model, ModelLike
 from condgof.laws._scores import MEASURES, offered, score
-from condgof.methods._scored import Scored
-from condgof.null._dependence import Dependence
-from condgof.null._paired import Paired
+from condgof.methods._scored import Scored, predictions
+from condgof.null._paired import Difference
 from condgof.result import Record, Shown, short, sized
-from condgof.sample import RngLike, Sample, Seed, Use, take_rows
+from condgof.sample import Column, RngLike, Sample, Seed, Use, take_rows
+from condgof.sample._values import read_table
 
 if TYPE_CHECKING:
     from condgof.check._record import Check
 
 #: Of more rows than this so many are learned from; fewer than that teach nothing.
-MOST, LEAST = 10_000, 50
+MOST_ROWS, LEAST_ROWS = 10_000, 50
 FOLDS = 5
 #: How many standard errors a gain must have: if the p-value of the check is a tenth of its level or
 #: less, if the model is rejected, and if it is not.
@@ -41,23 +49,42 @@ STRONG, NEEDED = 0.1, (0.5, 1.5, 2.5)
 WIDE, SHARED = 1.96, 1.5
 #: What a row counts for whose prediction is no number.
 WORST = 1e6
-PIT_SCORE = "log score of the PIT"
 LEFT = "The model is left as it is."
 NOTHING = f"Nothing to mend: no correction is clearly better on held-out rows. {LEFT}"
 #: Uses of random numbers in a check; see `condgof.check._scan`.
 REPAIR = 27
+#: Penalties of what depends on x, in rows; of the constant; and how much more the shape costs.
+PENALTIES, CONSTANT, SHAPE = (5.0, 25.0, 125.0, 625.0), 1.0, 4.0
+#: Steps of the optimiser, and where it stops: gains are told to three digits.
+STEPS, FLAT = 40, 3e-5
+#: What the prior of each weight of a shape counts for, in rows, and steps to the weights.
+SHAPE_ROWS, SHAPE_STEPS = np.append(np.full(len(maps.CENTRES) - 1, 0.5), 20.0), 100
+#: Logits and numbers of a row beyond this are not meant; a probability below that counts as that.
+MOST, LEAST = 30.0, 1e-12
+#: Waves along the ranks of a column, and of a prediction, and values that ranks come from.
+FINE, WAVES, KNOTS = 12, 5, 256
+#: A category has a function for each of so many levels, the largest; and what a level counts for: two
+#: levels of equal size have the variance of a wave.
+LEVELS, LEVEL = 40, 2.0
 
 
 class Correction(NamedTuple):
-    """What was learned, by functions of every column of x, of those that the check names, or of none."""
+    """What was learned, by functions of columns and predictions, or the same in all rows."""
 
     kind: Kind
-    design: RepairDesign
+    design: RepairDesign | None
     learned: Learned
-    every: bool | None
 
-    def of(self, law: Law, x: Any) -> Law:
-        return self.kind.change(law, self.learned, self.design.at(x, law, self.every))
+    def of(self, law: Law, x: TableLike) -> Law:
+        features = np.ones((law.n, 1)) if self.design is None else self.design.at(x, law)
+        return self.kind.change(law, features @ self.learned.coefficients, self.learned.shape)
+
+
+class Learned(NamedTuple):
+    """The numbers of a row, linear in functions, (P, q); weights of a shape common to all rows."""
+
+    coefficients: FloatArray
+    shape: FloatArray | None = None
 
 
 #: Rows of a check, and what was learned without them; None where nothing was.
@@ -79,7 +106,7 @@ class Gain(Record):
     """How much better a repaired model predicts rows that it was not learned on."""
 
     #: "log score", "CRPS", "Brier score", "pinball loss" or "Winkler score" (of all but the first, less
-    #: is better); "log score of the PIT" where nothing else is known.
+    #: is better).
     measure: str
     #: Its mean over the n rows, of the model as it is and repaired.
     before: float
@@ -150,12 +177,12 @@ class Repair(Shown, Model):
         """What was learned, and the gain on held-out rows."""
         return " ".join(self.sentences)
 
-    def of(self, model: Any) -> Self:
+    def of(self, model: object) -> Self:
         """Return the repair of predictions for other rows, ``(mean2, std2)``, or of another model."""
         base = as_model(model)
         return replace(self, base=base, make=partial(_repaired, self.correction, base))
 
-    def gain(self, x: Any, y: Any) -> Gain:
+    def gain(self, x: TableLike, y: TableLike) -> Gain:
         """Return how much better the repaired model predicts other rows, which must be independent."""
         if self.base is None:
             _refuse()
@@ -189,7 +216,7 @@ class Repair(Shown, Model):
         return "\n".join(self.sentences)
 
 
-def _repaired(correction: Correction | None, base: ModelLike, x: Any) -> Law:
+def _repaired(correction: Correction | None, base: ModelLike, x: TableLike) -> Law:
     return base(x) if correction is None else correction.of(base(x), x)
 
 
@@ -220,22 +247,18 @@ def repair_of(check: Check, rng: RngLike = 0) -> Repair:
 def _learn(repair: Repair, base: Base, check: Check, seed: Seed) -> Repair:
     """Learn by functions of the columns, and with the penalty, that held-out rows choose."""
     law, sample, kind = base.law, base.rows.sample, kind_of(base.law, check.looked)
-    slices = [[condition.column for condition in one.conditions] for one in check.slices]
-    design = RepairDesign.of(sample.x_given, law, slices)
     n, rng = sample.n, seed.stream(Use.CHECK, REPAIR)
     units = np.arange(n) if base.units is None else base.units
-    if n < LEAST or len(np.unique(units)) < 2 * FOLDS:
-        least = f"that takes {LEAST} rows, and {2 * FOLDS} groups or blocks if rows depend on each other"
+    if n < LEAST_ROWS or len(np.unique(units)) < 2 * FOLDS:
+        least = f"that takes {LEAST_ROWS} rows, and {2 * FOLDS} groups or blocks if rows are dependent"
         return replace(repair, sentences=(f"{n} rows are too few to learn from ({least}). {LEFT}",))
-    rows = np.sort(rng.choice(n, MOST, replace=False)) if n > MOST else np.arange(n)
+    rows = np.sort(rng.choice(n, MOST_ROWS, replace=False)) if n > MOST_ROWS else np.arange(n)
     data: Any = kind.of(law, check.looked, sample).take(rows)
-    given, width = (take_rows(sample.x_given, rows), law.take(rows)), 0
-    features: dict[bool | None, FloatArray] = {}
-    for every in (None, False, True):
-        functions = design.at(*given, every)
-        if functions.shape[1] > width:  # a set that adds nothing is not tried
-            features[every] = functions
-        width = functions.shape[1]
+    design = RepairDesign.of(sample.x_given, law, {c.column for s in check.slices for c in s.conditions})
+    features = {
+        None: np.ones((len(rows), 1)),
+        design: design.at(take_rows(sample.x_given, rows), law.take(rows)),
+    }
     _, codes = np.unique(units[rows], return_inverse=True)
     folds = rng.permutation(int(codes.max()) + 1)[codes.ravel()] % FOLDS
     tried = list(_attempts(data, features, folds))
@@ -244,7 +267,7 @@ def _learn(repair: Repair, base: Base, check: Check, seed: Seed) -> Repair:
     def chosen(some: AnyArray) -> Attempt | None:
         """Return what is best on some held-out rows; None if not by `needed` standard errors."""
         best = max(tried, key=lambda one: float(one.gains[some].mean()))
-        gain = _mean(best.gains[some], units[rows][some])
+        gain = Difference.by_units(best.gains[some], units[rows][some])
         return best if gain.value > needed * gain.error else None
 
     best = chosen(folds >= 0)
@@ -253,62 +276,58 @@ def _learn(repair: Repair, base: Base, check: Check, seed: Seed) -> Repair:
     parts: list[Part] = []
     for fold in range(FOLDS):
         one = chosen(folds != fold)
-        part = None if one is None else Correction(kind, design, one.learned[fold], one.every)
+        part = None if one is None else Correction(kind, one.design, one.learned[fold])
         parts.append((rows[folds == fold], part))
-    learned = data.learn(features[best.every], best.penalty)[best.number]
-    final = Correction(kind, design, learned, best.every)
+    learned = Learned(fit(data, features[best.design], best.penalty))
+    if best.shaped:
+        learned = data.shaped(features[best.design], learned)
+    final = Correction(kind, best.design, learned)
     parts.append((np.setdiff1d(np.arange(n), rows), final))
     done = replace(repair, correction=final, parts=tuple(part for part in parts if len(part[0])))
     gain = gain_of(*done.held_out_law(), sample.y_given, units, SHARED * WIDE)
     if gain.estimate <= 0:
         return repair
-    return replace(done, held_out=gain, sentences=_told(final, law, gain, features[best.every], n))
+    return replace(done, held_out=gain, sentences=_told(final, law, gain, features[best.design], n))
 
 
 class Attempt(NamedTuple):
-    """What was learned without each fold, a result of `learn` by its number, and gains there, (n,)."""
+    """What was learned without each fold, and gains there, (n,)."""
 
-    every: bool | None
+    design: RepairDesign | None
     penalty: float
-    number: int
+    shaped: bool
     learned: list[Learned]
     gains: FloatArray
 
 
-def _attempts(data: Any, features: dict[bool | None, FloatArray], folds: IntArray) -> Iterator[Attempt]:
-    """Try the constant alone, then each set of columns at each penalty."""
-    for every, f in features.items():
-        # On every column the least penalty is left out: it takes the longest.
-        for penalty in (CONSTANT,) if every is None else PENALTIES[every:]:
-            made = [data.take(folds != k).learn(f[folds != k], penalty) for k in range(FOLDS)]
-            for number, learned in enumerate(zip(*made, strict=True)):
+def _attempts(
+    data: Any, features: dict[RepairDesign | None, FloatArray], folds: IntArray
+) -> Iterator[Attempt]:
+    """Try the constant alone, then all functions at each penalty."""
+    for design, f in features.items():
+        for penalty in (CONSTANT,) if design is None else PENALTIES:
+            others = [(data.take(folds != k), f[folds != k]) for k in range(FOLDS)]
+            learned = [Learned(fit(*other, penalty)) for other in others]
+            for shaped in (False, True) if type(data) is Mapped else (False,):
+                if shaped:
+                    learned = [own.shaped(g, one) for (own, g), one in zip(others, learned, strict=True)]
                 gains = np.empty(len(folds))
                 for k, one in enumerate(learned):
-                    gains[folds == k] = data.take(folds == k).gains(one, f[folds == k])
+                    gains[folds == k] = data.take(folds == k).gains(f[folds == k], one)
                 gains[~np.isfinite(gains)] = -WORST
-                yield Attempt(every, penalty, number, list(learned), gains)
-
-
-def _mean(values: FloatArray, units: IntArray) -> Paired:
-    """Return the mean of rows, of which those of one unit depend on each other, and its error."""
-    return Paired.of(values, Dependence(codes=np.unique(units, return_inverse=True)[1].ravel()))
+                yield Attempt(design, penalty, shaped, learned, gains)
 
 
 def gain_of(before: Law, after: Law, y: AnyArray, units: IntArray | None, wide: float = WIDE) -> Gain:
     """Compare two laws of the same rows by the first measure that both have, and that is finite."""
-    name, sign, scores = PIT_SCORE, 1.0, [np.zeros(len(y)), np.zeros(len(y))]
-    measures = offered(after)
-    for measure in measures:
-        scores = [score(law, y, measure) for law in (before, after)]
-        name, sign = MEASURES[measure].name, MEASURES[measure].sign
-        if all(np.isfinite(part).all() for part in scores):
+    for measure in offered(after):
+        old, new = (score(law, y, measure) for law in (before, after))
+        if np.isfinite(old).all() and np.isfinite(new).all():
             break
-    if not measures:  # nothing is known but the PIT
-        for rows, law in after.parts() if isinstance(after, Joined) else [(slice(None), after)]:
-            scores[1][rows] = law.pit_score(y[rows]) if isinstance(law, Repaired) else 0.0
-    gain = _mean(sign * (scores[1] - scores[0]), np.arange(len(y)) if units is None else units)
+    about, units = MEASURES[measure], np.arange(len(y)) if units is None else units
+    gain = Difference.by_units(about.sign * (new - old), units)
     ends = gain.value - wide * gain.error, gain.value + wide * gain.error
-    return Gain(name, float(scores[0].mean()), float(scores[1].mean()), gain.value, ends, len(y))
+    return Gain(about.name, float(old.mean()), float(new.mean()), gain.value, ends, len(y))
 
 
 def gained(base: Base) -> Iterator[str]:
@@ -320,33 +339,27 @@ def gained(base: Base) -> Iterator[str]:
 
 
 def _told(correction: Correction, law: Law, gain: Gain, features: FloatArray, n: int) -> tuple[str, ...]:
-    kind, design, learned, every = correction
-    given = "the same in all rows"
-    if every is not None:
-        names = [b.name for i, b in design.bases.items() if every or i in design.named]
+    kind, design, learned = correction
+    given, middle = "the same in all rows", ""
+    if design is not None:
+        names, middle = [b.name for b in design.bases.values()], " (middle 90% of rows)"
         first = ["the predictions"] if any(design.predictions) else []
         given = f"given {listed([*first, *names], 4 + len(first))}"
     eta = features @ learned.coefficients
     if isinstance(law, Quantiles) and len(law.levels) == 1:  # its unit is that of y
         at = float(ndtri(law.levels[0]))
-        moved = learned.warp(features).inverse(np.full((len(eta), 1), at)) - at
+        moved = maps.unbend(eta, np.full((len(eta), 1), at)) - at
         what = f"the quantile is moved by {_span(moved)}"
     elif kind is Classed:
         what = f"logits times {_span(np.exp(eta[:, 0]))} and a constant for each class"
-        if learned.floor is not None:
-            what += (
-                f", after {learned.floor[0]:g} of the overall frequencies is mixed in, because what the "
-                "model held to be impossible came"
-            )
     else:
-        low, middle, high = learned.warp(features).inverse(np.tile([-1.0, 0.0, 1.0], (len(eta), 1))).T
-        shift, spread = _span(middle), _span(0.5 * (high - low))
+        low, centre, high = maps.unbend(eta[:, :4], np.tile([-1.0, 0.0, 1.0], (len(eta), 1))).T
+        shift, spread = _span(centre), _span(0.5 * (high - low))
         what = f"a shift by {shift} model standard deviations and a spread times {spread}"
         if eta.shape[1] > 4:
             what += f", the odds of 0 times {_span(np.exp(eta[:, 4]))}"
-    more = f", {n - MOST:,} others" if n > MOST else ""
-    held = f"On held-out rows ({min(n, MOST):,} in {FOLDS} folds{more}): {gain.words}."
-    middle = "" if every is None else " (middle 90% of rows)"
+    more = f", {n - MOST_ROWS:,} others" if n > MOST_ROWS else ""
+    held = f"On held-out rows ({min(n, MOST_ROWS):,} in {FOLDS} folds{more}): {gain.words}."
     return f"Learned, {given}: {what}{middle}.", held
 
 
@@ -354,3 +367,362 @@ def _span(values: AnyArray) -> str:
     """Write the middle 90% of some values."""
     low, high = (short(end) for end in np.quantile(values, (0.05, 0.95)))
     return low if low == high else f"{low} to {high}"
+
+
+@lru_cache(maxsize=1)
+def warp_units() -> FloatArray:
+    """Return C with C'FC = 1, F the Fisher information of the map at the identity, (4, 4).
+
+    C is upper triangular: skew comes with the shift, and tails with the spread, that keep them pure.
+    """
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    bent = maps.bend(np.zeros((len(nodes), maps.PARAMETERS)), nodes)
+    fisher = (bent.by_eta * weights) @ bent.by_eta.T / weights.sum()
+    return np.asarray(np.linalg.inv(np.linalg.cholesky(fisher)).T)
+
+
+@dataclass(frozen=True, eq=False)
+class Mapped:
+    """Normal scores z of one continuous y, (n,); η is the map of `maps.bend`.
+
+    As all kinds: `units` (q, q) lead from numbers of unit information to η; `costs` are how much more
+    each number costs where it depends on x; `start` is where to begin.
+    """
+
+    z: FloatArray
+    costs: ClassVar[FloatArray | float] = np.array([1.0, 1.0, SHAPE, SHAPE])
+
+    @classmethod
+    def of(cls, law: Law, looked: Looked, sample: Sample) -> Self:
+        return cls(np.asarray(looked.z)[:, 0])
+
+    @property
+    def units(self) -> FloatArray:
+        return warp_units()
+
+    @property
+    def start(self) -> FloatArray | float:
+        low, middle, high = np.quantile(self.z, (0.25, 0.5, 0.75))
+        return np.array([middle, np.log(max(high - low, 1e-9) / 1.349), 0.0, 0.0])
+
+    def at(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return ℓ (n,), and its derivatives (n, q)."""
+        bent = maps.bend(eta, self.z)
+        return bent.log_ratio, bent.by_eta.T
+
+    def take(self, rows: AnyArray) -> Self:
+        return replace(self, z=self.z[rows])
+
+    def shaped(self, features: FloatArray, learned: Learned) -> Learned:
+        """Learn a shape that is common to these rows, too: expectation and maximisation, shrunk."""
+        each = maps.over_normal(maps.bend(features @ learned.coefficients, self.z).w)
+        shape = SHAPE_ROWS / SHAPE_ROWS.sum()
+        for _ in range(SHAPE_STEPS):
+            share = each * shape
+            shape = SHAPE_ROWS + (share / share.sum(axis=1, keepdims=True)).sum(axis=0)
+            shape = shape / shape.sum()
+        return learned._replace(shape=shape)
+
+    def gains(self, features: FloatArray, learned: Learned) -> FloatArray:
+        """Return by how much rows are predicted better, (n,)."""
+        eta = features @ learned.coefficients
+        if learned.shape is not None:
+            return maps.reshape(maps.bend(eta, self.z), learned.shape).log_ratio
+        return self.at(eta)[0] - self.at(np.zeros_like(eta))[0]
+
+    @staticmethod
+    def change(law: Law, eta: FloatArray, shape: FloatArray | None) -> Law:
+        return maps.Repaired(law, eta, shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Knotted(Mapped):
+    """Quantiles, intervals and draws: normal scores of y among values whose own are known."""
+
+    @classmethod
+    def of(cls, law: Law, looked: Looked, sample: Sample) -> Self:
+        places, values = _knots(law)
+        return cls(maps.placed(*maps.extended(values, places), sample.y[:, 0]))
+
+    @staticmethod
+    def change(law: Law, eta: FloatArray, shape: FloatArray | None) -> Law:
+        places, values = _knots(law)
+        z = maps.unbend(eta, np.broadcast_to(places, values.shape))
+        moved = maps.values_at(*maps.extended(values, places), z)
+        if isinstance(law, Draws):
+            return replace(law, values=np.rint(moved) if (values == np.rint(values)).all() else moved)
+        if isinstance(law, Quantiles):
+            return replace(law, values=moved)
+        assert isinstance(law, Intervals)
+        half = len(law.coverage)
+        return replace(law, low=moved[:, half - 1 :: -1], high=moved[:, half:])
+
+
+def _knots(law: Law) -> tuple[FloatArray, FloatArray]:
+    """Return normal scores of levels (K,) and quantiles (n, K)."""
+    if isinstance(law, Draws):
+        values = np.sort(np.asarray(law.values, dtype=np.float64), axis=1)
+        levels = (np.arange(values.shape[1]) + 0.5) / values.shape[1]
+    elif isinstance(law, Quantiles):
+        levels, values = law.levels, np.asarray(law.values, dtype=np.float64)
+    else:
+        assert isinstance(law, Intervals)
+        tails = 0.5 * (1.0 - law.coverage)
+        levels = np.concatenate([tails[::-1], 1.0 - tails])
+        values = np.concatenate([law.low[:, ::-1], law.high], axis=1).astype(np.float64)
+        if not np.isfinite(values).all():
+            raise UnsupportedModelError(
+                "An interval without an end cannot be repaired: what lies beyond it has no measure. "
+                "Pass its finite end as a quantile, condgof.from_quantiles(end, level)."
+            )
+    return np.asarray(ndtri(levels)), values
+
+
+@dataclass(frozen=True, eq=False)
+class Counted(Mapped):
+    """Normal scores of the CDF of counts before and at y, and at 0, (n, 3); η also has the odds of 0."""
+
+    start = 0.0
+    costs = np.array([1.0, 1.0, SHAPE, SHAPE, SHAPE])
+
+    @classmethod
+    def of(cls, law: Law, looked: Looked, sample: Sample) -> Self:
+        assert isinstance(law, Counts)
+        y = sample.y[:, :1]
+        return cls(maps.count_scores(law, np.concatenate([y - 1.0, y, np.zeros_like(y)], axis=1)))
+
+    @property
+    def units(self) -> FloatArray:
+        units = 2.0 * np.eye(maps.PARAMETERS + 1)
+        units[:-1, :-1] = warp_units()
+        return units
+
+    def at(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        sides = [maps.bend(eta[:, :-1], np.clip(z, -maps.FARTHEST, maps.FARTHEST)) for z in self.z.T]
+        w = np.where(np.isinf(self.z.T), self.z.T, [side.w for side in sides])
+        density = np.exp(-0.5 * w**2) / np.sqrt(2.0 * np.pi)
+        by = [d * side.w_by_eta for d, side in zip(density, sides, strict=True)]
+        none, odds = np.isneginf(self.z[:, 0]), np.clip(eta[:, -1], -MOST, MOST)
+        inside = np.where(w[0] > 0, ndtr(-w[0]) - ndtr(-w[1]), ndtr(w[1]) - ndtr(w[0]))
+        inside = np.maximum(inside, TINY)
+        zero, more = ndtr(w[2]), np.expm1(odds)
+        scale = 1.0 / (1.0 + zero * more)
+        value = np.log(inside) + np.log(scale) + none * odds
+        slopes = (by[1] - by[0]) / inside - scale * more * by[2]
+        return value, np.column_stack([slopes.T, none - scale * zero * (1.0 + more)])
+
+    @staticmethod
+    def change(law: Law, eta: FloatArray, shape: FloatArray | None) -> Law:
+        assert isinstance(law, Counts)
+        return maps.RepairedCounts(law, eta[:, :-1], eta[:, -1])
+
+
+@dataclass(frozen=True, eq=False)
+class Classed:
+    """Probabilities p (n, K) and classes (n,); η is the log of a factor, and a constant a class."""
+
+    p: FloatArray
+    codes: IntArray
+    start = 0.0
+    costs = 1.0
+
+    @classmethod
+    def of(cls, law: Law, looked: Looked, sample: Sample) -> Classed:
+        assert isinstance(law, Probabilities)
+        return cls(normalised(law.values), np.asarray(looked.codes))
+
+    @cached_property
+    def logits(self) -> FloatArray:
+        """Log-probabilities, finite also where what came had probability 0, (n, K)."""
+        return np.log(np.maximum(self.p, LEAST))
+
+    @property
+    def units(self) -> FloatArray:
+        return np.diag([1.0, *np.full(self.p.shape[1], 2.0)])
+
+    def changed(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the logarithms of the changed probabilities (n, K), and the factors (n, 1)."""
+        steep = np.exp(np.clip(eta[:, :1], -5.0, 5.0))
+        return np.asarray(log_softmax(steep * self.logits + eta[:, 1:], axis=1)), steep
+
+    def at(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        (logs, steep), each = self.changed(eta), np.arange(len(eta))
+        residual = -np.exp(logs)
+        residual[each, self.codes] += 1.0
+        by_heat = (residual * self.logits * steep).sum(axis=1)
+        return logs[each, self.codes], np.column_stack([by_heat, residual])
+
+    def take(self, rows: AnyArray) -> Classed:
+        return Classed(self.p[rows], self.codes[rows])
+
+    def gains(self, features: FloatArray, learned: Learned) -> FloatArray:
+        before = self.logits[np.arange(len(self.codes)), self.codes]
+        return self.at(features @ learned.coefficients)[0] - before
+
+    @staticmethod
+    def change(law: Law, eta: FloatArray, shape: FloatArray | None) -> Law:
+        assert isinstance(law, Probabilities)
+        given = Classed(normalised(law.values), np.empty(0, dtype=np.int64))
+        return replace(law, values=np.exp(given.changed(eta)[0]))
+
+
+#: How a law can be repaired.
+Kind = type[Mapped] | type[Classed]
+
+
+def kind_of(law: Law, looked: Looked) -> Kind:
+    """Return how a law can be repaired, or refuse and say why not."""
+    if isinstance(law, (Draws, Quantiles, Intervals)):
+        return Knotted
+    if looked.kind == "continuous" and offered(law):  # PITs alone have no score
+        return Mapped
+    if looked.kind == "counts" and isinstance(law, Counts):
+        return Counted
+    if looked.kind == "classes" and isinstance(law, Probabilities):
+        return Classed
+    raise UnsupportedModelError(
+        f"This model cannot be repaired ({law.name}, {looked.kind}): that takes one column of y without "
+        "censoring, and a CDF, probabilities, draws, quantiles or intervals. Of several columns repair "
+        "each by itself; of moments say which distribution they mean, such as condgof.normal(mean, std)."
+    )
+
+
+def fit(given: Mapped | Classed, features: FloatArray, penalty: float) -> FloatArray:
+    """Return the coefficients (P, q) of η on features (n, P), of which the first is 1."""
+    from scipy.optimize import minimize  # takes long to import
+
+    (n, count), units = features.shape, given.units
+    q = len(units)
+    cost, start = (np.broadcast_to(each, q) for each in (given.costs, given.start))
+    costs = np.outer(np.full(count, penalty), cost) / n
+    costs[0] = CONSTANT / n
+    begin = np.linalg.solve(units, start)
+    # In these coordinates the curvature is about 1 in all directions.
+    gram = features.T @ features / n + np.diag(costs[:, 0])
+    root = np.linalg.cholesky(gram + 1e-9 * np.eye(count))
+    white = solve_triangular(root, features.T, lower=True).T
+
+    def coefficients(flat: FloatArray) -> FloatArray:
+        return np.asarray(solve_triangular(root.T, flat.reshape(count, q), lower=False))
+
+    def loss(flat: FloatArray) -> tuple[float, FloatArray]:
+        b = coefficients(flat)
+        with np.errstate(all="ignore"):
+            value, slopes = given.at((white @ flat.reshape(count, q) + begin) @ units.T)
+            total = -value.mean() + 0.5 * (costs * b**2).sum()
+            back = -white.T @ (slopes @ units) / n
+        back = back + solve_triangular(root, costs * b, lower=True)
+        if not (np.isfinite(total) and np.isfinite(back).all()):
+            return 1e30, np.zeros(count * q)
+        return float(total), back.ravel()
+
+    options: Any = {"maxiter": STEPS, "gtol": FLAT, "ftol": 1e-9}
+    optimum = minimize(loss, np.zeros(count * q), jac=True, method="L-BFGS-B", options=options)
+    whole = coefficients(optimum.x)
+    whole[0] += begin
+    return np.asarray(whole @ units.T)
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """Functions of one column."""
+
+    name: str
+    #: Of numbers and dates: values that occur, and the share of rows below each (ties by half).
+    knots: FloatArray
+    ranks: FloatArray
+    #: Of a category: the levels that have a function.
+    levels: tuple[str, ...] | None = None
+    #: Whether missing has one.
+    missing: bool = False
+
+    @classmethod
+    def of(cls, name: str, values: FloatArray, levels: Sequence[str] | None) -> Basis | None:
+        """Take what the values (n,) of a column tell; None if it is constant."""
+        lost = np.isnan(values)
+        known, counts = np.unique(values[~lost], return_counts=True)
+        if len(known) + bool(lost.any()) < 2:
+            return None
+        if levels is not None:
+            largest = known[np.argsort(-counts, kind="stable")[:LEVELS]].astype(np.int64)
+            named = tuple(levels[i] for i in sorted(largest))
+            return cls(name, known[:0], known[:0], named, bool(lost.any()))
+        ranks = (np.cumsum(counts) - 0.5 * counts) / counts.sum()
+        if len(known) > KNOTS:
+            some = np.unique(np.searchsorted(ranks, np.linspace(0, 1, KNOTS)).clip(0, len(known) - 1))
+            known, ranks = known[some], ranks[some]
+        return cls(name, known, ranks, None, bool(lost.any()))
+
+    def at(self, values: FloatArray, levels: Sequence[str] | None, waves: int = FINE) -> FloatArray:
+        """Return the functions at values (n,), positions among `levels` for a category, (n, k)."""
+        lost = np.isnan(values)
+        if self.levels is not None:
+            place = {level: i for i, level in enumerate(levels or ())}
+            codes = np.array([place.get(level, -1) for level in self.levels])
+            parts = LEVEL * (values[:, None] == codes)
+        elif not len(self.knots):
+            parts = np.empty((len(values), 0))
+        else:
+            u = np.interp(np.where(lost, self.knots[0], values), self.knots, self.ranks)
+            k = np.arange(1, min(waves, len(self.knots) - 1) + 1)
+            # A wave of twice the frequency counts half, so that what is smooth is learned first.
+            parts = np.sqrt(2.0) * np.cos(np.pi * u[:, None] * k) / k
+            parts[lost] = 0.0
+        return np.column_stack([parts, LEVEL * lost]) if self.missing else parts
+
+
+@dataclass(frozen=True, eq=False)
+class RepairDesign:
+    """The functions that a repair may take: of each prediction, and each column that the check names."""
+
+    #: The names of the columns of x.
+    columns: tuple[str, ...]
+    #: Of the columns that are named, by their number, and of the predictions; None of what is constant.
+    bases: dict[int, Basis]
+    predictions: tuple[Basis | None, ...]
+
+    @classmethod
+    def of(cls, x: TableLike, law: Law, named: Collection[str]) -> RepairDesign:
+        table = read_table(x, "x")
+        both = enumerate(zip(table.columns, table.values.T, strict=True))
+        each = {i: Basis.of(c.name, values, c.levels) for i, (c, values) in both if c.name in named}
+        bases = {i: basis for i, basis in each.items() if basis is not None}
+        predictions = tuple(Basis.of("a prediction", p, None) for p in _predicted(law).T)
+        return cls(tuple(column.name for column in table.columns), bases, predictions)
+
+    def read(self, x: TableLike) -> tuple[FloatArray, tuple[Column, ...]]:
+        """Read x at other rows, by the names of the columns where they are there, else by position."""
+        table = read_table(x, "x")
+        names, order = [column.name for column in table.columns], list(range(len(self.columns)))
+        if all(name in names for name in self.columns):
+            order = [names.index(name) for name in self.columns]
+        elif len(names) != len(self.columns):
+            raise InputError(
+                f"The repair was learned on the columns {', '.join(self.columns)} of x, and x has "
+                f"{', '.join(names)}. Pass x with the same columns."
+            )
+        columns = tuple(table.columns[i] for i in order)
+        for i, basis in self.bases.items():
+            if (basis.levels is None) != (columns[i].levels is None):
+                was, now = ("numbers", "text") if basis.levels is None else ("text", "numbers")
+                raise InputError(f"x column {basis.name!r} held {was}, and now holds {now}.")
+        return table.values[:, order], columns
+
+    def at(self, x: Any, law: Law) -> FloatArray:
+        """Return the functions at rows of x, (n, P), of which the first is the constant."""
+        (values, columns), predicted = self.read(x), _predicted(law)
+        if self.predictions and predicted.shape[1] != len(self.predictions):
+            raise InputError(
+                f"The repair was learned on {len(self.predictions)} numbers that the model predicts of "
+                f"a row, and this one predicts {predicted.shape[1]}. Pass predictions of the same kind."
+            )
+        parts = [np.ones((law.n, 1))]
+        for told, p in zip(self.predictions, predicted.T, strict=False):
+            parts += [] if told is None else [told.at(p, None, WAVES)]
+        parts += [basis.at(values[:, i], columns[i].levels) for i, basis in self.bases.items()]
+        return np.concatenate(parts, axis=1)
+
+
+def _predicted(law: Law) -> FloatArray:
+    values = predictions(law)
+    return np.empty((law.n, 0)) if values is None else values

@@ -15,27 +15,27 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csc_matrix, csr_matrix, vstack
 from scipy.special import log_ndtr, ndtri, stdtr
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.check._axes import Axis, Cut, axis_of, commas, digits, moment, moments, unique_names
+from condgof.check._axes import Axis, Cut, digits, moment, moments
 from condgof.check._findings import Reader, direction, led, severity
 from condgof.check._looked import CellSignals, Looked, Signals, frame_of, some_rows
 from condgof.check._record import Condition, Finding, Slice
 from condgof.check._size import units_of
+from condgof.check._text import listed
 from condgof.engine import Engine
-from condgof.errors import InputError, InputTypeError, ShapeError
+from condgof.errors import InputError, InputTypeError
 from condgof.methods._adaptive import Beside
 from condgof.null._bootstrap import pvalue, settle_ties
 from condgof.null._combine import Family
 from condgof.null._dependence import Dependence
 from condgof.null._draws import other_cells
-from condgof.sample import Seed, Use, as_days, missing_in, read_groups
+from condgof.sample import Seed, Use, read_groups
 from condgof.stein._sum import PIECE
 
 #: Quantile bins of a column by itself, and in a pair; columns of which all pairs are looked at: of more,
@@ -44,7 +44,7 @@ BINS, BINS_PAIR, PAIRED = 20, 6, 16
 #: A slice has at least so many rows, and this share of them, and such a share is not in it.
 LEAST, LEAST_SHARE, OUTSIDE = 25, 0.02, 0.1
 #: Where the law of y is not known, so many: random signs are for sums that are nearly normal.
-LEAST_BY_SIGNS, SHARE_BY_SIGNS = 50, 0.05
+BY_SIGNS = 50, 0.05
 #: By signs a slice varies at least as much as so many rows of all do, or as all its rows do.
 FEW_ROWS = 100
 #: Fewer rows are not searched; rows that are searched, and rows whose y is drawn anew: where there are
@@ -149,7 +149,8 @@ class Space:
             return None
         searched = some_rows(n, SEARCHED, seed, SEARCH_ROWS)
         fine, coarse = (tuple(axis.cut(bins) for axis in axes) for bins in (BINS, BINS_PAIR))
-        least = least_rows(len(searched), signals.variance is not None)
+        least, share = (LEAST, LEAST_SHARE) if signals.variance is not None else BY_SIGNS
+        least = max(least, math.ceil(share * len(searched)))
         pairs = list(itertools.combinations(_paired(axes, coarse, searched), 2))
         parts = (
             Part.of([(a, -1) for a in range(len(axes))], fine, searched, total, least),
@@ -187,11 +188,6 @@ class Space:
         return held
 
 
-def least_rows(n: int, known: bool = True) -> int:
-    least, share = (LEAST, LEAST_SHARE) if known else (LEAST_BY_SIGNS, SHARE_BY_SIGNS)
-    return max(least, int(np.ceil(share * n)))
-
-
 def _paired(axes: tuple[Axis, ...], cuts: Sequence[Cut], searched: IntArray) -> list[int]:
     """Choose the columns of which pairs are looked at: predictions, and those by which they differ."""
     usable = [a for a, cut in enumerate(cuts) if len(cut.ranges)]
@@ -211,15 +207,14 @@ def _paired(axes: tuple[Axis, ...], cuts: Sequence[Cut], searched: IntArray) -> 
     return sorted(sorted(usable, key=lambda a: -telling(a))[:PAIRED])
 
 
-@dataclass(frozen=True, eq=False)
-class Found:
+class Found(NamedTuple):
+    """Where a slice is: which of which part; its signal, N of it, its penalty, and |N| less that."""
+
     where: IntArray
-    #: Which signal, and N of it; which of the parts, and which slice of it.
-    signal: int
-    z: float
     part: int
     number: int
-    #: What the slice pays for its size, and what counts: |N| less that.
+    signal: int
+    z: float
     penalty: float
     value: float
 
@@ -307,26 +302,18 @@ class Scan:
 
     def slices(self, alpha: float, most: int) -> list[tuple[Found, float]]:
         """Return the slices that stand out, with p-values: by themselves, and given those before."""
-        # What a value must be above to have a p-value of at most alpha.
-        passed = float(np.sort(np.append(self.draws, -np.inf))[-1 - int(alpha * (len(self.draws) + 1))])
-        whole, skewness, least = self.signals.values, self.signals.skewness, self.threshold(alpha)
+        whole, skewness, passed = self.signals.values, self.signals.skewness, self.threshold(alpha)
         named, taken = list[tuple[Found, float]](), list[AnyArray]()
-        every = compared(self.space, whole, self.variances, skewness)
+        every = alone = compared(self.space, whole, self.variances, skewness)
         for _ in range(2 * most):
             if pvalue(best_of(self.space, every).value, self.draws) > alpha or len(named) == most:
                 break
             best = central_of(self.space, every, passed)
-            p = pvalue(best.value, self.draws)
-            inside, k = self.space.inside(best.where, self.space.searched), best.signal
-            # N of the slice without anything taken off; of all rows after slices, that of the others.
-            own = inside & ~np.any(taken, axis=0) if best.everywhere and taken else inside
-            taken.append(inside)
-            share = own.sum() / max(inside.sum(), 1)
-            variance = self.variances[best.part][best.number, [[k]]] * max(share, 1e-9)
-            z = float(whole[own, k].sum()) / np.sqrt(variance)
-            alone = float(symmetric(z, skewness[[k]], np.array([own.sum()]))[0, 0])
-            if alone * best.z > 0 and abs(alone) - best.penalty >= least:
-                named.append((best, p))
+            # What all rows have in common after slices is of the others, and is told if that is certain.
+            z = best.z if best.everywhere else float(alone[best.part][best.number, best.signal])
+            if z * best.z > 0 and abs(z) - best.penalty >= passed:
+                named.append((best, pvalue(best.value, self.draws)))
+            taken.append(self.space.inside(best.where, self.space.searched))
             # The signals less what is explained by a mean of their own in each slice so far.
             member = np.column_stack(taken).astype(np.float64)
             means = np.linalg.lstsq(member.T @ member, member.T @ whole, rcond=1e-9)[0]
@@ -379,7 +366,7 @@ def compared(space: Space, values: AnyArray, variances: Variances, skew: FloatAr
 def _found(space: Space, number: int, s: int, every: list[AnyArray]) -> Found:
     part, z = space.parts[number], every[number][s]
     k, penalty = int(np.argmax(np.abs(z))), float(part.penalty[s])
-    return Found(part.where[s], k, float(z[k]), number, s, penalty, abs(float(z[k])) - penalty)
+    return Found(part.where[s], number, s, k, float(z[k]), penalty, abs(float(z[k])) - penalty)
 
 
 def symmetric(z: AnyArray, skewness: FloatArray, rows: IntArray, longer: bool = False) -> AnyArray:
@@ -398,10 +385,13 @@ def symmetric(z: AnyArray, skewness: FloatArray, rows: IntArray, longer: bool = 
 
 
 def variances_of(space: Space, signals: Signals) -> Variances:
-    """Return Σ Var over slices as the law tells it, and where it does not, Σ of squares."""
+    """Return Σ Var over slices as the law tells it, and where it does not, Σ of squares.
+
+    And one more of a discrete y: one rare event is no slice.
+    """
     each = np.square(signals.values) if signals.variance is None else signals.variance
     sums = (part.sums(each[:, : part.signals]) for part in space.parts)
-    return tuple(np.maximum(one + signals.floor, 1e-300) for one in sums)
+    return tuple(np.maximum(one + (signals.bound is not None), 1e-300) for one in sums)
 
 
 def _by_signs(space: Space, signals: Signals, known: Variances, rows: Dependence, seed: Seed) -> Null:
@@ -469,8 +459,7 @@ def _by_redraw(space: Space, signals: Signals, variances: Variances, seed: Seed)
     def task(start: int) -> FloatArray:
         rng = seed.stream(Use.CHECK, DRAWN, start)
         drawn = redraw(rng, CHUNK)
-        each = (np.ascontiguousarray(drawn[:, :, : part.signals]) for part in space.parts)
-        flat = (some.reshape(len(rows), some.shape[1] * some.shape[2]) for some in each)
+        flat = (drawn[:, :, : part.signals].reshape(len(rows), -1) for part in space.parts)
         cells = (of @ some for of, some in zip(members, flat, strict=True))
         z = [_over(*one) for one in zip(space.parts, cells, scales, strict=True)]
         if rare is not None:
@@ -502,10 +491,11 @@ class Exceptions:
         cells, n = signals.cells, len(signals.values)
         assert cells is not None
         pieces = np.split(np.arange(n), range(PIECE, n, PIECE))
-        told = [_mode(cells.probabilities(piece)) for piece in pieces]
-        mode, chance, count = (np.concatenate(parts) for parts in zip(*told, strict=True))
+        told = [(p.argmax(axis=1), 1.0 - p.max(axis=1)) for p in map(cells.probabilities, pieces)]
+        mode, chance = (np.concatenate(parts) for parts in zip(*told, strict=True))
+        most = min(EXCEPTIONS, CELLS / cells.probabilities(pieces[0][:1]).shape[1])
         order = np.argsort(chance, kind="stable")
-        sure = (np.cumsum(chance[order]) <= min(EXCEPTIONS, CELLS / count[0])) & (chance[order] < 0.5)
+        sure = (np.cumsum(chance[order]) <= most) & (chance[order] < 0.5)
         rows = np.sort(order[sure][: n - 1])  # one row at least is drawn like others
         if not len(rows):
             return None
@@ -535,18 +525,10 @@ class Exceptions:
     @staticmethod
     def cells(part: Part, draw: IntArray, rows: IntArray, less: AnyArray, m: int) -> FloatArray:
         """Return what exceptions add to these sums in each draw, (cells, m, K)."""
-        count, n = part.members.shape
-        of_rows = part.members.indices.reshape(n, -1)[rows]
-        at = (of_rows.astype(np.int64) * m + draw[:, None]).ravel()
-        each = (np.repeat(one, of_rows.shape[1]) for one in less.T[: part.signals])
-        return np.stack([np.bincount(at, one, count * m).reshape(count, m) for one in each], axis=2)
-
-
-def _mode(p: FloatArray) -> tuple[IntArray, FloatArray, IntArray]:
-    """Return the most probable cells (n,), the probability of all others, and the number of cells."""
-    mode = p.argmax(axis=1)
-    others = np.where(np.arange(p.shape[1]) == mode[:, None], 0.0, p).sum(axis=1)
-    return mode, others, np.array([p.shape[1]])
+        count, k = part.signals, np.arange(part.signals)
+        at = np.arange(len(rows)).repeat(count), (draw[:, None] * count + k).ravel()
+        added = csr_matrix((less[:, :count].ravel(), at), (len(rows), m * count))
+        return np.asarray((part.members[:, rows] @ added).toarray().reshape(-1, m, count))
 
 
 def _over(part: Part, cells: AnyArray, scale: AnyArray) -> AnyArray:
@@ -567,176 +549,95 @@ def _largest(space: Space, every: list[AnyArray], skewness: FloatArray) -> Float
     return np.asarray(np.max(largest, axis=0), dtype=np.float64)
 
 
-def read_sets(by: Any, named: Sequence[Any], looked: Looked, given: int) -> list[NamedRows]:
+def read_sets(by: object, named: Sequence[Any], looked: Looked, given: int) -> list[NamedRows]:
     """Read groups and slices; `given` rows are in the user's data."""
-    column, sets = "", list[NamedRows]()
-    if by is not None:
-        column, codes, told = read_by(by, looked, given)
-        sets += [(Condition(column, *names), np.flatnonzero(codes == k)) for k, names in enumerate(told)]
-    if isinstance(named, (str, dict)) or not isinstance(named, Iterable):
+    if isinstance(named, (str, Mapping)) or not isinstance(named, Iterable):
         raise InputError("slices must be a list of slices: put it in brackets, slices=[...].")
-    for one in named:
-        words, query, mask = read_named(one, looked, given)
-        sets.append((Condition(column, words, query), np.flatnonzero(mask)))
-    return sets
+    groups = [] if by is None else read_by(by, looked, given)
+    return [*groups, *(read_named(one, looked, given) for one in named)]
 
 
-def read_named(spec: Any, looked: Looked, given: int = 0) -> tuple[str, str, NDArray[np.bool_]]:
-    """Return a slice that the user names: in words, as a query ("" for a mask), and its rows (n,)."""
+def read_named(spec: object, looked: Looked, given: int) -> NamedRows:
+    """Read a slice that the user names: a query, what has one, or a truth value a row."""
     query = spec if isinstance(spec, str) else getattr(spec, "query", None)
-    if isinstance(spec, Mapping) and spec:
-        picked = [_pick(_axis(name, looked, "slices"), wanted) for name, wanted in spec.items()]
-        parts = [f"({c.words})" if c.query[0] == "(" and len(picked) > 1 else c.words for c, _ in picked]
-        words, query = " and ".join(parts), " and ".join(condition.query for condition, _ in picked)
-        mask = np.all([held for _, held in picked], axis=0)
-    elif isinstance(query, str) and query.strip():
+    if isinstance(query, str) and query.strip():
         words, frame = str(getattr(spec, "words", query)), frame_of(looked, outcomes=False)
         try:
-            mask = np.isin(looked.rows, frame.query(query).index.to_numpy(dtype=np.int64))
+            rows = np.flatnonzero(np.isin(looked.rows, frame.query(query).index.to_numpy(np.int64)))
         except Exception as error:  # whatever a query may raise
             raise InputError(
                 f"The slice {query!r} is no query that pandas can answer ({type(error).__name__}: "
-                f"{error}). It is asked of x and what is predicted: {_listed(frame.columns)}; not of y, "
-                "since rows that are chosen by what happened differ from any model."
+                f"{error}). It is asked of x and what is predicted: {listed(frame.columns, 12)}; not of "
+                "y, since rows that are chosen by what happened differ from any model."
             ) from error
     else:
-        mask = _mask(spec, looked, given or looked.whole)
-        words, query = f"the {np.count_nonzero(mask):,} rows of a mask", ""
-    if not mask.any():
+        rows = np.flatnonzero(_mask(spec, given)[looked.rows])
+        words, query = f"the {len(rows):,} rows of a mask", ""
+    if not len(rows):
         raise InputError(f"No row is in the slice {words!r}. Leave it out, or make it larger.")
-    return words, query, mask
+    return Condition("", words, query), rows
 
 
-def _mask(spec: Any, looked: Looked, given: int) -> NDArray[np.bool_]:
-    """Read one truth value for each row of the user's data; return those of the rows looked at."""
+def _mask(spec: object, given: int) -> AnyArray:
+    """Read one truth value for each row of the user's data, (given,)."""
     try:
         raw = np.asarray(spec)
     except Exception:  # whatever an object's __array__ may raise
         raw = np.asarray(None)
     if raw.dtype.kind == "O" and raw.ndim and all(isinstance(v, (bool, np.bool_)) for v in raw.flat):
         raw = raw.astype(bool)
-    if raw.dtype.kind != "b" or not raw.ndim:
-        missing = " with missing values" if raw.ndim and missing_in(spec).any() else ""
-        got = f"an array of {raw.dtype} values{missing}" if raw.ndim else f"{spec!r:.60}"
+    if raw.dtype.kind != "b" or raw.shape != (given,):
+        got = f"{raw.dtype} values of shape {raw.shape}" if raw.ndim else f"{spec!r:.60}"
         raise InputTypeError(
-            f"slices has {got}, which is no slice. A slice is a query of x and what is predicted, a "
-            "dictionary such as {'age': (30, 47), 'town': 'Oslo'}, or a truth value for each row."
+            f"slices has {got}, which is no slice. A slice is a query of x and what is predicted, such "
+            f"as 'age < 30', or a truth value (none missing) for each of the {given} rows of the data."
         )
-    if raw.shape != (given,):
-        raise ShapeError(
-            f"slices has a mask of shape {raw.shape}, and the data have {given} rows: pass one for each."
-        )
-    return np.asarray(raw[looked.rows])
+    return raw
 
 
-def read_by(by: Any, looked: Looked, given: int = 0) -> tuple[str, IntArray, list[tuple[str, str]]]:
-    """Return the groups of ``by=``: its name, the group of each row (n,), words and a query for each."""
+def read_by(by: Any, looked: Looked, given: int) -> list[NamedRows]:
+    """Read the groups of ``by=``: a column of x or what is predicted, or a label a row."""
     if isinstance(by, str):
-        axis = _axis(by, looked, "by")
-        values, codes = np.unique(axis.values, return_inverse=True)
+        axis = next((axis for axis in looked.axes if by in (axis.label, axis.name)), None)
+        if axis is None:
+            known = f"those are {listed([axis.label for axis in looked.axes], 12)}"
+            no = f"by has {by!r}, which is no column that varies: {known}"
+            raise InputError(f"{no}. Or pass one label for each row.")
+        values, groups = np.unique(axis.values, return_inverse=True)
         if axis.levels is None and len(values) > MOST_VALUES:
             raise InputError(
                 f"by={by!r} is a column of {axis.kind} with {len(values)} values, too many for a group "
                 f"each (at most {MOST_VALUES}). Cut it into ranges, by=pandas.cut(x[{by!r}], 5), or, if "
                 f"its values are labels, pass them, by=x[{by!r}]."
             )
-        places = values.astype(np.int64) if axis.levels else axis.numbers(values)
-        made = (axis.equals([place]) for place in places)
-        return axis.label, codes.reshape(-1), [(one.words, one.query) for one in made]
-    groups = read_groups(by, None, given or looked.whole, looked.rows, what="by")
-    _, first = np.unique(groups, return_index=True)
-    if len(first) in (1, looked.n):
-        alike = "the same in all" if len(first) == 1 else "different in each of the"
-        raise InputError(f"by is {alike} {looked.n} rows. Pass one label a row, the same in a group.")
-    labels = np.asarray(by).reshape(-1)[looked.rows][first]
-    categories = getattr(getattr(by, "dtype", None), "categories", None)
-    known = {str(level): i for i, level in enumerate(() if categories is None else categories)}
-    texts, keys = [_text(label) for label in labels], [known.get(str(label), label) for label in labels]
-    try:
-        order = np.argsort(np.array(keys), kind="stable")
-    except TypeError:  # numbers and text
-        order = np.argsort([str(label) for label in labels], kind="stable")
-    name = getattr(by, "name", None)
-    named = "group" if name is None or callable(name) or name == "" else str(name)
-    for i, text in enumerate(texts):
-        if (same := texts.index(text)) < i:
-            both = f"{labels[same]!r} and {labels[i]!r}"
-            raise InputError(f"by has groups that read the same, {both}. Make labels of one type.")
-    return named, np.argsort(order)[groups], [(f"{named} = {texts[i]}", "") for i in order]
+        told = [axis.equals(one) for one in (moments(values) if axis.kind == "dates" else values)]
+    else:
+        groups = read_groups(by, None, given, looked.rows, what="by")
+        _, first = np.unique(groups, return_index=True)
+        if len(first) in (1, looked.n):
+            alike = "the same in all" if len(first) == 1 else "different in each of the"
+            raise InputError(f"by is {alike} {looked.n} rows. Pass labels that are the same in a group.")
+        labels = np.asarray(by).reshape(-1)[looked.rows][first]
+        name = getattr(by, "name", None)
+        name = "group" if name is None or callable(name) or name == "" else str(name)
+        levels = getattr(getattr(by, "dtype", None), "categories", None)
+        place = {str(level): i for i, level in enumerate(() if levels is None else levels)}
+        keys = [place.get(str(label), label) for label in labels]
+        order = sorted(range(len(keys)), key=lambda i: (isinstance(keys[i], str), keys[i]))
+        groups = np.argsort(order)[groups]
+        texts = [_text(labels[i]) for i in order]
+        for i, text in enumerate(texts):
+            if (same := texts.index(text)) < i:
+                both = f"{labels[order[same]]!r} and {labels[order[i]]!r}"
+                raise InputError(f"by has groups that read the same, {both}. Make labels of one type.")
+        told = [Condition(name, f"{name} = {text}", "") for text in texts]
+    return [(condition, np.flatnonzero(groups.reshape(-1) == k)) for k, condition in enumerate(told)]
 
 
-def _text(label: Any) -> str:
-    days = as_days(np.array([label]), "by") if isinstance(label, np.datetime64) else None
-    if days is not None:
-        return moment(int(moments(days)[0]))
+def _text(label: object) -> str:
+    if isinstance(label, np.datetime64):
+        return moment(int(label.astype("M8[us]").astype(np.int64)))
     return digits(float(label)) if isinstance(label, (float, np.floating)) else str(label)
-
-
-def _axis(name: Any, looked: Looked, what: str) -> Axis:
-    """Find a column by the user's name, or by that of report.frame()."""
-    names = unique_names([column.name for column in looked.x_columns], ())
-    for i, column in enumerate(looked.x_columns):
-        if str(name) in (column.name, names[i]):
-            axis = axis_of(column, looked.x[:, i], names[i])
-            if axis is None:
-                raise InputError(f"{what}: the column {name!r} is the same in all rows. Pass another.")
-            return axis
-    for axis in looked.axes:
-        if axis.name == name:
-            return axis
-    known = [column.name for column in looked.x_columns] + [a.name for a in looked.axes if a.predicted]
-    other = " Or pass one label for each row." if what == "by" else ""
-    raise InputError(f"{what} has {name!r}, which is no column: those are {_listed(known)}.{other}")
-
-
-def _pick(axis: Axis, wanted: Any) -> tuple[Condition, NDArray[np.bool_]]:
-    """Read what a dictionary says of one column: a value, a list of values, or (from, to)."""
-    numbers = axis.numbers(axis.values)
-    if not isinstance(wanted, tuple):
-        several = list(wanted) if isinstance(wanted, (list, set, np.ndarray)) else [wanted]
-        values = [_value(axis, value) for value in several]
-        if not values:
-            raise InputError(f"slices has an empty list for {axis.label!r}. Pass at least one value.")
-        return axis.equals(values), np.isin(numbers, values)
-    ranged = axis.levels is None or axis.kind == "ordered"
-    if not ranged or len(wanted) != 2 or wanted == (None, None):
-        raise InputError(
-            f"slices has {wanted!r} for {axis.label!r}. A tuple is both ends of a range, one of which "
-            "may be None, such as (30, 47); levels that have no order are a list of levels."
-        )
-    low, high = (None if end is None else _value(axis, end) for end in wanted)
-    held = np.ones(len(numbers), dtype=bool) if low is None else numbers >= low
-    held &= True if high is None else numbers <= high
-    if axis.levels is not None:
-        return axis.span(low or 0, len(axis.levels) - 1 if high is None else high), held
-    lower, upper = ("" if end is None else axis.written(end) for end in (low, high))
-    return axis.within(lower, upper), held
-
-
-def _value(axis: Axis, value: Any) -> Any:
-    """Read a value of a column: a number, microseconds since 1970, or the position of a level."""
-    levels = axis.levels
-    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    if levels is not None:
-        text = commas(digits(float(value))) if number and axis.kind == "two" else str(value)
-        if text in levels:
-            return levels.index(text)
-        raise InputError(f"slices: {value!r} is no level of {axis.label!r}. It has {_listed(levels)}.")
-    if axis.kind == "dates":
-        try:
-            raw = np.array([value], dtype="M8[us]" if isinstance(value, str) else object)
-            days = as_days(raw, axis.label)
-        except ValueError:  # a text that is no date
-            days = None
-        if days is not None and not np.isnan(days[0]):
-            return int(moments(days)[0])
-    elif number and np.isfinite(value):
-        return float(value)
-    raise InputTypeError(f"slices: the column {axis.label!r} holds {axis.kind}, got {value!r}.")
-
-
-def _listed(names: Any) -> str:
-    return ", ".join(map(str, names[:12])) + (", …" if len(names) > 12 else "")
 
 
 def named_slices(
@@ -764,7 +665,7 @@ def _test(signals: Signals, rows: IntArray, units: IntArray | None) -> tuple[flo
         of = np.arange(n) if units is None else np.unique(units[rows], return_inverse=True)[1]
         logs, z = _by_units(values, np.asarray(of), known)
     elif signals.bound is not None:
-        logs, z = _bennett(sums, known, signals.bound), sums / np.sqrt(known + signals.floor)
+        logs, z = _bennett(sums, known, signals.bound), sums / np.sqrt(known + 1.0)
     else:
         z = sums / np.sqrt(known)
         normal = straightened(z, signals.third or (0.0,) * len(z), n)

@@ -3,8 +3,7 @@
 The discrepancy D = E[k(x,x')·ξ(y|x)·ξ(y'|x')] of evidence ξ, of mean 0 given x under the model, is held
 against D(s) of a misfit that is the same at every x and has the size s, over the same pairs of rows.
 
-Power: such a misfit moves the constant, G = Σ_i ξ_i, to n·E[ξ]. Sums under it are drawn and go through
-the combination of the verdict; other families stay at their null draws, so that it is rather too small.
+Power: the size whose D̂ is above what it stays below under the model, by the same law of D̂.
 """
 
 from __future__ import annotations
@@ -13,35 +12,31 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.special import gammaincinv, ndtri, stdtrit
 
 from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.check._looked import some_rows
 from condgof.check._record import Effect, Interval, Power, Tolerance
-from condgof.engine import Engine, single_threaded_blas
+from condgof.engine import single_threaded_blas
 from condgof.errors import check_number
 from condgof.kernels import CovariateKernel, Gaussian, cell_scales, median_distance
 from condgof.laws._discrete import Outcomes, normalised
 from condgof.laws._known import CellsOfY
-from condgof.laws._law import Law, ModelLike
-from condgof.methods._adaptive import LOCAL_X, Adapted, Design, narrowed
+from condgof.laws._law import Law
+from condgof.methods._adaptive import LOCAL_X, Design, narrowed
 from condgof.methods._scored import CENSORED, Scored
-from condgof.methods._sources import score_rows
-from condgof.null._combine import Combination, Family
 from condgof.null._dependence import Dependence
 from condgof.result import decimals, short, sized
 from condgof.sample import Seed, Use
-from condgof.stein._evidence import CensoredEvidence, Evidence, NormalEvidence, SteinEvidence
+from condgof.stein._evidence import CensoredEvidence, SteinEvidence
 from condgof.stein._features import Features, nystrom
 
-#: At most this many rows in memory, and of a stream, which has to be read once more.
-MOST_ROWS, MOST_READ = 2**15, 2**12
-#: Of a discrete y with many cells fewer: at most so many numbers in the probabilities of all rows.
-MOST_NUMBERS = 2**23
+#: At most this many rows; of a discrete y so many numbers in the probabilities of all rows.
+MOST_ROWS, MOST_NUMBERS = 2**15, 2**23
 #: Uses of random numbers; append only.
-ROWS, SIZE, PAIRS, MISFITS = 0, 5, 6, 8
+ROWS, SIZE, PAIRS = 0, 5, 6
 SD = "model standard deviations"
 SHIFT = f"a constant shift of {{}} {SD}"
 ON_SCORES, BY_SCORES = "on its normal-score scale", "as its scores suggest"
@@ -55,24 +50,18 @@ FEW_ROWS, FAR = 200, 4.0
 RANKS, HALVINGS = 3, 40
 #: The bandwidth on counts, in standard deviations; sizes at which D(s) is worked out, from so many rows.
 SIGMA, SIZES, TILTED = 1.0, (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0), 64
-#: Halvings in the search for the tilt of a law of counts, and the largest; points of the law of moves.
-TILTS, STEEPEST, POINTS = 14, 8.0, 6
+#: Halvings in the search for the tilt of a law of counts, and the largest.
+TILTS, STEEPEST = 14, 8.0
 #: What a size is, held against the largest that a user allows.
 WORSE, ENOUGH, UNDECIDED = "worse than you allow", "good enough", "undecided"
-#: The power, draws of the sum under a misfit; rows from which its mean and noise come, of counts fewer.
-POWER, DRAWS, USED, USED_SLOW = 0.8, 240, 800, 128
-#: The least and the largest shift and logarithm of a ratio; families of statistics of the constant.
-LEAST, MOST, CONSTANT = 1e-5, 4.0, ("constant", "level")
+#: The power, and the largest size that is told of it.
+POWER, MOST = 0.8, 4.0
 HOPELESS = "With so few rows, or groups of them, hardly any misfit would have been found."
 UNKNOWN = "What size of misfit would have been found is not known"
+TOO_FAR = f"{UNKNOWN}: the data lie too far from what the model says."
 
-#: From a size to the evidence of rows (N, q) under the misfit, the mean of the evidence (q,), and the
-#: share of rows that are other than they would have been.
-Misfit = Callable[[float], tuple[AnyArray, AnyArray, float]]
 #: From some rows to E[(ξ_i·ξ_j)²] under the model, of pairs of them.
 Squares = Callable[[IntArray], FloatArray]
-#: From a misfit, and its largest size, to the smallest size that is found; infinite if it is larger.
-Finder = Callable[[Misfit, float], float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,64 +77,33 @@ class Bench:
 
     @classmethod
     def of(
-        cls,
-        model: ModelLike,
-        scored: Scored,
-        design: Design,
-        dependence: Dependence,
-        seed: Seed,
-        engine: Engine,
+        cls, law: Law, rows: Scored, design: Design, rely: Dependence, seed: Seed, n: int | None = None
     ) -> Bench:
-        """Take the rows; `model` is their law where they are in memory."""
-        n, numbers, notes = scored.n, np.arange(scored.n), tuple[str, ...]()
-        most = MOST_ROWS if scored.source is None else MOST_READ
-        outcomes = scored.subsample.outcomes
-        if outcomes is not None:  # fewer, where what the model says of each is large
-            most = min(most, max(1024, MOST_NUMBERS // int(outcomes.probabilities.shape[1])))
-        if n > most:
-            if dependence.independent or dependence.codes is not None:
-                numbers = np.sort(seed.stream(Use.CHECK, ROWS).choice(n, most, replace=False))
-                dependence, how = dependence.take(numbers), "drawn at random"
-            else:  # a series stays one
-                numbers, length = np.arange(most) * n // most, dependence.length or 1
-                dependence = replace(dependence, length=max(1, -(-length * most // n)))
-                how = "at even steps"
-            of = f"{most:,} of the {n:,} rows, {how}"
-            notes = (f"the size of the misfit is of {of}; the verdict of all",)
-        if scored.source is not None:
-            rows, law = score_rows(scored, numbers, engine)
-        else:
-            assert isinstance(model, Law)
-            rows, law = (scored.take(numbers), model.take(numbers)) if n > most else (scored, model)
-        return cls(law, rows, n, design.kernel_x, dependence, seed, notes)
-
-    def stream(self, use: int) -> np.random.Generator:
-        return self.seed.stream(Use.CHECK, use)
+        """Take rows of a sample of n, of very many some; `rely` is how they depend on each other."""
+        most, notes = MOST_ROWS, tuple[str, ...]()
+        if rows.outcomes is not None:  # fewer, where what the model says of each is large
+            most = min(most, max(1024, MOST_NUMBERS // int(rows.outcomes.probabilities.shape[1])))
+        whole = n or rows.n
+        if rows.n > most:
+            notes = (
+                f"the size of the misfit is of {most:,} of the {whole:,} rows, drawn at random; the "
+                "verdict of all",
+            )
+            some = some_rows(rows.n, most, seed, ROWS)
+            law, rely, rows = law.take(some), thinned(rely, some, rows.n), rows.take(some)
+        return cls(law, rows, whole, design.kernel_x, rely, seed, notes)
 
     @cached_property
     def size(self) -> Size:
+        cells, of = self.rows.cells, _of_continuous
+        if self.rows.by == CENSORED:
+            of = _of_hazard
+        elif cells is not None and cells.blocks[0].name.startswith("ranks,"):
+            of = _of_columns
+        elif cells is not None:
+            of = _of_counts if cells.blocks[0].distances else _of_classes
         with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            if self.ranks:
-                return _of_columns(self)
-            if self.rows.by == CENSORED:
-                return _of_hazard(self)
-            if self.rows.cells is None:
-                return _of_continuous(self)
-            return _of_counts(self) if self.counts else _of_classes(self)
-
-    @property
-    def counts(self) -> bool:
-        return self.rows.cells is not None and self.rows.cells.blocks[0].distances
-
-    @property
-    def ranks(self) -> bool:
-        """Whether several columns of y are compared by their ranks among draws."""
-        return self.rows.cells is not None and self.rows.cells.blocks[0].name.startswith("ranks,")
-
-    @property
-    def ranked_only(self) -> bool:
-        """Whether normal scores are all that is known of y: of draws, PITs and bins."""
-        return self.rows.by == "cdf" and not self.law.can("score")
+            return of(self)
 
 
 @dataclass(frozen=True)
@@ -185,21 +143,26 @@ class PairSums:
         few = 1.0 if p == 0.5 else float(stdtrit(n - 1, p) / ndtri(p))
         return d + few * math.sqrt(variance / shape) * float(gammaincinv(shape, p) - shape)
 
+    def reaching(self, value: float, p: float, wider: Callable[[float], float], seen: float) -> float:
+        """Return the D from the `seen` one on whose p-quantile of D̂ is this value."""
+        base, high = wider(seen), seen + self.noise
+
+        def above(d: float) -> float:
+            return self.quantile(d, p, wider(d), base) - value
+
+        while above(high) < 0:
+            high *= 2.0
+        return _root(above, seen, high)
+
     def ends(self, lower: float, upper: float, wider: Callable[[float], float]) -> tuple[float, float]:
         """Return the least and the largest D for which D̂ is not in the upper, or the lower, tail."""
+        seen, low = max(self.mean, 0.0), 0.0
         if self.noise == 0:
-            return max(self.mean, 0.0), max(self.mean, 0.0)
-        now, start = max(self.mean, self.quantile(0.0, upper)), max(self.mean, 0.0)
-        base, low, high = wider(start), 0.0, start + self.noise
-
-        def above(d: float, p: float) -> float:
-            return self.quantile(d, p, wider(d), base) - now
-
-        if above(0.0, 1.0 - lower) < 0:
-            low = _root(lambda d: above(d, 1.0 - lower), 0.0, start)
-        while above(high, upper) < 0:
-            high *= 2.0
-        return low, _root(lambda d: above(d, upper), start, high)
+            return seen, seen
+        now, base = max(self.mean, self.quantile(0.0, upper)), wider(seen)
+        if self.quantile(0.0, 1.0 - lower, wider(0.0), base) < now:
+            low = _root(lambda d: self.quantile(d, 1.0 - lower, wider(d), base) - now, 0.0, seen)
+        return low, self.reaching(now, upper, wider, seen)
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
@@ -262,9 +225,15 @@ def _off_diagonal(matrix: AnyArray) -> float:
     return float(matrix.sum(dtype=np.float64) - np.trace(matrix, dtype=np.float64)) / (m * (m - 1))
 
 
+def thinned(rows: Dependence, some: IntArray, n: int) -> Dependence:
+    """Return how some of n rows depend on each other: stretches of a series have fewer of them."""
+    length = None if rows.length is None else -(-rows.length * len(some) // n)
+    return replace(rows.take(some), length=length)
+
+
 def units_of(rows: Dependence, n: int) -> IntArray | None:
     """Return the parcel of each of n rows, where they depend on each other."""
-    return None if rows.independent else np.asarray(rows.parcels(n, PARCELS).of(0, n), dtype=np.int64)
+    return None if rows.independent else np.asarray(rows.parcels(n, PARCELS)(0, n), dtype=np.int64)
 
 
 def parcels_of(rows: Dependence, n: int) -> IntArray | None:
@@ -285,6 +254,8 @@ class Size:
     note: str = ""
     #: From a size to the variance of ξ over that under the model.
     wider: Callable[[float], float] = lambda _: 1.0
+    #: Whether it is a shift of a single z, so that what is found tells which spread is found, too.
+    single: bool = False
 
     @property
     def estimate(self) -> float:
@@ -292,31 +263,58 @@ class Size:
 
     def bounds(self, tail: float) -> tuple[float, float]:
         """Return one-sided confidence bounds of the size, each wrong with probability `tail`."""
-        sizes = [[self.of(d / part.near) for d in self._ends(part, tail)] for part in self.parts]
-        return max(low for low, _ in sizes), max(high for _, high in sizes)
-
-    def _ends(self, part: PairSums, tail: float) -> tuple[float, float]:
         # Of several lower bounds the largest counts, and none may be wrong.
         lower = tail / len(self.parts)
-        return part.ends(lower, tail, lambda d: self.wider(self.of(d / part.near)))
+        ends = [(part.ends(lower, tail, self._wider(part)), part.near) for part in self.parts]
+        low, high = (max(self.of(pair[i] / near) for pair, near in ends) for i in (0, 1))
+        return low, high
+
+    def _wider(self, part: PairSums) -> Callable[[float], float]:
+        return lambda d: self.wider(self.of(d / part.near))
+
+    def power(self, alpha: float, n: int | None) -> Power:
+        """Return the size whose D̂ is large enough in `POWER` of all samples of n rows, or parcels.
+
+        The verdict combines several statistics, which costs about what half the alpha does.
+        """
+        least, spread, sizes = -math.log(1.0 + alpha - POWER) / (n or math.inf), None, []
+        for part in self.parts:
+            square = part.least if n and part.least else part.square  # as the model says, if it is known
+            true, d = replace(part, n=n or part.n, mean=0.0, between=0.0, square=square), 0.0
+            if true.noise > 0:
+                enough = true.quantile(0.0, 1.0 - alpha / (2 * len(self.parts)))
+                d = true.reaching(enough, 1.0 - POWER, self._wider(part), 0.0)
+            sizes.append(self.of(d / part.near))
+        # Where nothing is different nothing can be seen: rare events come one by one.
+        size, most = max(*sizes, least), min(self.of(math.inf), MOST)
+        if not size < most:
+            far = not self.estimate < most
+            return Power(None if far else math.inf, None, POWER, alpha, TOO_FAR if far else HOPELESS)
+        words = self.like.format(short(size)) + (f" ({self._how})" if self.note else "")
+        if self.single:
+            spread = math.exp(size / math.sqrt(2.0))  # log σ has twice the Fisher information
+            words += f", or a spread wrong by a factor of {spread:.{decimals(spread - 1.0) - 1}f},"
+        found = f"{words[0].upper()}{words[1:]} would have been found with probability {POWER:g}."
+        return Power(size, spread, POWER, alpha, found)
+
+    @property
+    def _how(self) -> str:
+        return self.note.partition(";")[0]
 
     def effect(self, rejected: bool, level: float = 0.95) -> Effect:
         """Return the size with its interval, which begins at 0 where the model is not rejected."""
-        tail, worst = (1.0 - level) / 2.0, max(self.parts, key=lambda part: part.mean / part.near)
-        ends = (self.bounds(tail), self._ends(worst, tail))
-        size, d = (
-            Interval(at, low if rejected else 0.0, max(high, at), level)
-            for at, (low, high) in zip((self.estimate, worst.mean), ends, strict=True)
-        )
-        unit = f"{self.unit} ({self.note.partition(';')[0]})" if self.note else self.unit
+        low, high = self.bounds((1.0 - level) / 2.0)
+        at = self.estimate
+        size = Interval(at, low if rejected else 0.0, max(high, at), level)
+        unit = f"{self.unit} ({self._how})" if self.note else self.unit
         how, (seen, within) = "at most as large as", (short(size.high), "")
         if size.low != 0:
             how, (seen, within) = "as large as", sized(size.estimate, size.low, size.high)
         rest = "; ".join(part for part in (within, self.note) if part)
-        return Effect(size, unit, f"{how} {self.like.format(seen)}{f' ({rest})' if rest else ''}", d)
+        return Effect(size, unit, f"{how} {self.like.format(seen)}{f' ({rest})' if rest else ''}")
 
 
-def check_allowed(allowed: Any) -> float:
+def check_allowed(allowed: object) -> float:
     wanted = "a positive number, the largest misfit that you allow"
     return check_number(allowed, "tolerance", wanted, lambda value: 0 < value < math.inf)
 
@@ -338,17 +336,17 @@ def tolerance_of(bench: Bench, effect: Effect, allowed: float, alpha: float) -> 
 
 def _on_x(k: CovariateKernel, bench: Bench) -> AnyArray:
     """Return features F of x with k ≈ FFᵀ, (n, r)."""
-    x, rng = bench.rows.x, bench.stream(SIZE)
+    x, rng = bench.rows.x, bench.seed.stream(Use.CHECK, SIZE)
     some = np.sort(rng.choice(len(x), min(LANDMARK_ROWS, len(x)), replace=False))
     return Features((nystrom(k, x[some], rng, precision=PRECISION, cap=LANDMARKS_X),)).of(x)
 
 
 def _on_y(u: FloatArray, s: FloatArray, sigma: float, bench: Bench) -> tuple[FloatArray, FloatArray]:
     """Return Stein functions of y, (n, q), and φ with l(u, u') ≈ φ(u)·φ(u'), (n, r)."""
-    rng = bench.stream(SIZE)
+    rng = bench.seed.stream(Use.CHECK, SIZE)
     some = np.sort(rng.choice(len(u), min(LANDMARK_ROWS, len(u)), replace=False))
     few = ([Gaussian(sigma)], u[some], s[some], rng)
-    made, _ = SteinEvidence.on(*few, precision=PRECISION, cap=LANDMARKS_Y)
+    made = SteinEvidence.on(*few, precision=PRECISION, cap=LANDMARKS_Y)
     (part,) = made.parts
     return made.of(u, s), part.kernel(u, part.points) @ part.white
 
@@ -368,8 +366,10 @@ def _of_continuous(bench: Bench) -> Size:
         return Size((sums,), _root_of(1.0), SD, SHIFT, BY_SCORES)
     sigma = _bandwidth(rows.y, bench)
     sums = pair_sums(f, _on_y(rows.y, rows.scores, sigma, bench)[0], None, dependence)
-    per = (1.0 + 2.0 / sigma**2) ** (-rows.y.shape[1] / 2)
-    return Size((sums,), _root_of(per), SD, SHIFT, ON_SCORES if bench.ranked_only else "")
+    # Normal scores are all that is known of draws, PITs and bins.
+    note = ON_SCORES if rows.by == "cdf" and not bench.law.can("score") else ""
+    per = _root_of((1.0 + 2.0 / sigma**2) ** (-rows.y.shape[1] / 2))
+    return Size((sums,), per, SD, SHIFT, note, single=rows.y.shape[1] == 1)
 
 
 def _of_hazard(bench: Bench) -> Size:
@@ -407,51 +407,31 @@ def _bandwidth(u: FloatArray, bench: Bench) -> float:
     few = u[:: max(1, len(u) // FEW_ROWS)]
     if np.ptp(few, axis=0).max() <= FAR * usual:
         return usual
-    distance = median_distance(few, bench.stream(PAIRS), "y")
+    distance = median_distance(few, bench.seed.stream(Use.CHECK, PAIRS), "y")
     return distance if distance > FAR * usual else usual
 
 
-@dataclass(frozen=True, eq=False)
-class Side:
-    """Probability that is in the wrong place: of classes, or of cells by quantiles and intervals."""
+def misplaced(law: Law, p: FloatArray) -> tuple[FloatArray, str, str]:
+    """Return what a misplaced probability of 1 adds to cells, (n, K), its unit, and what it is like.
 
-    #: What a probability of 1 that moves adds to each cell, (K,) or (n, K); how much there is to move.
-    move: FloatArray
-    room: float
-    #: The unit of a size; what a size is like, and what would have been found, with {} in its place.
-    unit: str
-    like: str
-    found: str
-
-    @classmethod
-    def of(cls, law: Law, p: FloatArray | None = None) -> Side:
-        """It goes from the first class to the next by p (n, K); of cells to the less likely side.
-
-        That is of the middle quantile, or the widest interval; cells of a side keep their proportions.
-        """
-        if not isinstance(law, CellsOfY):
-            assert p is not None
-            like = "predicted probabilities that are off by {} at every x"
-            return cls(first_to_next(p), 1.0, "probability on the wrong class", like, like)
-        event, shares = law.events[-1], law.shares
-        if event.kind == "quantile":
-            event = min(law.events, key=lambda one: abs(one.level - 0.5))
-        inside = event.happened(np.arange(len(shares)))
-        rare = bool(shares[inside].sum() < 0.5)
-        gains = inside if rare else ~inside
-        room = float(shares[~gains].sum())
-        move = np.where(gains, shares / (1.0 - room), -shares / room)
-        if event.kind == "quantile":
-            name, often = f"{event.level:g} quantile", "more" if rare else "fewer"
-            unit = f"probability on the wrong side of the {name}"
-            like = f"a probability of {{}} on the wrong side of the {name} at every x"
-            found = f"a {name} that is exceeded by {{}} {often} of the rows than it says at every x"
-        else:
-            name, often = f"{100 * event.level:g}% interval", "more" if rare else "less"
-            unit = f"in the coverage of the {name}"
-            like = f"a coverage of the {name} that is off by {{}} at every x"
-            found = f"a {name} that covers {{}} {often} than it says at every x"
-        return cls(move, room, unit, like, found)
+    It goes from the first class to the next by p (n, K); of cells to the less likely side of the middle
+    quantile, or of the widest interval, and cells of a side keep their proportions, (1, K).
+    """
+    if not isinstance(law, CellsOfY):
+        like = "predicted probabilities that are off by {} at every x"
+        return first_to_next(p), "probability on the wrong class", like
+    event, shares = law.events[-1], law.shares
+    if event.kind == "quantile":
+        event = min(law.events, key=lambda one: abs(one.level - 0.5))
+    inside = event.happened(np.arange(len(shares))) != (event.kind == "quantile")  # or above it
+    gains = inside if shares[inside].sum() < 0.5 else ~inside
+    room = float(shares[~gains].sum())
+    move = np.where(gains, shares / (1.0 - room), -shares / room)[None]
+    if event.kind == "quantile":
+        side = f"on the wrong side of the {event.level:g} quantile"
+        return move, f"probability {side}", f"a probability of {{}} {side} at every x"
+    coverage = f"coverage of the {100 * event.level:g}% interval"
+    return move, f"in the {coverage}", f"a {coverage} that is off by {{}} at every x"
 
 
 def first_to_next(p: FloatArray) -> FloatArray:
@@ -467,18 +447,17 @@ def _of_classes(bench: Bench) -> Size:
     outcomes, f = bench.rows.outcomes, _on_x(narrowed(bench.kernel, LOCAL_X), bench)
     assert outcomes is not None
     p, dependence, per = normalised(outcomes.probabilities), bench.dependence, 1.0
-    residuals, side = -p, Side.of(bench.law, p)
+    residuals, (moved, unit, like) = -p, misplaced(bench.law, p)
     residuals[np.arange(len(p)), outcomes.observed] += 1.0
     if isinstance(bench.law, CellsOfY):  # the same in all rows
         same = np.eye(p.shape[1])
         sums = pair_sums(f, residuals, None, dependence, lambda some: squares_of(p[some], same))
-        varied, per = p[:1], float(np.square(side.move).sum())
+        per = float(np.square(moved).sum())
     else:
-        xi, move = both(p, residuals), both(p, side.move)
+        xi, move = both(p, residuals), both(p, moved)
         sums = pair_sums(f, xi, move, dependence, lambda some: squares_of_classes(p[some]))
-        varied = p
-    step = -(-len(varied) // MATRIX)
-    q, moved = varied[::step], side.move[::step] if side.move.ndim > 1 else side.move
+    step = -(-len(moved) // MATRIX)
+    q, moved = p[: len(moved) : step], moved[::step]
 
     def variance(q: FloatArray) -> float:
         return float(np.mean(1.0 - np.square(q).sum(axis=1)))
@@ -486,7 +465,7 @@ def _of_classes(bench: Bench) -> Size:
     def wider(s: float) -> float:
         return max(variance(np.clip(q + s * moved, 0.0, 1.0)) / max(variance(q), 1e-12), 1.0)
 
-    return Size((sums,), _root_of(per, 1.0), side.unit, side.like, wider=wider)
+    return Size((sums,), _root_of(per, 1.0), unit, like, wider=wider)
 
 
 def both(p: FloatArray, values: FloatArray) -> FloatArray:
@@ -532,7 +511,8 @@ def _of_counts(bench: Bench) -> Size:
     some = np.arange(0, len(f), -(-len(f) // TILTED))
     few, near = outcomes.take(some), f[some] @ f[some].T
     p = normalised(few.probabilities)
-    at = count_positions(bench, p)
+    positions = rows.cells.blocks[0].positions if outcomes.linear else None
+    at = np.arange(float(p.shape[1])) if positions is None else positions
     squares, spreads = [], []
     for size in SIZES:
         q = shifted_law(p, at, size) if size else p
@@ -551,20 +531,15 @@ def _of_counts(bench: Bench) -> Size:
     )
 
 
-def count_positions(bench: Bench, p: FloatArray) -> FloatArray:
-    """Return where the cells of counts lie, (K,), with probabilities p (n, K)."""
-    cells, outcomes = bench.rows.cells, bench.rows.outcomes
-    positions = cells.blocks[0].positions if cells and outcomes and outcomes.linear else None
-    return np.arange(float(p.shape[1])) if positions is None else positions
-
-
-def shifted_law(p: FloatArray, at: FloatArray, size: FloatArray | float) -> FloatArray:
+def shifted_law(p: FloatArray, at: FloatArray, size: float) -> FloatArray:
     """Tilt p (n, K) of counts at (K,), q ∝ p·exp(θz), until the mean has moved by so many sds.
 
     Of a Poisson law that is another one. Where the counts end before it is as near as can be.
     """
+    away = at - (p @ at)[:, None]
+    z = away / np.sqrt(np.maximum((p * np.square(away)).sum(axis=1), 1e-300))[:, None]
     with np.errstate(divide="ignore"):
-        z, logs = _standardised(p, at), np.log(p)
+        logs = np.log(p)
     theta, step = np.zeros(len(p)), STEEPEST / 2.0
     for _ in range(TILTS):
         q = logs + theta[:, None] * z
@@ -576,218 +551,18 @@ def shifted_law(p: FloatArray, at: FloatArray, size: FloatArray | float) -> Floa
     return np.asarray(q)
 
 
-def wider_law(p: FloatArray, at: FloatArray, grown: float) -> FloatArray:
-    """Mix laws that are moved up and down, until the variance is larger by this share of its own.
-
-    Moves are points of a Gamma law of the shape z₀²/grown, with z₀ standard deviations from the mean to
-    where counts begin: a Poisson law becomes about a negative binomial one.
-    """
-    if not grown:
-        return p
-    down = np.maximum(-np.where(p > 1e-12, _standardised(p, at), np.inf).min(axis=1), 0.1)
-    moves = gammaincinv((down**2 / grown)[:, None], (np.arange(POINTS) + 0.5) / POINTS)
-    moves -= moves.mean(axis=1, keepdims=True)
-    moves *= np.sqrt(grown) / np.maximum(moves.std(axis=1, keepdims=True), 1e-300)
-    return np.asarray(sum(shifted_law(p, at, move) for move in moves.T) / POINTS)
-
-
-def _standardised(p: FloatArray, at: FloatArray) -> FloatArray:
-    away = at - (p @ at)[:, None]
-    spread = np.sqrt(np.maximum((p * np.square(away)).sum(axis=1), 1e-300))
-    return np.asarray(away / spread[:, None])
-
-
 def mean_residuals(outcomes: Outcomes, moved: FloatArray) -> FloatArray:
     """Return Σ_c moved_c·r(c), what the mean of residuals moves by, (n, width)."""
     if outcomes.linear:
         return moved
-    rows, ends = np.arange(len(moved)), [np.full(len(moved), k) for k in range(moved.shape[1])]
-    if (np.count_nonzero(np.abs(moved) > 1e-12, axis=1) <= 2).all():  # from one cell to another
-        ends = [np.argmax(part, axis=1) for part in (moved, -moved)]
-    return np.asarray(sum(moved[rows, end][:, None] * np.asarray(outcomes.of(end)) for end in ends))
+    cells = (np.asarray(outcomes.of(np.full(len(moved), k))) for k in range(moved.shape[1]))
+    return np.asarray(sum(part[:, None] * cell for part, cell in zip(moved.T, cells, strict=True)))
 
 
-def power_of(adapted: Adapted, bench: Bench, alpha: float) -> Power:
-    """Find the smallest misfit of each kind that the verdict finds with probability `POWER`."""
-    rows, evidence, unknown = bench.rows, adapted.design.plan.evidence, ""
-    plain = rows.cells is not None and len(rows.cells.blocks) == 1 and not bench.counts
-    if bench.ranks:
-        unknown = "for draws of several columns"
-    elif rows.cells is not None and rows.outcomes is None:
-        unknown = "where very many counts are known by ratios of their probabilities"
-    elif plain and not isinstance(bench.law, CellsOfY):
-        unknown = "where classes are compared by their labels alone"
-    size, spread, found = math.inf, None, ""
-    units = bench.n if bench.dependence.independent else bench.dependence.count or bench.n
-    if 2.0 ** (1 - units) <= alpha / 2:
-        if unknown:
-            return Power(None, None, POWER, alpha, f"{UNKNOWN} {unknown}.")
-        of = _power_continuous if rows.cells is None else _power_cells
-        of = _power_hazard if isinstance(evidence, CensoredEvidence) else of
-        size, spread, found = of(_finder(adapted, bench, alpha), evidence, bench)
-    rest = f"{found[1:]} would have been found with probability {POWER:g}."
-    return Power(size, spread, POWER, alpha, f"{found[0].upper()}{rest}" if found else HOPELESS)
-
-
-def _finder(adapted: Adapted, bench: Bench, alpha: float) -> Finder:
-    # The statistics of the constant are drawn under a misfit; of another family its value is enough.
-    whole, evidence, n = adapted.combination, adapted.design.plan.evidence, bench.n
-    parts = zip(whole.families, whole.parts, strict=True)
-    of_x = [(family, part) for family, part in parts if family.name not in CONSTANT]
-    constants, first = [f for f in whole.families if f.name in CONSTANT], len(of_x)
-    constant = adapted.design.plan.which("constant")
-    families = [Family(f.name, f.share, np.array([i])) for i, (f, _) in enumerate(of_x)]
-    families += [Family(f.name, f.share, first + np.searchsorted(constant, f.which)) for f in constants]
-    scaled = np.vstack([*(part for _, part in of_x), whole.scaled[constant]])
-    centre = np.append(np.zeros(first), whole.centre[constant])
-    spread = np.append(np.ones(first), whole.spread[constant])
-    others = scaled[:first, np.arange(DRAWS) % (scaled.shape[1] - 1)]
-    combination = Combination(tuple(families), scaled, centre, spread)
-    threshold, rng = combination.threshold(alpha), bench.stream(MISFITS)
-    starts = [block.columns.start for block in evidence.blocks]
-
-    def second(xi: AnyArray) -> FloatArray:
-        """Return the size of E[ξξᵀ] of each block, to which the spread under signs is in proportion."""
-        blocks = (xi[:, block.columns] for block in evidence.blocks)
-        return np.array([np.linalg.norm(block.T @ block) / len(block) for block in blocks])
-
-    def smallest(misfit: Misfit, most: float) -> float:
-        none = misfit(0.0)[0]
-        signs = rng.integers(0, 2, (DRAWS, len(none))).astype(none.dtype) * 2 - 1
-        # With signs, not draws from the law, a misfit widens its own null.
-        before = None if "null" in adapted.ran.details else second(none)
-
-        @np.errstate(over="ignore", invalid="ignore")
-        def power(size: float) -> float:
-            xi, mean, share = misfit(size)
-            sums = n * mean + np.sqrt(n / len(xi)) * (signs @ (xi - xi.mean(axis=0)))
-            expected = n * np.add.reduceat(np.square(xi).mean(axis=0), starts)
-            moved = np.add.reduceat(np.square(sums), starts, axis=1) - expected
-            if before is not None:
-                moved /= np.maximum(second(xi), 1e-300) / np.maximum(before, 1e-300)
-            values = combination.of_others(np.vstack([others, moved.T]))
-            # Where nothing is different, nothing can be seen: rare events come one by one.
-            limit = alpha - math.expm1(-n * share)
-            return min(float(np.mean(values >= threshold)), limit)
-
-        return crossing(power, min(3.0 / math.sqrt(n), most / 2), most)
-
-    return smallest
-
-
-def crossing(power_at: Callable[[float], float], guess: float, most: float) -> float:
-    """Return the size at which a growing function reaches `POWER`, from a first guess on."""
-    size, power = guess, power_at(guess)
-    up = power < POWER
-    while True:
-        following = min(2.0 * size, most) if up else 0.5 * size
-        reached = power_at(following)
-        if (reached >= POWER) == up:
-            break
-        if following >= most or following < LEAST:
-            return math.inf if up else following
-        size, power = following, reached
-    low, high = sorted([(size, power), (following, reached)])
-    middle = math.sqrt(low[0] * high[0])
-    power = power_at(middle)
-    low, high = (low, (middle, power)) if power >= POWER else ((middle, power), high)
-    share = (POWER - low[1]) / (high[1] - low[1]) if high[1] > low[1] else 0.5
-    return float(low[0] + share * (high[0] - low[0]))
-
-
-def _shift_or_spread(size: float, spread: float | None, of: str = "", scale: str = "") -> str:
-    parts = []
-    if math.isfinite(size):
-        parts.append(f"a shift{of} {'by' if of else 'of'} {short(size)} {SD}{scale}")
-    if spread is not None and math.isfinite(spread):
-        parts.append(f"a spread{of} wrong by a factor of {spread:.{decimals(spread - 1.0) - 1}f}")
-    return ", or ".join(parts) + "," * (len(parts) > 1)
-
-
-def _power_continuous(find: Finder, evidence: Evidence, bench: Bench) -> tuple[float, float | None, str]:
-    rows, unit, spread = bench.rows, 1.0, None
-    if rows.by == "none":
-        unit = float(np.exp(np.log(score_spread(rows)).mean())) or 1.0
-    size = find(_moved(evidence, bench, lambda u, size: u + size * unit, unit), MOST)
-    if rows.by != "none":
-        wider = _moved(evidence, bench, lambda u, size: u * math.exp(size), unit)
-        spread = math.exp(find(wider, MOST))
-    of = " of one column" if rows.sample.d_y > 1 else ""
-    scale = " (on its normal-score scale)" * bench.ranked_only
-    return size, spread, _shift_or_spread(size, spread, of, scale)
-
-
-def _moved(
-    evidence: Evidence, bench: Bench, move: Callable[[FloatArray, float], FloatArray], unit: float
-) -> Misfit:
-    """Return what a move of the first column of y does, with the scores of a Gaussian of sd `unit`."""
-    rng, rows = bench.stream(MISFITS), bench.rows
-    if isinstance(evidence, NormalEvidence):
-        # Evenly spread over the law in each column.
-        places = [rng.permutation(USED) + 0.5 for _ in range(rows.sample.d_y)]
-        u = np.asarray(ndtri(np.column_stack(places) / USED))
-        scores = -u
-    else:
-        some = np.sort(rng.choice(rows.n, min(USED, rows.n), replace=False))
-        u, scores = rows.y[some], rows.scores[some]
-    before = evidence.of(u, scores)
-
-    def misfit(size: float) -> tuple[AnyArray, AnyArray, float]:
-        other, moved_scores = u.copy(), scores.copy()
-        other[:, 0] = move(u[:, 0], size)
-        moved_scores[:, 0] -= (other[:, 0] - u[:, 0]) / unit**2  # s(y) = −(y − mean)/τ²
-        xi = evidence.of(other, moved_scores)
-        return xi, np.asarray((xi - before).mean(axis=0, dtype=np.float64)), math.inf
-
-    return misfit
-
-
-def _power_hazard(smallest: Finder, evidence: Evidence, bench: Bench) -> tuple[float, None, str]:
-    """A row at risk at Λ is so with exp(−sΛ) times the probability where the hazard is 1 + s times it.
-
-    E[ξ] = s·E[∫ f(Λ) exp(−sΛ) dΛ] over the time that rows are watched.
-    """
-    assert isinstance(evidence, CensoredEvidence)
-    rows, tilted = bench.rows, evidence.tilted
-    some = np.sort(bench.stream(MISFITS).choice(rows.n, min(USED, rows.n), replace=False))
-    u, watched = rows.y[some], rows.scores[some]
-    xi = evidence.of(u, watched)
-
-    def misfit(size: float) -> tuple[AnyArray, AnyArray, float]:
-        moved = tilted(size, u) - tilted(size, watched[:, 2:])
-        return xi, size * moved.mean(axis=0, dtype=np.float64), math.inf
-
-    size = smallest(misfit, MOST)
-    found = f"a hazard that is {short(1.0 + size)} times what the model says, at every x,"
-    return size, None, found if math.isfinite(size) else ""
-
-
-def _power_cells(smallest: Finder, evidence: Evidence, bench: Bench) -> tuple[float, float | None, str]:
-    rows, outcomes, rng = bench.rows, bench.rows.outcomes, bench.stream(MISFITS)
-    assert outcomes is not None
-    most_rows = min(USED_SLOW if bench.counts else USED, rows.n)
-    seen = outcomes.take(np.sort(rng.choice(rows.n, most_rows, replace=False)))
-    p, rng = normalised(seen.probabilities), bench.stream(MISFITS)
-    order = np.argsort(-p, axis=1, kind="stable")  # rare cells last
-    # Rows are drawn at evenly spread places of their laws: rare events are as many as they should be.
-    at = ((rng.permutation(len(p)) + rng.random()) / len(p))[:, None]
-
-    def of(law: Callable[[float], FloatArray], most: float = MOST) -> float:
-        def misfit(size: float) -> tuple[AnyArray, AnyArray, float]:
-            q = normalised(np.maximum(law(size), 0.0))
-            sums = np.cumsum(np.take_along_axis(q, order, axis=1), axis=1)
-            places = np.minimum((at >= sums).sum(axis=1), p.shape[1] - 1)
-            xi = evidence.of(p, np.asarray(seen.of(order[np.arange(len(p)), places])))
-            mean = evidence.of(p, mean_residuals(seen, q - p)).mean(axis=0)
-            return xi, mean, 0.5 * float(np.abs(q - p).sum(axis=1).mean())
-
-        return smallest(misfit, most)
-
-    if bench.counts:
-        counts = count_positions(bench, p)
-        shift = of(lambda size: shifted_law(p, counts, size))
-        spread = math.sqrt(1.0 + of(lambda grown: wider_law(p, counts, grown)))
-        return shift, spread, _shift_or_spread(shift, spread)
-    side = Side.of(bench.law, p)
-    size = of(lambda size: p + size * side.move, side.room)
-    return size, None, side.found.format(short(size)) if math.isfinite(size) else ""
+def power_of(bench: Bench, alpha: float) -> Power:
+    """Find the smallest misfit that the verdict finds with probability `POWER`."""
+    alone = bench.dependence.independent
+    units = bench.n if alone else bench.dependence.count or bench.n
+    if 2.0 ** (1 - units) > alpha / 2:
+        return Power(math.inf, None, POWER, alpha, HOPELESS)
+    return bench.size.power(alpha, bench.n if alone else None)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeAlias
 
 from condgof.check._findings import LARGEST, TOLD, direction, distance
 from condgof.check._record import Check, Finding, Slice
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from condgof.check._looked import Looked
 
 WIDTH = 100
+#: What a paragraph is about, and what it says.
+Paragraph: TypeAlias = tuple[str, str]
 #: At most so many groups are listed, and so many slices are in the message.
 GROUPS, SLICES = 12, 3
 #: What a finding is about, as the subject of a sentence.
@@ -35,53 +37,46 @@ def verdict_words(check: Check) -> str:
     return f"{headline(check)} ({check.result.pvalue_words})"
 
 
-def rest_words(one: Slice) -> str:
-    return f" ({one.n:,} rows): {one.message}; {pvalue_words(one.pvalue, one.pvalue_floor)}"
+def slice_words(one: Slice) -> str:
+    p = pvalue_words(one.pvalue, one.pvalue_floor)
+    return f"{one.words} ({one.n:,} rows): {one.message}; {p}"
 
 
-class Paragraph(NamedTuple):
-    """A paragraph: what it is about, what comes first, and the rest."""
-
-    head: str
-    lead: str
-    rest: str = ""
-
-
-def title_of(check: Check) -> str:
-    return f"Check of {listed(check.y_columns)} given {listed(check.x_columns)}, n = {check.result.n:,}"
-
-
-def lines_of(check: Check, order: str = "certain") -> list[Paragraph]:
-    """Say everything, a paragraph each; slices in one of the orders of `Check.slices_by`."""
-    lines = [Paragraph("verdict", verdict_words(check)), Paragraph("message", check.words)]
+def lines_of(check: Check) -> Iterator[Paragraph]:
+    yield "verdict", verdict_words(check)
+    yield "message", check.words
     if check.tolerance is not None:
-        lines.append(Paragraph("allowed", check.tolerance.words))
+        yield "allowed", check.tolerance.words
     if check.rejected:
-        lines.append(Paragraph("size", check.effect.words))
+        yield "size", check.effect.words
     if "fitted" in check.result.details:
-        lines.append(Paragraph("fitted", "", check.result.details["fitted"]))
+        yield "fitted", check.result.details["fitted"]
     overall = (f.words for f in check.overall if f.kind not in ("correlation", "class") or f.telling)
-    lines += [Paragraph("all rows", "", words) for words in overall]
-    lines += [Paragraph("where", one.words, rest_words(one)) for one in check.slices_by(order)]
+    yield from (("all rows", words) for words in overall)
+    yield from (("where", slice_words(one)) for one in check.slices)
     if check.rejected and not check.slices and searched_slices(check):
-        lines.append(Paragraph("where", "", "no single column or pair of columns stands out"))
-    lines += [Paragraph("groups", one.words, rest_words(one)) for one in check.groups[:GROUPS]]
+        yield "where", "no single column or pair of columns stands out"
+    yield from (("groups", slice_words(one)) for one in check.groups[:GROUPS])
     if len(check.groups) > GROUPS:
-        lines.append(Paragraph("groups", "", f"and {len(check.groups) - GROUPS:,} more"))
-    return lines + [Paragraph("note", "", note) for note in check.notes]
+        yield "groups", f"and {len(check.groups) - GROUPS:,} more"
+    yield from (("note", note) for note in check.notes)
 
 
 def searched_slices(check: Check) -> int:
     return int(check.details.get("searched", {}).get("slices", 0))
 
 
-def check_text(check: Check) -> str:
-    text, before = [title_of(check)], ""
-    for line in lines_of(check):
-        head = f"  {line.head if line.head != before else '':8} "
-        wrap = textwrap.TextWrapper(WIDTH, head, " " * len(head), break_long_words=False)
-        text += wrap.wrap(line.lead + line.rest)
-        before = line.head
+def check_text(
+    check: Check, before: Sequence[Paragraph] = (), after: Sequence[Paragraph] = (), width: int = WIDTH
+) -> str:
+    """Write everything as text, with more paragraphs before and after."""
+    title = f"Check of {listed(check.y_columns)} given {listed(check.x_columns)}, n = {check.result.n:,}"
+    text, last = textwrap.wrap(title, width), ""
+    for about, words in [*before, *lines_of(check), *after]:
+        head = f"  {about if about != last else '':8} "
+        wrap = textwrap.TextWrapper(width, head, " " * len(head), break_long_words=False)
+        text += wrap.wrap(words)
+        last = about
     return "\n".join(text)
 
 
@@ -103,8 +98,21 @@ def message(check: Check, everywhere: Finding | None) -> str:
     if not check.rejected:
         return f"Nothing speaks against the model. {check.power.words}"
     told, sentences = (check.slices or groups)[:SLICES], []
-    if everywhere is not None:
+    nowhere = everywhere is None and not told
+    if nowhere:
+        known = (finding for finding in overall if finding.kind in SUBJECTS)
+        everywhere = max(known, key=distance, default=None)
+        if everywhere is None or not everywhere.telling:
+            # Single rows may be what is wrong; else a number that is half way to being certain.
+            wild = next((finding.words for finding in overall if finding.kind == "wild"), "")
+            rest = f"Of all rows: {wild}" if wild else "No number of all rows differs with certainty"
+            if not wild and everywhere is not None and distance(everywhere) >= 0.5:
+                rest += f"; what comes nearest: {everywhere.words}"
+            where = ", and no column or pair of columns tells where" if searched else ""
+            return f"The model is wrong{where}. {rest}."
+    elif everywhere is not None:
         everywhere = _same(everywhere, overall)
+    if everywhere is not None:
         sentences.append(f"{SUBJECTS[everywhere.kind]} over all rows: {brief(everywhere)}")
     for kind in dict.fromkeys(one.kind for one in told):
         parts = ", ".join(brief(one.findings[0], one.words) for one in told if one.kind == kind)
@@ -114,27 +122,11 @@ def message(check: Check, everywhere: Finding | None) -> str:
         else:
             sentences.append(f"{SUBJECTS[kind]}: {parts}")
     shift, hint = _centre(overall, check.looked)
-    centre = "" if shift is None else f"{SUBJECTS['shift']} over all rows: {brief(shift)}"
-    if sentences:
-        if centre and not any(sentence.startswith(SUBJECTS["shift"]) for sentence in sentences[:2]):
-            sentences.insert(1, centre)
-        return " ".join([*(f"{sentence}." for sentence in sentences[:2]), *hint])
-    known = [finding for finding in overall if finding.kind in SUBJECTS]
-    first = max(known, key=distance, default=None)
-    if first is None or not first.telling:
-        # Single rows may be what is wrong; else a number that is half way to being certain.
-        wild = next((finding for finding in overall if finding.kind == "wild"), None)
-        rest = f"Of all rows: {wild.words}" if wild else "No number of all rows differs with certainty"
-        if wild is None and first is not None and distance(first) >= 0.5:
-            rest += f"; what comes nearest: {first.words}"
-        nowhere = ", and no column or pair of columns tells where" if searched else ""
-        return f"The model is wrong{nowhere}. {rest}."
-    subject = f"{SUBJECTS[first.kind]} over all rows: {brief(first)}."
-    if first.kind != "shift" and centre:
-        subject += f" {centre}."
-    elif searched:
-        subject += " No part of x stands out by itself."
-    return " ".join([subject, *hint])
+    if shift and not any(sentence.startswith(SUBJECTS["shift"]) for sentence in sentences[:2]):
+        sentences.insert(1, f"{SUBJECTS['shift']} over all rows: {brief(shift)}")
+    elif nowhere and searched:
+        sentences.append("No part of x stands out by itself")
+    return " ".join([*(f"{sentence}." for sentence in sentences[:2]), *hint])
 
 
 def _centre(overall: Sequence[Finding], looked: Looked) -> tuple[Finding | None, list[str]]:

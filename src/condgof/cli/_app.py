@@ -58,8 +58,11 @@ def command(
     help: str,
     examples: str,
     data: tuple[str, str] | None = ("DATA", DATA_HELP),
+    fails: str = "",
 ) -> Callable[[Callable[[Mapping[str, Any]], int]], Command]:
-    """Make a command of a function from all that was given, by name, to the exit code."""
+    """Make a command of a function from all that was given to the exit code: 1 where it `fails`."""
+    codes = "2: bad input or usage, with a message. 3: an internal error."
+    help += f"\n\nExit code 0: it ran. 1: {fails}. {codes}" if fails else ""
     keyword = inspect.Parameter.KEYWORD_ONLY
     parameters = [inspect.Parameter("context", keyword, annotation=typer.Context)]
     if data is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -11,22 +10,17 @@ from typing import Any
 from condgof.check import Check, Repair
 from condgof.check import check as run_check
 from condgof.check._check import STAGES
-from condgof.check._record import ORDERS
 from condgof.check._size import WORSE
 from condgof.check._text import verdict_words
 from condgof.cli import _output as output
 from condgof.cli._app import Many, One, Option, command
-from condgof.cli._load import Candidate, Loaded, loaded
-from condgof.cli._model import FORMS
-from condgof.cli._roles import NONE, Given
+from condgof.cli._load import Loaded, loaded
+from condgof.cli._roles import NONE, Candidate, Given
 from condgof.engine import stages
-from condgof.errors import InputError, check_choice, check_number
+from condgof.errors import InputError
 from condgof.laws._as_model import FAMILIES
 from condgof.report import terminal
 
-NAMED = 5
-MISSING = ("refuse", "drop", "level")
-ALLOWED = "a positive number, the largest misfit that you allow (0.1 is a tenth of a standard deviation)"
 DATA, PREDICTIONS, MODEL = "Data", "Predictions in columns of DATA: one kind", "Or a model to import"
 ROWS, TEST, OUTPUT = "Groups, and rows that depend on each other", "Check", "Output"
 
@@ -38,9 +32,7 @@ HELP = (
     "independent unless --dependence or --groups says how they are not.\n\n"
     "A COLUMN is its name; or names with commas between; or a pattern such as 'feat_*', which leaves "
     "out columns that have another role; or a position, #0 being the first. A column of that very name "
-    "goes before all else. Options with a COLUMN may be repeated.\n\n"
-    "Exit code 0: it ran. 1: --fail-on-reject, and the model is rejected (with --tolerance: is worse "
-    "than allowed). 2: bad input or usage, with a message. 3: an internal error."
+    "goes before all else. Options with a COLUMN may be repeated."
 )
 EXAMPLES = (
     "Examples:\n\n"
@@ -58,8 +50,6 @@ OPTIONS = (
     Option("y", list[str], "COLUMN", DATA, ..., "What was observed."),
     Option("categorical", Many, "COLUMN", DATA, None, "Columns of x that hold categories in numbers."),
     Option("drop-nulls", bool, "", DATA, False, "Leave out rows with missing values, and say how many."),
-    Option("missing", One, "HOW", DATA, None, "Missing values: refuse (the default), drop the rows, or "
-        "level: of x, missing is a level (numbers are put at their median, and a column says where)."),
     Option("mean", Many, "COLUMN", PREDICTIONS, None, "Mean of a normal model, one for each of y."),
     Option("std", Many, "COLUMN", PREDICTIONS, None, "Its standard deviation, one for each of y."),
     Option("family", One, "NAME", PREDICTIONS, None, f"A closed form: {', '.join(FAMILIES)}."),
@@ -76,16 +66,15 @@ OPTIONS = (
     Option("score", Many, "COLUMN", PREDICTIONS, None, "Derivative of log p(y|x) by y, for each of y."),
     Option("prob", Many, "COLUMN", PREDICTIONS, None, "Of classes: predicted probability, a column for "
         "each class of y (or one, for the second of two classes). Classes are called as the columns "
-        "are, without what all of these begin or end with; or see --classes."),
+        "are, without what all of these begin with; or see --classes."),
     Option("classes", One, "NAMES", PREDICTIONS, None, "What y calls the classes, with commas between, "
         "in the order of --prob; a name with a comma in it between double quotes."),
     Option("ordered", bool, "", PREDICTIONS, False, "The order of the classes means something."),
     Option("count-mean", Many, "COLUMN", PREDICTIONS, None, "Of counts: mean of a Poisson model."),
     Option("model", One, "ADDRESS", MODEL, None, "A fitted model to import: package.module:name, or "
         "path/to/file.py:name. This runs the code in there: name only code that you trust. A function "
-        "without arguments is called for the model. Pickle files are never opened."),
-    Option("model-x", str, "FORM", MODEL, "auto", "How the model gets x: frame (of pandas, with column "
-        "names), array (n rows, a column for each of x), or auto, a frame where pandas is installed."),
+        "without arguments is called for the model, which gets x as a frame of pandas, "
+        "where that is installed. Pickle files are never opened."),
     Option("event", One, "COLUMN", ROWS, None, "y is a time, and this says whether the event came then "
         "(1) or had not come by then (0): right censoring."),
     Option("entry", One, "COLUMN", ROWS, None, "With --event: the time from which on each row was "
@@ -102,7 +91,6 @@ OPTIONS = (
     Option("alpha", float, "LEVEL", TEST, 0.05, "Level of the test, and of all that is named."),
     Option("seed", int, "N", TEST, 0, "The same seed gives the same result.", 0),
     Option("threads", int | None, "N", TEST, None, "One a core unless given; changes no result.", 1),
-    Option("order", str, "ORDER", OUTPUT, "certain", "Which slices come first: certain, or severity."),
     Option("report", Path | None, "FILE", OUTPUT, None, "Write a report, one HTML file; a file of that "
         "name is replaced, but none that is read."),
     Option("repair", Path | None, "FILE", OUTPUT, None, "Learn a correction of the model, and write all "
@@ -112,65 +100,41 @@ OPTIONS = (
     Option("fail-on-reject", bool, "", OUTPUT, False, "Exit with 1 when the model is rejected, or is "
         "in a group of --by or --slice; with --tolerance, when it is worse than that."),
 )  # fmt: skip
+FAILS = "--fail-on-reject, and the model is rejected (with --tolerance: is worse than allowed)"
 
 
-@command("check", OPTIONS, HELP, EXAMPLES)
+@command("check", OPTIONS, HELP, EXAMPLES, fails=FAILS)
 def check(given: Given) -> int:
-    if given["tolerance"] is not None:
-        check_number(given["tolerance"], "--tolerance", ALLOWED, lambda size: 0 < size < math.inf)
-    check_choice(given["order"], "--order", ORDERS)
-    if given["missing"] is not None:
-        check_choice(given["missing"], "--missing", MISSING)
-        if given["drop_nulls"]:
-            raise InputError("--drop-nulls is the same as --missing drop. Give one of the two.")
-        given = {**given, "drop_nulls": given["missing"] == "drop"}
-    check_shared(given)
     # Whatever users' models print must not get between the results.
     with redirect_stdout(sys.stderr), stages(*STAGES, "report", show=not given["quiet"]) as begin:
         begin("reading")
         with loaded(given, [Candidate("", {}, given["model"], "--")]) as rows:
             result, better = _checked(rows, given)
-        model = str(given["model"] or rows.read.roles.predictions[0].words)
+        facts = {"data": rows.words, **({"model": given["model"]} if given["model"] else {})}
         if given["report"] is not None:
             begin("report")
-            notes = [f"data: {rows.read.table.label}", f"model: {model}"]
-            if rows.read.dropped:
-                left = f"rows with missing values that were left out: {rows.read.words}"
-                notes.append(f"{left}; they are not counted in row numbers")
-            notes += ["the table was streamed, not read whole"] * rows.streamed
+            notes = [f"{head}: {text}" for head, text in facts.items()]
             page = result.to_html(command=output.command_line(given), notes=notes)
             output.write_whole(given["report"], page)
 
     def show() -> None:
-        facts = {"data": rows.words(", not counted in row numbers"), "model": model}
-        output.show_check(output.console(), result, facts, given["order"])
+        output.show_check(result, facts)
         if better is not None:
             print(f"\nRepair: {terminal(given['repair'])}, each row by what other rows taught")
             print("\n".join(map(terminal, better.sentences)))
 
-    bad = [group.words for group in result.groups if group.pvalue <= result.alpha]
-    output.print_result(given, _one_line(result, bad), show, _document(result, rows, given, better))
-    failed = result.rejected or bool(bad)
+    told = result.words if result.tolerance is None else result.tolerance.words
+    line = f"{verdict_words(result)}. {told}"
+    output.print_result(given, line, show, _document(result, rows, given, better))
+    failed = result.rejected or any(group.pvalue <= result.alpha for group in result.groups)
     if result.tolerance is not None:
         failed = result.tolerance.verdict == WORSE
     return 1 if given["fail_on_reject"] and failed else 0
 
 
-def check_shared(given: Given) -> None:
-    """Check the options that `check`, `compare` and `rank` share, before anything is read."""
-    check_number(given["alpha"], "--alpha", "between 0 and 1 (0.05 is 5%)", lambda level: 0 < level < 1)
-    check_choice(given["model_x"], "--model-x", FORMS)
-    dependence_of(given)
-
-
 def dependence_of(given: Given) -> int | str | None:
     asked: str | None = given["dependence"]
-    if asked is None or asked == "auto":
-        return asked
-    if not asked.isdecimal() or int(asked) < 1:
-        length = "a block length (a whole number from 1 on)"
-        raise InputError(f"--dependence must be {length} or auto, got {asked!r}.")
-    return int(asked)
+    return int(asked) if asked is not None and asked.isdecimal() else asked
 
 
 def _checked(rows: Loaded, given: Given) -> tuple[Check, Repair | None]:
@@ -180,10 +144,9 @@ def _checked(rows: Loaded, given: Given) -> tuple[Check, Repair | None]:
     settings: dict[str, Any] = {
         "by": rows.by, "slices": tuple(given["slice"] or ()), "tolerance": given["tolerance"],
         "alpha": given["alpha"], "rng": given["seed"], "engine": given["threads"],
-        "dependence": dependence_of(given), "groups": rows.groups, **rows.watched,
+        "dependence": dependence_of(given), "groups": rows.column("groups"),
+        "event": rows.column("event"), "entry": rows.column("entry"),
     }  # fmt: skip
-    if given["missing"] == "level":
-        settings["missing"] = "level"
     result = run_check(rows.models[0], rows.x, rows.y, **settings)
     if given["repair"] is None:
         return result, None
@@ -192,27 +155,17 @@ def _checked(rows: Loaded, given: Given) -> tuple[Check, Repair | None]:
     return result, better
 
 
-def _one_line(result: Check, bad: list[str]) -> str:
-    told = result.words if result.tolerance is None else result.tolerance.words
-    text = f"{verdict_words(result)}. {told}"
-    if not result.groups:
-        return text
-    named = f" ({', '.join(bad[:NAMED])}{', …' if len(bad) > NAMED else ''})" if bad else ""
-    return f"{text} Evidence in {len(bad)} of {len(result.groups)} groups{named}."
-
-
 def _document(result: Check, rows: Loaded, given: Given, better: Repair | None) -> dict[str, Any]:
     """Return the JSON document: the check, and where it comes from; see docs/reference/json.md."""
     plain, roles = result.to_dict(), rows.read.roles
     del plain["result"]["null_distribution"]
-    plain["slices"] = [each.to_dict() for each in result.slices_by(given["order"])]
     return {
         "data": rows.to_dict(),
         "columns": {
             "x": list(roles.x),
             "y": list(roles.y),
             **NONE,
-            **(roles.predictions[0].facts if roles.predictions else {}),
+            **roles.predictions[0].facts,
             "categorical": list(roles.categorical),
             "groups": roles.groups,
             "by": roles.by,

@@ -13,10 +13,10 @@ from condgof.check import compare as compare_models
 from condgof.check import rank as rank_models
 from condgof.cli import _check
 from condgof.cli._app import Option, command
-from condgof.cli._check import check_shared, dependence_of
-from condgof.cli._load import Candidate, loaded
+from condgof.cli._check import dependence_of
+from condgof.cli._load import loaded
 from condgof.cli._output import command_line, print_result, write_whole
-from condgof.cli._roles import NONE, Given, spelled
+from condgof.cli._roles import NONE, Candidate, Given, spelled
 from condgof.errors import InputError
 from condgof.report import terminal
 
@@ -25,14 +25,12 @@ ABOUT = (
     "Brier score of classes, the pinball loss of quantiles, the Winkler score of intervals; scores "
     "alone (the derivative of log p) by their Stein discrepancy. All models may be wrong: `condgof "
     "check` says whether one fits. Rows must not be those that a model was fitted on.\n\n"
-    "A COLUMN is given as in `condgof check`.\n\n"
+    "A COLUMN is given as in `condgof check`."
 )
 COMPARE_HELP = (
     "Compare two models of the same data: which predicts better, by how much, and where.\n\n"
     "Each model is columns of the table (--a-mean and --a-std, --a-draws, …), or an object to import "
-    "(--a-model); the same for b, in any mixture.\n\n" + ABOUT + "Exit code 0: it ran. 1: "
-    "--fail-on-reject, and one predicts better. 2: bad input or usage, with a message. 3: an internal "
-    "error."
+    "(--a-model); the same for b, in any mixture.\n\n" + ABOUT
 )
 COMPARE_EXAMPLES = (
     "Examples:\n\n"
@@ -43,23 +41,17 @@ COMPARE_EXAMPLES = (
 )
 RANK_HELP = (
     "Rank several models of the same data: which may be the best, all pairs corrected together.\n\n"
-    + ABOUT + "Exit code 0: it ran. 1: --fail-on-reject, and some model is not among the best. 2: bad "
-    "input or usage, with a message. 3: an internal error."
-)  # fmt: skip
+    + ABOUT
+)
 RANK_EXAMPLES = (
     "Example:\n\n"
     "condgof rank table.csv --x income --y food --candidate 'line: mean=mu1 std=sd1' "
     "--candidate 'skewed: family=lognormal param=mu=m,sigma=s' --candidate 'forest: draws=d_*'"
 )
-#: The kinds of prediction; they, and what they share with a check, are options of that.
-KINDS = tuple(map(spelled, NONE))
+#: The kinds of prediction, as options of a check; PITs say nothing of how well a model predicts.
+KINDS = tuple(spelled(kind) for kind in NONE if kind != "pit")
 OF_CHECK = {option.name: option for option in _check.OPTIONS}
-REFUSED = "Refused: PITs say whether a model is calibrated, and not how well it predicts."
-NO_SCORE = (
-    "--pit: a PIT says whether a model is calibrated, and nothing of how well it predicts: there is no "
-    "score to compare by. Give the predictions themselves, or use `condgof check`."
-)
-DATA = ("x", "y", "categorical", "classes", "ordered", "drop-nulls", "model-x")
+DATA = ("x", "y", "categorical", "classes", "ordered", "drop-nulls")
 TEST = ("groups", "dependence", "alpha", "seed", "threads", "report", "json", "quiet")
 SHARED = (
     *(OF_CHECK[name] for name in DATA),
@@ -75,15 +67,14 @@ CANDIDATE = (
 
 def _side(letter: str) -> list[Option]:
     panel = f"Model {letter}"
-    of_check = {**OF_CHECK, "pit": OF_CHECK["pit"]._replace(help=REFUSED)}
-    options = [of_check[kind]._replace(name=f"{letter}-{kind}", panel=panel) for kind in KINDS]
+    options = [OF_CHECK[kind]._replace(name=f"{letter}-{kind}", panel=panel) for kind in KINDS]
     address = OF_CHECK["model"]._replace(name=f"{letter}-model", panel=panel)
     name = Option(f"{letter}-name", str, "TEXT", panel, letter, f"What to call model {letter}.")
     return [*options, address, name]
 
 
 def _of_side(given: Given, letter: str) -> Candidate:
-    named = {kind: given[f"{letter}_{kind}"] for kind in NONE if given[f"{letter}_{kind}"]}
+    named = {kind: given[f"{letter}_{kind}"] for kind in NONE if given.get(f"{letter}_{kind}")}
     return Candidate(given[f"{letter}_name"], named, given[f"{letter}_model"], f"--{letter}-")
 
 
@@ -96,15 +87,18 @@ def _of_text(text: str) -> Candidate:
     columns = {key: value if key == "family" else [value] for key, _, value in pairs}
     whole = colon and name.strip() and columns and all(value for _, _, value in pairs)
     if not whole or not {*columns} <= {*KINDS, "model"}:
-        raise InputError(
-            f"--candidate {text!r}: write a name, a colon, and its predictions by kind, as in 'old: "
-            f"mean=mu std=sd' or 'fit: model=mine.py:fitted'. Kinds: {', '.join(KINDS)}, model."
-        )
+        raise InputError(f"--candidate {text!r} is not of this form. {CANDIDATE}")
     model = columns.pop("model", [None])[0]
     return Candidate(name.strip(), {k.replace("-", "_"): v for k, v in columns.items()}, model)
 
 
-@command("compare", [*SHARED, *_side("a"), *_side("b")], COMPARE_HELP, COMPARE_EXAMPLES)
+@command(
+    "compare",
+    [*SHARED, *_side("a"), *_side("b")],
+    COMPARE_HELP,
+    COMPARE_EXAMPLES,
+    fails="--fail-on-reject, and one predicts better",
+)
 def compare(given: Given) -> int:
     return _run(given, [_of_side(given, letter) for letter in "ab"])
 
@@ -114,6 +108,7 @@ def compare(given: Given) -> int:
     [*SHARED, Option("candidate", list[str], "MODEL", "Models to rank", ..., CANDIDATE)],
     RANK_HELP,
     RANK_EXAMPLES,
+    fails="--fail-on-reject, and some model is not among the best",
 )
 def rank(given: Given) -> int:
     candidates = list(map(_of_text, given["candidate"]))
@@ -124,17 +119,14 @@ def rank(given: Given) -> int:
 
 
 def _run(given: Given, candidates: Sequence[Candidate], ranked: bool = False) -> int:
-    check_shared(given)
-    for one in candidates:
-        if "pit" in one.given:
-            raise InputError(one.told(NO_SCORE))
     names = [one.name for one in candidates]
     # Whatever users' models print must not get between the results.
     with redirect_stdout(sys.stderr):
         with loaded(given, candidates) as rows:
             settings: dict[str, Any] = {
                 "measure": given["measure"], "alpha": given["alpha"], "rng": given["seed"],
-                "engine": given["threads"], "dependence": dependence_of(given), "groups": rows.groups,
+                "engine": given["threads"], "dependence": dependence_of(given),
+                "groups": rows.column("groups"),
             }  # fmt: skip
             result: Comparison | Ranking
             if ranked:
@@ -157,6 +149,6 @@ def _run(given: Given, candidates: Sequence[Candidate], ranked: bool = False) ->
         "verdict": verdict,
         "ranking" if ranked else "comparison": plain,
     }
-    lines = [f"data  {rows.words()}", "", *str(result).splitlines()]
+    lines = [f"data  {rows.words}", "", *str(result).splitlines()]
     print_result(given, verdict, lambda: print("\n".join(map(terminal, lines))), document)
     return 1 if given["fail_on_reject"] and differ else 0

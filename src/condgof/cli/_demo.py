@@ -7,16 +7,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from condgof.check import Check, check
 from condgof.check._text import verdict_words
 from condgof.cli._app import command, out_option
-from condgof.cli._output import console, show_check, write_whole
+from condgof.cli._output import show_check, write_whole
 from condgof.errors import MissingPackageError
-from condgof.laws._families import Normal
 from condgof.report import terminal
-from condgof.report._pens import new_figure
+from condgof.report._chart import new_figure
 from condgof.sample import Frame
-from condgof.study._examples import EngelStudy, engel_study
+from condgof.study._examples import engel_study
 
 ABOUT = {
     "constant spread": "food lies on a line, and the spread is the same at every income",
@@ -28,8 +29,6 @@ NEXT = (
     "The model that follows from it, fitted on the same households as the first:"
 )
 LAST = "The households that were checked led to the second model, so that a final verdict needs others."
-
-
 HELP = "Reject a model of the bundled data, see why, and check the next: text, reports, a figure."
 
 
@@ -41,41 +40,32 @@ def demo(given: Mapping[str, Any]) -> int:
 
 def run_demo(out: Path) -> None:
     """Check both models, say what came out, and write tables, reports and a figure into a folder."""
-    study = engel_study()
+    income, food, models = engel_study()
     out.mkdir(parents=True, exist_ok=True)
     print("Engel's data: what 235 Belgian households spent on food, given their income (1857, francs).")
-    print(f"Models are fitted on every other household, and checked on the {len(study.income)} others.")
+    print(f"Models are fitted on every other household, and checked on the {len(income)} others.")
+    x, y = (Frame({n: v.copy()}, flat=True) for n, v in (("income", income), ("food", food)))
     checks: dict[str, Check] = {}
-    for number, (name, model) in enumerate(study.models.items(), 1):
+    reports = [out / f"{name.replace(' ', '-')}.html" for name in models]
+    for number, (name, model) in enumerate(models.items()):
         if checks:
             print(f"\n{NEXT}")
-        print(f"\n{number}. {name.capitalize()}: {ABOUT[name]}.\n")
-        checks[name] = _checked(name, model, study, out)
-        show_check(console(), checks[name])
+        title = f"{name.capitalize()}: {ABOUT[name]}"
+        print(f"\n{number + 1}. {title}.\n")
+        mean, std = (column[:, 0] for column in model(income).mean_std())
+        checks[name] = check((mean, std), x, y, rng=0)
+        rows = np.column_stack((income, food, mean, std)).tolist()
+        lines = ["income,food,mean,std", *(",".join(map(repr, row)) for row in rows), ""]
+        write_whole(reports[number].with_suffix(".csv"), "\n".join(lines))
+        page = checks[name].to_html(title=title, command=_command(reports[number]))
+        write_whole(reports[number], page)
+        show_check(checks[name])
     sizes = [(each.effect.unit, each.effect.interval) for each in checks.values()]
     before, after = (f"{size.estimate:.2f} ({size.low:.2f} to {size.high:.2f})" for _, size in sizes)
     print(f"\nSize of the misfit in {sizes[0][0]}: {before}, then {after}.\n{LAST}\n")
-    reports = [_report(name, out) for name in checks]
     print(f"Reports, to open in a browser:  {terminal(reports[0])}\n{'':32}{terminal(reports[1])}")
     _figure(checks, out / "engel.png")
     print(f"The first of them once more:    {terminal(_command(reports[0]))}")
-
-
-def _checked(name: str, model: Normal, study: EngelStudy, out: Path) -> Check:
-    mean, std = (column[:, 0] for column in model(study.income).mean_std())
-    x, y = (Frame({n: getattr(study, n).copy()}, flat=True) for n in ("income", "food"))
-    result = check((mean, std), x, y, rng=0)
-    path = _report(name, out)
-    rows = zip(study.income, study.food, mean, std, strict=True)
-    lines = (",".join(repr(float(value)) for value in row) for row in rows)
-    write_whole(path.with_suffix(".csv"), "\n".join(["income,food,mean,std", *lines, ""]))
-    title = f"{name.capitalize()}: {ABOUT[name]}"
-    write_whole(path, result.to_html(title=title, command=_command(path)))
-    return result
-
-
-def _report(name: str, out: Path) -> Path:
-    return out / f"{name.replace(' ', '-')}.html"
 
 
 def _command(report: Path) -> str:

@@ -7,29 +7,28 @@ import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from condgof._typing import AnyArray, IntArray
+from condgof._typing import AnyArray
 from condgof.cli import _roles, tell
 from condgof.cli._model import load_model, model_file, running
 from condgof.cli._output import check_place, naming
-from condgof.cli._roles import Given, Roles, number_of
+from condgof.cli._roles import Candidate, Given, Roles, number_of
 from condgof.errors import InputError, InputTypeError, NonFiniteError, ShapeError, retold
 from condgof.laws._law import Law, ModelLike
-from condgof.sample import MIN_ROWS, Frame, Source, Table, arrow, missing_in
-from condgof.sample._table import TEXT, NotNumbersError
+from condgof.sample import MIN_ROWS, Frame, Source, Table, arrow
+from condgof.sample._table import few, some
+from condgof.sample._values import missing_in
 
 STDIN = "-"
 #: Tables whose columns take more bytes than this are not read whole.
 STREAM_BYTES = 1 << 28
-LISTED = 10
-#: None is the next of the predictions in columns.
+#: None where predictions are in columns.
 Models: TypeAlias = Sequence[ModelLike | None]
 
 
@@ -40,62 +39,38 @@ def open_table(data: str) -> Table:
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """A table that was read through: what is missing or infinite in it, and the columns to keep."""
+    """A table that was read through: what is missing in it, and some columns of complete rows."""
 
     table: Table
     roles: Roles
-    #: Columns that were kept, and which rows have everything, batch by batch.
-    parts: list[dict[str, AnyArray]] = field(default_factory=list)
-    complete: list[NDArray[np.bool_]] = field(default_factory=list)
-    #: In how many rows each column is missing; and infinite: in how many rows, and in which first.
-    missing: Counter[str] = field(default_factory=Counter)
-    infinite: dict[str, tuple[int, int]] = field(default_factory=dict)
+    #: The columns that were kept, of the rows that have everything; and which rows those are.
+    data: dict[str, AnyArray]
+    complete: NDArray[np.bool_]
+    #: In how many rows each column is missing.
+    missing: Counter[str]
 
     @classmethod
-    def of(cls, table: Table, roles: Roles, keep: Sequence[str], optional: Collection[str] = ()) -> Read:
-        """Read a table through, and keep some columns; those of x that are not all numbers are text.
-
-        Values of columns that are `optional` are not missing.
-        """
-        read = cls(table, roles)
-        try:
-            for batch in table.batches():
-                lost = [np.zeros(len(next(iter(batch.values()))), dtype=bool)]
-                for name, values in batch.items():
-                    if name not in optional:
-                        # Of objects, those of text, None alone is missing.
-                        text = values.dtype == object
-                        lost.append(values == np.array(None) if text else missing_in(values))
-                        read.missing[name] += int(lost[-1].sum())
-                    if values.dtype.kind == "f" and (endless := np.isinf(values)).any():
-                        count, first = read.infinite.get(name, (0, read.rows + int(endless.argmax())))
-                        read.infinite[name] = count + int(endless.sum()), first
-                read.complete.append(~np.logical_or.reduce(lost))
-                read.parts.append({name: batch[name] for name in keep})
-        except NotNumbersError as error:
-            if "text" not in roles.kinds[error.args[1]]:
-                raise
-            return cls.of(table.reading(roles.kinds | {error.args[1]: TEXT}), roles, keep, optional)
-        return read
+    def of(cls, table: Table, roles: Roles, keep: Sequence[str]) -> Read:
+        complete, parts, missing = [np.ones(0, dtype=bool)], [], Counter[str]()
+        for batch in table.batches():
+            # Of objects, those of text, None alone is missing.
+            lost = {
+                name: values == np.array(None) if values.dtype == object else missing_in(values)
+                for name, values in batch.items()
+            }
+            missing.update({name: int(rows.sum()) for name, rows in lost.items()})
+            complete.append(~np.logical_or.reduce([*lost.values()]))
+            parts.append({name: batch[name][complete[-1]] for name in keep})
+        data = {name: np.concatenate([part[name] for part in parts]) for name in keep if parts}
+        return cls(table, roles, data, np.concatenate(complete), missing)
 
     @property
-    def rows(self) -> int:
-        return sum(map(len, self.complete))
-
-    @cached_property
-    def chosen(self) -> IntArray:
-        """The numbers of the rows that have everything."""
-        return np.flatnonzero(np.concatenate([np.ones(0, dtype=bool), *self.complete]))
+    def left(self) -> int:
+        return int(np.count_nonzero(self.complete))
 
     @property
     def dropped(self) -> int:
-        return self.rows - sum(int(part.sum()) for part in self.complete)
-
-    @property
-    def endless(self) -> list[str]:
-        """The columns that are infinite, and may be: ends of intervals that have none."""
-        ends = {name for each in self.roles.predictions for name in each.facts.get("interval", ())}
-        return [name for name in self.infinite if name in ends - {*self.roles.x}]
+        return len(self.complete) - self.left
 
     @property
     def dropped_by_column(self) -> dict[str, int]:
@@ -106,22 +81,13 @@ class Read:
     def words(self) -> str:
         """The rows with missing values, as in "3 rows (income 2, food 1)"."""
         listed = [f"{name} {count:,}" for name, count in self.dropped_by_column.items()]
-        more = [f"and {len(listed) - LISTED:,} columns more"] if len(listed) > LISTED else []
-        return f"{self.dropped:,} row{'s' * (self.dropped != 1)} ({', '.join(listed[:LISTED] + more)})"
+        return f"{self.dropped:,} row{'s' * (self.dropped != 1)} ({some(listed)})"
 
     def judge(self, drop_nulls: bool, least: int = MIN_ROWS) -> None:
-        label, rows, dropped = self.table.label, self.rows, self.dropped
-        if rows == 0:
-            raise InputError(f"{label} has no rows, only the names of its columns.")
+        label, left, dropped = self.table.label, self.left, self.dropped
         if dropped and not drop_nulls:
-            what = f"{label} has missing values in {self.words} of {rows:,}"
+            what = f"{label} has missing values in {self.words} of {len(self.complete):,}"
             raise NonFiniteError(f"{what}. --drop-nulls leaves those rows out.", count=dropped)
-        for name, (count, first) in self.infinite.items():
-            if name not in self.endless:
-                where = f"{count:,} of {rows:,} rows, the first in row {first:,} (counted from 0)"
-                what = f"Column {name!r} of {label} is infinite in {where}. Leave those rows out."
-                raise NonFiniteError(what, count=count, first_row=first)
-        left = rows - dropped
         if left < least:
             after = f" after {dropped:,} with missing values were left out" if dropped else ""
             what = f"{label} has {left} row{'s' * (left != 1)}{after}"
@@ -131,11 +97,6 @@ class Read:
         """Have a message say that rows that were left out are not counted in row numbers."""
         counted = self.dropped and "counted from 0" in text
         return f"{text} Rows that were left out are not counted." if counted else text
-
-    def column(self, name: str) -> AnyArray:
-        """Return a column that was kept, of the rows that have everything."""
-        values = np.concatenate([part[name] for part in self.parts])
-        return values[self.chosen] if self.dropped else values
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,65 +108,49 @@ class Loaded:
     #: Frame and Frame, or Source and None.
     x: Any
     y: Any
-    #: The group of each row, or the column of x that has it.
-    by: Frame | str | None
-    groups: AnyArray | None = None
-    #: The columns of ``--event`` and ``--entry``, by these names.
-    watched: dict[str, AnyArray] = field(default_factory=dict)
 
     @property
     def streamed(self) -> bool:
         return isinstance(self.x, Source)
 
-    def words(self, more: str = "") -> str:
-        rows = f"{self.read.table.label}: {self.read.rows - self.read.dropped:,} rows"
+    @property
+    def by(self) -> Frame | str | None:
+        """The group of each row, or the column of x that has it."""
+        name = self.read.roles.by
+        if name is None or name in self.read.roles.x:
+            return name
+        return Frame({name: self.read.data[name]}, flat=True)
+
+    def column(self, role: str) -> AnyArray | None:
+        name = getattr(self.read.roles, role)
+        return None if name is None else self.read.data[name]
+
+    @property
+    def words(self) -> str:
+        rows = f"{self.read.table.label}: {self.read.left:,} rows"
         if self.read.dropped:
-            rows += f"; {self.read.words} with missing values left out{more}"
+            rows += f"; {self.read.words} with missing values left out, not counted in row numbers"
         return f"{rows}; streamed" if self.streamed else rows
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "path": self.read.table.label,
-            "rows": self.read.rows - self.read.dropped,
+            "rows": self.read.left,
             "dropped_rows": self.read.dropped,
             "dropped_by_column": self.read.dropped_by_column,
             "streamed": self.streamed,
         }
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A model: the options that say in which columns its predictions are, or an address."""
-
-    name: str
-    given: Given
-    model: str | None
-    #: What its options begin with: "--", "--a-"; "" for a candidate of `rank`.
-    prefix: str = ""
-
-    def told(self, text: str) -> str:
-        """Have a message name the options as they are here: --a-mean for --mean."""
-        for word in (*map(_roles.spelled, _roles.NONE), "model "):
-            text = text.replace(f"--{word}", f"{self.prefix}{word}" if self.prefix else f"{word}=")
-        return text if self.prefix else f"--candidate {self.name!r}: {text}"
-
-
 @contextmanager
 def loaded(given: Given, candidates: Sequence[Candidate]) -> Iterator[Loaded]:
     """Read the table, for as long as its rows are needed, once for all models."""
     table, addresses = open_table(given["data"]), [one.model for one in candidates]
-    each: list[Roles] = []
+    roles = _roles.find_roles(given, table.label, table.names, candidates)
     models: list[ModelLike | None] = []
     for one in candidates:
         with retold(one.told):
-            asked = {**given, **one.given, "model": one.model}
-            each.append(_roles.find_roles(asked, table.label, table.names))
-    roles = _common(each)
-    _roles.check_classes(given, roles)
-    for one in candidates:
-        with retold(one.told):
-            address, form = one.model, given["model_x"]
-            models.append(None if address is None else load_model(address, form, roles.x))
+            models.append(None if one.model is None else load_model(one.model))
     inputs = [*table.paths, *map(model_file, addresses)]
     check_place(given["report"], "--report", (), inputs)
     check_place(given.get("repair"), "--repair", (".parquet", ".csv"), inputs)
@@ -213,83 +158,49 @@ def loaded(given: Given, candidates: Sequence[Candidate]) -> Iterator[Loaded]:
         yield rows
 
 
-def _common(each: Sequence[Roles]) -> Roles:
-    """Put the roles of all models together: what a pattern of x stands for leaves out their columns."""
-    first, taken = each[0], {name for roles in each for name in roles.predicted}
-    x = tuple(name for name in first.x if all(name in roles.x for roles in each))
-    if not x:
-        raise InputError(f"--x: every column that it stands for has another role ({', '.join(taken)}).")
-    return replace(
-        first,
-        x=x,
-        predictions=tuple(one for roles in each for one in roles.predictions),
-        categorical=tuple(name for name in first.categorical if name in x),
-        text_y=any(roles.text_y for roles in each),
-    )
-
-
 @contextmanager
 def _rows(table: Table, roles: Roles, models: Models, given: Given) -> Iterator[Loaded]:
-    """Read the rows, whole or as a stream; a model that is None is the next of the predictions."""
+    """Read the rows, whole or as a stream; where a model is None, predictions are in columns."""
     table = table.reading(roles.kinds)
-    level, reason = given.get("missing") == "level", ""
-    if table.paths and table.bytes > STREAM_BYTES:
-        reasons = {
-            "predictions of classes and counts": {"prob", "count_mean"}
-            & {option for each in roles.predictions for option in each.facts},
-            "--missing level": level,
-            "--event": roles.event is not None,
-            f"the groups of {roles.groups}": roles.groups is not None,
-        }
-        reason = next((why for why, holds in reasons.items() if holds), "")
-        if not reason:
-            read = Read.of(table, roles, roles.labels)
-            read.judge(given["drop_nulls"])
-            if not read.endless:
-                bound = _models(models, read, [each.model for each in roles.predictions])
-                by = _by(read)
-                read.parts.clear()  # memory is for the check
-                with retold(read.counting), _source(read) as source:
-                    yield Loaded(read, bound, source, None, by)
-                return
-            reason = f"an interval without an end (in {read.endless[0]})"
-    if reason and not given["quiet"]:
+    large = bool(table.paths) and table.bytes > STREAM_BYTES
+    classes = any("prob" in each.facts for each in roles.predictions)
+    reason = "predictions of classes" if classes else "--event" if roles.event is not None else ""
+    if large and reason and not given["quiet"]:
         tell(f"reading {len(roles.all)} columns into memory, because {reason} cannot be streamed.")
-    # Of x alone missing may be a level: not of what is predicted, nor of which rows are together.
-    optional = {*roles.x} - {*roles.predicted, roles.groups} if level else ()
-    read = Read.of(table, roles, roles.all, optional)
+    few = tuple(dict.fromkeys(filter(None, (*roles.labels, roles.groups))))
+    read = Read.of(table, roles, few if large and not reason else roles.all)
     read.judge(given["drop_nulls"])
     with retold(read.counting):
-        yield _whole(read, models, given)
+        if not large or reason:
+            yield _whole(read, models, given)
+            return
+        bound = _models(models, read, [each.model for each in roles.predictions])
+        with _source(read) as source:
+            framed = any(model is not None for model in models)
+            yield Loaded(read, bound, replace(source, framed=framed), None)
 
 
 def _whole(read: Read, models: Models, given: Given) -> Loaded:
-    roles, label = read.roles, read.table.label
-    data = {name: read.column(name) for name in roles.all}
-    text = {name: {*data[name]} - {None} for name in roles.x if data[name].dtype == "O"}
+    roles, data = read.roles, read.data
+    text = {name: {*data[name]} for name in roles.x if data[name].dtype == "O"}
     check_text(read.table, roles, text)
     x = Frame({name: data[name] for name in roles.x}, utc=read.table.utc)
-    predicted: list[Law] = []
+    predicted: list[Law | None] = []
     for each in roles.predictions:
-        model = each.model or _roles.class_columns(given, data, each.names, roles.y[0])
-        with _roles.naming_columns(each.names, label):
+        model = each.model
+        if "prob" in each.facts:
+            model = _roles.class_columns(given, data, each.names, roles.y[0])
+        with retold(f"{read.table.label}, columns {few(each.names)}"):
             # Numbered as a stream of these rows has them, so that ties are broken alike.
-            predicted.append(model.bind(data, np.arange(len(x))))
-    named = {"event": roles.event, "entry": roles.entry}
-    watched = {option: data[name] for option, name in named.items() if name is not None}
-    groups = None if roles.groups is None else data[roles.groups]
+            predicted.append(None if model is None else model.bind(data, np.arange(len(x))))
+    imported = any(model is not None for model in models)
     bound = _models(models, read, predicted)
-    return Loaded(read, bound, x, y_of(data, roles), _by(read), groups, watched)
+    return Loaded(read, bound, x.pandas() if imported else x, y_of(data, roles))
 
 
 def y_of(data: Mapping[str, AnyArray], roles: Roles) -> Frame:
     """Return y as a frame; models get one column of it as (n,)."""
     return Frame({name: data[name] for name in roles.y}, flat=len(roles.y) == 1)
-
-
-def _by(read: Read) -> Frame | str | None:
-    by = read.roles.by
-    return Frame({by: read.column(by)}, flat=True) if by in read.roles.labels else by
 
 
 def check_text(table: Table, roles: Roles, levels: Mapping[str, Collection[str]]) -> None:
@@ -304,17 +215,17 @@ def check_text(table: Table, roles: Roles, levels: Mapping[str, Collection[str]]
 
 
 def _models(models: Models, read: Read, predicted: Sequence[Any]) -> list[Any]:
-    """Return all models: None is the next of those in columns; what is bound to rows is cut to them."""
-    columns, ready = iter(predicted), []
-    for model in models:
+    """Return all models, or what is predicted in columns; what is bound to rows is cut to them."""
+    ready, rows = [], len(read.complete)
+    for model, in_columns in zip(models, predicted, strict=True):
         if model is not None and model.rows is not None:
-            if model.rows != read.rows:
+            if model.rows != rows:
                 raise ShapeError(
-                    f"The model is bound to {model.rows} rows and the table has {read.rows}. Give it "
+                    f"The model is bound to {model.rows} rows and the table has {rows}. Give it "
                     "one row for each of the table, also for rows that --drop-nulls leaves out."
                 )
-            model = model.take(read.chosen) if read.dropped else model
-        ready.append(next(columns) if model is None else model)
+            model = model.take(np.flatnonzero(read.complete)) if read.dropped else model
+        ready.append(in_columns if model is None else model)
     return ready
 
 
@@ -330,7 +241,10 @@ def _source(read: Read) -> Iterator[Source]:
             held |= dict.fromkeys(table.utc, pa.timestamp("us", "UTC"))
             schema = pa.schema(list(held.items()))
             with naming(path), arrow("ipc").new_file(str(path), schema) as writer:
-                for data, complete in zip(table.batches(), read.complete, strict=True):
+                first = 0
+                for data in table.batches():
+                    last = first + len(next(iter(data.values())))
+                    complete, first = read.complete[first:last], last
                     chosen = [pa.array(data[name][complete], held[name]) for name in held]
                     writer.write_batch(pa.RecordBatch.from_arrays(chosen, schema=schema))
             table = replace(Table.of(path).reading(roles.kinds), kinds=table.kinds)

@@ -15,18 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.text import Text
-from scipy.special import ndtr
 
 from condgof._typing import AnyArray
 from condgof.check import Check, Repair
 from condgof.check._looked import BANDS, column_values
 from condgof.check._record import SCHEMA
-from condgof.check._size import WORSE
-from condgof.check._text import Paragraph, lines_of, title_of
+from condgof.check._text import WIDTH, check_text
 from condgof.errors import InputError
-from condgof.laws._counts import Counts
 from condgof.laws._discrete import Probabilities, normalised
 from condgof.laws._known import Intervals, Quantiles
 from condgof.laws._law import Law
@@ -34,10 +29,6 @@ from condgof.report import terminal
 from condgof.report._page import advices
 from condgof.sample import arrow
 
-#: Lines longer than this are hard to read; labels take so many letters, and the text at least so many.
-WIDEST, LABEL, LEAST = 100, 11, 20
-#: What begins after an empty line.
-APART = ("verdict", "all rows", "where", "groups", "note", "to try")
 #: Lines of what to try.
 MOST_TRIED = 3
 
@@ -89,7 +80,8 @@ def naming(path: Path | str) -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        raise
+        # With its number, Typer would exit with 1, which says that the model is rejected.
+        raise BrokenPipeError from None
     except OSError as error:
         if error.filename is not None:
             raise
@@ -121,48 +113,11 @@ def print_result(
         sys.stdout.flush()
 
 
-class _Screen(Console):
-    def on_broken_pipe(self) -> None:
-        """Leave it to `main`: Rich would exit with 1, which says that the model is rejected."""
-        raise BrokenPipeError
-
-
-def console() -> Console:
-    """Return the console for results: standard output, without any markup or highlighting."""
-    screen = _Screen(file=sys.stdout, markup=False, emoji=False, highlight=False)
-    if screen.width > WIDEST:
-        screen.width = WIDEST
-    return screen
-
-
-def show_check(
-    screen: Console, check: Check, facts: Mapping[str, str] | None = None, order: str = "certain"
-) -> None:
-    known = [Paragraph(head, "", text) for head, text in (facts or {}).items()]
-    # Bold is what leads; red is bad. No green: no evidence does not make a model right.
-    worse = check.tolerance is not None and check.tolerance.verdict == WORSE
-    red = {"verdict": check.rejected, "allowed": worse}
-    before = ""
-    for row in _wrapped(screen, Text(terminal(title_of(check)), style="bold"), 0):
-        screen.print(row, soft_wrap=True)
-    tried = [Paragraph("to try", "", advice) for advice, _ in advices(check)[:MOST_TRIED]]
-    for line in [*known, *lines_of(check, order), *tried]:
-        head = line.head if line.head != before else ""
-        if head and before and head in APART:
-            screen.print()
-        text = Text(terminal(line.lead), style="bold red" if red.get(line.head) else "bold")
-        text.append(terminal(line.rest), style="not bold")
-        for row in _wrapped(screen, text, LABEL):
-            label = f"  {head:{LABEL - 2}}"
-            screen.print(Text.assemble((label, "dim"), row), soft_wrap=True)
-            head = ""
-        before = line.head
-
-
-def _wrapped(screen: Console, text: Text, indent: int) -> Iterator[Text]:
-    for row in text.wrap(screen, max(screen.width - indent, LEAST), overflow="fold"):
-        row.rstrip()
-        yield row
+def show_check(check: Check, facts: Mapping[str, str] | None = None) -> None:
+    known = list((facts or {}).items())
+    tried = [("to try", advice) for advice, _ in advices(check)[:MOST_TRIED]]
+    width = min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
+    print("\n".join(map(terminal, check_text(check, known, tried, width).split("\n"))))
 
 
 def write_repaired(path: Path, check: Check, better: Repair) -> None:
@@ -175,14 +130,14 @@ def write_repaired(path: Path, check: Check, better: Repair) -> None:
         columns[column.name] = column_values(column, values)
     columns[check.y_columns[0]] = y
     for prefix, law in (("", before), ("repaired_", after)):
-        columns |= {f"{prefix}{name}": values for name, values in predicted(law, check).items()}
+        columns |= {f"{prefix}{name}": values for name, values in predicted(law).items()}
     table, file = arrow().table(columns), io.BytesIO()
     csv = path.suffix.lower() == ".csv"
     (arrow("csv").write_csv if csv else arrow("parquet").write_table)(table, file)
     write_whole(path, file.getvalue())
 
 
-def predicted(law: Law, check: Check) -> dict[str, AnyArray]:
+def predicted(law: Law) -> dict[str, AnyArray]:
     def listed(begin: str, names: Iterable[Any], values: AnyArray) -> dict[str, AnyArray]:
         named = (f"{begin}{name if isinstance(name, str) else format(name, 'g')}" for name in names)
         return dict(zip(named, np.asarray(values).T, strict=True))
@@ -193,11 +148,7 @@ def predicted(law: Law, check: Check) -> dict[str, AnyArray]:
         return listed("q", law.levels, law.values)
     if isinstance(law, Intervals):
         return listed("low_", law.coverage, law.low) | listed("high_", law.coverage, law.high)
-    if not law.can("cdf"):
-        return {"pit": ndtr(law.normal_scores(check.looked.y)[:, 0])}
     columns = listed("q", BANDS, law.quantile(BANDS))
-    if isinstance(law, Counts):
-        columns["p_0"] = law.cdf(np.zeros(law.n))
     if law.can("mean_std"):
         mean, std = law.mean_std()
         columns |= {"mean": mean[:, 0], "std": std[:, 0]}

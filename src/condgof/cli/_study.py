@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import typer
-from rich import progress as bars
-from rich.console import Console
 
 from condgof._typing import FloatArray
 from condgof.cli import tell
@@ -23,17 +19,14 @@ from condgof.cli._output import write_whole
 from condgof.cli._roles import Given, number_of, pick
 from condgof.errors import InputError, MissingPackageError, check_finite, require
 from condgof.report._studies import draw_criterion, draw_power
-from condgof.sample import as_numbers
 from condgof.sample._table import NUMBERS
 from condgof.study import PROBLEMS, illustrate, misfit_of, run_study
 from condgof.study._examples import ILLUSTRATIONS, PAPER_METHODS, PAPER_SIZES, PAPER_TRIALS
-from condgof.study._misfit import MISFITS
 from condgof.study._names import METHODS, Reference
+from condgof.study._problems import MISFITS
 
 DEFAULT_MISFITS = "shift=0,shift=0.2,scale=1.3"
 YOURS = "A model, problem or test of yours"
-#: Seconds between two lines where there is no terminal.
-EVERY = 60.0
 SEED = Option("seed", int, "N", None, 0, "Another seed gives other samples.", 0)
 WHERE = (
     Option("workers", int | None, "N", None, None, "Processes; one a core unless given.", 1),
@@ -60,21 +53,19 @@ STUDY = (
     Option("alpha", float, "LEVEL", None, 0.05, "Level at which p-values count as rejections."),
     SEED,
     *WHERE,
-    Option("retry-failed", bool, "", None, False, "Try again the trials that ended in an error."),
     Option("model", One, "ADDRESS", None, None, "A fitted model, module:attr or file.py:attr, which is "
         "imported: with n rows, what misfit could I have seen?"),
-    Option("data", Path | None, "FILE", None, None,
-        "With --model: the x to draw from, a Parquet, CSV or Feather file, or .npy."),
+    Option("data", One, "FILE", None, None,
+        "With --model: the x to draw from, a Parquet, CSV or Feather file."),
     Option("x", One, "COLUMNS", None, None, "With --data: the columns of x; all unless given."),
     Option("misfit", One, "MISFITS", None, None, f"With --model: misfits and sizes, of "
-        f"{', '.join(MISFITS)}. shift and tilt are in model standard deviations, scale is a ratio, "
-        "outliers a share; shift=0 shows the level. shift=0,shift=0.2,scale=1.3 unless given."),
+        f"{' and '.join(MISFITS)}. shift is in model standard deviations, scale is a ratio; shift=0 "
+        "shows the level. shift=0,shift=0.2,scale=1.3 unless given."),
 )  # fmt: skip
 POWER_HELP = "Rejection rates of all tests on the paper's four problems: tables and the figure."
 POWER = (
     out_option("paper-power"),
-    Option("trials", int | None, "N", None, None, f"Samples of each; {PAPER_TRIALS} unless given.", 1),
-    Option("quick", bool, "", None, False, "20 trials, for a first look."),
+    Option("trials", int, "N", None, PAPER_TRIALS, "Samples of each.", 1),
     SEED,
     *WHERE,
 )
@@ -91,14 +82,12 @@ def study(given: Given) -> int:
         sizes = [int(part) for part in split(given["n"])]
     except ValueError as error:
         raise InputError(f"--n takes whole numbers, as in 100,400; got {given['n']!r}.") from error
-    options = {name: given[name] for name in ("trials", "alpha", "retry_failed")}
-    return run(problems, methods, sizes, given, **options)
+    return run(problems, methods, sizes, given, trials=given["trials"], alpha=given["alpha"])
 
 
-@command("power", POWER, POWER_HELP, "Example: condgof paper power --out paper-power --quick", None)
+@command("power", POWER, POWER_HELP, "Example: condgof paper power --out paper-power --trials 20", None)
 def power(given: Given) -> int:
-    trials = given["trials"] or (20 if given["quick"] else PAPER_TRIALS)
-    return run(list(PAPER_SIZES), PAPER_METHODS, PAPER_SIZES, given, trials=trials)
+    return run(list(PAPER_SIZES), PAPER_METHODS, PAPER_SIZES, given, trials=given["trials"])
 
 
 @command("criterion", CRITERION, CRITERION_HELP, CRITERION_EXAMPLE, None)
@@ -119,13 +108,13 @@ def criterion(given: Given) -> int:
     return 0
 
 
-def run(problems: Any, methods: Any, n: Any, given: Given, **options: Any) -> int:
-    """Run a study with a progress bar, print its table, write everything, and return the exit code."""
+def run(problems: object, methods: object, n: object, given: Given, **options: Any) -> int:
+    """Run a study, print its table, write everything, and return the exit code."""
     out: Path = given["out"]
-    options |= {"rng": given["seed"], "out": out, "say": tell}
+    options |= {"rng": given["seed"], "out": out}
     try:
-        with _engine(given) as engine, progress_bar() as progress, running(what=YOURS):
-            study = run_study(problems, methods, n, engine=engine, progress=progress, **options)
+        with _engine(given) as engine, running(what=YOURS):
+            study = run_study(problems, methods, n, engine=engine, **options)
     except KeyboardInterrupt:
         tell(f"stopped. What is finished is in {out}; run the same command again to go on.")
         raise typer.Exit(130) from None
@@ -143,7 +132,7 @@ def run(problems: Any, methods: Any, n: Any, given: Given, **options: Any) -> in
         text = f"{len(failed)} of {total} trials failed. The first ({failed[0].at}): {failed[0].error}"
         if len(failed) == total:
             raise InputError(text)
-        tell(f"{text} (--retry-failed tries them again)")
+        tell(f"{text} (the same command tries them again)")
     return 0
 
 
@@ -176,28 +165,16 @@ def read_problems(given: Given) -> list[Any]:
     return problems
 
 
-def _read_x(path: Path, columns: list[str]) -> FloatArray:
-    """Read columns of x, (n, d), or all: a table, or a .npy array."""
-    if path.suffix == ".npy":
-        if columns:
-            raise InputError(f"{path} is an array: its columns have no names. Leave out --x.")
-        try:
-            array = np.load(path, allow_pickle=False)
-        except ValueError as error:
-            raise InputError(f"{path} is not an array of numbers: {error}") from error
-        values = as_numbers(array, str(path)).astype(np.float64)
-        x = values[:, None] if values.ndim == 1 else values
-    else:
-        table = open_table(str(path))
-        if all(number_of(name) is not None for name in table.names):
-            raise InputError(f"{path} has no first line with the names of its columns. Add one.")
-        names = pick(columns, table.names, table.label, "--x") if columns else table.names
-        batches = table.reading(dict.fromkeys(names, NUMBERS)).batches()
-        parts = [np.column_stack(list(batch.values())) for batch in batches]
-        x = np.concatenate([np.empty((0, len(names))), *parts])
-    if x.size == 0:
-        raise InputError(f"{path} has no rows.")
-    check_finite(x, str(path), "Leave those rows out.")
+def _read_x(path: str, columns: list[str]) -> FloatArray:
+    """Read columns of x, (n, d), or all."""
+    table = open_table(path)
+    if all(number_of(name) is not None for name in table.names):
+        raise InputError(f"{path} has no first line with the names of its columns. Add one.")
+    names = pick(columns, table.names, table.label, "--x") if columns else table.names
+    batches = table.reading(dict.fromkeys(names, NUMBERS)).batches()
+    parts = [np.column_stack(list(batch.values())) for batch in batches]
+    x = np.concatenate([np.empty((0, len(names))), *parts])
+    check_finite(x, path, "Leave those rows out.")
     return x
 
 
@@ -218,31 +195,3 @@ def _engine(given: Given) -> Iterator[Any]:
         raise InputError(f"--scheduler must be {form}, got {scheduler!r}: {error}.") from error
     with client:
         yield client
-
-
-@contextmanager
-def progress_bar() -> Iterator[Callable[[int, int], None]]:
-    """Give a function of (trials done, trials of all) that shows them: a bar, or a line now and then."""
-    if sys.stderr.isatty():
-        shown = *bars.Progress.get_default_columns(), bars.MofNCompleteColumn()
-        with bars.Progress(*shown, console=Console(stderr=True), speed_estimate_period=600.0) as bar:
-            task = bar.add_task("trials", total=None)
-            yield lambda done, total: bar.update(task, completed=done, total=total)
-        return
-    start = last = time.monotonic()
-    before = -1
-
-    def show(done: int, total: int) -> None:
-        nonlocal before, last
-        now = time.monotonic()
-        if before < 0:
-            before = done
-            if 0 < done < total:
-                tell(f"{done:,} of {total:,} trials are there already.")
-        elif now - last >= EVERY and done < total:
-            last = now
-            left = (now - start) / max(1, done - before) * (total - done)
-            about = f"{left / 60:.0f} min" if left >= 90 else f"{left:.0f} s"
-            tell(f"{done:,} of {total:,} trials, about {about} left")
-
-    yield show

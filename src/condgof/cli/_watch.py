@@ -16,21 +16,19 @@ from condgof.check._monitor import Monitor
 from condgof.cli import _check
 from condgof.cli._app import Option, command
 from condgof.cli._load import STDIN, Read, y_of
-from condgof.cli._model import FORMS, load_model, running
-from condgof.cli._output import check_place, write_whole
-from condgof.cli._roles import Given, check_classes, class_columns, find_roles
-from condgof.errors import CondgofError, InputError, check_choice, check_number
+from condgof.cli._model import load_model, running
+from condgof.cli._output import check_place, naming, write_whole
+from condgof.cli._roles import Given, class_columns, find_roles
+from condgof.errors import CondgofError, InputError, check_number
 from condgof.report import terminal
 from condgof.sample import Frame, Table
 
 HELP = (
     "Watch a model in use: rows are read as they come, and the evidence against the model is valid at "
     "any time.\n\n"
-    "A line is printed when the evidence passes 5, 10, 100, …, when it reaches 1/alpha (the alarm: "
-    "if the model is true it comes with probability alpha at most, over all time), with what is wrong "
-    "since when, and when the model has changed. Predictions are given as in `condgof check`.\n\n"
-    "Exit code 0: it ran. 1: --fail-on-alarm, and there was an alarm. 2: bad input or usage, with a "
-    "message. 3: an internal error."
+    "A line is printed when the evidence reaches 1/alpha (the alarm: if the model is true it comes with "
+    "probability alpha at most, over all time), with what is wrong since when, and when the model has "
+    "changed. Predictions are given as in `condgof check`."
 )
 EXAMPLES = (
     "Examples:\n\n"
@@ -39,12 +37,10 @@ EXAMPLES = (
 )
 SHARED = (
     "x", "y", "categorical", "drop-nulls", "mean", "std", "family", "param", "draws", "quantiles",
-    "interval", "coverage", "pit", "prob", "classes", "ordered", "count-mean", "model", "model-x",
-    "seed",
+    "interval", "coverage", "pit", "prob", "classes", "ordered", "count-mean", "model", "seed",
 )  # fmt: skip
 #: Bytes read at once, and seconds between two looks at a file that does not grow.
 CHUNK, PAUSE = 1 << 20, 0.5
-MARKS = (5.0, *(float(10**k) for k in range(1, 16)))
 WATCH = "Watch"
 OPTIONS = (
     *(option for option in _check.OPTIONS if option.name in SHARED),
@@ -60,16 +56,15 @@ OPTIONS = (
 FILE = ("FILE", "CSV file that may grow, or - for CSV on standard input.")
 
 
-@command("watch", OPTIONS, HELP, EXAMPLES, FILE)
+@command("watch", OPTIONS, HELP, EXAMPLES, FILE, "--fail-on-alarm, and there was an alarm")
 def watch(given: Given) -> int:
-    check_choice(given["model_x"], "--model-x", FORMS)
     check_number(given["alpha"], "--alpha", "between 0 and 1", lambda level: 0 < level < 1)
     check_number(given["run_length"], "--run-length", "above 1", lambda rows: rows > 1)
     check_place(given["state"], "--state", inputs=[] if given["data"] == STDIN else [given["data"]])
     watcher = Watcher(given)
     watcher.run()
     watcher.end()
-    return 1 if given["fail_on_alarm"] and watcher.alarmed else 0
+    return 1 if given["fail_on_alarm"] and watcher.place["alarm"] else 0
 
 
 class Watcher:
@@ -80,21 +75,16 @@ class Watcher:
         self.label = "standard input" if self.data == STDIN else self.data
         known = self.path is not None and self.path.exists()
         self.before = _read_state(self.path) if known else {}
-        #: How many bytes and rows of the file were read; what was said last: evidence, change, alarm.
-        self.place: dict[str, Any] = {"offset": 0, "read": 0, "mark": 0.0, "change": 0, "alarm": False}
+        #: How many bytes and rows of the file were read; what was said last: change, alarm.
+        self.place: dict[str, Any] = {"offset": 0, "read": 0, "change": 0, "alarm": False}
         self.header, self.left_out, self.new_alarm = b"", 0, False
         self.monitor: Monitor | None = None
-
-    @property
-    def alarmed(self) -> bool:
-        old = self.before.get("monitor", {}).get("evidence", {}).get("alarm")
-        return bool(old if self.monitor is None else self.monitor.alarm)
 
     def run(self) -> None:
         """Read rows to the end, for ever, or to an alarm."""
         follow = self.given["follow"] and self.data != STDIN
         with sys.stdin.buffer if self.data == STDIN else open(self.data, "rb") as file:
-            self._begin(file, follow)
+            self._begin(file)
             for lines in self._blocks(file, follow):
                 with redirect_stdout(sys.stderr):  # whatever users' models print
                     self._add(self.header + lines)
@@ -105,15 +95,12 @@ class Watcher:
                     place = {"header": self.header.decode(errors="replace"), **self.place}
                     document = {"watch": place, "monitor": self.monitor.state}
                     write_whole(self.path, json.dumps(document, separators=(",", ":")))
-                if self.given["fail_on_alarm"] and self.alarmed:
+                if self.given["fail_on_alarm"] and self.place["alarm"]:
                     return
 
-    def _begin(self, file: Any, follow: bool) -> None:
+    def _begin(self, file: Any) -> None:
         """Read the header, and leave out the rows that a state has seen."""
         self.header = file.readline()
-        while follow and not self.header.endswith(b"\n"):
-            time.sleep(PAUSE)
-            self.header += file.readline()
         if not self.header:
             raise InputError(f"{self.label} is empty. A table with the columns of x and y is needed.")
         self.header = self.header.removesuffix(b"\n") + b"\n"
@@ -158,28 +145,28 @@ class Watcher:
         read = Read.of(replace(self.table, label=label, files=(file,)), roles, roles.all)
         read.judge(given["drop_nulls"], 0)
         self.left_out += read.dropped
-        self.place["read"] += read.rows
-        if not len(read.chosen):
+        self.place["read"] += len(read.complete)
+        if not read.left:
             return
-        data = {name: read.column(name) for name in roles.all}
+        data = read.data
         with running(given["model"]):
-            monitor = self._begun(data) if self.monitor is None else self.monitor
-            names = tuple(dict.fromkeys((*roles.x, *roles.predicted)))
-            monitor.update(Frame({name: data[name] for name in names}), y_of(data, roles))
+            x: Any = Frame({name: data[name] for name in (*roles.x, *roles.predicted)})
+            x = x if given["model"] is None else x.pandas()
+            monitor = self._begun(data, type(x)) if self.monitor is None else self.monitor
+            monitor.update(x, y_of(data, roles))
         self.monitor = monitor
 
-    def _begun(self, data: dict[str, Any]) -> Monitor:
+    def _begun(self, data: dict[str, Any], frame: object) -> Monitor:
         """Make the monitor, for these first rows, or from a state."""
         given, roles = self.given, self.roles
-        check_classes(given, roles)
         if given["model"] is not None:
-            model: Any = load_model(given["model"], given["model_x"], roles.x)
+            model: Any = load_model(given["model"])
         else:
             in_columns = roles.predictions[0].model
             model = in_columns or class_columns(given, data, roles.predicted, roles.y[0])
         beside = [name for name in roles.predicted if name not in roles.x]
         settings = (given["alpha"], float(given["run_length"]), given["seed"])
-        made = Monitor(model, *settings, beside=beside, frame=Frame)
+        made = Monitor(model, *settings, beside=beside, frame=frame)
         return made.restore(self.before["monitor"]) if self.before else made
 
     def _tell(self) -> None:
@@ -196,10 +183,6 @@ class Watcher:
                 _print(f"The latest rows since then: {monitor.check().words}")
             except CondgofError as error:
                 _print(f"The rows since then cannot be checked yet: {error}")
-        marks = [mark for mark in MARKS if place["mark"] < mark <= monitor.evidence]
-        if marks and not monitor.alarm:
-            place["mark"] = marks[-1]
-            _print(f"After {monitor.rows:,} rows: evidence {monitor.evidence:.3g}.")
 
     def end(self) -> None:
         if self.monitor is None:
@@ -211,7 +194,8 @@ class Watcher:
 
 
 def _print(text: str) -> None:
-    print(terminal(text), flush=True)
+    with naming("standard output"):
+        print(terminal(text), flush=True)
 
 
 def _last_line(text: bytes) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from condgof.engine._dask import Cluster, Deferred
 from condgof.engine._processes import Processes, WorkerError, can_send
@@ -17,7 +17,7 @@ __all__ = [
 Engine: TypeAlias = Threads | Cluster
 
 
-def as_workers(engine: Any) -> Processes | Cluster:
+def as_workers(engine: object) -> Processes | Cluster:
     """Turn the `engine` argument of a study into something that runs independent tasks."""
     chosen = as_engine(engine)
     return Processes(chosen.count) if isinstance(chosen, Threads) else chosen

@@ -54,11 +54,11 @@ class Processes(Workers):
         yield from shared_out([worker.run for worker in workers], items, in_order, stop)
 
 
-def can_send(task: Any) -> bool:
+def can_send(task: object) -> bool:
     return _pickled(task) is not None
 
 
-def _pickled(task: Any) -> bytes | None:
+def _pickled(task: object) -> bytes | None:
     """Return the task as bytes that another process can read, or None."""
     try:
         pickler = importlib.import_module("cloudpickle")
@@ -85,7 +85,7 @@ class _Worker:
         )
         self._payload: bytes | None = payload
 
-    def run(self, item: Any) -> Any:
+    def run(self, item: object) -> Any:
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None

@@ -39,7 +39,7 @@ def with_progress(
 
 @contextmanager
 def stages(*names: str, show: bool = True) -> Iterator[Callable[[str], None]]:
-    """Give a function that is told which stage begins; from two seconds on, all of them are shown.
+    """Give a function that is told which stage begins, which is shown from two seconds on.
 
     Within other stages the line that is there goes on, with its own names, and silently if it does.
     """
@@ -86,27 +86,17 @@ class _Line:
             return
         while True:
             wide = max(shutil.get_terminal_size().columns - 1, 1)
-            self._write(self.text(wide).ljust(wide))
+            self._write(self.text()[:wide].ljust(wide))
             if self.over.wait(EVERY):
                 self._write(" " * wide)
                 return
 
-    def text(self, wide: int) -> str:
-        """Write bar, stages and seconds in at most so many letters."""
-        now = f"{self._now}{self._share}"
+    def text(self) -> str:
         at = self.names.index(self._now) if self._now in self.names else 0
         full = BAR * at // max(len(self.names), 1)
-        bar = f"{'█' * full}{'░' * (BAR - full)}"
-        listed = " · ".join(f"[{now}]" if name == self._now else name for name in self.names)
-        seconds = f"{time.monotonic() - self._start:.0f} s"
-        brief = f"{now} ({at + 1} of {len(self.names)})  {seconds}"
-        ways = (f"{bar}  {listed}  {seconds}", f"{listed}  {seconds}", brief)
-        text = next((way for way in ways if len(way) <= wide), brief[:wide])
-        try:
-            text.encode(sys.stderr.encoding or "ascii")
-        except UnicodeEncodeError:
-            text = text.replace("█", "#").replace("░", "-").replace("·", "|")
-        return text
+        stage = f"{self._now}{self._share} ({at + 1} of {len(self.names)})"
+        seconds = time.monotonic() - self._start
+        return f"[{'#' * full}{'-' * (BAR - full)}]  {stage}  {seconds:.0f} s"
 
     @staticmethod
     def _write(text: str) -> None:

@@ -154,13 +154,11 @@ def cores() -> int:
 
 def as_engine(engine: Any) -> Threads | Cluster:
     """Turn `engine` (None for all cores, a number of threads, a Dask client) into what runs tasks."""
-    if engine is None:
-        return Threads(cores())
-    if isinstance(engine, Threads):
-        return engine
     from condgof.engine._dask import Cluster, check_open
 
-    if isinstance(engine, Cluster):
+    if engine is None:
+        return Threads(cores())
+    if isinstance(engine, (Threads, Cluster)):
         return engine
     check_object(engine, "engine")
     # A Dask client is told by what it can do, without importing Dask.

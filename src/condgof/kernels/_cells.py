@@ -120,7 +120,7 @@ class CellKernel(Kernel):
 ResponseKernel: TypeAlias = Radial | CellKernel
 
 
-def resolve_cells(kernel: Any, cells: Cells) -> CellKernel:
+def resolve_cells(kernel: object, cells: Cells) -> CellKernel:
     """Make a kernel on a discrete y ready.
 
     ``Gaussian("median")``, the default, is `Categorical` for classes, `Ordinal` for ordered ones.
@@ -128,19 +128,15 @@ def resolve_cells(kernel: Any, cells: Cells) -> CellKernel:
     block, *others = cells.blocks
     default = kernel == Gaussian("median")
     if not isinstance(kernel, (Radial, Categorical, Ordinal)):
-        raise InputTypeError(
-            "kernel_y of a discrete y must be condgof.Categorical(), condgof.Ordinal() or a radial "
-            f"kernel, got {kernel!r}."
-        )
+        kinds = "condgof.Categorical(), condgof.Ordinal() or a radial kernel"
+        raise InputTypeError(f"kernel_y of a discrete y must be {kinds}, got {kernel!r}.")
     if isinstance(kernel, Categorical) or (default and block.positions is None):
         # Whatever its similarity s, the centred kernel is 1 − s times that of s = 0.
         ready = CellKernel(((block, "same"),), Categorical(0.0))
     elif block.positions is None:
-        raise InputError(
-            f"{kernel!r} compares distances, and classes without an order have none. Use "
-            "condgof.Categorical() for kernel_y, or say that the classes are ordered: "
-            "condgof.probabilities(P, classes, ordered=True)."
-        )
+        say = "say that the classes are ordered: condgof.probabilities(P, classes, ordered=True)"
+        why = f"{kernel!r} compares distances, and classes without an order have none"
+        raise InputError(f"{why}. Use condgof.Categorical() for kernel_y, or {say}.")
     elif isinstance(kernel, Ordinal) or (default and not block.distances):
         ready = CellKernel(((block, "sums"),), Ordinal())
     else:
@@ -160,11 +156,8 @@ def on_positions(kernel: Radial, block: Block) -> CellKernel:
 
 def cell_scales(cells: Cells, bandwidths: tuple[float, ...]) -> tuple[CellKernel, ...]:
     """Return the kernels on y that the adaptive test combines; `bandwidths` are for counts."""
-    main, *others = cells.blocks
+    main = cells.blocks[0]
     if main.positions is not None and main.distances:
         return tuple(on_positions(Gaussian(sigma), main) for sigma in bandwidths)
-    kernels = [CellKernel(((main, "same"),), Categorical(0.0))]
-    if main.positions is not None:
-        kernels.insert(0, CellKernel(((main, "sums"),), Ordinal()))
-    kernels += [CellKernel(((block, "same"),), Categorical(0.0)) for block in others]
-    return tuple(kernels)
+    ranked = () if main.positions is None else (CellKernel(((main, "sums"),), Ordinal()),)
+    return *ranked, *(CellKernel(((block, "same"),), Categorical(0.0)) for block in cells.blocks)

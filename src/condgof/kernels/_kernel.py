@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import chain
 from numbers import Real
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -26,23 +27,18 @@ Profile: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 
 
 @np.errstate(over="ignore")  # an infinite distance is far apart, and the kernel 0
-def sqdist(a: FloatArray, b: FloatArray, scale: float = 1.0) -> FloatArray:
+def sqdist(a: FloatArray, b: FloatArray, scale: float = 1.0, *, exact: bool = False) -> FloatArray:
     """Return ‖a_i − b_j‖² / scale² for rows of `a` (n, d) and `b` (m, d): (n, m), never negative."""
-    a, b = near_zero(a, b, scale)
+    centre = b[0] if len(b) else 0.0  # seconds since 1970 would lose digits
+    a, b = (a - centre) / scale, (b - centre) / scale
     norms_a, norms_b = (np.einsum("ij,ij->i", side, side) for side in (a, b))
-    if product_is_exact(norms_a, norms_b):
-        # One product for all: |a|²·1 + 1·|b|² − 2a·b.
-        left, right = np.ones((len(a), a.shape[1] + 2)), np.ones((b.shape[1] + 2, len(b)))
-        left[:, 2:], left[:, 0], right[2:], right[1] = a, norms_a, -2.0 * b.T, norms_b
-        out: FloatArray = left @ right
-        return np.maximum(out, 0.0, out=out)
-    return direct_sqdist(a, b)
-
-
-def near_zero(a: FloatArray, b: FloatArray, scale: float) -> tuple[FloatArray, FloatArray]:
-    """Move points near 0, then divide by a bandwidth: seconds since 1970 would lose digits."""
-    centre = b[0] if len(b) else 0.0
-    return (a - centre) / scale, (b - centre) / scale
+    if exact or not product_is_exact(norms_a, norms_b):
+        return direct_sqdist(a, b)
+    # One product for all: |a|²·1 + 1·|b|² − 2a·b.
+    left, right = np.ones((len(a), a.shape[1] + 2)), np.ones((b.shape[1] + 2, len(b)))
+    left[:, 2:], left[:, 0], right[2:], right[1] = a, norms_a, -2.0 * b.T, norms_b
+    out: FloatArray = left @ right
+    return np.maximum(out, 0.0, out=out)
 
 
 def product_is_exact(norms_a: FloatArray, norms_b: FloatArray) -> bool:
@@ -79,10 +75,8 @@ def median_distance(points: FloatArray, rng: np.random.Generator, what: str = "x
     if median == 0:
         positive = distances[distances > 0]
         if not len(positive):
-            raise InputError(
-                f"All rows of {what} used for the median heuristic are equal. "
-                "Pass a number as the bandwidth, or more varied data."
-            )
+            advice = "Pass a number as the bandwidth, or more varied data."
+            raise InputError(f"All rows of {what} used for the median heuristic are equal. {advice}")
         median = float(np.median(positive))
     if not np.isfinite(median):
         raise NumericalError(f"Distances between rows of {what} overflow. Rescale {what}.")
@@ -114,9 +108,8 @@ class Kernel:
         Gaussian(2).on('lon', 'lat') * Matern12(1).on('age')
         """
         if not isinstance(self, (Radial, Categorical)):
-            raise InputTypeError(
-                f"Only a single kernel can be put on columns, got {self!r}. Write a.on(...) * b.on(...)."
-            )
+            got = f"got {self!r}. Write a.on(...) * b.on(...)"
+            raise InputTypeError(f"Only a single kernel can be put on columns, {got}.")
         if not columns:
             raise InputError(f"{self!r}.on() needs at least one column, by name or number.")
         for column in columns:
@@ -150,18 +143,15 @@ class Radial(Kernel):
     smooth: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        given = self.bandwidth
-        if isinstance(given, str) and given == "median":
+        if isinstance(self.bandwidth, str) and self.bandwidth == "median":
             return
         what, wanted = f"{type(self).__name__}: the bandwidth", "a positive number or 'median'"
-        if not isinstance(given, (str, Real)) or isinstance(given, bool):
-            raise InputTypeError(f"{what} must be {wanted}, got {type(given).__name__}.")
-        sigma = check_number(given, what, wanted, lambda v: 0 < v < math.inf)
+        if not isinstance(self.bandwidth, (str, Real)) or isinstance(self.bandwidth, bool):
+            raise InputTypeError(f"{what} must be {wanted}, got {type(self.bandwidth).__name__}.")
+        sigma = check_number(self.bandwidth, what, wanted, lambda v: 0 < v < math.inf)
         if not SMALLEST <= sigma <= 1.0 / SMALLEST:
-            raise InputError(
-                f"{what} {sigma:.3g} is too small or too large for double precision. "
-                "Rescale the data, so that distances are nearer to 1."
-            )
+            advice = "Rescale the data, so that distances are nearer to 1."
+            raise InputError(f"{what} {sigma:.3g} is beyond double precision. {advice}")
         object.__setattr__(self, "bandwidth", sigma)
 
     def profile(self, t: FloatArray) -> Profile:
@@ -176,9 +166,8 @@ class Radial(Kernel):
     def sigma(self) -> float:
         """The bandwidth as a number."""
         if isinstance(self.bandwidth, str):
-            raise InputError(
-                f"{self!r} has no bandwidth yet: 'median' is filled in from the data by a test."
-            )
+            why = "'median' is filled in from the data by a test"
+            raise InputError(f"{self!r} has no bandwidth yet: {why}.")
         return self.bandwidth
 
     def with_bandwidth(self, bandwidth: float) -> Radial:
@@ -190,10 +179,8 @@ class Radial(Kernel):
 
     def distances(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """Return t = ‖a_i − b_j‖² / bandwidth² for all pairs of rows, (n, m)."""
-        if self.smooth:
-            return sqdist(a, b, self.sigma)
         # A kink at 0 takes the root of t, and with it of the rounding error of a matrix product.
-        return direct_sqdist(*near_zero(a, b, self.sigma))
+        return sqdist(a, b, self.sigma, exact=not self.smooth)
 
     def __repr__(self) -> str:
         shown = repr(self.bandwidth) if isinstance(self.bandwidth, str) else f"{self.bandwidth:.6g}"
@@ -269,9 +256,6 @@ class IMQ(Radial):
         dphi = -0.5 * phi * u
         return phi, dphi, -1.5 * dphi * u
 
-    def value(self, t: FloatArray) -> FloatArray:
-        return 1.0 / np.sqrt(1.0 + t)
-
 
 @dataclass(frozen=True, repr=False)
 class Matern52(Radial):
@@ -313,9 +297,6 @@ class Matern12(Radial):
         phi = np.exp(-np.sqrt(t))
         return phi, -0.5 * phi / root, 0.25 * phi * (1.0 + 1.0 / root) / (root * root)
 
-    def value(self, t: FloatArray) -> FloatArray:
-        return np.exp(-np.sqrt(t))
-
 
 @dataclass(frozen=True)
 class OnColumns(Kernel):
@@ -351,17 +332,12 @@ class Product(Kernel):
 
     @classmethod
     def of(cls, *kernels: Kernel) -> Product:
-        factors: list[OnColumns] = []
         for kernel in kernels:
-            if isinstance(kernel, Product):
-                factors += kernel.factors
-            elif isinstance(kernel, OnColumns):
-                factors.append(kernel)
-            else:
-                raise InputTypeError(
-                    f"A factor of a product needs its columns: write {kernel!r}.on(...)."
-                )
-        return cls(tuple(factors))
+            if not isinstance(kernel, (Product, OnColumns)):
+                wanted = f"write {kernel!r}.on(...)"
+                raise InputTypeError(f"A factor of a product needs its columns: {wanted}.")
+        each = (k.factors if isinstance(k, Product) else (k,) for k in kernels)
+        return cls(tuple(chain.from_iterable(each)))  # type: ignore[arg-type]
 
     def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
         out = np.ones((len(a), len(b)))
@@ -404,12 +380,11 @@ class CovariateKernel(Product):
         return Product(self.factors)
 
 
-def resolve_x(kernel: Any, x: FloatArray, columns: Sequence[Column], seed: Seed) -> CovariateKernel:
+def resolve_x(kernel: object, x: FloatArray, columns: Sequence[Column], seed: Seed) -> CovariateKernel:
     """Make the kernel on x ready for a sample x (n, d_x), scaled as the kernel will see it."""
     if not isinstance(kernel, Kernel):
-        raise InputTypeError(
-            f"kernel_x must be a kernel such as condgof.Gaussian('median'), got {kernel!r}."
-        )
+        wanted = "a kernel such as condgof.Gaussian('median')"
+        raise InputTypeError(f"kernel_x must be {wanted}, got {kernel!r}.")
     if isinstance(kernel, (Radial, Categorical)):
         factors = _spread(kernel, columns)
     else:
@@ -432,17 +407,15 @@ def resolve_x(kernel: Any, x: FloatArray, columns: Sequence[Column], seed: Seed)
     return CovariateKernel(tuple(ready), tuple(medians))
 
 
-def resolve_y(kernel: Any, y: FloatArray, seed: Seed, *, stein: bool = True) -> Radial:
+def resolve_y(kernel: object, y: FloatArray, seed: Seed, *, stein: bool = True) -> Radial:
     """Make the kernel on y ready: radial, its bandwidth a number, and smooth if it is for `stein`."""
     if not isinstance(kernel, Radial):
-        raise InputTypeError(
-            f"kernel_y must be a radial kernel such as condgof.Gaussian('median'), got {kernel!r}."
-        )
+        wanted = "a radial kernel such as condgof.Gaussian('median')"
+        raise InputTypeError(f"kernel_y must be {wanted}, got {kernel!r}.")
     if stein and not kernel.smooth:
-        raise InputError(
-            f"{type(kernel).__name__} cannot serve on y: the Stein kernel needs two derivatives at "
-            "distance 0. Use Gaussian, IMQ or Matern52 for kernel_y."
-        )
+        why = "the Stein kernel needs two derivatives at distance 0"
+        advice = "Use Gaussian, IMQ or Matern52 for kernel_y."
+        raise InputError(f"{type(kernel).__name__} cannot serve on y: {why}. {advice}")
     if kernel.bandwidth == "median":
         return kernel.with_bandwidth(median_distance(y, seed.stream(Use.BANDWIDTH_Y), "y"))
     return kernel
@@ -473,9 +446,8 @@ def _locate(factor: OnColumns, columns: Sequence[Column]) -> OnColumns:
                 raise InputError(f"kernel_x: x has {len(names)} columns, there is no {wanted}.")
             index = wanted % len(names)
         if columns[index].categorical and isinstance(factor.kernel, Radial):
-            raise InputTypeError(
-                f"kernel_x: column {names[index]!r} is categorical. Use Categorical().on(...)."
-            )
+            what = f"column {names[index]!r} is categorical"
+            raise InputTypeError(f"kernel_x: {what}. Use Categorical().on(...).")
         indices.append(index)
     return OnColumns(factor.kernel, tuple(indices))
 

@@ -10,7 +10,7 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof._typing import AnyArray, FloatArray, IntArray, TableLike
 from condgof.errors import InputError, InputTypeError, NonFiniteError, check_finite, check_object
 from condgof.laws import _counts as counts
 from condgof.laws import _families as families
@@ -90,8 +90,8 @@ def as_model(obj: Any) -> ModelLike:
         if adapted is not None:
             return adapted
     if hasattr(obj, "predict_proba") and not isinstance(obj, type):
-        name, classes = type(obj).__name__, getattr(obj, "classes_", None)
-        return Model(partial(class_law, obj.predict_proba, classes, name), name)
+        classes = getattr(obj, "classes_", None)
+        return Model(partial(class_law, obj.predict_proba, classes), type(obj).__name__)
     if isinstance(obj, type):
         raise InputTypeError(f"{obj.__name__} is a class. Pass an object of it, fitted.")
     if callable(obj):
@@ -168,7 +168,7 @@ class Columns:
     def take(self, rows: IntArray) -> Columns:
         return self
 
-    def __call__(self, x: Any = None, n: int | None = None) -> NoReturn:
+    def __call__(self, x: TableLike | None = None, n: int | None = None) -> NoReturn:
         advice = "Pass condgof.scan(...) as x, or arrays as the model."
         raise InputTypeError(f"condgof.columns(...) names columns of a table. {advice}")
 
@@ -215,7 +215,7 @@ def columns(
     interval: Names | None = None,
     coverage: float | Sequence[float] = 0.9,
     pit: Names | None = None,
-    support: Any = None,
+    support: object = None,
     rng: RngLike = 0,
 ) -> Columns:
     """Model whose predictions are columns of a scanned table; one of these kinds.
@@ -276,7 +276,7 @@ def find_family(name: str) -> type[Parametric] | None:
     return next((form for key, form in FAMILIES.items() if key.replace("-", "") == plain), None)
 
 
-def _family_columns(family: str, param: Any, seed: int) -> Columns:
+def _family_columns(family: str, param: object, seed: int) -> Columns:
     if not isinstance(param, Mapping):
         raise InputTypeError(f"param must map parameters to columns or numbers, got {param!r}.")
     form = find_family(family)

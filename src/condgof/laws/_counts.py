@@ -13,10 +13,10 @@ import numpy as np
 from scipy.special import betainc, betaincc, betaln, gammaincc, gammaln, ive, xlog1py, xlogy
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import InputTypeError, NumericalError, refuse_rows
+from condgof.errors import NumericalError, refuse_rows
 from condgof.kernels import Block, Cells
 from condgof.laws._discrete import Discrete, Residuals, flat
-from condgof.laws._law import TINY, Law, as_rows, check_levels, refuse_outside
+from condgof.laws._law import TINY, Law, check_levels, first_place, refuse_outside
 from condgof.laws._parameters import Array, Parametric, Values, family
 from condgof.sample import as_numbers
 
@@ -68,8 +68,6 @@ class Whole(Discrete):
 
     def numbers(self, y: AnyArray) -> FloatArray:
         what = f"{self.name} is a model of counts, and y"
-        if np.asarray(y).dtype.kind in "OUS":
-            raise InputTypeError(f"{what} holds text. Pass numbers.")
         (low, high), values = self._bounds(), flat(as_numbers(y, "y")).astype(np.float64)
         advice = "A continuous y needs another model."
         refuse_rows(values != np.floor(values), f"{what} is not a whole number", advice)
@@ -101,17 +99,14 @@ class Counts(Whole):
         refuse_rows(broken, lacking, "Check the model there.", NumericalError)
         return Residuals.of_cells(p, cell_of(u), u[:, None])
 
-    def _column(self, y: AnyArray, what: str = "") -> FloatArray:
-        return as_rows(flat(y))
-
     def cdf(self, y: AnyArray) -> FloatArray:
-        return self._cdf(self._column(y))[:, 0]
+        return self._cdf(self._columns(y))[:, 0]
 
     def cdf_grid(self, values: AnyArray) -> FloatArray:
         return self._cdf(np.broadcast_to(np.ravel(values).astype(np.float64), (self.n, np.size(values))))
 
     def crps(self, y: AnyArray) -> FloatArray:
-        return summed(self._cdf, self._column(y), self.quantile([NO_TAIL, 1.0 - NO_TAIL]), self.name)
+        return summed(self._cdf, self._columns(y), self.quantile([NO_TAIL, 1.0 - NO_TAIL]), self.name)
 
     def quantile(self, levels: Any) -> FloatArray:
         return self._smallest(np.broadcast_to(check_levels(levels), (self.n, np.size(levels))))
@@ -122,21 +117,9 @@ class Counts(Whole):
     def _smallest(self, wanted: FloatArray, near: Law | None = None) -> FloatArray:
         """Return the smallest counts with cdf ≥ wanted, (n, m), searched from where a law lies."""
         location, scale = (part[:, :1] for part in (near or self).location_scale())
-        step, low = np.maximum(np.ceil(scale), 1.0), np.broadcast_to(np.floor(location), wanted.shape)
-        high = low
-        for k in range(64):
-            under, over = self._cdf(low) < wanted, self._cdf(high) >= wanted
-            if under.all() and over.all():
-                break
-            low, high = (
-                np.where(under, low, low - step * 2.0**k),
-                np.where(over, high, high + step * 2.0**k),
-            )
-        while (high - low > 1.0).any():
-            middle = np.floor(0.5 * (low + high))
-            below = self._cdf(middle) < wanted
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return high
+        start = np.broadcast_to(np.floor(location), wanted.shape)
+        step = np.maximum(np.ceil(scale), 1.0)
+        return first_place(lambda y: self._cdf(y) >= wanted, start, step, whole=True)
 
 
 def summed(cdf: Cdf, y: FloatArray, ends: FloatArray, name: str) -> FloatArray:
@@ -164,29 +147,34 @@ class CountFamily(Parametric, Counts):
     _draw: Callable[..., AnyArray]
     _moments: Callable[..., tuple[Array, Array]]
 
-    def _most(self, *p: Array) -> AnyArray:
-        return np.array(np.inf)
+    def _ends(self, *p: Array) -> tuple[AnyArray, AnyArray]:
+        """Return the smallest and the largest count, which broadcast to (n, 1)."""
+        return np.array(0.0), np.array(np.inf)
 
     def _bounds(self) -> tuple[AnyArray, AnyArray]:
-        self._at(self._size(), 1)  # which refuses wrong parameters
-        return super()._bounds()
+        low, high = self._ends(*self._at(self._size(), 1))
+        return low[..., 0] if low.ndim else low, high[..., 0] if high.ndim else high
 
     def _cdf(self, y: FloatArray) -> FloatArray:
         p = self._at(self._size(y), 1)
-        y, most = np.floor(y), self._most(*p)
-        inside = np.clip(y, 0.0, most)
-        inside = np.where(np.isfinite(inside), inside, 0.0)
-        values = np.where(y < 0, 0.0, np.where(y >= most, 1.0, self._tail(inside, *p)))
+        y, (low, high) = np.floor(y), self._ends(*p)
+        inside = np.where((y >= low) & (y < high), y, 0.0)
+        values = np.where(y < low, 0.0, np.where(y >= high, 1.0, self._tail(inside, *p)))
         return np.clip(values, 0.0, 1.0)
 
     def log_prob(self, y: AnyArray) -> FloatArray:
-        y = self._column(y)
+        y = self._columns(y)
         p = self._at(self._size(y), 1)
-        possible = (y >= 0) & (y <= self._most(*p)) & (y == np.floor(y))
+        low, high = self._ends(*p)
+        possible = (y >= low) & (y <= high) & (y == np.floor(y))
         return np.where(possible, self._log_pmf(np.where(possible, y, 0.0), *p), -np.inf)[:, 0]
 
     def sample(self, rng: np.random.Generator) -> FloatArray:
-        return np.asarray(self._draw(rng, *self._at(self._size(), 1)), dtype=np.float64)
+        p = self._at(self._size(), 1)
+        try:
+            return np.asarray(self._draw(rng, *p), dtype=np.float64)
+        except ValueError as error:  # a mean beyond all integers
+            raise NumericalError(f"{self.name} cannot be drawn: {error}. Check the model.") from error
 
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
         mean, variance = self._moments(*self._at(self._size(), 1))
@@ -195,12 +183,7 @@ class CountFamily(Parametric, Counts):
 
 @family
 class Poisson(CountFamily):
-    """Poisson model of counts: p(y|x) = μ(x)^y exp(−μ(x)) / y!.
-
-    Parameters
-    ----------
-    mean : number, array (n,) or function of x
-        μ.
+    """Poisson model of counts: p(y|x) = μ(x)^y exp(−μ(x)) / y! with the mean μ.
 
     Examples
     --------
@@ -217,35 +200,24 @@ class Poisson(CountFamily):
         return np.asarray(gammaincc(y + 1.0, mean))
 
     def _draw(self, rng: np.random.Generator, mean: Array) -> AnyArray:
-        return _drawn_poisson(rng, mean)
+        return rng.poisson(mean)
 
     def _moments(self, mean: Array) -> tuple[Array, Array]:
         return mean, mean
 
     def _crps(self, y: Array, mean: Array) -> Array:
-        known = np.maximum(y, 0.0)  # of this class, as a subclass with other zeros asks
-        tail = np.where(y < 0, 0.0, Poisson._tail(self, known, mean))
-        here = np.where(y < 0, 0.0, np.exp(Poisson._log_pmf(self, known, mean)))
+        known = np.maximum(y, 0.0)
+        tail = np.where(y < 0, 0.0, self._tail(known, mean))
+        here = np.where(y < 0, 0.0, np.exp(self._log_pmf(known, mean)))
         apart = ive(0, 2.0 * mean) + ive(1, 2.0 * mean)
         return np.asarray((y - mean) * (2.0 * tail - 1.0) + mean * (2.0 * here - apart))
-
-
-def _drawn_poisson(rng: np.random.Generator, mean: Array) -> AnyArray:
-    most = np.max(mean, initial=0.0)
-    if most > 9.2e18:
-        room = "an integer has room for 9e18. Check the model's means"
-        raise NumericalError(f"Counts of a mean of {most:.3g} cannot be drawn: {room}.")
-    return rng.poisson(mean)
 
 
 @family
 class NegativeBinomial(CountFamily):
     """Negative binomial model of counts: mean μ(x), variance μ + dispersion·μ².
 
-    Parameters
-    ----------
-    mean, dispersion : number, array (n,) or function of x
-        `dispersion` is what statsmodels calls alpha, and 1/size: near 0 it is a Poisson model.
+    `dispersion` is what statsmodels calls alpha, and 1/size: near 0 it is a Poisson model.
 
     Examples
     --------
@@ -269,7 +241,7 @@ class NegativeBinomial(CountFamily):
         return np.asarray(betainc(size, y + 1.0, size / (mean + size)))
 
     def _draw(self, rng: np.random.Generator, mean: Array, dispersion: Array) -> AnyArray:
-        return _drawn_poisson(rng, rng.gamma(1.0 / dispersion, mean * dispersion))
+        return rng.poisson(rng.gamma(1.0 / dispersion, mean * dispersion))
 
     def _moments(self, mean: Array, dispersion: Array) -> tuple[Array, Array]:
         return mean, mean + dispersion * mean**2
@@ -292,12 +264,7 @@ class NegativeBinomial(CountFamily):
 
 @family
 class Binomial(CountFamily):
-    """Binomial model of counts: y of trials(x), each with probability p(x).
-
-    Parameters
-    ----------
-    trials, p : number, array (n,) or function of x
-        How many trials, whole numbers, and the probability of each.
+    """Binomial model of counts: y of trials(x), a whole number, each with probability p(x).
 
     Examples
     --------
@@ -314,11 +281,7 @@ class Binomial(CountFamily):
         refuse_rows(bad, "trials must be whole numbers from 0 on, and are not", "Check them there.")
         return trials, p
 
-    def _most(self, trials: Array, p: Array) -> AnyArray:  # type: ignore[override]
-        return trials
-
-    def _bounds(self) -> tuple[AnyArray, AnyArray]:
-        trials, p = (part[:, 0] for part in self._at(self._size(), 1))
+    def _ends(self, trials: Array, p: Array) -> tuple[AnyArray, AnyArray]:  # type: ignore[override]
         # A probability of 0 or 1 leaves one count that can be.
         return np.where(p == 1, trials, 0.0), np.where(p == 0, 0.0, trials)
 
@@ -355,20 +318,12 @@ class _OtherZeros(CountFamily):
         own, zero, share = self._split(*p)
         return np.asarray(zero + share * (super()._tail(y, *p[:-1]) - own))
 
-    sample = Counts.sample  # not the family's
+    sample, crps = Counts.sample, Counts.crps  # not the family's
 
     def _moments(self, *p: Array) -> tuple[Array, Array]:
         (*_, share), (family_mean, variance) = self._split(*p), super()._moments(*p[:-1])
         mean = share * family_mean
         return mean, share * (variance + family_mean**2) - mean**2
-
-    def _crps(self, y: Array, *p: Array) -> Array:
-        """E|Y − Y'| is bilinear in the mixture."""
-        form: Any = super()
-        (*_, share), (mean, _) = self._split(*p), form._moments(*p[:-1])
-        apart = mean - form._crps(np.zeros_like(y), *p[:-1])  # half of E|Y − Y'| of the family
-        away = (1.0 - share) * np.abs(y) + share * (form._crps(y, *p[:-1]) + apart)
-        return np.asarray(away - (1.0 - share) * share * mean - share**2 * apart)
 
 
 class _ZeroInflated(_OtherZeros):
@@ -384,9 +339,8 @@ class _Hurdle(_OtherZeros):
     def _zeros(self, zero: Array, own: Array) -> tuple[Array, Array]:
         return zero, (1.0 - zero) / (1.0 - own)
 
-    def _bounds(self) -> tuple[AnyArray, AnyArray]:
-        zero = self._at(self._size(), 1)[-1][:, 0]
-        return np.where(zero > 0, 0.0, 1.0), np.array(np.inf)
+    def _ends(self, *p: Array) -> tuple[AnyArray, AnyArray]:
+        return np.where(p[-1] > 0, 0.0, 1.0), np.array(np.inf)
 
 
 @family

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
 
-from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import CondgofError, InputError, InputTypeError, MissingPackageError, ShapeError
+from condgof._typing import AnyArray, FloatArray, IntArray, TableLike
+from condgof.errors import InputError, InputTypeError, check_count, users_code
 from condgof.kernels import Cells
 from condgof.laws import fits
 from condgof.laws._as_model import Columns, as_model
 from condgof.laws._discrete import FULL, CellOutcomes, Classes, Discrete, Probabilities, Residuals
 from condgof.laws._draws import RowDraws
-from condgof.laws._functions import signature_of
+from condgof.laws._functions import arguments, signature_of
 from condgof.laws._known import CellsOfY, Histograms
 from condgof.laws._law import Joined, Law, Model, taken
 from condgof.laws._parameters import Parametric
@@ -25,48 +26,29 @@ from condgof.sample import RngLike, Seed, Use, check_rows, read_groups, take_row
 ROWWISE = (RowDraws, CellsOfY, Histograms)
 #: What laws of one form may differ in, beside their parameters and arrays.
 UNLIKE = ("_rows", "notes", "index")
-#: The rows that a fit is made on, and those that are held out.
-Fold = tuple[IntArray, IntArray]
 #: Laws of some rows each, with the numbers of these rows: each row once.
 Parts = Sequence[tuple[IntArray, Law]]
 
 
-@dataclass(frozen=True, eq=False)
-class Fitter:
-    """A user's `fit`, (x, y) → model, called so that x and y cannot be swapped silently."""
+def as_fit(fit: object) -> Callable[..., Any]:
+    """Return (x, y, rng) → what a user's `fit` returns, once it is sure that it takes x and y."""
+    if isinstance(fit, type) or not callable(fit) or isinstance(fit, (Law, Model, Columns)):
+        what = f"the class {fit.__name__}" if isinstance(fit, type) else type(fit).__name__
+        like = "such as condgof.fits.ols() or condgof.fits.sklearn(estimator)"
+        raise InputTypeError(f"fit must be a function (x, y) → model, {like}, got {what}.")
+    try:
+        arguments(fit, x=None, y=None, rng=None)
+    except TypeError as error:
+        name = getattr(fit, "__name__", type(fit).__name__)
+        told = f"{name}{signature_of(fit)} cannot be called with x and y ({error})"
+        call = f"If it makes a function (x, y) → model, call it first: {name}(...)."
+        raise InputTypeError(f"fit must be a function (x, y) → model, and {told}. {call}") from error
+    return partial(_fitted, fit)
 
-    fit: Callable[..., Any]
-    #: How it spells x and y, in whatever order; () where they are passed by position.
-    names: tuple[str, ...]
-    seeded: bool
 
-    @classmethod
-    def of(cls, fit: Any) -> Fitter:
-        """Check that `fit` can be called, and look at its parameters."""
-        if isinstance(fit, type) or not callable(fit) or isinstance(fit, (Law, Model, Columns)):
-            what = f"the class {fit.__name__}" if isinstance(fit, type) else type(fit).__name__
-            like = "such as condgof.fits.ols() or condgof.fits.sklearn(estimator)"
-            raise InputTypeError(f"fit must be a function (x, y) → model, {like}, got {what}.")
-        if (signature := signature_of(fit)) is None:
-            return cls(fit, (), False)
-        parameters = signature.parameters.values()
-        by_name = {p.name.lower(): p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY}
-        names = (by_name["x"], by_name["y"]) if {"x", "y"} <= set(by_name) else ()
-        fitter = cls(fit, names, "rng" in signature.parameters)
-        try:
-            replace(fitter, fit=signature.bind)(None, None, None)
-        except TypeError as error:
-            name = getattr(fit, "__name__", type(fit).__name__)
-            told = f"{name}{signature} cannot be called with x and y ({error})"
-            call = f"If it makes a function (x, y) → model, call it first: {name}(...)."
-            raise InputTypeError(f"fit must be a function (x, y) → model, and {told}. {call}") from error
-        return fitter
-
-    def __call__(self, x: Any, y: Any, rng: Any) -> Any:
-        options = {"rng": rng} if self.seeded else {}
-        if not self.names:
-            return self.fit(x, y, **options)
-        return self.fit(**dict(zip(self.names, (x, y), strict=True)), **options)
+def _fitted(fit: Any, x: TableLike, y: TableLike, rng: Any) -> Any:
+    args, named = arguments(fit, x=x, y=y, rng=rng)
+    return fit(*args, **named)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,9 +143,9 @@ def _kind(law: Law) -> str:
 def _one_law(laws: Parts) -> Law | None:
     """Join laws of one class, parameter by parameter or array by array; None where they do not fit."""
     first: Any = laws[0][1]
-    parametric, joined = isinstance(laws[0][1], Parametric), dict[str, Any]()
-    if not (parametric or isinstance(laws[0][1], ROWWISE)):
+    if not isinstance(laws[0][1], (Parametric, *ROWWISE)):
         return None
+    parametric, joined = isinstance(laws[0][1], Parametric), dict[str, Any]()
     each: dict[str, Any] = first._parameters() if parametric else dict.fromkeys(first.EACH)
     held = [vars(law) for _, law in laws]
     rest = {k: v for k, v in held[0].items() if k not in (*each, *UNLIKE)}
@@ -179,14 +161,12 @@ def _one_law(laws: Parts) -> Law | None:
         mixed = plain and any(value.ndim == 0 for value in values)  # a number serves all components
         if mixed or len({part.shape[1:] for part in parts}) > 1:
             return None
-        whole = _placed(laws, parts)
-        joined[name] = replace(one, value=whole) if parametric else whole
+        joined[name] = replace(one, value=_placed(laws, parts)) if parametric else _placed(laws, parts)
     n = sum(len(rows) for rows, _ in laws)
-    if "ids" in joined:
-        joined["ids"] = np.arange(n)
-    joined |= {"index": None} if parametric else {}  # not that of the first fold
-    law: Law = first._with(joined, n) if parametric else replace(first, **joined)
-    return law
+    if parametric:
+        return first._with({**joined, "index": None}, n)  # type: ignore[no-any-return]
+    ids = {"ids": np.arange(n)} if "ids" in joined else {}
+    return replace(first, **{**joined, **ids})  # type: ignore[no-any-return]
 
 
 def _placed(laws: Parts, parts: Iterable[Any]) -> AnyArray:
@@ -216,12 +196,12 @@ def _one_table(laws: Parts) -> Law:
 
 
 def crossfit(
-    fit: Any,
+    fit: object,
     x: Any,
     y: Any,
     *,
-    folds: int | Iterable[tuple[Any, Any]] = 5,
-    groups: Any = None,
+    folds: int = 5,
+    groups: TableLike | None = None,
     rng: RngLike = None,
 ) -> Law:
     """Out-of-fold law of every row, for people who cannot set rows aside for a test.
@@ -242,12 +222,11 @@ def crossfit(
         (x, y) → model, or (x, y, rng) → model: those of `condgof.fits`, or any function whose result
         `as_model` takes. An estimator is cloned and fitted as `condgof.fits.sklearn` does.
     x, y : array_like or frame of shape (n,) or (n, d)
-    folds : int or iterable of (train, test)
-        How many folds, drawn with `rng`; or the row numbers of each, every row held out exactly once.
+    folds, rng : int; int, numpy.random.Generator or None
+        How many folds; for drawing them, and for fits that take an rng.
     groups : array_like of shape (n,) or str, optional
-        The group of each row (patient, station), or a column of x: a group is in one fold.
-    rng : int, numpy.random.Generator or None
-        For the folds, and for fits that take an rng.
+        The group of each row (patient, station), or a column of x: a group is in one fold. Folds of
+        your own are as many groups.
 
     Examples
     --------
@@ -264,73 +243,40 @@ def crossfit(
     """
     if not callable(fit) and hasattr(fit, "fit") and hasattr(fit, "predict"):
         fit = fits.sklearn(fit)
-    fitter, seed = Fitter.of(fit), Seed.of(rng)
+    fitter, seed = as_fit(fit), Seed.of(rng)
     x, y = (data if hasattr(data, "shape") else np.asarray(data) for data in (x, y))
     n = len(y)
     check_rows(x, y, len(x), n)
     numbers = None if groups is None else read_groups(groups, x, n)
-    drawn = isinstance(folds, (int, np.integer)) and not isinstance(folds, bool)
-    split = _drawn(folds, n, numbers, seed) if drawn else _given(folds, n, numbers)
-    laws = []
-    for k, (train, test) in enumerate(split):
-        try:
+    fold, laws = _split(folds, n, numbers, seed), []
+    for k in range(folds):
+        train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        rows = f"{len(train)} rows to fit, {len(test)} held out"
+        with users_code(f"Fold {k + 1} of {folds} ({rows})"):
             fold_rng = seed.stream(Use.REPLICATE, k, 1)
             model = as_model(fitter(take_rows(x, train), take_rows(y, train), fold_rng))
             if model.rows is not None:
                 advice = "Return what can be asked at other x: condgof.models.Model(f), f(x) → law."
                 raise InputTypeError(f"fit returned predictions for {model.rows} rows. {advice}")
             laws.append((test, model(take_rows(x, test), len(test))))
-        except (MissingPackageError, MemoryError):
-            raise  # the machine's fault, and not this fold's
-        except Exception as error:  # users' fits raise anything
-            kind = InputTypeError if isinstance(error, InputTypeError) else InputError
-            told = str(error) if isinstance(error, CondgofError) else f"{type(error).__name__}: {error}"
-            which = f"Fold {k + 1} of {len(split)} ({len(train)} rows to fit, {len(test)} held out)"
-            raise kind(f"{which} failed: {told}") from error
-    note = f"predictions are those of {len(split)} fits, each of rows that it has not seen"
+    note = f"predictions are those of {folds} fits, each of rows that it has not seen"
     law = join(laws).noted(note)
     # A fit to the other rows goes against the noise of those it has not seen.
     object.__setattr__(law, "of_x", False)
     return law
 
 
-def _drawn(folds: Any, n: int, groups: IntArray | None, seed: Seed) -> list[Fold]:
-    """Divide rows, or groups of them, at random into folds of about equal size."""
+def _split(folds: Any, n: int, groups: IntArray | None, seed: Seed) -> IntArray:
+    """Divide rows, or groups of them, at random into folds of about equal size: the number of each."""
     units, what = (n, "rows") if groups is None else (int(groups.max()) + 1, "groups")
-    if not 2 <= folds <= units:
+    if not 2 <= check_count(folds, "folds") <= units:
         raise InputError(f"folds must be between 2 and the number of {what}, {units}, got {folds}.")
     order = seed.stream(Use.SPLIT).permutation(units)
-    fold = np.argsort(order) % folds
+    fold: IntArray = np.argsort(order) % folds
     if groups is not None:
         sizes, filled = np.bincount(groups), np.zeros(folds)
         for group in order[np.argsort(-sizes[order], kind="stable")]:  # the largest first
             fold[group] = int(np.argmin(filled))
             filled[fold[group]] += sizes[group]
         fold = fold[groups]
-    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(int(folds))]
-
-
-def _given(folds: Any, n: int, groups: IntArray | None) -> list[Fold]:
-    hint = "folds must be a number, or pairs (train, test) of row numbers"
-    if isinstance(folds, (str, bytes, bool)) or not isinstance(folds, Iterable):
-        raise InputTypeError(f"{hint}, got {folds!r}.")
-    pairs, held = [], np.zeros(n, np.int64)
-    units, what = (np.arange(n), "Rows") if groups is None else (groups, "Groups")
-    for k, pair in enumerate(folds):
-        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise InputTypeError(f"{hint}, got {pair!r} as fold {k + 1}.")
-        train, test = (np.asarray(rows) for rows in pair)
-        for rows in (train, test):
-            if rows.ndim != 1 or rows.dtype.kind not in "iu" or not len(rows):
-                raise InputTypeError(f"{hint}; those of fold {k + 1} are of {rows.dtype}, {rows.shape}.")
-            if rows.min() < 0 or rows.max() >= n:
-                raise ShapeError(f"Rows of fold {k + 1} must be numbers from 0 to {n - 1}.")
-        if np.isin(units[test], units[train]).any():
-            raise InputError(f"{what} of fold {k + 1} are held out and fitted on: keep them apart.")
-        np.add.at(held, test, 1)
-        pairs.append((train, test))
-    if len(wrong := np.flatnonzero(held != 1)):
-        first = f"row {wrong[0]} (counted from 0) is in {held[wrong[0]]} folds"
-        told = f"{len(wrong)} of {n} are not: {first}"
-        raise InputError(f"Every row must be held out exactly once, and {told}.")
-    return pairs
+    return fold

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn, Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -154,26 +154,17 @@ class Discrete(Law):
     """A law of a discrete y in one column; a subclass writes `numbers`, `cells` and `residuals`."""
 
     discrete = True
+    WHY_NOT = "it is of a discrete y, of which tests see residuals"
     #: What y calls the classes, in the order of their probabilities; None for counts.
     class_names: tuple[str, ...] | None = None
 
-    def numbers(self, y: AnyArray) -> FloatArray:
-        """Return y as numbers, checked, (n,)."""
-        raise NotImplementedError
-
-    def cells(self, by: str) -> Cells:
-        """Return what the columns of the residuals are of."""
-        raise NotImplementedError
+    #: From y to numbers, checked, (n,); and what the columns of residuals `by` are of.
+    numbers: Callable[..., FloatArray]
+    cells: Callable[[str], Cells]
 
     def remarks(self, y: AnyArray) -> tuple[str, ...]:
         """What a reader of a result should know of these observations, a sentence each."""
         return ()
-
-    def lacks(self, ability: str) -> NoReturn:
-        if ability == "score":
-            use = "adaptive, kcsd, fscd and calibration see its residuals instead"
-            raise UnsupportedModelError(f"{self.name} is of a discrete y, which has no score: {use}.")
-        super().lacks(ability)
 
 
 def flat(y: AnyArray) -> AnyArray:
@@ -183,12 +174,6 @@ def flat(y: AnyArray) -> AnyArray:
         advice = "Pass one label or count for each row."
         raise ShapeError(f"A discrete y must be one column of y, got shape {y.shape}. {advice}")
     return y.reshape(-1)
-
-
-def refuse_standardizing(standardize: str) -> NoReturn:
-    """Refuse to standardise a discrete y by anything but what its model does by itself."""
-    advice = "Use 'auto' or 'none': counts are compared in the model's own standard deviations."
-    raise InputError(f"standardize={standardize!r} is for a continuous y. {advice}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,9 +192,8 @@ class Classes:
             raise ShapeError("classes must be a list of labels, one for each column of P.")
         lost = [v is None or (isinstance(v, float) and v != v) for v in classes]
         if any(lost):
-            raise InputError(
-                f"classes has a missing value (None or NaN) at position {lost.index(True)}."
-            )
+            where = f"at position {lost.index(True)}"
+            raise InputError(f"classes has a missing value (None or NaN) {where}.")
         labels = np.asarray(classes)
         if labels.dtype.kind == "b":
             labels = labels.astype(np.int64)

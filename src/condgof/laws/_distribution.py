@@ -7,19 +7,18 @@ import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import InputTypeError, ShapeError, UnsupportedModelError, check_count
+from condgof._typing import AnyArray, FloatArray, IntArray, TableLike
+from condgof.errors import ShapeError, UnsupportedModelError, check_count
 from condgof.laws import _families as families
 from condgof.laws._counts import Binomial, NegativeBinomial, Poisson
 from condgof.laws._discrete import Discrete, Probabilities, bernoulli, probabilities
 from condgof.laws._functions import refuse_flat
 from condgof.laws._law import Batched, Law, Model, as_rows, same_as, tail_scores
-from condgof.laws._library import named_method
 from condgof.laws._parameters import Parameter
 from condgof.sample import as_numbers
 
@@ -54,6 +53,8 @@ COUNTS: dict[str, Callable[[Callable[[str], FloatArray]], Discrete]] = {
 #: NumPyro's names for the same.
 COUNTS |= {name + how: COUNTS[name] for name in ("Binomial", "Bernoulli") for how in ("Probs", "Logits")}
 COUNTS |= {f"NegativeBinomial{how}": COUNTS["GammaPoisson"] for how in ("Probs", "Logits", "2")}
+#: Which of several equivalent parameters of a distribution to take.
+PREFERRED = ("scale_tril", "logits", "covariance_matrix", "precision_matrix", "probs")
 CATEGORICAL = ("Categorical", "CategoricalProbs", "CategoricalLogits")
 T = TypeVar("T")
 #: What `TensorLaw` may lack.
@@ -64,9 +65,7 @@ OPTIONAL = ("cdf", "sf", "normal_scores", "mean_std", "location_scale", "sample"
 class Network:
     """A model of another library: a function from x to the law there, evaluated in batches."""
 
-    #: The library and what its maker of models takes, for messages.
     LIBRARY: ClassVar[str]
-    TAKES: ClassVar[str]
     ADVICE: ClassVar[str] = Batched.advice
     #: What a library writes: an array → a tensor; (x, n) → the law of a batch; (`TensorLaw`, y) → the
     #: log-density (n,) and its gradient; (`TensorLaw`, rng, the shape ``sample`` gets) → draws.
@@ -80,6 +79,8 @@ class Network:
     #: x → distribution, or (y, x) → log-density.
     make: Callable[[Any], Any] | None = None
     density: Callable[[Any, Any], Any] | None = None
+    #: Whether `make` gets the numbers of the rows in place of x.
+    bound: bool = False
 
     def __post_init__(self) -> None:
         check_count(self.size, "batch_size")
@@ -91,35 +92,39 @@ class Network:
         """Return the network with what only x can tell of it."""
         return self
 
-    def __call__(self, x: Any, n: int) -> Law:
+    def __call__(self, x: TableLike, n: int) -> Law:
         if x is not None and not isinstance(x, np.ndarray):
             advice = "A network takes numbers: encode text columns first, or pass numeric columns."
             x = as_numbers(x, "x", advice=advice)
         law = self.at(x).over(x, n)
         return law.joined() if law.first.discrete else law
 
-    def over(self, x: Any, n: int) -> NetworkLaw:
+    def over(self, x: TableLike, n: int) -> NetworkLaw:
         return NetworkLaw(self.law, x, n, int(self.size), self.session, self.ADVICE)
 
-    def law_of(self, dist: Any, x: Any, n: int) -> Law:
+    def law_of(self, dist: object, x: Any, n: int) -> Law:
         """Return the law of a distribution for n rows: a closed form, or what it can do by itself."""
         check_distribution(dist)
         law = TensorLaw(self, dist, x, n)
         closed = closed_form(dist, law.layout)
         return law if closed is None else closed(None, n)
 
+    def of_rows(self, dist: Any) -> Law | Model:
+        """Return the law of a distribution with a row for each observation, or with one for all."""
+        if not (batch := tuple(dist.batch_shape)):
+            return self.model(make=partial(take, dist))
+        law = self.law_of(dist, None, n := int(batch[0]))
+        if not isinstance(law, TensorLaw):
+            return law
+        return replace(self, make=partial(take, dist), bound=True).over(np.arange(n), n)
+
+    def given(self, x: TableLike) -> Any:
+        """Return x as `make` and `density` get it."""
+        return x if x is None or self.bound else self.native(x)
+
     def model(self, **changes: Any) -> Model:
         name = f"The {self.LIBRARY} model"
         return Model(replace(self, **changes), name, conditional=False, batched=True)
-
-    def model_of(self, given: Any, method: str | None, y: str | None, x: str | None) -> Model:
-        """Return the model of an object with a log-density, or of a function x → distribution."""
-        maker, named = f"from_{self.LIBRARY.lower()}", (method, y, x) != (None, None, None)
-        if named or callable(getattr(type(given), "log_prob", None)):
-            return self.model(density=named_method(given, method or "log_prob", y, x, maker))
-        if not callable(given):
-            raise InputTypeError(f"{maker} takes {self.TAKES}, got {type(given).__name__}.")
-        return self.model(make=given)
 
 
 class NetworkLaw(Batched):
@@ -243,24 +248,17 @@ class TensorLaw(Law):
     def _cdf(self, y: AnyArray) -> FloatArray | None:
         """Return the CDF of each coordinate, (n, d_y), where coordinates are independent."""
         part, layout = unwrapped(self.dist), self.layout
-        if layout is None or not hasattr(part, "cdf"):
-            return None
-        kind, mixed = family(part), family(part) == "MixtureSameFamily"
-        if layout.d_y > 1 and (kind is None or (mixed and layout.event)):
+        kind = family(part)
+        mixed = kind == "MixtureSameFamily" and layout is not None and layout.event
+        if layout is None or (layout.d_y > 1 and (kind is None or mixed)) or not hasattr(part, "cdf"):
             return None  # columns are not independent, or who knows what a user's own class means
         value = self._tensor(y)
         if hasattr(value, "double") and kind not in (None, "TransformedDistribution"):
             value = value.double()  # torch's own formulas take any precision, and tails need it
-        axis = len(layout.batch or (1,))  # that of the components of a mixture
-        if mixed:
-            value = value.reshape(*value.shape[:axis], 1, *layout.event)
         try:
-            component = unwrapped(part.component_distribution) if mixed else part
-            below = doubles(_lenient(component).cdf(value))
+            below = doubles(_lenient(part).cdf(value))
         except NotImplementedError:
             return None
-        if mixed:
-            below = (mixture_weights(part) * below.reshape(below.shape[: axis + 1])).sum(axis=-1)
         whole = below.size == self.count * layout.d_y
         return below.reshape(self.count, layout.d_y) if whole else None
 
@@ -309,7 +307,7 @@ class TensorLaw(Law):
             return None
         return np.array(self._spread(mean)), np.sqrt(self._spread(variance))
 
-    def _spread(self, tensor: Any) -> FloatArray:
+    def _spread(self, tensor: object) -> FloatArray:
         """Bring what the distribution has for each row and column to (n, d_y)."""
         assert self.layout is not None
         return self.layout.spread(doubles(tensor), self.layout.event, (self.layout.d_y,))
@@ -344,20 +342,15 @@ class Layout:
         """Check that a distribution has one part for each row, or one for all; nothing is broadcast."""
         batch, event = tuple(dist.batch_shape), tuple(dist.event_shape)
         columns = (batch + event)[1:] if batch else event
-        width, hint = int(np.prod(columns)), ""
+        width = int(np.prod(columns))
         fits = sum(size != 1 for size in columns) <= 1 and d_y in (None, width)
         if fits and (not batch or batch[0] == rows):
             return cls(batch, event, rows, width)
-        if len(batch) == 1 and not event and batch[0] not in (1, rows):
-            hint = " For columns that are independent wrap it in Independent(…, 1)."
-        elif not batch and event[:1] == (rows,):
-            hint = " Its rows are part of the event: leave out one Independent."
-        elif batch[:1] == (rows,) and d_y is not None:
-            hint = f" It speaks of {width} columns of y, not {d_y}."
         wanted = f"({rows}, {'d_y' if d_y is None else d_y})"
         raise ShapeError(
             f"The model returned {told(dist)} for {rows} rows of x. Batch and event shape together must "
-            f"be {wanted}, or ({rows},) for one column, with the rows first.{hint}"
+            f"be {wanted}, or ({rows},) for one column, with the rows first. Independent columns are "
+            "wrapped in Independent(…, 1), rows are not."
         )
 
     @property
@@ -370,7 +363,7 @@ class Layout:
         return np.broadcast_to(whole, (self.rows, *tail))
 
 
-def doubles(tensor: Any) -> FloatArray:
+def doubles(tensor: object) -> FloatArray:
     """Turn a tensor of torch or JAX, or a number, into a NumPy array of doubles."""
     if hasattr(tensor, "detach"):
         tensor = tensor.detach().cpu().double().numpy()
@@ -382,7 +375,7 @@ def told(dist: Any) -> str:
     return f"{type(dist).__name__} with batch shape {batch} and event shape {event}"
 
 
-def family(dist: Any) -> str | None:
+def family(dist: object) -> str | None:
     """Return the name of the class that defines the log-density, or None if it is not a library's."""
     named = None
     for base in type(dist).__mro__:
@@ -400,7 +393,40 @@ def unwrapped(dist: Any) -> Any:
     return dist
 
 
-def closed_form(dist: Any, layout: Layout | None) -> Law | None:
+def take(dist: Any, rows: Any) -> Any:
+    """Return the distribution of some rows, those of the first batch dimension."""
+    if not tuple(dist.batch_shape):
+        return dist  # the same for every row
+    return rebuilt(dist, lambda value, by_row: value[rows] if by_row else value)
+
+
+def rebuilt(dist: Any, change: Callable[[Any, bool], Any]) -> Any:
+    """Make a distribution anew of its changed parameters, told if they are by row, or refuse to."""
+    kind, name, batch = type(dist), family(dist), tuple(dist.batch_shape)
+    if name == "Independent":
+        return kind(rebuilt(dist.base_dist, change), dist.reinterpreted_batch_ndims)
+    if name == "MixtureSameFamily":
+        return kind(rebuilt(_mixing(dist), change), rebuilt(dist.component_distribution, change))
+    if kind.__name__ == name == "TransformedDistribution":
+        held = [value for transform in dist.transforms for value in vars(transform).values()]
+        if not any(getattr(value, "ndim", 0) for value in held):  # they might be by row
+            return kind(rebuilt(dist.base_dist, change), dist.transforms)
+    # LogNormal and its kin are transformed distributions with parameters of their own.
+    elif name in ("TransformedDistribution", kind.__name__):
+        twice, parameters = [key for key in PREFERRED if key in dist.arg_constraints][1:], {}
+        for key, constraint in dist.arg_constraints.items():
+            if key not in twice:
+                value = getattr(dist, key)
+                places = np.ndim(value) - (_told_by(constraint, "event_dim") or 0)
+                by_row = places == len(batch) and tuple(value.shape)[:1] == batch[:1]
+                parameters[key] = change(value, by_row)
+        with suppress(TypeError):  # there is more to it than parameters
+            return kind(**parameters)
+    advice = "Pass the function that makes it, f(x) → distribution, to condgof.from_torch or from_jax."
+    raise UnsupportedModelError(f"Rows of {kind.__name__} cannot be taken. {advice}")
+
+
+def closed_form(dist: object, layout: Layout | None) -> Law | None:
     """Return the closed form of a distribution, or None; a discrete one has it, or is refused."""
     if is_discrete(dist):
         return _discrete_form(dist, layout)
@@ -420,7 +446,7 @@ def closed_form(dist: Any, layout: Layout | None) -> Law | None:
     inner = unwrapped(part.component_distribution) if name == "MixtureSameFamily" else None
     if family(inner) != "Normal" or int(np.prod(layout.batch[1:])) > 1:
         return None  # the latter has independent columns, each a mixture of its own
-    weights = mixture_weights(part)
+    weights = doubles(_mixing(part).probs)
     count = weights.shape[-1]
     weights = layout.spread(weights, (count,), (count,))
     # Weights in single precision sum to 1 up to 1e-7 only.
@@ -429,20 +455,19 @@ def closed_form(dist: Any, layout: Layout | None) -> Law | None:
     return families.NormalMixture(weights, means, stds)
 
 
-def _parameter(dist: Any, part: Any, key: str, layout: Layout, *more: int) -> Parameter:
+def _parameter(dist: object, part: object, key: str, layout: Layout, *more: int) -> Parameter:
     """Read a parameter, (n, *more, d_y), named after what the user wrote, for messages."""
     values = doubles(getattr(part, key))
     values = layout.spread(values, (*more, *layout.event), (*more, layout.d_y))
     return Parameter.of(f"{key} of {told(dist)}", values, len(more))
 
 
-def mixture_weights(dist: Any) -> FloatArray:
+def _mixing(dist: Any) -> Any:
     """Return the weights of a MixtureSameFamily, which torch and NumPyro keep under different names."""
-    mixing = getattr(dist, "mixture_distribution", None) or dist.mixing_distribution
-    return doubles(mixing.probs)
+    return getattr(dist, "mixture_distribution", None) or dist.mixing_distribution
 
 
-def _discrete_form(dist: Any, layout: Layout | None) -> Discrete:
+def _discrete_form(dist: object, layout: Layout | None) -> Discrete:
     part = unwrapped(dist)
     name = family(part)
     if name not in CATEGORICAL and name not in COUNTS:
@@ -460,7 +485,7 @@ def _discrete_form(dist: Any, layout: Layout | None) -> Discrete:
     return COUNTS[name](lambda key: place.spread(doubles(getattr(part, key)), place.event, (1,))[:, 0])
 
 
-def _told_by(owner: Any, what: str) -> Any:
+def _told_by(owner: object, what: str) -> Any:
     """Return an attribute, or None where a library has none or refuses to tell."""
     try:
         return getattr(owner, what)
@@ -468,7 +493,7 @@ def _told_by(owner: Any, what: str) -> Any:
         return None
 
 
-def _constraint(dist: Any) -> Any:
+def _constraint(dist: object) -> Any:
     """Return the innermost constraint that describes the support, or None if it is not told."""
     support = _told_by(dist, "support")
     while hasattr(support, "base_constraint"):
@@ -476,11 +501,11 @@ def _constraint(dist: Any) -> Any:
     return support
 
 
-def is_discrete(dist: Any) -> bool:
+def is_discrete(dist: object) -> bool:
     return bool(_told_by(_constraint(dist), "is_discrete"))
 
 
-def _bounds(dist: Any) -> tuple[Any, Any] | None:
+def _bounds(dist: object) -> tuple[Any, Any] | None:
     """Return the ends of the support, or None for the whole line."""
     support = _constraint(dist)
     name = type(support).__name__.strip("_").lower()
@@ -499,12 +524,13 @@ def _lenient(dist: Any) -> Any:
     """Return a copy of a distribution that takes any value, however far out, for one."""
     made = copy.copy(dist)
     made._validate_args = False
-    if hasattr(made, "base_dist"):
-        made.base_dist = _lenient(made.base_dist)
+    for name in ("base_dist", "_component_distribution"):
+        if hasattr(made, name):
+            setattr(made, name, _lenient(getattr(made, name)))
     return made
 
 
-def check_distribution(dist: Any) -> None:
+def check_distribution(dist: object) -> None:
     if not callable(getattr(dist, "log_prob", None)):
         shape = f" of shape {tuple(dist.shape)}" if hasattr(dist, "shape") else ""
         raise UnsupportedModelError(
@@ -513,7 +539,7 @@ def check_distribution(dist: Any) -> None:
         )
 
 
-def check_rowwise(values: Any, rows: int) -> Any:
+def check_rowwise(values: object, rows: int) -> Any:
     """Check that a log-density has one number for each row; (rows, 1) will do."""
     shape = tuple(getattr(values, "shape", ()))
     if shape not in ((rows,), (rows, 1)) or not hasattr(values, "reshape"):

@@ -51,15 +51,6 @@ def _block(seed: int, block: int) -> FloatArray:
     return Seed(seed).stream(Use.RANKS, block).random(BLOCK)
 
 
-def columns_of(law: Law, y: AnyArray, d_y: int = 1) -> FloatArray:
-    """Return y as (n, d_y), which a law must be of."""
-    y = as_rows(y)
-    if y.shape != (law.n, d_y):
-        columns = f"{d_y} columns" if d_y > 1 else "one column"
-        raise ShapeError(f"{law.name} is of {columns} of y in {law.n} rows, and y has shape {y.shape}.")
-    return y
-
-
 def alike(values: AnyArray, y: AnyArray) -> tuple[FloatArray, FloatArray]:
     """Return predictions (n, m) and y (n, 1) in the coarser precision that either has, row by row.
 
@@ -96,7 +87,7 @@ class Draws(RowDraws):
 
     def _counts(self, y: AnyArray) -> tuple[FloatArray, FloatArray]:
         """Return how many draws are below y, and how many equal it, (n,)."""
-        y = columns_of(self, y)
+        y = self._columns(y)
         below, equal = np.empty((2, self.n))
         for rows in self._blocks():
             values, at_y = alike(self.values[rows], y[rows])
@@ -117,7 +108,7 @@ class Draws(RowDraws):
 
     def crps(self, y: AnyArray) -> FloatArray:
         """Return the fair CRPS: that of the law which the draws are from has the same mean, (n,)."""
-        y, m, out = columns_of(self, y), self.values.shape[1], np.empty(self.n)
+        y, m, out = self._columns(y), self.values.shape[1], np.empty(self.n)
         weights = (2.0 * np.arange(m) - (m - 1.0)) / (m * max(m - 1.0, 1.0))
         for rows in self._blocks():
             values = np.sort(np.asarray(self.values[rows], dtype=np.float64), axis=1)
@@ -132,7 +123,7 @@ class Draws(RowDraws):
         counts = np.stack([np.searchsorted(row, at, side="right") for row in ordered])
         return np.asarray(counts / self.values.shape[1])
 
-    def quantile(self, levels: Any) -> FloatArray:
+    def quantile(self, levels: object) -> FloatArray:
         quantiles = np.quantile(self.values, check_levels(levels), axis=1, method="inverted_cdf")
         return np.asarray(quantiles.T, dtype=np.float64)
 
@@ -198,7 +189,7 @@ class VectorDraws(RowDraws, Discrete):
     """Draws of several columns of y; see `from_draws`."""
 
     def numbers(self, y: AnyArray) -> FloatArray:
-        return columns_of(self, as_numbers(y, "y"), self.values.shape[2])
+        return self._columns(as_numbers(y, "y"), self.values.shape[2])
 
     def energy(self, y: AnyArray) -> FloatArray:
         """Return the fair energy score: mean ‖draw − y‖ less half that of two draws, (n,)."""
@@ -241,7 +232,7 @@ class VectorDraws(RowDraws, Discrete):
         return np.hstack(means), np.hstack(stds)
 
 
-def from_draws(draws: Any, *, rng: RngLike = 0) -> Draws | VectorDraws:
+def from_draws(draws: object, *, rng: RngLike = 0) -> Draws | VectorDraws:
     """Law from draws of y: posterior predictive samples, a simulator, a bootstrap, an ensemble.
 
     The rank of y among its m draws is uniform given x if the model is true, exactly and for any m. With
@@ -284,7 +275,7 @@ def from_draws(draws: Any, *, rng: RngLike = 0) -> Draws | VectorDraws:
     return indexed(kind(view, Seed.of(rng).value, np.arange(len(array))), draws)
 
 
-def adapt(obj: Any) -> Law | None:
+def adapt(obj: object) -> Law | None:
     """Make a law of posterior predictive draws, or return None for another object."""
     draws = predictive(obj)
     return None if draws is None else from_draws(draws)
@@ -295,7 +286,7 @@ def predictive(obj: Any) -> AnyArray | None:
     if not any(comes_from(obj, library) for library in ("arviz", "arviz_base", "xarray")):
         return None
     if hasattr(obj, "dims") and not hasattr(obj, "data_vars"):  # a DataArray
-        return _draws(obj) if _over(obj) else None
+        return _draws(obj) if {*DRAWS} & {*obj.dims} else None
     if hasattr(obj, GROUP):
         obj = getattr(obj, GROUP)
     elif not (hasattr(obj, "data_vars") and len(obj.data_vars)):  # no group of draws either
@@ -311,15 +302,9 @@ def predictive(obj: Any) -> AnyArray | None:
     return _draws(obj[names[0]])
 
 
-def _over(array: Any) -> list[str]:
-    over = [dim for dim in DRAWS if dim in array.dims]
-    stacked = "sample" in array.dims and all(dim in array.coords for dim in DRAWS)  # by az.extract
-    return ["sample"] if stacked and not over else over
-
-
 def _draws(array: Any) -> AnyArray:
     """Return the draws of a DataArray, whatever the order of its dimensions."""
-    over = _over(array)
+    over = [dim for dim in DRAWS if dim in array.dims]
     rest = [dim for dim in array.dims if dim not in over]
     if not over or len(rest) not in (1, 2):
         got = f"and this array has {', '.join(map(str, array.dims)) or 'none'}"

@@ -91,7 +91,7 @@ class Normal(ContinuousFamily):
         return np.asarray(special.ndtr(-z if upper else z))
 
     def crps(self, y: AnyArray) -> FloatArray:
-        z = self.normal_scores(self._column(y, "CRPS"))
+        z = self.normal_scores(self._columns(y))
         std = self._moments(len(z), 1)[1]
         return np.asarray(std * (mean_distance(z) - 1.0 / np.sqrt(np.pi)))[:, 0]
 
@@ -121,7 +121,7 @@ class Normal(ContinuousFamily):
             scale = np.sqrt(np.diagonal(self.cov.values(n, (d_y, d_y)), axis1=1, axis2=2))
         return mean, scale
 
-    def quantile(self, levels: Any) -> FloatArray:
+    def quantile(self, levels: object) -> FloatArray:
         mean, std = self._moments(self._size(), 1)
         return mean + std * np.asarray(special.ndtri(check_levels(levels)))
 
@@ -232,7 +232,7 @@ class NormalMixture(ContinuousFamily):
 
     def crps(self, y: AnyArray) -> FloatArray:
         """Return Σ_c w_c A(y − m_c, s_c) − ½ Σ_cd w_c w_d A(m_c − m_d, √(s_c² + s_d²)), A: E|m + sZ|."""
-        z, (weights, means, stds) = self._placed(self._column(y, "CRPS"))
+        z, (weights, means, stds) = self._placed(self._columns(y))
         m, s = means[:, :, 0], stds[:, :, 0]
         out = (weights * s * mean_distance(z[:, :, 0])).sum(axis=1)
         for c in range(weights.shape[1]):
@@ -305,6 +305,7 @@ def _scores(log_weights: FloatArray, z: FloatArray) -> FloatArray:
 class _Positive(Independent):
     """A family on (loc, ∞); `loc` is the last of its parameters."""
 
+    FORMS = f"{Independent.FORMS} The support begins at `loc`."
     #: The method of a generator that draws y − loc, given the other parameters.
     DRAW: ClassVar[str]
 
@@ -315,26 +316,9 @@ class _Positive(Independent):
         return p[-1], np.array(np.inf)
 
 
-class _Between(Independent):
-    """A family on (low, high), which are the last of its parameters."""
-
-    def _at(self, n: int, d_y: int) -> Values:
-        *others, low, high = super()._at(n, d_y)
-        check_positive(high - low, "high − low")
-        return *others, low, high
-
-    def _ends(self, p: Values) -> tuple[AnyArray, AnyArray]:
-        return p[-2], p[-1]
-
-
 @family
 class Gamma(_Positive):
     """Gamma model: y − loc has density t^(shape−1) exp(−t/scale) / (Γ(shape) scale^shape) for t > 0.
-
-    Parameters
-    ----------
-    shape, scale, rate, loc : number, array (n,) or (n, d_y), or function of x
-        One of scale and rate = 1/scale; `loc` is where the support begins. Coordinates are independent.
 
     Examples
     --------
@@ -371,11 +355,6 @@ class Gamma(_Positive):
 class Weibull(_Positive):
     """Weibull model: P(y > t|x) = exp(−((t − loc)/scale)^shape) for t > loc.
 
-    Parameters
-    ----------
-    shape, scale, rate, loc : number, array (n,) or (n, d_y), or function of x
-        One of scale and rate = 1/scale; `loc` is where the support begins. Coordinates are independent.
-
     Examples
     --------
     >>> Weibull(shape=2.0, scale=lambda x: x)(np.array([2.0, 4.0])).sf(np.array([2.0, 0.0])).round(4)
@@ -411,22 +390,14 @@ class Weibull(_Positive):
 class Exponential(Weibull):
     """Exponential model, p(y|x) = exp(−(y − loc)/scale) / scale for y > loc: a Weibull of shape 1.
 
-    Parameters
-    ----------
-    scale, rate, loc : number, array (n,) or (n, d_y), or function of x
-        One of scale and rate = 1/scale; `loc` is where the support begins. Coordinates are independent.
-
     Examples
     --------
     >>> Exponential(scale=lambda x: x)(np.array([2.0, 4.0])).score(np.array([1.0, 3.0]))[:, 0]
     array([-0.5 , -0.25])
     """
 
-    shape: Any = field(default=None, init=False, repr=False)
-
-    def _at(self, n: int, d_y: int) -> Values:
-        scale, loc = super()._at(n, d_y)
-        return np.ones_like(scale), scale, loc
+    # By a factory, which keeps its place among the parameters.
+    shape: Any = field(default_factory=lambda: 1.0, init=False, repr=False)
 
     def _crps(self, y: Array, shape: Array, scale: Array, loc: Array) -> Array:
         z = (y - loc) / scale
@@ -436,11 +407,6 @@ class Exponential(Weibull):
 @family
 class LogNormal(_Positive):
     """Log-normal model: log(y − loc) given x is N(mu(x), sigma(x)²).
-
-    Parameters
-    ----------
-    mu, sigma, loc : number, array (n,) or (n, d_y), or function of x
-        `loc` is where the support begins. Coordinates are independent.
 
     Examples
     --------
@@ -483,10 +449,7 @@ class LogNormal(_Positive):
 class InverseGaussian(_Positive):
     """Inverse Gaussian model: t = y − loc > 0 has density √(shape/2πt³) exp(−shape (t/mean − 1)²/(2t)).
 
-    Parameters
-    ----------
-    mean, shape, loc : number, array (n,) or (n, d_y), or function of x
-        `mean` is that of y − loc, and mean³/shape its variance. Coordinates are independent.
+    `mean` is that of y − loc, and mean³/shape its variance.
 
     Examples
     --------
@@ -521,13 +484,8 @@ class InverseGaussian(_Positive):
 
 
 @family
-class Beta(_Between):
+class Beta(Independent):
     """Beta model: v = (y − low)/(high − low) has density v^(a−1) (1−v)^(b−1) / B(a, b) on (0, 1).
-
-    Parameters
-    ----------
-    a, b, low, high : number, array (n,) or (n, d_y), or function of x
-        The two shapes and the ends of the support. Coordinates are independent.
 
     Examples
     --------
@@ -539,6 +497,14 @@ class Beta(_Between):
     b: Any
     low: Any = 0.0
     high: Any = 1.0
+
+    def _at(self, n: int, d_y: int) -> Values:
+        *shapes, low, high = super()._at(n, d_y)
+        check_positive(high - low, "high − low")
+        return *shapes, low, high
+
+    def _ends(self, p: Values) -> tuple[AnyArray, AnyArray]:
+        return p[-2], p[-1]
 
     def _density(self, y: Array, a: Array, b: Array, low: Array, high: Array) -> tuple[Array, Array]:
         width = high - low
@@ -565,15 +531,10 @@ class Beta(_Between):
 
 
 @family
-class Uniform(_Between):
-    """Uniform model on (low(x), high(x)).
+class Uniform(Beta):
+    """Uniform model on (low(x), high(x)): a Beta of shapes 1 and 1.
 
     Its score is 0; the Stein tests see it on the logit scale, where it is that of a logistic density.
-
-    Parameters
-    ----------
-    low, high : number, array (n,) or (n, d_y), or function of x
-        The ends of the interval. Coordinates are independent.
 
     Examples
     --------
@@ -581,35 +542,16 @@ class Uniform(_Between):
     array([0.5 , 0.25])
     """
 
-    low: Any = 0.0
-    high: Any = 1.0
+    a: Any = field(default_factory=lambda: 1.0, init=False, repr=False)
+    b: Any = field(default_factory=lambda: 1.0, init=False, repr=False)
 
-    def _density(self, y: Array, low: Array, high: Array) -> tuple[Array, Array]:
-        return np.broadcast_to(-np.log(high - low), y.shape), np.zeros(y.shape)
-
-    def _log_tails(self, y: Array, low: Array, high: Array) -> tuple[Array, Array]:
-        return np.log((y - low) / (high - low)), np.log((high - y) / (high - low))
-
-    def _draw(self, rng: np.random.Generator, low: Array, high: Array) -> Array:
+    def _draw(self, rng: np.random.Generator, a: Array, b: Array, low: Array, high: Array) -> Array:
         return rng.uniform(low, high)
-
-    def _moments(self, low: Array, high: Array) -> tuple[Array, Array]:
-        return 0.5 * (low + high), (high - low) / np.sqrt(12.0)
-
-    def _crps(self, y: Array, low: Array, high: Array) -> Array:
-        v = (y - low) / (high - low)
-        inside = np.clip(v, 0.0, 1.0)
-        return np.asarray((high - low) * (np.abs(v - inside) + inside * (inside - 1.0) + 1.0 / 3.0))
 
 
 @family
 class StudentT(Independent):
     """Student-t model: (y − loc(x)) / scale(x) has a t distribution with df(x) degrees of freedom.
-
-    Parameters
-    ----------
-    df, loc, scale : number, array (n,) or (n, d_y), or function of x
-        Degrees of freedom, location and scale. Coordinates are independent.
 
     Examples
     --------
@@ -659,11 +601,6 @@ class StudentT(Independent):
 @family
 class Laplace(Independent):
     """Laplace model, p(y|x) = exp(−|y − loc(x)| / scale(x)) / (2 scale(x)).
-
-    Parameters
-    ----------
-    loc, scale : number, array (n,) or (n, d_y), or function of x
-        Location and scale. Coordinates are independent.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from condgof._typing import AnyArray, FloatArray
+from condgof._typing import AnyArray, FloatArray, TableLike
 from condgof.errors import (
     DerivativeError,
     InputError,
@@ -130,7 +130,7 @@ class LogDensity(FunctionOfRows, NumericalScore):
         return one_each(self._called(y), len(y), "log_prob")
 
 
-def from_scores(scores: Any, *, support: Any = None) -> Scores:
+def from_scores(scores: Any, *, support: object = None) -> Scores:
     """Law from an array of scores ∇_y log p(y|x) at the observed y.
 
     Parameters
@@ -155,11 +155,11 @@ def from_scores(scores: Any, *, support: Any = None) -> Scores:
     return indexed(Scores(values=array, ends=ends), scores)
 
 
-def _law(kind: Callable[..., Law], function: Any, bounds: Bounds | None, x: Any, n: int) -> Law:
+def _law(kind: Callable[..., Law], function: object, bounds: Bounds | None, x: TableLike, n: int) -> Law:
     return kind(function, x, n, None if bounds is None else bounds.at(x, n))
 
 
-def from_score(function: Callable[..., Any], *, support: Any = None) -> Model:
+def from_score(function: Callable[..., Any], *, support: object = None) -> Model:
     """Model from its score function.
 
     Parameters
@@ -188,7 +188,7 @@ def from_log_prob(
     *,
     backend: str = "numpy",
     tolerance: float = 1e-4,
-    support: Any = None,
+    support: object = None,
 ) -> ModelLike:
     """Model from its log-density, which need not be normalised.
 
@@ -227,10 +227,10 @@ def from_log_prob(
         raise InputError(f"tolerance must be positive, got {tolerance!r}.")
     checked = check_callable(function, "from_log_prob")
     if isinstance(support, str) and support == "counts":
-        from condgof.laws._ratio import from_log_pmf
+        from condgof.laws._ratio import FromLogPmf
 
         model = from_log_prob(function, backend=backend, tolerance=tolerance)
-        return Model(partial(from_log_pmf, model), "The model of counts", conditional=False)
+        return Model(lambda x, n: FromLogPmf(model(x, n)), FromLogPmf.name, conditional=False)
     bounds = None if support is None else Bounds.of(support)
     if backend == "numpy":
         kind = partial(LogDensity, tolerance=tolerance)
@@ -255,44 +255,54 @@ def check_callable(function: Any, maker: str) -> Callable[..., Any]:
     """Refuse what is not a function of y and x, or needs more than these."""
     if not callable(function):
         raise InputTypeError(f"{maker} takes a function f(y, x), got {type(function).__name__}.")
-    signature, wrong = signature_of(function), f"{maker} takes a function f(y, x), and this one"
+    signature = signature_of(function)
     required = [p.name for p in _single(signature) if p.default is p.empty] if signature else []
-    if signature and not signature.parameters:
-        raise InputTypeError(f"{wrong} takes no arguments.")
-    if len(required) > 2:
-        needs = f"{wrong} needs {len(required)} arguments ({', '.join(required)})"
-        raise InputTypeError(f"{needs}. Bind the others first, with functools.partial or a lambda.")
+    if (signature and not signature.parameters) or len(required) > 2:
+        needs = f"{maker} takes a function f(y, x), and this one needs {len(required)} arguments"
+        raise InputTypeError(f"{needs}. Bind others first, with functools.partial or a lambda.")
     return function  # type: ignore[no-any-return]
 
 
-def call_density(function: Callable[..., Any], y: Any, x: Any) -> Any:
-    """Call a user's function of y and x so that they cannot be swapped silently.
+def arguments(function: Callable[..., Any], **given: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return what to call a user's function with, so that x and y cannot be swapped silently.
 
-    A parameter named x or y (or X, Y) gets what its name says, others get what is left, y first. A
-    function of a single parameter gets y; an x that is None is passed only where it is asked for.
+    A parameter named x or y (or X, Y) gets what its name says, others get what is left, in this order;
+    an rng goes to a parameter of that name only. What cannot be called so is a TypeError.
     """
-    signature, given = signature_of(function), {"y": y, "x": x}
+    signature = signature_of(function)
+    if signature is None or "rng" not in signature.parameters:
+        given.pop("rng", None)
     if signature is None:
-        return function(y) if x is None else function(y, x)
-    single, arguments = _single(signature), OrderedDict[str, Any]()
-    required = [p for p in single if p.default is p.empty]
-    variable = len(single) < len(signature.parameters)
-    if len(required) <= 1 and not variable and (x is None or len(single) == 1):
-        arguments[(required or single)[0].name] = y
-    else:
-        left = [name for name in given if name not in {p.name.lower() for p in single}]
-        for p in signature.parameters.values():
-            if p.kind is p.VAR_POSITIONAL:
-                arguments[p.name], left = tuple(given[name] for name in left), []
-            elif p.kind is p.VAR_KEYWORD:
-                arguments[p.name] = {name: given[name] for name in left}
-            elif p.name.lower() in given:
-                arguments[p.name] = given[p.name.lower()]
-            elif left:  # else it is an option of the function's own
-                arguments[p.name] = given[left.pop(0)]
-    call = inspect.BoundArguments(signature, arguments)
+        return tuple(given.values()), {}
+    left = [name for name in given if name not in {p.name.lower() for p in _single(signature)}]
+    named = OrderedDict[str, Any]()
+    for p in signature.parameters.values():
+        if p.kind is p.VAR_POSITIONAL:
+            named[p.name], left = tuple(given[name] for name in left), []
+        elif p.kind is p.VAR_KEYWORD:
+            named[p.name], left = {name: given[name] for name in left}, []
+        elif p.name.lower() in given:
+            named[p.name] = given[p.name.lower()]
+        elif left:  # else it is an option of the function's own
+            named[p.name] = given[left.pop(0)]
+    if left:
+        raise TypeError(f"nothing takes {' and '.join(left)}")
+    call = inspect.BoundArguments(signature, named)
+    signature.bind(*call.args, **call.kwargs)
+    return call.args, call.kwargs
+
+
+def call_density(function: Callable[..., Any], y: TableLike, x: TableLike) -> Any:
+    """Call a user's function of y and x, with y alone where it has a single parameter or x is None."""
+    signature, given = signature_of(function), {"y": y, "x": x}
+    single = _single(signature) if signature else []
+    variable = signature is not None and len(single) < len(signature.parameters)
+    required = sum(p.default is p.empty for p in single)
+    if required <= 1 and not variable and (x is None or len(single) == 1):
+        del given["x"]
     with users_code(f"The function {getattr(function, '__name__', 'of the model')}"):
-        return function(*call.args, **call.kwargs)
+        args, named = arguments(function, **given)
+        return function(*args, **named)
 
 
 def differentiate(

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from condgof._typing import AnyArray, FloatArray
-from condgof.errors import InputError, InputTypeError, ShapeError, require
-from condgof.laws._distribution import Network, TensorLaw, check_rowwise, doubles, is_discrete, told
+from condgof._typing import AnyArray, FloatArray, TableLike
+from condgof.errors import InputError, InputTypeError, ShapeError, UnsupportedModelError, require
+from condgof.laws._distribution import Network, TensorLaw, check_rowwise, doubles, is_discrete, rebuilt
 from condgof.laws._functions import call_density
 from condgof.laws._law import Law, Model
 from condgof.laws._library import comes_from
@@ -22,21 +22,18 @@ LEAST, TRIED = 16, 3
 jax_module = partial(require, "jax", "jax", "A JAX model")
 
 
-class Kept(dict[Any, Any]):
-    """What is made once for a model and its copies, such as compiled functions; never pickled."""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Kept, ()
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class JaxNetwork(Network):
     """A JAX model; see `from_jax`."""
 
-    LIBRARY, TAKES = "JAX", "a function x → distribution or a distribution"
+    LIBRARY = "JAX"
     #: Whether `make` or `density` is a function of one row; None: tried.
     per_row: bool | None = None
-    kept: Kept = field(default_factory=Kept)
+    #: What is made once for a model and its copies, such as compiled functions; never pickled.
+    kept: dict[Any, Any] = field(default_factory=dict)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "kept": {}}
 
     def native(self, array: AnyArray) -> Any:
         # In the precision that JAX is set to: single, unless the user chose double.
@@ -48,18 +45,18 @@ class JaxNetwork(Network):
             return self
         return replace(self, per_row=x is not None and self._makes_rows(self.make, x))
 
-    def law(self, x: Any, n: int) -> Law:
-        given: Any = None if x is None else self.native(x)
+    def law(self, x: TableLike, n: int) -> Law:
+        given, dist = self.given(x), None  # of some objects only the log-density can be mapped over rows
         if self.make is not None and self.per_row is False:
-            return self.law_of(self.make(given), x, n)
-        dist = None  # of some objects only the log-density can be mapped over rows
-        if self.make is not None and self.per_row and comes_from(self.make(given[0]), "numpyro"):
-            dist = _promoted(jax_module().vmap(self.make)(given), n)
+            dist = self.make(given)
+        elif self.make is not None and self.per_row and comes_from(self.make(given[0]), "numpyro"):
+            with suppress(UnsupportedModelError):  # made anew it has the rows as its batch
+                dist = rebuilt(jax_module().vmap(self.make)(given), lambda value, by_row: value)
         return TensorLaw(self, None, x, n) if dist is None else self.law_of(dist, x, n)
 
     def _makes_rows(self, make: Callable[[Any], Any], x: AnyArray) -> bool | None:
         """Whether `make` takes one row; None when only y could tell."""
-        few = x[:TRIED]
+        few = x[np.arange(2 + np.prod(x.shape[1:], dtype=int)) % len(x)]  # as many as nothing else
         try:
             dist = make(self.native(few))
         except Exception:  # whatever a function raises on shapes that it is not made for
@@ -67,9 +64,7 @@ class JaxNetwork(Network):
             return True
         if not hasattr(dist, "batch_shape"):
             return None
-        if tuple(dist.batch_shape)[:1] != (len(few),):
-            return bool(dist.batch_shape)
-        return self._tried(doubles(dist.sample(jax_module().random.key(0))).reshape(len(few), -1), few)
+        return tuple(dist.batch_shape)[:1] not in ((), (len(few),))
 
     def takes_rows(self, y: AnyArray, x: Any) -> bool:
         """Whether the function is that of one row; remembered for y and x of such shapes."""
@@ -82,18 +77,17 @@ class JaxNetwork(Network):
 
     def _tried(self, y: AnyArray, x: Any) -> bool:
         """Try the log-density as that of one row, and of all rows at once."""
-        y, x = self.native(y[:TRIED]), None if x is None else self.native(x[:TRIED])
-        values, errors = dict[bool, FloatArray](), dict[bool, Exception]()
-        for per_row in (False, True):
+        y, x = self.native(y[:TRIED]), None if x is None else self.given(x[:TRIED])
+        values, failed = dict[bool, FloatArray](), Exception()
+        for per_row in (True, False):
             try:
                 values[per_row] = doubles(self._values(y, x, per_row))
             except Exception as error:  # whatever a function raises on shapes that it is not made for
-                errors[per_row] = error
+                failed = error
         if not values:
-            errors[False].add_note(f"With one row at a time it fails too: {errors[True]}")
-            raise errors[False]
+            raise failed  # that of all rows at once
         # Indexing the first row in place of the first column must not go unnoticed.
-        if not errors and not np.allclose(values[False], values[True], 1e-3, 1e-3, equal_nan=True):
+        if len(values) == 2 and not np.allclose(values[False], values[True], 1e-3, 1e-3, equal_nan=True):
             meant = "Say which is meant: from_jax(f, per_row=True) or False, or wrap it in jax.vmap"
             raise InputError(f"The model takes one row and many, and the two disagree. {meant}.")
         return False not in values
@@ -117,15 +111,14 @@ class JaxNetwork(Network):
             return dist.log_prob(y).reshape(())
         shape = tuple(dist.batch_shape) + tuple(dist.event_shape)
         if sum(size != 1 for size in shape) > 1 or int(np.prod(shape)) != y.size:
-            raise ShapeError(f"The model returned {told(dist)} for one row, and y has {y.size} columns.")
-        if is_discrete(dist):  # classes are looked up by whole numbers
-            y = y.astype(int)
-        return dist.log_prob(y.reshape(shape)).sum()
+            got = f"{type(dist).__name__} with batch and event shape {shape} for one row"
+            raise ShapeError(f"The model returned {got}, and y has {y.size} columns.")
+        return dist.log_prob(y.reshape(shape).astype(int if is_discrete(dist) else y.dtype)).sum()
 
     def _both(self, law: TensorLaw, y: AnyArray) -> list[FloatArray]:
         n, jax = len(y), jax_module()
 
-        def total(y: Any, x: Any, per_row: bool) -> tuple[Any, Any]:
+        def total(y: TableLike, x: TableLike, per_row: bool) -> tuple[Any, Any]:
             values = self._values(y, x, per_row)
             return values.sum(), values
 
@@ -133,7 +126,7 @@ class JaxNetwork(Network):
             self.kept["compiled"] = jax.jit(jax.grad(total, has_aux=True), static_argnums=2)
         # To a power of two, by repeating the last row: every new shape would be compiled anew.
         padded = np.minimum(np.arange(max(LEAST, 1 << (n - 1).bit_length())), n - 1)
-        given = None if law.x is None else self.native(law.x[padded])
+        given = None if law.x is None else self.given(law.x[padded])
         both = self.kept["compiled"](self.native(y[padded]), given, self.takes_rows(y, law.x))
         return [doubles(part)[:n] for part in both]
 
@@ -149,45 +142,25 @@ class JaxNetwork(Network):
         return law.dist.sample(key, *shape)
 
 
-def _promoted(dist: Any, n: int) -> Any:
-    """Return a mapped NumPyro distribution with the n rows as its first batch dimension, or None."""
-    promote = import_module("numpyro.distributions.batch_util").promote_batch_shape
-    try:
-        if hasattr(dist, "component_distribution"):  # a mixture, which `promote` leaves as it is
-            dist = type(dist)(promote(dist.mixing_distribution), promote(dist.component_distribution))
-        else:
-            dist = promote(dist)
-    except (NotImplementedError, AttributeError, AssertionError, ValueError):
-        return None
-    return dist if tuple(dist.batch_shape)[:1] == (n,) else None
-
-
 def from_jax(
-    model: Any,
-    *,
-    method: str | None = None,
-    y: str | None = None,
-    x: str | None = None,
-    per_row: bool | None = None,
-    batch_size: int = Network.size,
-) -> Model:
-    """Model from JAX: a function that returns a distribution, or an object with a log-density.
+    model: object, *, per_row: bool | None = None, batch_size: int = Network.size
+) -> Law | Model:
+    """Model from JAX: a function that returns a distribution, or a distribution.
 
     Scores come from closed forms where there is one here, else from ``jax.grad``, compiled, batch by
     batch, in the precision that JAX is set to. As with ``jax.jit``, values that a function reads from
-    outside are those of its first call: make a new model after training on.
+    outside are those of its first call: make a new model after training on. A log-density goes to
+    ``cg.from_log_prob(f, backend="jax")``.
 
     Parameters
     ----------
     model : callable or distribution
         What is called with x and returns the distribution of y given x: of NumPyro, or any object with
         ``log_prob(y)``. It may take all rows at once, x in the shape that is tested, or one row. A
-        FlowJAX distribution is taken as it is, with x as its condition.
-    method, y, x : str, optional
-        The name of a method of `model` that returns log p(y|x), such as "log_prob", and what it calls
-        y and x; needed unless it calls them so.
+        FlowJAX distribution is taken as it is, with x as its condition; one of NumPyro is the law of its
+        n rows, or of any number where it has no batch.
     per_row, batch_size : bool or None, int
-        Whether `model` takes one row or all of them, by default both are tried on three rows; rows
+        Whether `model` takes one row or all of them, by default both are tried on a few rows; rows
         evaluated at a time, with which memory grows and results do not change.
 
     Examples
@@ -199,16 +172,17 @@ def from_jax(
     array([-1., -0.,  1.])
     """
     jax_module()
-    network, library = JaxNetwork(size=batch_size, per_row=per_row), _library(model)
-    if per_row not in (None, True, False):
-        raise InputError(f"per_row must be True, False or None, got {per_row!r}.")
-    if library is None or (library == "flowjax" and method is not None):
-        return network.model_of(model, method, y, x)
-    if library == "numpyro" and model.batch_shape:
-        kind, batch = type(model).__name__, tuple(model.batch_shape)
-        raise InputTypeError(f"{kind} has a batch of {batch}. Pass the function that makes it.")
-    make = {"flowjax": Flow, "numpyro": _always}[library]
-    return network.model(make=partial(make, model), per_row=False)
+    network, kind = JaxNetwork(size=batch_size, per_row=per_row), type(model).__name__
+    if comes_from(model, "flowjax") and hasattr(model, "cond_shape"):
+        return network.model(make=partial(Flow, model), per_row=False)
+    if comes_from(model, "numpyro") and hasattr(model, "batch_shape"):
+        # NumPy's arrays cannot be indexed by what JAX compiles.
+        model = jax_module().tree.map(jax_module().numpy.asarray, model)
+        return replace(network, per_row=False).of_rows(model)
+    if not callable(model):
+        advice = "A log-density goes to condgof.from_log_prob(f, backend='jax')."
+        raise InputTypeError(f"from_jax takes a function x → distribution, got {kind}. {advice}")
+    return network.model(make=model)
 
 
 def from_density(function: Callable[..., Any]) -> Model:
@@ -217,19 +191,9 @@ def from_density(function: Callable[..., Any]) -> Model:
     return JaxNetwork().model(density=partial(call_density, function))
 
 
-def adapt(obj: Any) -> Model | None:
+def adapt(obj: object) -> Law | Model | None:
     """Take distributions of FlowJAX and NumPyro."""
-    return None if _library(obj) is None else from_jax(obj)
-
-
-def _library(obj: Any) -> str | None:
-    marks = {"flowjax": "cond_shape", "numpyro": "batch_shape"}
-    theirs = (name for name, mark in marks.items() if comes_from(obj, name) and hasattr(obj, mark))
-    return next(theirs, None)
-
-
-def _always(dist: Any, x: Any) -> Any:
-    return dist
+    return from_jax(obj) if hasattr(obj, "log_prob") else None
 
 
 class Flow:
@@ -244,7 +208,7 @@ class Flow:
         self.batch_shape = () if shape is None else (len(x),)
         self.condition = None if shape is None else x.reshape(len(x), *shape)
 
-    def log_prob(self, y: Any) -> Any:
+    def log_prob(self, y: TableLike) -> Any:
         return self.flow.log_prob(y, self.condition)
 
     def sample(self, key: Any, shape: tuple[int, ...] = ()) -> Any:

@@ -10,27 +10,26 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import ndtri
 
-from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof._typing import AnyArray, FloatArray, IntArray, TableLike
 from condgof.errors import InputError, NonFiniteError, ShapeError, check_finite, refuse_rows
 from condgof.kernels import Block, Cells
 from condgof.laws._discrete import Discrete, Residuals, check_probabilities, normalised
-from condgof.laws._draws import alike, columns_of, row_uniforms
+from condgof.laws._draws import alike, row_uniforms
 from condgof.laws._law import ByRow, as_rows, check_levels, indexed, same_as, tail_scores
 from condgof.sample import RngLike, Seed, as_numbers
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happens or not in a row, with probability `expected`: in a range of cells."""
+    """That y is not above a "quantile", or inside an interval ("coverage"): in the first cells."""
 
     kind: str
     level: float
-    expected: float
-    cells: tuple[int, int]
+    cells: int
 
     def happened(self, codes: IntArray) -> AnyArray:
         """Tell in which rows it did, (n,), from the cells that were observed."""
-        return (codes >= self.cells[0]) & (codes < self.cells[1])
+        return codes < self.cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +49,7 @@ class CellsOfY(ByRow, Discrete):
     class_names = same_as("names")
 
     def numbers(self, y: AnyArray) -> FloatArray:
-        return columns_of(self, as_numbers(y, "y"))[:, 0]
+        return self._columns(as_numbers(y, "y"))[:, 0]
 
     def residuals(self, y: AnyArray, by: str) -> Residuals:
         p = np.broadcast_to(self.shares, (self.n, len(self.shares)))
@@ -134,7 +133,7 @@ class Intervals(CellsOfY):
         return 0.5 * (low + high), np.maximum(0.5 * (high - low), least)
 
 
-def from_quantiles(quantiles: Any, levels: Any, *, rng: RngLike = 0) -> Quantiles:
+def from_quantiles(quantiles: object, levels: object, *, rng: RngLike = 0) -> Quantiles:
     """Law from predicted quantiles.
 
     The cell of y among its quantiles is an ordered class whose probability the levels tell. Nothing is
@@ -169,10 +168,10 @@ def from_quantiles(quantiles: Any, levels: Any, *, rng: RngLike = 0) -> Quantile
         k = int(np.argmax(often))
         what = f"The {at[k]:g} quantile is above the {at[k + 1]:g} quantile"
         refuse_rows(falls[:, k], what, "Are the columns in the order of the levels?")
-    names, last = [f"q{level:g}" for level in at], len(at) + 1
+    names = [f"q{level:g}" for level in at]
     inner = (f"{a} to {b}" for a, b in pairwise(names))
     cells = (f"up to {names[0]}", *inner, f"above {names[-1]}")
-    events = (Event("quantile", q, 1.0 - q, (k, last)) for k, q in enumerate(at.tolist(), 1))
+    events = (Event("quantile", q, k) for k, q in enumerate(at.tolist(), 1))
     held = np.sort(array, axis=1), at, Seed.of(rng).value, np.arange(len(array))
     law = indexed(Quantiles(shares, cells, tuple(events), *held), quantiles)
     crossed = int(falls.any(axis=1).sum())
@@ -180,7 +179,7 @@ def from_quantiles(quantiles: Any, levels: Any, *, rng: RngLike = 0) -> Quantile
     return law.noted(note) if crossed else law
 
 
-def from_intervals(low: Any, high: Any, coverage: Any = 0.9) -> Intervals:
+def from_intervals(low: TableLike, high: TableLike, coverage: object = 0.9) -> Intervals:
     """Law from prediction intervals: conformal ones, or any others with a stated coverage.
 
     What is tested is whether y lies inside with that probability *given x*, not only on average.
@@ -214,7 +213,7 @@ def from_intervals(low: Any, high: Any, coverage: Any = 0.9) -> Intervals:
     names = [f"{100 * c:g}%" for c in share]
     between = (f"between {a} and {b}" for a, b in pairwise(names))
     cells = (f"inside {names[0]}", *between, f"outside {names[-1]}")
-    events = tuple(Event("coverage", c, c, (0, k)) for k, c in enumerate(share.tolist(), 1))
+    events = tuple(Event("coverage", c, k) for k, c in enumerate(share.tolist(), 1))
     return indexed(Intervals(shares, cells, events, low, high, share), *given)
 
 
@@ -228,11 +227,11 @@ class Pit(ByRow):
     values: FloatArray
 
     def normal_scores(self, y: AnyArray) -> FloatArray:
-        columns_of(self, y, self.values.shape[1])
+        self._columns(y, self.values.shape[1])
         return tail_scores(self.values, 1.0 - self.values)
 
 
-def from_pit(u: Any) -> Pit:
+def from_pit(u: TableLike) -> Pit:
     """Law from probability integral transforms u = F(y|x), computed elsewhere.
 
     Parameters
@@ -272,41 +271,29 @@ class Histograms(ByRow):
 
     @property
     def support(self) -> tuple[AnyArray, AnyArray]:
-        held = self.probabilities > 0
-        first, last = held.argmax(axis=1), held.shape[1] - held[:, ::-1].argmax(axis=1)
-        return self._edge(first)[:, None], self._edge(last)[:, None]
+        held, (low, high) = self.probabilities > 0, (self.edges[:, :-1], self.edges[:, 1:])
+        least = np.where(held, low, np.inf).min(axis=1, keepdims=True)
+        return least, np.where(held, high, -np.inf).max(axis=1, keepdims=True)
 
-    def _edge(self, number: IntArray) -> FloatArray:
-        return np.asarray(self.edges[np.arange(self.n), number])
-
-    def _place(self, y: AnyArray) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Return the bin of y (clipped), its share of that bin's width, and the width, (n,)."""
-        y = columns_of(self, y)
-        code = np.clip((self.edges <= y).sum(axis=1) - 1, 0, self.edges.shape[1] - 2)
-        low, width = self._edge(code), self._edge(code + 1) - self._edge(code)
-        return code, np.clip((y[:, 0] - low) / width, 0.0, 1.0), width
+    def _shares(self, y: AnyArray) -> FloatArray:
+        """Return which share of each bin lies below y, (n, K)."""
+        above = self._columns(y) - self.edges[:, :-1]
+        return np.asarray(np.clip(above / np.diff(self.edges, axis=1), 0.0, 1.0))
 
     def cdf(self, y: AnyArray) -> FloatArray:
-        return self._tail(y, upper=False)
+        return np.asarray((self.probabilities * self._shares(y)).sum(axis=1).clip(max=1.0))
 
     def sf(self, y: AnyArray) -> FloatArray:
-        return self._tail(y, upper=True)
-
-    def _tail(self, y: AnyArray, *, upper: bool) -> FloatArray:
-        (code, part, _), p = self._place(y), self.probabilities
-        beyond = np.sign(np.arange(p.shape[1]) - code[:, None]) == (1 if upper else -1)
-        here = p[np.arange(self.n), code] * (1.0 - part if upper else part)
-        return np.asarray(np.clip(p.sum(axis=1, where=beyond) + here, 0.0, 1.0))
+        return np.asarray((self.probabilities * (1.0 - self._shares(y))).sum(axis=1).clip(max=1.0))
 
     def log_prob(self, y: AnyArray) -> FloatArray:
-        (code, _, width), y = self._place(y), as_rows(y)[:, 0]
-        outside = (y < self.edges[:, 0]) | (y > self.edges[:, -1])
+        y, (low, high) = self._columns(y), (self.edges[:, :-1], self.edges[:, 1:])
+        inside = (low <= y) & ((y < high) | ((y == high) & (high == self.edges[:, -1:])))
         with np.errstate(divide="ignore"):
-            values = np.log(self.probabilities[np.arange(self.n), code] / width)
-        return np.where(outside, -np.inf, values)
+            return np.asarray(np.log((self.probabilities / (high - low)).sum(axis=1, where=inside)))
 
     def crps(self, y: AnyArray) -> FloatArray:
-        y, edges = columns_of(self, y), self.edges
+        y, edges = self._columns(y), self.edges
         sums = np.hstack([np.zeros((self.n, 1)), np.cumsum(self.probabilities, axis=1)])
         here = self.cdf(y)[:, None]
         # F is linear between edges: the integral of its square is a sum, on either side of y.
@@ -321,9 +308,9 @@ class Histograms(ByRow):
 
     def sample(self, rng: np.random.Generator) -> FloatArray:
         sums = np.cumsum(self.probabilities, axis=1)[:, :-1]
-        code = (rng.random((self.n, 1)) >= sums).sum(axis=1)
-        low, high = self._edge(code), self._edge(code + 1)
-        return as_rows(low + (high - low) * rng.random(self.n))
+        code = (rng.random((self.n, 1)) >= sums).sum(axis=1, keepdims=True)
+        low, high = (np.take_along_axis(self.edges, code + k, axis=1) for k in (0, 1))
+        return np.asarray(low + (high - low) * rng.random((self.n, 1)))
 
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
         middle, width = 0.5 * (self.edges[:, 1:] + self.edges[:, :-1]), np.diff(self.edges, axis=1)
@@ -365,7 +352,7 @@ def from_bins(edges: Any, probabilities: Any) -> Histograms:
     return Histograms(np.broadcast_to(at, (n, count)), p)
 
 
-def _levels(given: Any, what: str) -> tuple[FloatArray, FloatArray]:
+def _levels(given: object, what: str) -> tuple[FloatArray, FloatArray]:
     """Check increasing levels, (K,), and return the probabilities of the cells between them as well."""
     levels = check_levels(given, what)
     if (np.diff(levels) <= 0).any():
@@ -373,7 +360,7 @@ def _levels(given: Any, what: str) -> tuple[FloatArray, FloatArray]:
     return levels, np.diff(levels, prepend=0.0, append=1.0)
 
 
-def _table(values: Any, what: str, count: int, counted: str, *, finite: bool = True) -> FloatArray:
+def _table(values: object, what: str, count: int, counted: str, *, finite: bool = True) -> FloatArray:
     """Read predictions with one row an observation and as many columns as there are levels."""
     array = as_rows(as_numbers(values, what).astype(np.float64))
     if array.shape[1:] != (count,) or not len(array):

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NoReturn, Protocol, Self, TypeVar
 import numpy as np
 from scipy.special import ndtri, ndtri_exp
 
-from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof._typing import AnyArray, FloatArray, IntArray, TableLike
 from condgof.errors import (
     InputError,
     InputTypeError,
@@ -171,8 +171,6 @@ class Law:
         """Return the CRPS ∫ (F(t|x) − 1{y ≤ t})² dt for d_y = 1, (n,), to 1e-8 of the law's scale."""
         from condgof.laws._scores import integrated
 
-        if not self.can("cdf"):
-            self.lacks("cdf")
         return integrated(self, as_rows(y))
 
     def normal_scores(self, y: AnyArray) -> FloatArray:
@@ -182,14 +180,14 @@ class Law:
         sequence). Here it comes from `cdf` and `sf`, or from a density that is integrated (`facing`).
         """
         y = np.asarray(y)
-        if y.ndim == 2 and y.shape[1] != 1:
-            raise UnsupportedModelError(f"{self.name} has no conditional CDFs for d_y = {y.shape[1]}.")
-        law = self if self.can("cdf") else self.facing(y)
+        self._columns(y)
+        law = self if self.can("cdf") or self.can("sf") else self.facing(y)
         if law is not self:
             return law.normal_scores(y)
+        lower = checked_cdf(self.cdf(y), len(y)) if self.can("cdf") else None
+        upper = checked_cdf(self.sf(y), len(y), "sf")
         least = TINY if self.can("sf") else RESOLVED
-        lower, upper = checked_cdf(self.cdf(y), len(y)), checked_cdf(self.sf(y), len(y), "sf")
-        return tail_scores(lower, upper, least)[:, None]
+        return tail_scores(1.0 - upper if lower is None else lower, upper, least)[:, None]
 
     def marginals(self, y: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return u_k = Φ⁻¹(F_k(y_k|x)) of the marginal CDFs, du_k/dy_k and ∂ log f_k, (n, d_y) each."""
@@ -201,11 +199,9 @@ class Law:
         tiled = np.tile(values, (self.n, *(1 for _ in values.shape[1:])))
         return one_each(law.cdf(tiled), len(tiled), "cdf").reshape(self.n, len(values))
 
-    def quantile(self, levels: Any) -> FloatArray:
+    def quantile(self, levels: object) -> FloatArray:
         """Return the quantiles of y at m levels for d_y = 1, (n, m), here by halving an interval."""
         wanted = np.tile(check_levels(levels), (self.n, 1))
-        if not self.can("cdf"):
-            self.lacks("cdf")
         return inverted(self, lambda law, y: law.cdf(y), wanted)
 
     @property
@@ -246,6 +242,14 @@ class Law:
         if len(y) != self.n:
             raise ShapeError(f"y has {len(y)} rows, and the law of {self.name} has {self.n}.")
         return y
+
+    def _columns(self, y: AnyArray, d_y: int = 1) -> FloatArray:
+        """Return y as (n, d_y), which it must have."""
+        y = as_rows(y)
+        if y.shape[1] != d_y:
+            told = f"{self.name} says this for d_y = {d_y} only"
+            raise UnsupportedModelError(f"{told}, and here d_y = {y.shape[1]}.")
+        return y if self.rows is None else self._checked(y)
 
     @property
     def n(self) -> int:
@@ -313,7 +317,7 @@ class ModelLike(Protocol):
     @property
     def name(self) -> str: ...
     def take(self, rows: IntArray) -> ModelLike: ...
-    def __call__(self, x: Any = None, n: int | None = None) -> Law: ...
+    def __call__(self, x: TableLike | None = None, n: int | None = None) -> Law: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -447,7 +451,7 @@ class Joined(Law):
         if all(np.ndim(end) == 0 for end in self.first.support):
             return self.first.support  # what the family has, whatever the row
 
-        def ask(law: Law, rows: Any) -> tuple[AnyArray, ...]:
+        def ask(law: Law, rows: object) -> tuple[AnyArray, ...]:
             return tuple(np.broadcast_to(e, (law.n, *(np.shape(e)[1:] or (1,)))) for e in law.support)
 
         return self._gather(ask)  # type: ignore[no-any-return]
@@ -517,27 +521,34 @@ def inverted(law: Law, ask: Callable[[Law, FloatArray], AnyArray], wanted: Float
     each, start, step = law.take(np.repeat(np.arange(n), m)), np.zeros(n * m), np.ones(n * m)
     if law.can("location_scale") or law.can("mean_std"):
         start, step = (np.repeat(part[:, 0], m) for part in law.location_scale())
-    ends = []  # a bracket grows from where the law lies, not beyond its support, and is halved
-    for sign, bound in zip((-1.0, 1.0), law.support, strict=True):
-        at, end = start, np.repeat(np.broadcast_to(bound, (n, 1))[:, 0], m)
-        for k in range(60):
-            at = np.clip(at, -1e300, 1e300)
-            at = np.minimum(at, end) if sign > 0 else np.maximum(at, end)
-            with np.errstate(all="ignore"):
-                below = ask(each, at)
-            behind = below >= goal if sign > 0 else below < goal
-            if behind.all():
-                break
-            at = np.where(behind, at, start + sign * step * 2.0**k)
-        ends.append(at)
-    low, high = ends
-    for _ in range(100):
-        middle = 0.5 * (low + high)
-        below = ask(each, middle) < goal
-        if np.array_equal(middle, np.where(below, low, high)):  # nothing moves any more
+    ends = (np.repeat(np.broadcast_to(end, (n, 1)), m) for end in law.support)
+    low, high = (np.clip(end, -1e300, 1e300) for end in ends)
+
+    def reached(y: FloatArray) -> AnyArray:  # nobody is asked outside the support
+        with np.errstate(all="ignore"):
+            return ask(each, np.clip(y, low, high)) >= goal
+
+    return np.clip(first_place(reached, start, step), low, high).reshape(n, m)
+
+
+def first_place(
+    holds: Callable[[FloatArray], AnyArray], start: FloatArray, step: Any, *, whole: bool = False
+) -> FloatArray:
+    """Return the smallest places, perhaps whole numbers, at which and beyond which something holds."""
+    low, high = start - step, start
+    for k in range(60):
+        over, under = holds(low), ~holds(high)
+        if not (over | under).any():
             break
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return high.reshape(n, m)
+        low = np.where(over, low - step * 2.0**k, low)
+        high = np.where(under, high + step * 2.0**k, high)
+    for _ in range(120):
+        middle = np.floor(0.5 * (low + high)) if whole else 0.5 * (low + high)
+        there = holds(middle)
+        if np.array_equal(middle, np.where(there, high, low)):  # nothing moves any more
+            break
+        low, high = np.where(there, low, middle), np.where(there, middle, high)
+    return high
 
 
 def tail_scores(lower: FloatArray, upper: FloatArray, least: float = RESOLVED) -> FloatArray:
@@ -555,15 +566,12 @@ def log_tail_scores(log_lower: FloatArray, log_upper: FloatArray) -> FloatArray:
     return np.where(log_lower < log_upper, ndtri_exp(log_lower), -ndtri_exp(log_upper))
 
 
-def one_each(raw: Any, n: int, what: str) -> FloatArray:
+def one_each(raw: object, n: int, what: str) -> FloatArray:
     """Check that a function of the model, `what`, returned one number for each row, (n,)."""
-    got = as_numbers(raw, f"What {what} returns", advice="Check the model.")
-    if got.shape not in ((n,), (n, 1)):
-        raise ShapeError(f"{what} must return one number for each row, shape ({n},), got {got.shape}.")
-    return got.reshape(n).astype(np.float64, copy=False)
+    return check_shape(raw, n, 1, f"What {what} returns")[:, 0]
 
 
-def checked_cdf(raw: Any, n: int, what: str = "cdf") -> FloatArray:
+def checked_cdf(raw: object, n: int, what: str = "cdf") -> FloatArray:
     """Check that a CDF has one number for each row, between 0 and 1 up to rounding, (n,)."""
     values = one_each(raw, n, what)
     # NaN passes: what is done with the values says where and why.
@@ -573,7 +581,7 @@ def checked_cdf(raw: Any, n: int, what: str = "cdf") -> FloatArray:
     return np.asarray(np.clip(values, 0.0, 1.0))
 
 
-def check_levels(levels: Any, what: str = "levels") -> FloatArray:
+def check_levels(levels: object, what: str = "levels") -> FloatArray:
     """Check levels of quantiles, or coverages: numbers between 0 and 1, (m,)."""
     array = np.atleast_1d(as_numbers(levels, what)).astype(np.float64)
     if array.ndim != 1 or not ((array > 0) & (array < 1)).all():
@@ -618,10 +626,10 @@ def as_rows(y: AnyArray) -> FloatArray:
     return y[:, None] if y.ndim == 1 else y
 
 
-def check_shape(raw: Any, n: int, d_y: int, what: str) -> FloatArray:
+def check_shape(raw: object, n: int, d_y: int, what: str) -> FloatArray:
     """Check the shape of what a law returns: (n, d_y), or (n,) when d_y = 1; nothing is broadcast."""
     array = as_numbers(raw, what, advice="Check what the model returns.")
     if array.shape != (n, d_y) and not (d_y == 1 and array.shape == (n,)):
-        allowed = f"({n}, {d_y})" + (f" or ({n},)" if d_y == 1 else "")
-        raise ShapeError(f"{what} must have shape {allowed}, one row for each y, got {array.shape}.")
+        wanted = f"({n}, 1) or ({n},), one number" if d_y == 1 else f"({n}, {d_y}), {d_y} numbers"
+        raise ShapeError(f"{what} must have shape {wanted} for each row, got {array.shape}.")
     return array.reshape(n, d_y).astype(np.float64)

@@ -119,7 +119,7 @@ class Bounds:
     high: Parameter
 
     @classmethod
-    def of(cls, support: Any) -> Bounds:
+    def of(cls, support: object) -> Bounds:
         """Read a pair (low, high); None is no bound."""
         if not isinstance(support, (tuple, list)) or len(support) != 2:
             raise InputTypeError(f"support must be a pair (low, high) like (0, inf), got {support!r}.")
@@ -141,7 +141,7 @@ def _within(model: ModelLike, bounds: Bounds, x: Any, n: int) -> Law:
     return law.within(*bounds.at(x, law.n))
 
 
-def with_support(model: Any, low: Any = None, high: Any = None) -> ModelLike:
+def with_support(model: object, low: Any = None, high: Any = None) -> ModelLike:
     """Declare the support of a model that does not state it, such as an array of scores.
 
     Parameters

@@ -11,15 +11,7 @@ from typing import Any, ClassVar, Self, TypeAlias, TypeVar, dataclass_transform
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import (
-    InputError,
-    InputTypeError,
-    ShapeError,
-    UnsupportedModelError,
-    check_finite,
-    refuse_rows,
-    users_code,
-)
+from condgof.errors import InputError, InputTypeError, ShapeError, check_finite, refuse_rows, users_code
 from condgof.laws._law import TINY, Law, as_rows, indexed, log_tail_scores, row_count, same_as
 from condgof.sample import as_numbers, fresh
 
@@ -44,7 +36,7 @@ class Parameter:
         return repr(self.value)
 
     @classmethod
-    def of(cls, name: str, value: Any, plain: int = 0) -> Parameter:
+    def of(cls, name: str, value: object, plain: int = 0) -> Parameter:
         """Read a number, an array or a function of x; a `Parameter` stays."""
         if isinstance(value, Parameter):
             return value
@@ -99,14 +91,14 @@ class Parametric(Law):
     #: Names of parameters that must be positive, and that must lie between 0 and 1.
     POSITIVE: ClassVar[tuple[str, ...]] = ()
     SHARES: ClassVar[tuple[str, ...]] = ()
+    #: What docstrings say that parameters are.
+    FORMS: ClassVar[str] = "number, array (n,) or function of x"
     #: Two parameters of which one must be given.
     EITHER: ClassVar[tuple[str, ...]] = ()
     #: The dimensions of one row of a parameter, where that is not a number; see `Parameter`.
     PLAIN: ClassVar[Mapping[str, int]] = {}
     #: The CRPS at any y (n, 1), possible or not; None where it is integrated or summed up.
     _crps: Callable[..., Array] | None = None
-    #: (y, what for) → y as (n, 1), which must have one column.
-    _column: Callable[..., FloatArray]
     _rows: int | None = None
 
     def __post_init__(self) -> None:
@@ -128,9 +120,7 @@ class Parametric(Law):
             told = ", ".join(f"{name} {count}" for name, count in lengths.items())
             raise ShapeError(f"Parameters have different numbers of rows: {told}. Pass as many of each.")
         if lengths and self._callable:
-            told = (
-                f"{', '.join(lengths)} of {self.name} hold one row for each observation, and others are"
-            )
+            told = f"{', '.join(lengths)} of {self.name} hold one row an observation, and others are"
             advice = "Pass arrays or functions, not some of each: evaluate the function at x."
             raise InputTypeError(f"{told} functions of x. {advice}")
         object.__setattr__(self, "_rows", next(iter(lengths.values()), None))
@@ -185,7 +175,7 @@ class Parametric(Law):
         return tuple(values)
 
     def crps(self, y: AnyArray) -> FloatArray:
-        y = self._column(y, "CRPS")
+        y = self._columns(y)
         if self._crps is None:
             return super().crps(y)
         with np.errstate(all="ignore"):
@@ -204,22 +194,14 @@ class ContinuousFamily(Parametric):
     _tail: Callable[..., FloatArray]
 
     def cdf(self, y: AnyArray) -> FloatArray:
-        return self._tail(self._column(y, "cdf"), upper=False)[:, 0]
+        return self._tail(self._columns(y), upper=False)[:, 0]
 
     def sf(self, y: AnyArray) -> FloatArray:
-        return self._tail(self._column(y, "sf"), upper=True)[:, 0]
+        return self._tail(self._columns(y), upper=True)[:, 0]
 
     def cdf_grid(self, values: AnyArray) -> FloatArray:
         places = np.broadcast_to(np.ravel(values), (self._size(), len(values)))
         return self._tail(places, upper=False)
-
-    def _column(self, y: AnyArray, what: str) -> FloatArray:
-        y = as_rows(y)
-        if y.shape[1] != 1:
-            raise UnsupportedModelError(
-                f"The {what} of a {self.name} model is defined for d_y = 1 only."
-            )
-        return y
 
 
 def check_positive(values: FloatArray, name: str) -> FloatArray:
@@ -231,6 +213,7 @@ class Independent(ContinuousFamily):
     """Independent coordinates: functions of y, not used outside `_ends`, and of parameters, (n, d_y)."""
 
     POSITIVE = ("mean", "shape", "df", "scale", "rate", "sigma", "a", "b")
+    FORMS = "number, array (n,) or (n, d_y), or function of x\n    Coordinates of y are independent."
 
     #: The log-density, and its derivative in y.
     _density: Callable[..., tuple[Array, Array]]
@@ -303,7 +286,10 @@ T = TypeVar("T", bound=type)
 
 @dataclass_transform(frozen_default=True, eq_default=False)
 def family(cls: T) -> T:
-    """Make a closed form of a class: a frozen dataclass that answers wrong parameters with the list."""
+    """Make a closed form of a class: a frozen dataclass that answers wrong parameters with the list.
+
+    A docstring that does not describe them gets what holds for all.
+    """
     made: Any = dataclass(frozen=True, eq=False)(cls)
     init = made.__init__
     signature = inspect.signature(init)
@@ -311,7 +297,7 @@ def family(cls: T) -> T:
     listed = ", ".join(f"{p.name}=" if p.default is p.empty else f"[{p.name}=]" for p in declared)
 
     @wraps(init)
-    def checked(self: Any, *args: Any, **kwargs: Any) -> None:
+    def checked(self: object, *args: Any, **kwargs: Any) -> None:
         try:
             signature.bind(self, *args, **kwargs)
         except TypeError as error:
@@ -321,4 +307,9 @@ def family(cls: T) -> T:
         init(self, *args, **kwargs)
 
     made.__init__ = checked
+    if "Parameters\n" not in (doc := inspect.cleandoc(cls.__doc__ or "")):
+        names = ", ".join(p.name for p in declared)
+        one = " One of scale and rate = 1/scale is given." if "rate" in names else ""
+        section = f"Parameters\n----------\n{names} : {made.FORMS}{one}\n\n"
+        made.__doc__ = doc.replace("Examples\n", f"{section}Examples\n", 1)
     return made  # type: ignore[no-any-return]

@@ -4,7 +4,7 @@ For each row the density is brought to the whole line (v = log(y − low), or a 
 t = asinh((v − m) / s), m the main mode and s its width, in which a power falls like an exponential. In
 panels of t, halved where need be, the log-density is a polynomial: an error of 1e-6 there is one of 1e-6
 *of every tail*. A mode far narrower than it is far away can be overlooked: of mixtures of two to four
-components none in 150 at distances of 5 mean widths, 1 at 10, 26 at 100.
+components none in 150 at distances of 5 or 10 mean widths, 17 at 100.
 """
 
 from __future__ import annotations
@@ -24,18 +24,17 @@ from condgof.laws._line import Line
 
 #: Nodes of a panel, and rows at a time: of each some hundreds of numbers are kept meanwhile.
 NODES, BLOCK = 10, 8192
-#: Steps from y at which the density is looked at first, to both sides: 16^−11 … 16^11 of a unit; then
-#: from the main mode, where others are looked for: 2 … 2^17 of its width.
-STEPS, FARTHER = 16.0 ** np.arange(-11, 12), 2.0 ** np.arange(1, 18)
-#: How many modes are looked for, and how far one must stand out in the log-density.
-MODES, STANDS_OUT = 4, 0.5
-#: How far down from the main mode mass is looked for (a logarithm), and where it surely matters.
-DEPTH, MATTERS = 34.0, 20.0
+#: Steps from y, to both sides, at which the density is looked at first: 8^−14 … 8^14 of a unit.
+STEPS = 8.0 ** np.arange(-14, 15)
+#: How many modes are climbed at a time, how often steps beside them are halved, and to what difference.
+MODES, CLIMBS, FLAT = 4, 36, 3e-5
+#: How far down from the main mode mass is looked for (a logarithm).
+DEPTH = 34.0
 #: Errors that are aimed at and accepted, of a tail in units of its square root. An error of z is as
 #: large in the middle, and ten times as large at |z| = 3; the estimates are pessimistic, by far.
 AIM, ACCEPTED = 3e-6, 3e-4
 #: Shares of the mass that do not count; how often panels are halved, how many a row at a time, in all.
-NEGLIGIBLE, ROUNDS, AT_ONCE, HALVED = 1e-14, 14, 6, 48
+NEGLIGIBLE, ROUNDS, AT_ONCE, HALVED = 1e-14, 14, 6, 44
 #: How many y of other rows are tried, in case one lies in a mode that was overlooked; how many places of
 #: its own each row is tried at afterwards; and how far log g may be from the polynomial there.
 HINTS, PROBES, MISSED = 9, 6, 1e-2
@@ -146,8 +145,7 @@ def _tails(law: Law, y: AnyArray) -> Tails:
     try:
         return integrate(log_prob, as_rows(y)[:, 0], law.support)
     except Exception:  # whatever a user's function raises at a y that was not observed
-        nothing = np.full(len(y), np.nan)
-        return Tails(nothing, nothing, np.full(len(y), np.inf), nothing)
+        return Tails(*np.full((4, len(y)), np.nan))
 
 
 class Places(NamedTuple):
@@ -155,24 +153,6 @@ class Places(NamedTuple):
 
     v: FloatArray
     height: FloatArray
-
-    def and_places(self, more: Places) -> Places:
-        both = Places(*map(np.hstack, zip(self, more, strict=True)))
-        return Places(*_along(np.argsort(both.v, axis=1, kind="stable"), *both))
-
-
-class Modes(NamedTuple):
-    """Modes, (n, modes), that with the most mass first, and how far on both sides log g falls by 1."""
-
-    v: FloatArray
-    height: FloatArray
-    width: FloatArray
-    left: FloatArray
-    right: FloatArray
-
-    @property
-    def log_mass(self) -> FloatArray:
-        return self.height + np.log(self.width)
 
 
 def _along(order: IntArray, *parts: AnyArray) -> list[AnyArray]:
@@ -222,13 +202,16 @@ class Density:
             values = self.log_prob(y[:, 0]) + np.log(self.line.slope(y))[:, 0]
         return np.where(np.isfinite(values), values, -np.inf)
 
-    def look(self, v: FloatArray) -> Places:
-        """Look at places (n, m), one call for each column."""
+    def look(self, v: FloatArray, seen: Places | None = None) -> Places:
+        """Look at places (n, m), one call for each column, beside those that were seen."""
         v = np.clip(v, self.low[:, None], self.high[:, None])
-        return Places(v, np.stack([self.height(column) for column in v.T], axis=1))
+        height = np.stack([self.height(column) for column in v.T], axis=1)
+        if seen is not None:
+            v, height = np.hstack([seen.v, v]), np.hstack([seen.height, height])
+        return Places(*_along(np.argsort(v, axis=1, kind="stable"), v, height))
 
-    def first_look(self, v: FloatArray) -> tuple[Places, FloatArray]:
-        """Look at v and at growing distances to both sides; also return the unit of distance, (n,)."""
+    def first_look(self, y: FloatArray, v: FloatArray) -> tuple[Places, FloatArray]:
+        """Look around v, and at some y of all rows; also return the unit of distance, (n,)."""
         start = np.clip(v, self.low, self.high)[:, None]
         size = np.abs(start[:, 0])
         # A y that is 0 by chance, or but for rounding, is no unit to measure with.
@@ -236,15 +219,11 @@ class Density:
         fixed = self.bounded[0] | self.bounded[1] | ~(size > 0)
         unit = np.where(fixed, 1.0, 2.0 ** np.frexp(size)[1])
         steps = unit[:, None] * STEPS
-        return self.look(np.hstack([start - steps[:, ::-1], start, start + steps])), unit
-
-    def hints(self, y: FloatArray) -> Places:
-        """Look at some of the y of all rows: a mode that was overlooked is most likely there."""
-        some = np.sort(y)[np.linspace(0, len(y) - 1, HINTS).round().astype(int)]
-        v = np.stack([self.of_y(np.full(len(y), value)) for value in np.unique(some)], axis=1)
-        known = ~np.isnan(v)  # NaN is what lies outside a row's support
-        places = self.look(np.where(known, v, 0.0))
-        return Places(places.v, np.where(known, places.height, -np.inf))
+        # A mode that could be overlooked is most likely where other rows have their y.
+        some = np.unique(np.sort(y)[np.linspace(0, len(y) - 1, HINTS).round().astype(int)])
+        hints = np.stack([self.of_y(np.full(len(y), value)) for value in some], axis=1)
+        hints = np.where(np.isnan(hints), start, hints)  # NaN is what lies outside a row's support
+        return self.look(np.hstack([start - steps, start, start + steps, hints])), unit
 
 
 def integrate(log_prob: Function, y: FloatArray, support: tuple[Any, Any]) -> Tails:
@@ -257,85 +236,49 @@ def integrate(log_prob: Function, y: FloatArray, support: tuple[Any, Any]) -> Ta
     g = Density.of(log_prob, support, len(y))
     with np.errstate(all="ignore"):
         v = g.of_y(y)
-        seen, unit = g.first_look(v)
-        main = find_modes(g, seen, unit, 1)
-        steps = main.width * FARTHER
-        seen = seen.and_places(g.look(np.hstack([main.v - steps, main.v + steps])))
-        modes = find_modes(g, seen, unit, MODES)
-        span = Span.of(g, seen, modes)
-        hints = g.hints(y)
-        lost = span.lost(hints)
-        if lost.any():
-            parts = ((hints.v, seen.v), (hints.height, seen.height))
-            seen = seen.and_places(Places(*(np.where(lost, new, old[:, :1]) for new, old in parts)))
-            modes = find_modes(g, seen, unit, MODES)
-            span = Span.of(g, seen, modes)
-        panels = Panels.of(span, modes, v).refined()
-        tails, hints = panels.tails(v), hints.and_places(g.look(v[:, None]))
-        failed = panels.misses(v / unit) | span.lost(hints).any(axis=1)
+        seen, unit = g.first_look(y, v)
+        seen = climbed(g, seen)
+        panels = Panels.of(Span.of(g, seen, unit), seen, v).refined()
+        tails, failed = panels.tails(v), panels.misses(v / unit)
     return tails._replace(error=np.where(failed, np.inf, tails.error))
 
 
-def find_modes(g: Density, seen: Places, unit: FloatArray, most: int) -> Modes:
-    """Find what stands out among places, climb to the top of it, and measure how wide it is."""
-    modes: list[tuple[FloatArray, ...]] = []
-    free, last = np.isfinite(seen.height), seen.v.shape[1] - 1
-    for _ in range(most):
-        rows = free.any(axis=1)
-        if modes and not rows.any():
+def climbed(g: Density, seen: Places) -> Places:
+    """Halve steps beside the highest places until log g is flat there, and where g ends."""
+    for _ in range(CLIMBS):
+        v, height = seen
+        rise = np.diff(height, axis=1, prepend=-np.inf, append=-np.inf)
+        peak = ~(rise[:, :-1] < 0) & ~(rise[:, 1:] > 0) & (height > -np.inf)
+        middle, fall = 0.5 * (v[:, 1:] + v[:, :-1]), np.abs(np.diff(height, axis=1))
+        high = np.maximum(height[:, 1:], height[:, :-1])
+        ends = (high > height.max(axis=1, keepdims=True) - DEPTH) & (fall > 0.5 * DEPTH)
+        wanted = ((peak[:, 1:] | peak[:, :-1]) & (fall > FLAT)) | ends
+        wanted &= (v[:, :-1] < middle) & (middle < v[:, 1:])
+        count = min(2 * MODES, int(wanted.sum(axis=1).max()))
+        if not count:
             break
-        peak = np.argmax(np.where(free, seen.height, -np.inf), axis=1)
-        free &= ~_around(seen.height, peak)
-        near = np.stack([np.maximum(peak - 1, 0), peak, np.minimum(peak + 1, last)], axis=1)
-        top, value = _climb(g, Places(*_along(near, *seen)), np.logical_not(rows))
-        left, right = (_fall(g, unit, top, value, sign) for sign in (-1.0, 1.0))
-        short, long = np.minimum(left, right), np.maximum(left, right)
-        # Next to nothing on one side: there the density begins with a jump.
-        width = np.where(short < 1e-3 * long, long, np.maximum(short, long / 30.0))
-        modes.append((top, np.where(rows, value, -np.inf), width, left, right))
-    found = Modes(*(np.stack(part, axis=1) for part in zip(*modes, strict=True)))
-    return Modes(*_along(np.argsort(-found.log_mass, axis=1, kind="stable"), *found))
+        order = np.argsort(np.where(wanted, -high, np.inf), axis=1, kind="stable")
+        chosen, at = _along(order[:, :count], wanted, middle)
+        seen = g.look(np.where(chosen, at, v[:, :1]), seen)
+    return seen
 
 
-def _around(height: FloatArray, peak: IntArray) -> AnyArray:
-    """Mark the places around a peak, up to where log g rises again by `STANDS_OUT`, (n, places)."""
-    marked = np.zeros(height.shape, dtype=bool)
-    for way in (1, -1):  # to the right, and to the left
-        side = way * (np.arange(height.shape[1]) - peak[:, None]) >= 0
-        lowest = np.minimum.accumulate(np.where(side, height, np.inf)[:, ::way], axis=1)[:, ::way]
-        rises = side & (height > lowest + STANDS_OUT)
-        marked |= side & ~np.logical_or.accumulate(rises[:, ::way], axis=1)[:, ::way]
-    return marked
-
-
-def _climb(g: Density, bracket: Places, done: AnyArray) -> tuple[FloatArray, FloatArray]:
-    """Find the maximum between two places that have a higher one between them, and log g there, (n,)."""
-    a, b, c = bracket.v.T
-    at_a, at_b, at_c = bracket.height.T
-    for _ in range(40):  # the golden section of the longer side
-        at = np.where(done, b, b + 0.381966 * np.where(c - b > b - a, c - b, a - b))
-        value, done = g.height(at), done | (at == b)
-        up, right = value > at_b, at > b
-        # The higher of the two is the new middle; the other, where it is on that side, the new end.
-        end, at_end = np.where(up, b, at), np.where(up, at_b, value)
-        a, at_a = np.where(up == right, end, a), np.where(up == right, at_end, at_a)
-        c, at_c = np.where(up != right, end, c), np.where(up != right, at_end, at_c)
-        b, at_b = np.where(up, at, b), np.where(up, value, at_b)
-        done |= at_b - np.minimum(at_a, at_c) <= 1e-5
-        if done.all():
-            break
-    return b, at_b
-
-
-def _fall(g: Density, unit: FloatArray, top: FloatArray, value: FloatArray, sign: float) -> FloatArray:
-    """Return the distance from a mode at which log g falls by 1, or three quarters of it, (n,)."""
-    few, many = np.full(len(top), -50.0), np.full(len(top), 45.0)
-    for _ in range(8):
-        middle = 0.5 * (few + many)
-        at = top + sign * unit * 2.0**middle
-        fallen = (at < g.low) | (at > g.high) | (g.height(at) < value - 1.0)
-        few, many = np.where(fallen, few, middle), np.where(fallen, middle, many)
-    return np.asarray(unit * 2.0**few)
+def main_mode(g: Density, seen: Places, unit: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the highest place, how far from it log g falls by 1, and log g there, (n,) each."""
+    best = np.argmax(seen.height, axis=1)[:, None]
+    m, top = (part[:, 0] for part in _along(best, *seen))
+    sides = []
+    for sign in (-1.0, 1.0):
+        few, many = np.full(len(m), -50.0), np.full(len(m), 45.0)
+        for _ in range(8):
+            middle = 0.5 * (few + many)
+            at = m + sign * unit * 2.0**middle
+            fallen = (at < g.low) | (at > g.high) | (g.height(at) < top - 1.0)
+            few, many = np.where(fallen, few, middle), np.where(fallen, middle, many)
+        sides.append(unit * 2.0**few)
+    short, long = np.minimum(*sides), np.maximum(*sides)
+    # Next to nothing on one side: there the density begins with a jump.
+    return m, np.where(short < 1e-3 * long, long, np.maximum(short, long / 30.0)), top
 
 
 @dataclass(frozen=True, eq=False)
@@ -353,12 +296,21 @@ class Span:
     stops: tuple[AnyArray, AnyArray]
 
     @classmethod
-    def of(cls, g: Density, seen: Places, modes: Modes) -> Span:
-        """Go outwards from the modes until there is no mass to speak of."""
-        m, top, s = (part[:, 0] for part in modes[:3])
-        (left, stops_left), (right, stops_right) = (_reach(g, seen, modes, sign) for sign in (-1.0, 1.0))
-        ends = -np.arcsinh(left / s), np.arcsinh(right / s)
-        return cls(g, m, s, top, *ends, (stops_left, stops_right))
+    def of(cls, g: Density, seen: Places, unit: FloatArray) -> Span:
+        """Go outwards from the main mode until there is no mass to speak of."""
+        m, s, top = main_mode(g, seen, unit)
+        least, ends, stops = top + np.log(s) - DEPTH, [], []
+        for sign in (-1.0, 1.0):
+            away = sign * (seen.v - m[:, None])
+            held = (away > 0) & (seen.height + np.log(away) > least[:, None])
+            inner = np.where(held, away, 0.0).max(axis=1)
+            beyond = np.where(away > inner[:, None], away, np.inf)
+            nearest = np.argmin(beyond, axis=1)[:, None]
+            outer, height = (part[:, 0] for part in _along(nearest, beyond, seen.height))
+            stops.append(np.isfinite(outer) & (height == -np.inf))
+            ends.append(sign * np.where(stops[-1] | ~np.isfinite(outer), inner, outer))
+        left, right = (np.arcsinh(end / s) for end in ends)
+        return cls(g, m, s, top, left, right, (stops[0], stops[1]))
 
     def t(self, v: FloatArray) -> FloatArray:
         """Return t of v, (n,) or (n, places)."""
@@ -367,12 +319,6 @@ class Span:
 
     def height(self, t: FloatArray) -> FloatArray:
         return self.g.height(self.m + self.s * np.sinh(t))
-
-    def lost(self, places: Places) -> AnyArray:
-        """Mark places outside the range where there is mass nevertheless, (n, places)."""
-        t = self.t(places.v)
-        outside = (t < self.left[:, None] - 1e-9) | (t > self.right[:, None] + 1e-9)
-        return outside & (places.height + np.log(np.cosh(t)) > self.top[:, None] - MATTERS)
 
     def values(self, start: FloatArray, stop: FloatArray) -> FloatArray:
         """Return log g at the nodes of panels, (n, panels, nodes); panels without width cost nothing."""
@@ -386,63 +332,32 @@ class Span:
         return values
 
 
-def _reach(g: Density, seen: Places, modes: Modes, sign: float) -> tuple[FloatArray, AnyArray]:
-    """Return how far from the main mode there is mass on one side, and whether g stops there, (n,)."""
-    m, near = modes.v[:, :1], (modes.left if sign < 0 else modes.right)[:, 0]
-    least = modes.log_mass[:, :1] - DEPTH
-    away, others = sign * (seen.v - m), sign * (modes.v - m)
-    held = np.where((away > 0) & (seen.height + np.log(away) > least), away, 0.0).max(axis=1)
-    far = np.where((others > 0) & (modes.log_mass > least), others + modes.width, 0.0).max(axis=1)
-    inner = np.maximum(np.maximum(near, held), far)
-    outer = np.where(away > inner[:, None], away, np.inf).min(axis=1)
-    endless, last = ~np.isfinite(outer), away.max(axis=1)
-    inner, outer = np.where(endless, last, inner), np.where(endless, last, outer)
-    beyond = np.where(endless, 0.0, -np.inf)
-    for k in range(55):
-        # A few steps towards the end of the mass, and many where the density stops there with a jump.
-        goes_on = ~endless & ((k < 6) | ~np.isfinite(beyond))
-        if not goes_on.any():
-            break
-        middle = np.sqrt(inner * outer)
-        value = g.height(m[:, 0] + sign * middle)
-        there = value + np.log(middle) > least[:, 0]
-        inner = np.where(goes_on & there, middle, inner)
-        outer = np.where(goes_on & ~there, middle, outer)
-        beyond = np.where(goes_on & ~there, value, beyond)
-    stops = ~np.isfinite(beyond)
-    return np.where(stops, inner, outer), stops
-
-
 @dataclass(frozen=True, eq=False)
 class Panels:
-    """log g at the nodes (n, panels, nodes) of pieces [start, stop] of t, (n, panels), perhaps empty."""
+    """log g at the nodes (n, panels, nodes) of pieces [start, stop] of t, (n, panels), some empty."""
 
     span: Span
     start: FloatArray
     stop: FloatArray
     values: FloatArray
-    #: The errors of what a panel is a half and a quarter of, (n, panels, 2).
-    past: FloatArray
 
     @classmethod
-    def of(cls, span: Span, modes: Modes, v: FloatArray) -> Panels:
-        """Cut the range at v (n,), at the modes, and at growing distances from the main one."""
-        small = modes.log_mass < modes.log_mass[:, :1] - DEPTH
-        t = np.where(small, 0.0, span.t(modes.v))
-        width = np.where(small, 0.0, 4.0 * modes.width / (span.s[:, None] * np.cosh(t)))[:, 1:]
-        grid = np.broadcast_to(1.5 * 2.0 ** np.arange(7), (len(t), 7))
+    def of(cls, span: Span, seen: Places, v: FloatArray) -> Panels:
+        """Cut the range at v (n,), at growing distances from the mode and where mass begins or ends."""
         left, right = span.left[:, None], span.right[:, None]
-        others = t[:, 1:]
-        cuts = np.hstack(
-            [left, right, -grid, grid, t, others - width, others + width, span.t(v)[:, None]]
-        )
+        held = seen.height > span.top[:, None] - DEPTH
+        beside = ~held
+        beside[:, 1:-1] &= held[:, 2:] | held[:, :-2]
+        edges = np.sort(np.where(beside, span.t(seen.v), np.inf), axis=1)[:, : beside.sum(axis=1).max()]
+        grid = np.outer([-1.0, 1.0], 1.5 * 2.0 ** np.arange(7)).ravel() + np.zeros_like(left)
+        cuts = np.hstack([left, right, grid, np.zeros_like(left), edges, span.t(v)[:, None]])
         cuts = np.sort(np.clip(cuts, left, right), axis=1)
         start, stop = cuts[:, :-1], cuts[:, 1:]
         # Panels without width last, and as few of them as can be.
         order = np.argsort(start == stop, axis=1, kind="stable")
         most = max(1, int((start < stop).sum(axis=1).max()))
         start, stop = _along(order[:, :most], start, stop)
-        return cls(span, start, stop, span.values(start, stop), np.full((*start.shape, 2), np.inf))
+        return cls(span, start, stop, span.values(start, stop))
 
     @cached_property
     def coefficients(self) -> FloatArray:
@@ -468,48 +383,42 @@ class Panels:
         x = np.clip((2.0 * t - start - stop) / (stop - start), -1.0, 1.0)
         return np.asarray(legval(x, self.coefficients[inside].T, tensor=False))
 
-    def errors(self) -> tuple[FloatArray, FloatArray]:
-        """Return the error of log g in each panel, and of tails because of it, (n, panels) each."""
+    def errors(self) -> FloatArray:
+        """Return the error of tails because of that of log g in each panel, (n, panels)."""
         error = np.abs(self.coefficients[:, :, -2:]).sum(axis=2)
         # exp of a polynomial that falls too far is not integrated well.
         error = np.where(np.ptp(self.values, axis=2) > 40.0, np.maximum(error, 1.0), error)
         mass = self.mass * np.exp(np.minimum(error, 30.0))
-        order = np.argsort(self.start, axis=1, kind="stable")
-        sums = np.cumsum(np.take_along_axis(mass, order, 1), axis=1)
-        lower, total = np.empty_like(mass), sums[:, -1:]
-        np.put_along_axis(lower, order, sums, 1)
+        lower = np.cumsum(mass, axis=1)
+        total = lower[:, -1:]
         tail = np.minimum(lower, total - lower + mass)
         harm = np.minimum(error, 1.0) * mass / np.sqrt(tail * total)
-        return error, np.where((self.start < self.stop) & (tail > NEGLIGIBLE * total), harm, 0.0)
+        return np.where((self.start < self.stop) & (tail > NEGLIGIBLE * total), harm, 0.0)
 
     def refined(self) -> Panels:
         """Halve panels until all tails are accurate, or halving them more is of no use."""
         panels, done = self, 0
         for _ in range(ROUNDS):
-            error, harm = panels.errors()
-            # Rounding of the log-density, perhaps in single precision, does not get less.
-            rounding = (error > 0.6 * panels.past[:, :, 1]) & (error < 1e-3)
-            harm = np.where(rounding, 0.0, harm)
+            harm = panels.errors()
             count = min(AT_ONCE, int((harm > AIM).sum(axis=1).max()))
             if not count or done + count > HALVED:
                 break
             worst = np.argsort(-harm, axis=1, kind="stable")[:, :count]
             wanted = np.take_along_axis(harm, worst, 1) > AIM
-            panels, done = panels._halved(worst, wanted, error), done + count
+            panels, done = panels._halved(worst, wanted), done + count
         return panels
 
-    def _halved(self, which: IntArray, wanted: AnyArray, error: FloatArray) -> Panels:
-        """Halve some panels of each row, (n, k): the left half takes the place of the whole."""
-        halves, at = wanted[:, :, None], (np.arange(len(which))[:, None], which)
-        start, stop, before = self.start[at], self.stop[at], self.past[at]
+    def _halved(self, which: IntArray, wanted: AnyArray) -> Panels:
+        """Halve some panels of each row, (n, k), and bring all in order again."""
+        at = np.arange(len(which))[:, None], which
+        start, stop = self.start[at], self.stop[at]
         middle = np.where(wanted, 0.5 * (start + stop), stop)
         left = self.span.values(start, np.where(wanted, middle, start))
-        stops, values, pasts = self.stop.copy(), self.values.copy(), self.past.copy()
-        past = np.where(halves, np.stack([error[at], before[:, :, 0]], axis=2), before)
-        stops[at], values[at], pasts[at] = middle, np.where(halves, left, values[at]), past
-        more = middle, stop, self.span.values(middle, stop), past
-        parts = zip((self.start, stops, values, pasts), more, strict=True)
-        return Panels(self.span, *map(np.hstack, parts))
+        stops, values = self.stop.copy(), self.values.copy()
+        stops[at], values[at] = middle, np.where(wanted[:, :, None], left, values[at])
+        pairs = (self.start, middle), (stops, stop), (values, self.span.values(middle, stop))
+        parts = [np.hstack(pair) for pair in pairs]
+        return Panels(self.span, *_along(np.argsort(parts[0], axis=1, kind="stable"), *parts))
 
     def misses(self, place: FloatArray) -> AnyArray:
         """Whether the density is another than was found, at places that differ from row to row, (n,)."""
@@ -531,7 +440,7 @@ class Panels:
         (below, lowest, harm), (above, highest, more) = (self._end(sign, v, t) for sign in (-1.0, 1.0))
         lower = self.mass.sum(axis=1, where=left) + below + (highest - above)
         upper = self.mass.sum(axis=1, where=~left) + (lowest - below) + above
-        total, error = lower + upper, self.errors()[1].sum(axis=1)
+        total, error = lower + upper, self.errors().sum(axis=1)
         error = np.where(np.isfinite(total) & (total > 0), error + (harm + more) / total, np.inf)
         return Tails(lower / total, upper / total, error, np.log(total * span.s) + span.top)
 

@@ -1,7 +1,7 @@
 """Counts known through ratios of probabilities alone: the difference Stein operator.
 
 With ρ(y) = p(y+1|x)/p(y|x) and any function f of the counts, (A f)(y) = a(y) f(y+1) − b(y) f(y) with
-a(y) = ρ(y)/(1 + ρ(y)), b(y) = 1/(1 + ρ(y−1)), b(low) = 0, has mean 0: p(y) a(y) = p(y+1) b(y+1). It is
+a(y) = ρ(y)/(1 + ρ(y)), b(y) = 1/(1 + ρ(y−1)), b(0) = 0, has mean 0: p(y) a(y) = p(y+1) b(y+1). It is
 the operator of Yang, Liu, Rao and Neville (2018) with a weight 1/(1 + ρ), so that a and b are bounded.
 """
 
@@ -16,17 +16,15 @@ import numpy as np
 from scipy.special import expit
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import InputTypeError, NonFiniteError, NumericalError, refuse_rows
+from condgof.errors import NonFiniteError, NumericalError, refuse_rows
 from condgof.laws._counts import COUNT, FINENESS, REACH, Whole, standardised
 from condgof.laws._discrete import Residuals
 from condgof.laws._functions import FunctionOfRows, check_callable
-from condgof.laws._law import Law, Model, ModelLike, one_each, refuse_outside, same_as
+from condgof.laws._law import Law, Model, first_place, one_each, refuse_outside, same_as
 
 #: Widths to either side of the mode over which ratios are normalised, what may be left out there, and
 #: up to how many counts in a row, and in all rows together.
 WINGS, NEGLIGIBLE, MOST_COUNTS, MOST_NUMBERS = 14.0, 1e-9, 2048, 2**22
-#: How often a search for the mode, or for the width, doubles its step.
-DOUBLINGS = 48
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,44 +65,32 @@ def stepped(
 
 def first_step(holds: Callable[[FloatArray], AnyArray], n: int) -> FloatArray:
     """Return the smallest whole step from 0 on at which something holds, (n,); infinite if never."""
-    below, above = np.zeros(n), np.where(holds(np.zeros(n)), 0.0, np.inf)
-    for step in 2.0 ** np.arange(DOUBLINGS):
-        unknown = ~np.isfinite(above)
-        if not unknown.any():
-            break
-        now = holds(np.full(n, step))
-        above[unknown & now] = step
-        below[unknown & ~now] = step
-    while (inside := np.isfinite(above) & (above - below > 1.0)).any():
-        middle = np.where(np.isfinite(above), np.floor(0.5 * (above + below)), below)
-        now = holds(middle)
-        above[inside & now] = middle[inside & now]
-        below[inside & ~now] = middle[inside & ~now]
-    return above
+
+    def there(step: FloatArray) -> AnyArray:
+        return (step >= 0) & holds(np.maximum(step, 0.0))
+
+    found = first_place(there, np.zeros(n), 1.0, whole=True)
+    return np.where(there(found) & (found < 2.0**48), found, np.inf)  # beyond, y + 1 is soon y
 
 
 class Ratios(Whole):
-    """Counts from `low` on, known through ratios; see `from_ratio`."""
+    """Counts 0, 1, 2, … known through ratios; see `from_ratio`."""
 
     name = "The model of counts"
     normalised = False
-    low: int
-    #: log p(y+1|x)/p(y|x), (n,), for y ≥ low.
+    #: log p(y+1|x)/p(y|x), (n,).
     log_ratio: Callable[..., FloatArray]
-
-    def _bounds(self) -> tuple[AnyArray, AnyArray]:
-        return np.array(float(self.low)), np.array(np.inf)
 
     def residuals(self, y: AnyArray, by: str) -> Residuals:
         """Return y in units of the model's width, and A applied to each cell."""
         y = self.numbers(y)
-        forward, backward = self.log_ratio(y), self.log_ratio(np.maximum(y - 1.0, self.low))
+        forward, backward = self.log_ratio(y), self.log_ratio(np.maximum(y - 1.0, 0.0))
         lost, what = np.isnan(forward), "The ratio p(y+1|x)/p(y|x) is not a number"
         advice = f"There y = {y[lost.argmax()]:g}. Where the model ends, it should be 0."
         refuse_rows(lost, what, advice, NonFiniteError)
-        refuse_outside(np.isnan(backward) | ((backward == -np.inf) & (y > self.low)), self.name)
+        refuse_outside(np.isnan(backward) | ((backward == -np.inf) & (y > 0)), self.name)
         location, scale = (part[:, 0] for part in self.location_scale())
-        ahead, behind = expit(forward), np.where(y > self.low, expit(-backward), 0.0)
+        ahead, behind = expit(forward), np.where(y > 0, expit(-backward), 0.0)
         values = stepped(y, ahead, behind, location, scale)
         u = standardised(y, location, scale)[:, None]
         return Residuals(u, values, self._outcomes(y, location, scale))
@@ -112,22 +98,21 @@ class Ratios(Whole):
     def _outcomes(self, y: FloatArray, location: FloatArray, scale: FloatArray) -> RatioOutcomes | None:
         """Normalise the ratios over all counts that matter, to draw y anew; None where too many do."""
         wing = WINGS * scale
-        start = np.maximum(self.low, np.minimum(location - wing, y))
+        start = np.maximum(0.0, np.minimum(location - wing, y))
         count = int(max((location - start + wing).max(), (y - start).max())) + 2
         if count > MOST_COUNTS or count * len(y) > MOST_NUMBERS:
             return None
-        before = self.log_ratio(np.maximum(start - 1.0, self.low))
-        steps = np.stack([self.log_ratio(start + k) for k in range(count)], axis=1)
+        ratios = [self.log_ratio(np.maximum(start + k, 0.0)) for k in range(-1, count)]
+        back, steps = np.stack(ratios[:-1], axis=1), np.stack(ratios[1:], axis=1)
         with np.errstate(invalid="ignore"):
             logs = np.cumsum(np.column_stack([np.zeros(len(y)), steps[:, :-1]]), axis=1)
         logs = np.where(np.isnan(logs), -np.inf, logs)
         p = np.exp(logs - logs.max(axis=1, keepdims=True))
         p /= p.sum(axis=1, keepdims=True)
-        left_out = (p[:, 0] * (start > self.low)).max() + p[:, -1].max()
+        left_out = (p[:, 0] * (start > 0)).max() + p[:, -1].max()
         if not np.isfinite(p).all() or left_out > NEGLIGIBLE:
             return None
-        back = np.column_stack([before, steps[:, :-1]])
-        first = (start <= self.low)[:, None] & (np.arange(count) == 0)
+        first = (start <= 0)[:, None] & (np.arange(count) == 0)
         steps, back = (np.where(np.isnan(part), -np.inf, part) for part in (steps, back))
         behind = np.where(first, 0.0, expit(-back))
         observed = (y - start).astype(np.int64)
@@ -139,7 +124,7 @@ class Ratios(Whole):
         The width δ is where δ·log ρ(mode + δ) reaches −1: of a normal shape its standard deviation. It
         only chooses the units that y is compared in, and so does one of several modes.
         """
-        mode = self.low + first_step(lambda step: ~(self.log_ratio(self.low + step) > 0), self.n)
+        mode = first_step(lambda step: ~(self.log_ratio(step) > 0), self.n)
         if not np.isfinite(mode).all():
             wrong = "The ratios p(y+1|x)/p(y|x) do not fall below 1, however large y is"
             raise NumericalError(f"{wrong}, so that there is no such model. Check the function.")
@@ -156,8 +141,6 @@ class Ratios(Whole):
 class FromRatio(Ratios, FunctionOfRows):
     """Counts known through a function for the ratio."""
 
-    low: int = 0
-
     def log_ratio(self, y: FloatArray) -> FloatArray:
         values = one_each(self._called(y), len(y), "the ratio function")
         least = f"The smallest is {values.min():g}."
@@ -171,7 +154,6 @@ class FromLogPmf(Ratios):
     """Counts 0, 1, 2, … known through a law's log p(y|x), up to a constant that may depend on x."""
 
     law: Law
-    low = 0
 
     rows, log_prob = same_as("law.rows"), same_as("law.log_prob")
 
@@ -183,7 +165,7 @@ class FromLogPmf(Ratios):
             return np.asarray(self.log_prob(y + 1.0) - self.log_prob(y))
 
 
-def from_ratio(function: Callable[..., Any], *, low: int = 0) -> Model:
+def from_ratio(function: Callable[..., Any]) -> Model:
     """Model of counts from ratios p(y+1|x)/p(y|x), which no normalising constant enters.
 
     The tests use a difference Stein operator: with ρ the ratio and any function f,
@@ -193,10 +175,8 @@ def from_ratio(function: Callable[..., Any], *, low: int = 0) -> Model:
     Parameters
     ----------
     function : callable
-        f(y, x) → p(y+1|x)/p(y|x) of shape (n,), for whole numbers y from `low` on; 0 where y is the
+        f(y, x) → p(y+1|x)/p(y|x) of shape (n,), for whole numbers y from 0 on; 0 where y is the
         largest count that can be. Called by name when its parameters are named x and y.
-    low : int
-        The smallest count.
 
     Examples
     --------
@@ -207,11 +187,5 @@ def from_ratio(function: Callable[..., Any], *, low: int = 0) -> Model:
     >>> cg.adaptive(model, x, rng.poisson(2 * np.exp(x)), rng=1).reject()
     True
     """
-    if isinstance(low, bool) or not isinstance(low, (int, np.integer)):
-        raise InputTypeError(f"low must be a whole number, got {low!r}.")
-    make = partial(FromRatio, check_callable(function, "from_ratio"), low=int(low))
-    return Model(make, "The model of counts", conditional=False)
-
-
-def from_log_pmf(model: ModelLike, x: Any, n: int) -> Law:
-    return FromLogPmf(model(x, n))
+    make = partial(FromRatio, check_callable(function, "from_ratio"))
+    return Model(make, Ratios.name, conditional=False)

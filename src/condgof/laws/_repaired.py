@@ -5,14 +5,14 @@ With z = Φ⁻¹(F(y|x)) of the law as it is, the repaired law says that
     w = sinh(δ·asinh((z − m)/s) − ε)/δ
 
 is standard normal: m shifts, s spreads, ε skews and δ makes tails lighter or heavier (the sinh-arcsinh
-map of Jones and Pewsey), numbers of each row. After that a density of Φ(w) that is the same in all rows,
-linear between knots, takes up what else is wrong with its shape. All is monotone and in closed form.
+map of Jones and Pewsey), numbers of each row. After that a mixture of normal densities of w, the same in
+all rows, may take up what else is wrong with its shape. All is monotone, and smooth.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, ndtri, ndtri_exp
@@ -25,6 +25,8 @@ from condgof.laws._law import TINY, Law, as_rows, check_levels, inverted, same_a
 
 #: Numbers of a map: m, log s, ε, log δ.
 PARAMETERS = 4
+#: Means and standard deviations of the densities that a shape mixes, the standard normal one last.
+CENTRES, WIDTHS = np.append(np.linspace(-2.4, 2.4, 13), 0.0), np.append(np.full(13, 0.35), 1.0)
 #: Normal scores beyond this have no probability in double precision.
 FARTHEST = 37.0
 #: An upper tail below this comes from the probabilities of so many next counts: 1 − CDF has no digits.
@@ -34,15 +36,14 @@ LEFT_OUT, SUMMED = 1e-9, 2**26
 
 
 class Bent(NamedTuple):
-    """The map at some z, with its derivatives by the four numbers of a row."""
+    """The map at some z, and the log of the repaired density over that of the law, (n,) each."""
 
     w: FloatArray
-    #: log dw/dz, and its derivative by z.
-    log_slope: FloatArray
-    curve: FloatArray
-    #: Of w and of log_slope by (m, log s, ε, log δ), (4, n) each.
-    by_w: FloatArray
-    by_slope: FloatArray
+    log_ratio: FloatArray
+    #: Of log_ratio by z, (n,); of w and of log_ratio by (m, log s, ε, log δ), (4, n) each.
+    slope: FloatArray
+    w_by_eta: FloatArray
+    by_eta: FloatArray
 
 
 def bend(eta: FloatArray, z: FloatArray) -> Bent:
@@ -54,77 +55,39 @@ def bend(eta: FloatArray, z: FloatArray) -> Bent:
     v = tail * arc - skew
     cosh, tanh = np.cosh(v), np.tanh(v)
     w = cosh * tanh / tail
-    slope = cosh / (s * root)
+    steep = cosh / (s * root)
     curve = (tail * tanh / root - a / root**2) / s
-    by_w = np.stack([-slope, -slope * (z - m), -cosh / tail, arc * cosh - w])
-    by_slope = np.stack([-curve, -curve * (z - m) - 1.0, -tanh, tanh * tail * arc])
-    return Bent(w, np.log(slope), curve, by_w, by_slope)
+    by_w = np.stack([-steep, -steep * (z - m), -cosh / tail, arc * cosh - w])
+    by_log_steep = np.stack([-curve, -curve * (z - m) - 1.0, -tanh, tanh * tail * arc])
+    ratio = 0.5 * (z * z - w * w) + np.log(steep)
+    return Bent(w, ratio, z - w * steep + curve, by_w, by_log_steep - w * by_w)
 
 
-@dataclass(frozen=True, eq=False)
-class Warp:
-    """A monotone map of normal scores, a row each, under which they are standard normal."""
-
-    #: m, log s, ε and log δ of each row, (n, 4).
-    eta: FloatArray
-    #: The density of Φ(w) at equally spaced knots from 0 to 1, (K,), the same in all rows; or None.
-    shape: FloatArray | None = None
-
-    def take(self, rows: Any) -> Warp:
-        return Warp(self.eta[rows], self.shape)
-
-    def forward(self, z: FloatArray) -> FloatArray:
-        """Return the normal scores of the repaired law, (n,)."""
-        w = bend(self.eta, z).w
-        if self.shape is None:
-            return w
-        below, above = (linear(shape).antiderivative() for shape in (self.shape, self.shape[::-1]))
-        return tail_scores(below(ndtr(w)), above(ndtr(-w)), TINY)
-
-    def inverse(self, w: FloatArray) -> FloatArray:
-        """Return the z that has these normal scores in the repaired law, (n,) or (n, k)."""
-        if self.shape is not None:
-            w = tail_scores(_above(self.shape, ndtr(w)), _above(self.shape[::-1], ndtr(-w)), TINY)
-        m, s, skew, tail = (part.reshape(-1, *(1,) * (w.ndim - 1)) for part in self.eta.T)
-        s, tail = np.exp(s), np.exp(tail)
-        return np.asarray(m + s * np.sinh((np.arcsinh(tail * w) + skew) / tail))
-
-    def log_ratio(self, z: FloatArray) -> FloatArray:
-        """Return log of the density of the repaired law over that of the law, (n,)."""
-        bent = bend(self.eta, z)
-        ratio = 0.5 * (z * z - bent.w**2) + bent.log_slope
-        return ratio if self.shape is None else ratio + np.log(linear(self.shape)(ndtr(bent.w)))
-
-    def slope(self, z: FloatArray) -> FloatArray:
-        """Return the derivative of `log_ratio` by z, (n,)."""
-        bent = bend(self.eta, z)
-        steep = np.exp(bent.log_slope)
-        slope = z - bent.w * steep + bent.curve
-        if self.shape is None:
-            return slope
-        density, u = linear(self.shape), ndtr(bent.w)
-        normal = np.exp(-0.5 * bent.w**2) / np.sqrt(2.0 * np.pi)
-        return np.asarray(slope + density.derivative()(u) / density(u) * normal * steep)
+def over_normal(w: FloatArray) -> FloatArray:
+    """Return the densities that a shape mixes, over the standard normal one, at w (n,): (n, 14)."""
+    return np.asarray(np.exp(0.5 * (w[:, None] ** 2 - ((w[:, None] - CENTRES) / WIDTHS) ** 2)) / WIDTHS)
 
 
-def linear(shape: FloatArray) -> Any:
-    """Return a density on [0, 1] that is linear between equally spaced knots."""
-    from scipy.interpolate import PPoly  # which takes long to import
-
-    steps = len(shape) - 1
-    return PPoly(np.stack([np.diff(shape) * steps, shape[:-1]]), np.linspace(0.0, 1.0, steps + 1))
+def shaped_scores(shape: FloatArray, w: FloatArray) -> FloatArray:
+    """Return the normal scores of w (n,) under the mixture with these weights, (14,)."""
+    u = (w[:, None] - CENTRES) / WIDTHS
+    return tail_scores(ndtr(u) @ shape, ndtr(-u) @ shape, TINY)
 
 
-def _above(shape: FloatArray, p: FloatArray) -> FloatArray:
-    """Return the u up to which the integral of that density is p."""
-    density, steps = linear(shape), len(shape) - 1
-    sums = density.antiderivative()(density.x)
-    left = np.clip(np.searchsorted(sums, p, side="right") - 1, 0, steps - 1)
-    start, rise = shape[left], shape[left + 1] - shape[left]
-    rest = np.maximum(p - sums[left], 0.0) * steps
-    # The root of start·t + rise·t²/2 = rest in the form that does not cancel.
-    root = np.sqrt(np.maximum(start * start + 2.0 * rise * rest, 0.0))
-    return np.asarray((left + np.minimum(2.0 * rest / (start + root), 1.0)) / steps)
+def reshape(bent: Bent, shape: FloatArray) -> Bent:
+    """Go on with the mixture; derivatives by η are those before it."""
+    w, each = bent.w, over_normal(bent.w) * shape
+    ratio, steep = each.sum(axis=1), -bent.w_by_eta[0]
+    slope = (each * (w[:, None] - (w[:, None] - CENTRES) / WIDTHS**2)).sum(axis=1) / ratio * steep
+    told = shaped_scores(shape, w), bent.log_ratio + np.log(ratio), bent.slope + slope
+    return Bent(*told, bent.w_by_eta, bent.by_eta)
+
+
+def unbend(eta: FloatArray, w: FloatArray) -> FloatArray:
+    """Return the z that the map of each row, eta (n, 4), leads to w, (n, k) each."""
+    m, s, skew, tail = eta.T[:, :, None]
+    s, tail = np.exp(s), np.exp(tail)
+    return np.asarray(m + s * np.sinh((np.arcsinh(tail * w) + skew) / tail))
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +95,9 @@ class Repaired(Law):
     """A law of one continuous y with its normal scores mapped; it can do what the law can."""
 
     base: Law
-    warp: Warp
+    #: m, log s, ε and log δ of each row, (n, 4); weights of a mixture, (14,), if any.
+    eta: FloatArray
+    shape: FloatArray | None = None
 
     #: What comes from the CDF of the law.
     BY_CDF: ClassVar = ("cdf", "sf", "quantile", "sample", "location_scale")
@@ -145,7 +110,7 @@ class Repaired(Law):
         return f"{self.base.name}, repaired"
 
     def take(self, rows: IntArray) -> Repaired:
-        return replace(self, base=self.base.take(rows), warp=self.warp.take(rows))
+        return replace(self, base=self.base.take(rows), eta=self.eta[rows])
 
     def facing(self, y: AnyArray) -> Law:
         return replace(self, base=self.base.facing(y))
@@ -157,11 +122,13 @@ class Repaired(Law):
         known = self.base.can("normal_scores") or self.base.can("cdf")
         return known and ability in needs and all(map(self.base.can, needs[ability]))
 
-    def _z(self, y: AnyArray) -> FloatArray:
-        return np.asarray(self.base.normal_scores(y))[:, 0]
+    def _bent(self, y: AnyArray) -> tuple[FloatArray, Bent]:
+        z = np.asarray(self.base.normal_scores(y))[:, 0]
+        bent = bend(self.eta, z)
+        return z, bent if self.shape is None else reshape(bent, self.shape)
 
     def normal_scores(self, y: AnyArray) -> FloatArray:
-        return self.warp.forward(self._z(y))[:, None]
+        return self._bent(y)[1].w[:, None]
 
     def cdf(self, y: AnyArray) -> FloatArray:
         return np.asarray(ndtr(self.normal_scores(y)[:, 0]))
@@ -170,31 +137,31 @@ class Repaired(Law):
         return np.asarray(ndtr(-self.normal_scores(y)[:, 0]))
 
     def log_prob(self, y: AnyArray) -> FloatArray:
-        return np.asarray(self.base.log_prob(y) + self.warp.log_ratio(self._z(y)))
+        return np.asarray(self.base.log_prob(y) + self._bent(y)[1].log_ratio)
 
     def score(self, y: AnyArray) -> FloatArray:
-        z = self._z(y)
+        z, bent = self._bent(y)
         steep = np.exp(self.base.log_prob(y) + 0.5 * (z * z + np.log(2.0 * np.pi)))  # dz/dy
-        return np.asarray(as_rows(self.base.score(y)) + (self.warp.slope(z) * steep)[:, None])
+        return np.asarray(as_rows(self.base.score(y)) + (bent.slope * steep)[:, None])
 
-    def pit_score(self, y: AnyArray) -> FloatArray:
-        """Return the log-density of the PIT of the law as it is, (n,): 0 if nothing is repaired."""
-        return self.warp.log_ratio(self._z(y))
-
-    def quantile(self, levels: Any) -> FloatArray:
+    def quantile(self, levels: object) -> FloatArray:
         at = np.asarray(ndtri(check_levels(levels)))
-        return self._at(self.warp.inverse(np.broadcast_to(at, (self.n, len(at)))))
+        return self._at(np.broadcast_to(at, (self.n, len(at))))
 
     def sample(self, rng: np.random.Generator) -> FloatArray:
-        return self._at(self.warp.inverse(rng.standard_normal((self.n, 1))))
+        return self._at(rng.standard_normal((self.n, 1)))
 
     def location_scale(self) -> tuple[FloatArray, FloatArray]:
         return _median_width(self, TINY)
 
-    def _at(self, z: FloatArray) -> FloatArray:
-        """Return the y at which the law as it is has these normal scores, (n, k)."""
+    def _at(self, w: FloatArray) -> FloatArray:
+        """Return the y that has these normal scores, (n, k)."""
         if not self.can("cdf"):
             self.lacks("cdf")
+        if self.shape is not None:
+            normal, shape = Normal(mean=0.0, std=1.0)(n=self.n), self.shape
+            w = inverted(normal, lambda law, y: shaped_scores(shape, y), w)
+        z = unbend(self.eta, w)
         if isinstance(self.base, Normal):
             mean, std = self.base.mean_std()
             return np.asarray(mean + std * z)
@@ -229,7 +196,7 @@ class RepairedCounts(Counts):
     """Counts with the normal scores of their CDF mapped, and the odds of 0 multiplied."""
 
     base: Counts
-    warp: Warp
+    eta: FloatArray
     #: The logarithm of the factor of the odds of 0, (n,).
     zero: FloatArray
 
@@ -240,12 +207,12 @@ class RepairedCounts(Counts):
         return f"{self.base.name}, repaired"
 
     def take(self, rows: IntArray) -> RepairedCounts:
-        return RepairedCounts(self.base.take(rows), self.warp.take(rows), self.zero[rows])  # type: ignore[arg-type]
+        return RepairedCounts(self.base.take(rows), self.eta[rows], self.zero[rows])  # type: ignore[arg-type]
 
     def _mapped(self, y: FloatArray) -> FloatArray:
         z = count_scores(self.base, y)
         inside = np.isfinite(z)
-        z[inside] = self.warp.take(np.nonzero(inside)[0]).forward(z[inside])
+        z[inside] = bend(self.eta[np.nonzero(inside)[0]], z[inside]).w
         return z
 
     def _parts(self, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -286,34 +253,30 @@ class RepairedCounts(Counts):
         return mean, np.sqrt((p * np.square(k - mean)).sum(axis=1, keepdims=True))
 
 
-def placed(values: FloatArray, at: FloatArray, y: FloatArray) -> FloatArray:
-    """Return where y (n,) lies among increasing values (n, K) that stand for the scores `at` (K,).
+def extended(values: FloatArray, at: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Go on beyond both ends of increasing values (n, K), of the scores `at` (K,), by one score.
 
-    Between neighbours it is linear, and beyond the ends it goes on with the mean slope of the row.
+    They rise by their mean slope in the row; a single value by 1.
     """
-    if values.shape[1] == 1:
-        return np.asarray(at[0] + y - values[:, 0])
+    steep = np.ones((len(values), 1))
+    if len(at) > 1:
+        least = 1e-9 * (1.0 + np.abs(values).max(axis=1, keepdims=True))
+        steep = np.maximum((values[:, -1:] - values[:, :1]) / (at[-1] - at[0]), least)
+    ends = values[:, :1] - steep, values, values[:, -1:] + steep
+    return np.concatenate(ends, axis=1), np.concatenate([at[:1] - 1.0, at, at[-1:] + 1.0])
+
+
+def placed(values: FloatArray, at: FloatArray, y: FloatArray) -> FloatArray:
+    """Return where y (n,) lies among such values, linear between them and beyond the ends."""
     right = np.clip((values < y[:, None]).sum(axis=1), 1, values.shape[1] - 1)
     each = np.arange(len(y))
     low, high = values[each, right - 1], values[each, right]
     share = np.where(high > low, (y - low) / np.where(high > low, high - low, 1.0), 0.5)
-    inner = at[right - 1] + np.clip(share, 0.0, 1.0) * (at[right] - at[right - 1])
-    beyond = np.minimum(y - values[:, 0], 0.0) + np.maximum(y - values[:, -1], 0.0)
-    return np.asarray(inner + beyond / _steepness(values, at))
+    return np.asarray(at[right - 1] + share * (at[right] - at[right - 1]))
 
 
 def values_at(values: FloatArray, at: FloatArray, z: FloatArray) -> FloatArray:
     """Return the inverse of `placed`: values (n, m) at the scores z (n, m)."""
-    if values.shape[1] == 1:
-        return np.asarray(values + z - at[0])
     right = np.clip(np.searchsorted(at, z), 1, len(at) - 1)
     low, high = np.take_along_axis(values, right - 1, axis=1), np.take_along_axis(values, right, axis=1)
-    share = np.clip((z - at[right - 1]) / (at[right] - at[right - 1]), 0.0, 1.0)
-    beyond = np.minimum(z - at[0], 0.0) + np.maximum(z - at[-1], 0.0)
-    return np.asarray(low + share * (high - low) + beyond * _steepness(values, at)[:, None])
-
-
-def _steepness(values: FloatArray, at: FloatArray) -> FloatArray:
-    """Return by how much values rise for one normal score, in the mean over each row, (n,)."""
-    least = 1e-9 * (1.0 + np.abs(values).max(axis=1))
-    return np.asarray(np.maximum((values[:, -1] - values[:, 0]) / (at[-1] - at[0]), least))
+    return np.asarray(low + (z - at[right - 1]) / (at[right] - at[right - 1]) * (high - low))

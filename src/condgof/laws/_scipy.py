@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof._typing import AnyArray, FloatArray, IntArray, TableLike
 from condgof.errors import InputError, InputTypeError, UnsupportedModelError
 from condgof.laws import _counts as counts
 from condgof.laws import _families as families
@@ -21,8 +21,8 @@ from condgof.laws._discrete import bernoulli, flat, probabilities
 from condgof.laws._families import Normal, NormalMixture
 from condgof.laws._functions import NumericalScore
 from condgof.laws._known import from_bins
-from condgof.laws._law import TINY, Law, Model, as_rows, check_levels, same_as
-from condgof.laws._library import comes_from, predicted
+from condgof.laws._law import ByRow, Law, Model, as_rows, check_levels
+from condgof.laws._library import as_table, comes_from
 from condgof.laws._parameters import LOG_TINY, Independent, Parameter, Parametric, Values
 
 #: Our families, from SciPy's shapes (s), location and scale; counts have no location.
@@ -42,35 +42,29 @@ CLOSED: dict[str, Callable[[tuple[AnyArray, ...], AnyArray, AnyArray], Law]] = {
     "nbinom": lambda s, *_: counts.NegativeBinomial(s[0] * (1 - s[1]) / s[1], dispersion=1 / s[0]),
     "binom": lambda s, *_: counts.Binomial(trials=s[0], p=s[1]),
 }
-#: Counts of statsmodels, the second with more zeros, whose moments SciPy would sum up row by row.
-GENERALISED = ("genpoisson_p", "zigenpoisson")
 FLAT = "its density is piecewise constant, so that the score would be 0 almost everywhere"
-#: What the new distributions of SciPy call methods of the old ones.
-NEW = {"ppf": "icdf", "logsf": "logccdf", "std": "standard_deviation"}
 
 
-def _ask(law: Any, method: str, *values: AnyArray) -> FloatArray:
-    """Ask a distribution, old or new; densities may be 0, and logarithms overflow."""
+def _ask(law: object, method: str, *values: AnyArray) -> FloatArray:
+    """Ask a distribution; densities may be 0, and logarithms overflow."""
     with np.errstate(all="ignore"):
-        answer = getattr(law, method if hasattr(law, method) else NEW[method])(*values)
-    return np.asarray(answer, dtype=np.float64)
+        return np.asarray(getattr(law, method)(*values), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Frozen(Parametric):
     """A family of SciPy with its parameters: `freeze` makes the distribution of them, by name."""
 
-    freeze: Callable[..., Any]
+    freeze: Any
 
-    def __init__(self, freeze: Callable[..., Any], values: dict[str, FloatArray]) -> None:
+    def __init__(self, freeze: object, values: dict[str, FloatArray]) -> None:
         object.__setattr__(self, "freeze", freeze)
         # SciPy's names end in an underscore here: some are those of methods, as n is.
         self._read(**{f"{name}_": Parameter(name, value) for name, value in values.items()})
 
     @property
     def name(self) -> str:
-        called = getattr(self.freeze, "name", None) or getattr(self.freeze, "__name__", "distribution")
-        return f"{called} of SciPy"
+        return f"{self.freeze.name} of SciPy"
 
     def location_scale(self) -> tuple[FloatArray, FloatArray]:
         """Return the median and the distance of the quartiles over 1.35, (n, d_y) each."""
@@ -91,30 +85,24 @@ class _Continuous(Frozen, Independent):
     def _at(self, n: int, d_y: int) -> Values:
         return self._law(n, d_y), np.broadcast_to(0.0, (n, d_y))
 
-    @property
-    def support(self) -> tuple[AnyArray, AnyArray]:
-        return self._ends(self._at(self._size(), self._d_y))
-
     def _ends(self, p: Any) -> tuple[AnyArray, AnyArray]:
         low, high = p[0].support()
         return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
 
-    def _log_density(self, y: FloatArray, law: Any, zeros: FloatArray) -> FloatArray:
+    def _log_density(self, y: FloatArray, law: object, zeros: FloatArray) -> FloatArray:
         return _ask(law, "logpdf", y)
 
-    def _log_tails(self, y: FloatArray, law: Any, zeros: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _log_tails(self, y: FloatArray, law: object, zeros: FloatArray) -> tuple[FloatArray, FloatArray]:
         y = y + zeros  # a distribution without parameters does not know its rows
         return np.maximum(_ask(law, "logcdf", y), LOG_TINY), np.maximum(_ask(law, "logsf", y), LOG_TINY)
 
     def _draw(self, rng: np.random.Generator, law: Any, zeros: FloatArray) -> FloatArray:
-        if hasattr(law, "rvs"):
-            return np.asarray(law.rvs(size=zeros.shape, random_state=rng), dtype=np.float64)
-        return np.asarray(law.sample(() if self._parameters() else zeros.shape, rng=rng), np.float64)
+        return np.asarray(law.rvs(size=zeros.shape, random_state=rng), dtype=np.float64)
 
-    def _moments(self, law: Any, zeros: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _moments(self, law: object, zeros: FloatArray) -> tuple[FloatArray, FloatArray]:
         return finite_moments(self.name, _ask(law, "mean"), _ask(law, "std"), zeros.shape)
 
-    def quantile(self, levels: Any) -> FloatArray:
+    def quantile(self, levels: object) -> FloatArray:
         n = self._size()
         return _ask(self._law(n), "ppf", np.tile(check_levels(levels), (n, 1)))
 
@@ -140,7 +128,7 @@ class ScipyCounts(Frozen, counts.Counts):
         from scipy.stats import rv_discrete
 
         law, y = self._law(self._size(y)), np.floor(y)
-        if getattr(type(self.freeze), "_cdf", None) is rv_discrete._cdf and np.isfinite(y).all():
+        if type(self.freeze)._cdf is rv_discrete._cdf and np.isfinite(y).all():
             # SciPy would sum up the probabilities below each y anew.
             low = float(np.min(law.support()[0]))
             width = float(np.max(y, initial=low)) - low + 1.0
@@ -154,24 +142,10 @@ class ScipyCounts(Frozen, counts.Counts):
         values = flat(np.asarray(y)).astype(np.float64)[:, None]
         return _ask(self._law(self._size(values)), "logpmf", values)[:, 0]
 
-    def sample(self, rng: np.random.Generator) -> FloatArray:
-        # By inversion: SciPy's own samplers want whole numbers of an integer type for some parameters.
-        return self._smallest(np.maximum(rng.random((self._size(), 1)), TINY))
-
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
         size = self._size()
-        if getattr(self.freeze, "name", "") in GENERALISED:
-            given = self._given(size, 1)
-            w, mu = given.get("w", 0.0), given["mu"]  # 0 with probability w
-            spread = mu * (1.0 + given["alpha"] * mu ** (given["p"] - 1.0)) ** 2
-            mean = (1.0 - w) * mu
-            std = np.sqrt((1.0 - w) * (spread + mu**2) - mean**2)
-            return finite_moments(self.name, given["loc"] + mean, std, (size, 1))
         law = self._law(size)
-        if hasattr(law, "stats"):  # not of the new distributions
-            mean, variance = law.stats("mv")
-            return finite_moments(self.name, mean, np.sqrt(variance), (size, 1))
-        return finite_moments(self.name, _ask(law, "mean"), _ask(law, "std"), (size, 1))
+        return finite_moments(self.name, _ask(law, "mean"), np.sqrt(_ask(law, "var")), (size, 1))
 
     def location_scale(self) -> tuple[FloatArray, FloatArray]:
         try:
@@ -188,7 +162,7 @@ def finite_moments(name: str, mean: Any, std: Any, shape: Any) -> tuple[FloatArr
     return np.broadcast_to(mean, shape), np.broadcast_to(std, shape)
 
 
-def from_frozen(obj: Any) -> Law | None:
+def from_frozen(obj: object) -> Law | None:
     """Make a law of a frozen distribution of scipy.stats, or return None for another object."""
     stats: Any = sys.modules.get("scipy.stats")
     if stats is None or not comes_from(obj, "scipy"):
@@ -199,10 +173,10 @@ def from_frozen(obj: Any) -> Law | None:
         give = "Give it parameters: numbers, or arrays with one row for each observation"
         raise InputTypeError(f"scipy.stats.{obj.name} is a family. {give}.")
     if isinstance(getattr(obj, "dist", None), (stats.rv_continuous, stats.rv_discrete)):
-        return _old_style(obj, stats)
+        return _read(obj, stats)
     if isinstance(obj, type(stats.multivariate_normal([0.0]))):
         return Normal(mean=np.atleast_2d(obj.mean), cov=obj.cov)
-    return _new_style(obj, stats) if hasattr(obj, "logccdf") else None
+    return None
 
 
 def from_scipy(function: Callable[[Any], Any]) -> Model:
@@ -228,20 +202,22 @@ def from_scipy(function: Callable[[Any], Any]) -> Model:
     return Model(partial(_returned, function), "the scipy.stats distribution")
 
 
-def _returned(function: Callable[[Any], Any], x: Any) -> Law:
+def _returned(function: Callable[[Any], Any], x: TableLike) -> Law:
     law = from_frozen(function(x))
     if law is None:
         raise InputTypeError("The function of from_scipy must return a frozen distribution.")
     return law
 
 
-def _old_style(obj: Any, stats: Any) -> Law:
-    """Read norm(loc, scale), poisson(mu) and their like."""
+def _read(obj: Any, stats: Any) -> Law:
+    """Return the law of norm(loc, scale), poisson(mu) and their like."""
     dist: Any = obj.dist
     shapes, *rest = dist._parse_args(*obj.args, **obj.kwds)
     shapes, (loc, scale) = tuple(map(_number_or_rows, shapes)), map(_number_or_rows, rest)
     names = dist.shapes.replace(",", " ").split() if dist.shapes else []
-    values = dict(zip((*names, "loc"), (*shapes, loc), strict=True))
+    values = dict(zip(names, shapes, strict=True))
+    if np.any(loc):  # moments of statsmodels' distributions take none
+        values["loc"] = loc
     discrete = isinstance(dist, stats.rv_discrete)
     known = type(getattr(stats, dist.name, None)) is type(dist)  # a subclass may change the density
     if known and not (discrete and np.any(loc)):
@@ -255,30 +231,13 @@ def _old_style(obj: Any, stats: Any) -> Law:
     return kind(dist, {**values, "scale": scale})
 
 
-def _new_style(obj: Any, stats: Any) -> Law:
-    """Read Normal(mu=..., sigma=...) and what make_distribution makes."""
-    values = {name: _number_or_rows(v) for name, v in obj._original_parameters.items()}
-    if any(base.__name__ == "DiscreteDistribution" for base in type(obj).__mro__):
-        return ScipyCounts(type(obj), values)
-    if isinstance(obj, stats.Normal):
-        return Normal(mean=values.get("mu", 0.0), std=values.get("sigma", 1.0))
-    if isinstance(obj, stats.Uniform) and set(values) == {"a", "b"}:
-        return families.Uniform(low=values["a"], high=values["b"])
-    try:
-        type(obj)(**values)
-    except (TypeError, ValueError, KeyError) as error:
-        apart = f"A {type(obj).__name__} of scipy.stats cannot be taken apart into parameters"
-        raise UnsupportedModelError(f"{apart}. Pass its logpdf to condgof.from_log_prob.") from error
-    return ScipyLaw(type(obj), values)
-
-
-def _number_or_rows(value: Any) -> FloatArray:
+def _number_or_rows(value: object) -> FloatArray:
     """Read a parameter; an array of one number serves for all rows."""
     array = np.array(value, dtype=np.float64)
     return array.reshape(()) if array.size == 1 else array
 
 
-def of_ngboost(obj: Any) -> Law | Model:
+def of_ngboost(obj: object) -> Law | Model:
     """Make a model of a regressor, or a law of what it predicted."""
     name, bases = type(obj).__name__, {base.__name__ for base in type(obj).__mro__}
     if "Distn" in bases:  # before any hasattr, which is true of whatever one asks these
@@ -291,9 +250,9 @@ def of_ngboost(obj: Any) -> Law | Model:
     return Model(partial(_ngboost_law, obj), name)
 
 
-def _ngboost_law(obj: Any, x: Any = None) -> Law:
+def _ngboost_law(obj: Any, x: TableLike | None = None) -> Law:
     """Read a predicted distribution: its `params` leave out the degrees of freedom of a t."""
-    distribution = obj if x is None else predicted("NGBoost", obj.pred_dist, x)
+    distribution = obj if x is None else obj.pred_dist(as_table(x))
     bases = [base.__name__ for base in type(distribution).__mro__]
     if bases[0] == "MVN":
         return Normal(mean=distribution.loc, cov=distribution.cov)
@@ -320,41 +279,34 @@ def of_qp(ensemble: Any) -> Law | None:
 
     family = getattr(stats, kind, None)
     if family is None or not isinstance(ensemble.frozen.dist, type(family)):
-        return Interpolated(ensemble, int(ensemble.npdf))
+        return Interpolated(ensemble, np.arange(int(ensemble.npdf)))
     law = from_frozen(family(**ensemble.frozen.kwds))
     return law and law(n=int(ensemble.npdf))
 
 
 @dataclass(frozen=True, eq=False)
-class Interpolated(Law):
-    """What qp interpolates between values: a distribution for each of `count` rows, or one for all."""
+class Interpolated(ByRow):
+    """What qp interpolates between values: of an ensemble the distributions `ids`."""
 
     WHY_NOT = "its density is interpolated, with corners where the score jumps"
+    EACH = ("ids",)
 
     ensemble: Any
-    count: int
-
-    rows = same_as("count")
+    ids: IntArray
 
     @property
     def name(self) -> str:
         return f"{self.ensemble.gen_class.__name__.removesuffix('_gen')} of qp"
 
-    def take(self, rows: IntArray) -> Interpolated:
-        one = self.ensemble.npdf == 1
-        return replace(self, ensemble=self.ensemble if one else self.ensemble[rows], count=len(rows))
-
     def _ask(self, method: str, *values: AnyArray) -> FloatArray:
         """Ask for a number, at values (m,) in each row, or at values (n, m) of the rows' own."""
-        shape, one = (values[0].shape if values else (-1, 1)), self.ensemble.npdf == 1
+        ids = np.resize(self.ids, max(2, self.n))  # for a single one qp answers in other shapes
         try:
-            # One distribution for all rows answers in the shape of the question.
-            answer = _ask(self.ensemble, method, *(np.ravel(v) if one else v for v in values))
+            given = (np.broadcast_to(v, (len(ids), v.shape[-1])) for v in values)
+            return _ask(self.ensemble[ids], method, *given)[: self.n]
         except Exception as error:  # parametrisations lack this and that, and say so in many ways
             why = f"qp could not compute {method} of {self.name} ({error})."
             raise UnsupportedModelError(why) from error
-        answer = answer.reshape(shape) if one else answer
-        return np.array(np.broadcast_to(answer, (self.n, answer.shape[-1])))
 
     def log_prob(self, y: AnyArray) -> FloatArray:
         return self._ask("logpdf", as_rows(y))[:, 0]
@@ -362,7 +314,7 @@ class Interpolated(Law):
     def cdf(self, y: AnyArray) -> FloatArray:
         return self._ask("cdf", as_rows(y))[:, 0]
 
-    def quantile(self, levels: Any) -> FloatArray:
+    def quantile(self, levels: object) -> FloatArray:
         return self._ask("ppf", check_levels(levels))
 
     def sample(self, rng: np.random.Generator) -> FloatArray:

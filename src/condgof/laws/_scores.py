@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import InputError, UnsupportedModelError, refuse_rows
+from condgof.errors import UnsupportedModelError, refuse_rows
 from condgof.laws._discrete import Probabilities
 from condgof.laws._law import Law, check_shape
 
@@ -60,8 +60,6 @@ def offered(law: Law, d_y: int = 1) -> tuple[str, ...]:
 
 def score(law: Law, y: AnyArray, measure: str) -> FloatArray:
     """Return the score of each row, (n,), by a key of `MEASURES` that the law offers; NaN is refused."""
-    if measure not in MEASURES:
-        raise InputError(f"measure must be one of {', '.join(MEASURES)}, got {measure!r}.")
     y = np.asarray(y)
     if measure not in offered(law, 1 if y.ndim == 1 else y.shape[1]):
         raise UnsupportedModelError(f"{law.name} has no {MEASURES[measure].name}.")
@@ -81,17 +79,14 @@ def integrated(law: Law, y: FloatArray) -> FloatArray:
 def _block(law: Law, y: FloatArray) -> FloatArray:
     place, scale = _placed(law, len(y))
     edges = place[:, None] + scale[:, None] * np.concatenate([-CUTS[::-1], [0.0], CUTS])
-    count, rows = edges.shape[1], np.arange(len(y))
-    tail = _below(law, rows, edges)
-    # Beyond the first cut at which nothing is left, on either side, F is 0 or 1.
+    tail = _below(law, np.arange(len(y)), edges)
     with np.errstate(all="ignore"):
         far = np.minimum(tail, 1.0 - tail) ** 2 * np.abs(edges - place[:, None])
-    left = far > ACCURACY * scale[:, None]
-    middle, some = count // 2, left.any(axis=1)
-    first = np.where(some, np.maximum(left.argmax(axis=1) - 1, 0), middle)
-    last = np.where(some, np.minimum(count - left[:, ::-1].argmax(axis=1), count - 1), middle)
-    low = np.minimum(edges[rows, np.minimum(first, middle - 1)], y)
-    high = np.maximum(edges[rows, np.maximum(last, middle + 1)], y)
+    # One cut, twice as far, beyond the last at which something is left, on either side, F is 0 or 1.
+    held = np.where(far > ACCURACY * scale[:, None], edges - place[:, None], 0.0)
+    least = 0.5 * CUTS[0] * scale
+    low = np.minimum(place + 2.0 * np.minimum(held.min(axis=1), -least), y)
+    high = np.maximum(place + 2.0 * np.maximum(held.max(axis=1), least), y)
     cuts = np.sort(np.clip(np.column_stack([edges, y]), low[:, None], high[:, None]), axis=1)
     start, stop = cuts[:, :-1], cuts[:, 1:]
     rows_of, which = np.nonzero(start < stop)

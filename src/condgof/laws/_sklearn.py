@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from condgof._typing import FloatArray
-from condgof.errors import InputError, InputTypeError, UnsupportedModelError, require
+from condgof._typing import AnyArray, FloatArray, TableLike
+from condgof.errors import InputError, InputTypeError, UnsupportedModelError, check_count, require
 from condgof.laws._families import Normal
 from condgof.laws._law import Model
-from condgof.laws._library import as_pandas, as_table, class_law, comes_from, predicted, prediction
+from condgof.laws._library import as_pandas, as_table, class_law, comes_from
 from condgof.laws._parameters import Parameter
 from condgof.sample import RngLike, Seed, Use, as_numbers, take_rows
 
@@ -32,23 +32,24 @@ def adapt(obj: Any) -> Model:
 
     _check_fitted(obj)
     if not is_classifier(obj):
-        _check_std(obj)
+        _predictor(obj)  # which refuses what has none
         return Model(partial(_gaussian, obj), type(obj).__name__)
     if not hasattr(obj, "predict_proba"):
         advice = "Wrap it in scikit-learn's CalibratedClassifierCV, or choose an option that does."
         raise UnsupportedModelError(f"{type(obj).__name__} predicts no probabilities. {advice}")
-    return Model(partial(class_law, obj.predict_proba, obj.classes_, "scikit-learn"), "scikit-learn")
+    return Model(partial(class_law, obj.predict_proba, obj.classes_), "scikit-learn")
 
 
-def _gaussian(obj: Any, x: Any) -> Normal:
-    mean, std, last = predicted("scikit-learn", partial(_mean_std, obj), x)
-    mean = prediction(mean, len(x), "The predicted mean")
-    law = Normal(mean=mean, std=prediction(std, len(x), "The predicted std").reshape(mean.shape))
-    kernel = getattr(last, "kernel_", None)
-    return law if kernel is None or _has_noise(kernel) else law.noted(LATENT)
+def _gaussian(obj: object, x: TableLike) -> Normal:
+    mean, std, last = _predictor(obj)(as_table(x))
+    law = Normal(mean=mean, std=np.reshape(std, np.shape(mean)))
+    if (kernel := getattr(last, "kernel_", None)) is None:
+        return law
+    kernels = (type(part).__name__ for part in (kernel, *kernel.get_params().values()))
+    return law if "WhiteKernel" in kernels else law.noted(LATENT)
 
 
-def _check_fitted(obj: Any) -> None:
+def _check_fitted(obj: object) -> None:
     from sklearn.exceptions import NotFittedError
     from sklearn.utils.validation import check_is_fitted
 
@@ -62,48 +63,36 @@ def _check_fitted(obj: Any) -> None:
         raise InputError(f"{name} is not fitted yet. Call its fit method first.") from error
 
 
-def _check_std(obj: Any) -> None:
-    """Refuse a regressor without standard deviations, or whose y is transformed out of the Gaussian."""
-    transformer: Any = getattr(obj, "transformer_", None)
-    name, kind = type(obj).__name__, type(transformer).__name__
-    affine = kind in AFFINE and not getattr(transformer, "clip", False)
-    if kind == "FunctionTransformer":
-        affine = transformer.func is None and transformer.inverse_func is None
-    if transformer is not None and not affine:
-        advice = "Test that: pass its regressor_ as the model and the transformed y as y."
-        raise UnsupportedModelError(f"{name} models a transformed y, not Gaussian in y itself. {advice}")
-    inner = getattr(obj, "best_estimator_", getattr(obj, "regressor_", None))
+def _predictor(obj: Any) -> Callable[[Any], tuple[AnyArray, AnyArray, Any]]:
+    """Return the function x → mean, std and who predicts them, through all wrappers; or refuse."""
+    name = type(obj).__name__
+    if hasattr(obj, "best_estimator_"):
+        return _predictor(obj.best_estimator_)
     if hasattr(obj, "steps"):
-        inner = obj.steps[-1][1]
-    if inner is not None:
-        _check_std(inner)
-    elif "return_std" not in inspect.signature(obj.predict).parameters:
+        last, before = _predictor(obj.steps[-1][1]), obj[:-1]
+        return lambda x: last(before.transform(x) if len(obj.steps) > 1 else x)
+    if hasattr(obj, "regressor_"):
+        inner, transformer = _predictor(obj.regressor_), obj.transformer_
+        affine = type(transformer).__name__ in AFFINE and not getattr(transformer, "clip", False)
+        if type(transformer).__name__ == "FunctionTransformer":
+            affine = transformer.func is None and transformer.inverse_func is None
+        if not affine:
+            told = f"{name} models a transformed y, not Gaussian in y itself. Test that: pass its"
+            raise UnsupportedModelError(f"{told} regressor_ as the model and the transformed y as y.")
+
+        def scaled(x: TableLike) -> tuple[AnyArray, AnyArray, Any]:
+            mean, std, last = inner(x)
+            columns, back = mean.reshape(len(mean), -1), transformer.inverse_transform
+            # An affine map takes a standard deviation to the distance between two images.
+            middle = back(columns)
+            return middle, np.abs(back(columns + std.reshape(columns.shape)) - middle), last
+
+        return scaled
+    if "return_std" not in inspect.signature(obj.predict).parameters:
         give = "Give it one: condgof.models.with_residual_scale(...) or residual_scale_by_cv(...)."
         raise UnsupportedModelError(f"{name} has no standard deviation: it is no density of y. {give}")
-
-
-def _mean_std(obj: Any, x: Any) -> tuple[FloatArray, FloatArray, Any]:
-    """Predict through all wrappers, and say who predicted."""
-    if hasattr(obj, "best_estimator_"):
-        return _mean_std(obj.best_estimator_, x)
-    if hasattr(obj, "steps"):
-        return _mean_std(obj.steps[-1][1], obj[:-1].transform(x) if len(obj.steps) > 1 else x)
-    if hasattr(obj, "regressor_"):
-        mean, std, last = _mean_std(obj.regressor_, x)
-        columns, back = mean.reshape(len(mean), -1), obj.transformer_.inverse_transform
-        # An affine map takes a standard deviation to the distance between two images.
-        middle = back(columns)
-        return middle, np.abs(back(columns + std.reshape(columns.shape)) - middle), last
     # The linear ones multiply x as it is, which a polars frame does not bear.
-    mean, std = obj.predict(as_pandas(x), return_std=True)
-    return np.asarray(mean, dtype=np.float64), np.asarray(std, dtype=np.float64), obj
-
-
-def _has_noise(kernel: Any) -> bool:
-    """Whether a kernel of a Gaussian process has a term for the noise of an observation."""
-    inner = (getattr(kernel, name, None) for name in ("k1", "k2", "kernel"))
-    parts = [part for part in (*inner, *getattr(kernel, "kernels", ())) if part is not None]
-    return type(kernel).__name__ == "WhiteKernel" or any(map(_has_noise, parts))
+    return lambda x: (*obj.predict(as_pandas(x), return_std=True), obj)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,15 +107,15 @@ class ResidualScale(Model):
 
 
 def _around(regressor: Any, std: Any, x: Any) -> Normal:
-    n, mean = len(x), predicted(type(regressor).__name__, regressor.predict, x)
+    n, mean = len(x), regressor.predict(as_table(x))
     if callable(std):
         std = Parameter.of("std", std).at(x, n)
     elif std.ndim:
         std = std[None]  # one row, for all rows
-    return Normal(mean=prediction(mean, n, "The prediction").reshape(n, -1), std=std)
+    return Normal(mean=np.asarray(mean).reshape(n, -1), std=std)
 
 
-def with_residual_scale(regressor: Any, std: Any) -> ResidualScale:
+def with_residual_scale(regressor: object, std: object) -> ResidualScale:
     """Make a density of any fitted regressor: y | x ~ N(predict(x), std²).
 
     Parameters
@@ -161,7 +150,7 @@ def with_residual_scale(regressor: Any, std: Any) -> ResidualScale:
 
 
 def residual_scale_by_cv(
-    regressor: Any, X: Any, y: Any, *, cv: int | Iterable[Any] = 5, rng: RngLike = None
+    regressor: Any, X: Any, y: TableLike, *, cv: int = 5, rng: RngLike = None
 ) -> ResidualScale:
     """Make a density of any scikit-learn regressor, its residual scale found by cross-validation.
 
@@ -173,8 +162,8 @@ def residual_scale_by_cv(
     regressor, X, y : estimator; array or frame (n,) or (n, d_x); array_like (n,) or (n, d_y)
         It is never changed: folds, and all rows when it is not fitted, are fitted on clones. The data
         are those of training: *not* those that the model will be tested on.
-    cv, rng : int or iterable of (train, test); int, numpy.random.Generator or None
-        Number of folds, or row numbers of each; for drawing them, and for ``random_state`` of None.
+    cv, rng : int; int, numpy.random.Generator or None
+        Number of folds; for drawing them, and for ``random_state`` of None.
 
     Examples
     --------
@@ -192,17 +181,14 @@ def residual_scale_by_cv(
     n, generator = len(targets), Seed.of(rng).stream(Use.SPLIT)
     if len(X) != n:
         raise InputError(f"X has {len(X)} rows and y has {n}. Pass one row of X for each.")
-    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
-        if not 2 <= cv <= n:
-            raise InputError(f"cv must be between 2 and the number of rows, {n}, got {cv}.")
-        order = generator.permutation(n)
-        cv = [(np.setdiff1d(order, part), np.sort(part)) for part in np.array_split(order, int(cv))]
-    elif not isinstance(cv, Iterable):
-        raise InputError(f"cv must be a number of folds or pairs (train, test), got {cv!r}.")
-    squares = []
-    for train, test in (map(np.asarray, pair) for pair in cv):
+    if not 2 <= check_count(cv, "cv") <= n:
+        raise InputError(f"cv must be between 2 and the number of rows, {n}, got {cv}.")
+    order, squares = generator.permutation(n), []
+    for test in map(np.sort, np.array_split(order, cv)):
+        train = np.setdiff1d(order, test)
         fitted = seeded_clone(regressor, generator).fit(take_rows(X, train), targets[train])
-        squares.append(squared_residuals(fitted, take_rows(X, test), targets[test]))
+        mean, held = fitted.predict(take_rows(X, test)), targets[test].reshape(len(test), -1)
+        squares.append(np.square(held - np.asarray(mean).reshape(held.shape)))
     std: FloatArray = np.sqrt(np.concatenate(squares).mean(axis=0))
     if not (std > 0).all():
         raise InputError("The out-of-fold residuals are all 0: y has no noise to make a density of.")
@@ -213,7 +199,7 @@ def residual_scale_by_cv(
     return with_residual_scale(regressor, std)
 
 
-def checked_base(estimator: Any, maker: str) -> Any:
+def checked_base(estimator: object, maker: str) -> Any:
     """Return sklearn.base, once the estimator is one that it can work with."""
     base = require("sklearn.base", "sklearn", maker)
     if isinstance(estimator, type) or not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
@@ -222,13 +208,7 @@ def checked_base(estimator: Any, maker: str) -> Any:
     return base
 
 
-def squared_residuals(fitted: Any, x: Any, y: FloatArray) -> FloatArray:
-    """Return the squares of what a regressor leaves of y, (n, d_y)."""
-    predicted = prediction(fitted.predict(x), len(y), "The prediction")
-    return np.square(y - predicted.reshape(y.shape)).reshape(len(y), -1)
-
-
-def seeded_clone(estimator: Any, generator: np.random.Generator) -> Any:
+def seeded_clone(estimator: object, generator: np.random.Generator) -> Any:
     """Clone an estimator, with a seed for each random_state of None, which would draw globally."""
     from sklearn.base import clone
 

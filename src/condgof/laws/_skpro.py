@@ -5,8 +5,8 @@ from __future__ import annotations
 import pickle
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial, reduce
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from condgof.laws._discrete import normalised
 from condgof.laws._families import Normal, NormalMixture, safe_log
 from condgof.laws._functions import NumericalScore
 from condgof.laws._law import Law, Model, as_rows, refuse_outside
-from condgof.laws._library import predicted
+from condgof.laws._library import as_table
 from condgof.laws._scipy import FLAT
 
 #: The closed form of a distribution, from its parameters by name, (n, d_y) each.
@@ -41,9 +41,6 @@ CLOSED: dict[str, Callable[..., Law]] = {
 #: Distributions of a sample, whose atoms are where the sample was and not where y may be.
 ATOMS = ("Empirical", "QPD_Empirical", "Delta")
 HISTOGRAMS = ("Histogram", "QPD_Histogram")
-#: Where distributions that are made of another have it.
-INNER = {"TransformedDistribution": "distribution", "TruncatedDistribution": "distribution"}
-INNER |= {"MeanScale": "d"}
 #: For predictions that draw from NumPy's global state, one at a time.
 LOCK = threading.Lock()
 
@@ -63,10 +60,7 @@ def adapt(obj: Any) -> Law | Model:
 
 
 def _predicted(regressor: Any, x: Any) -> Law:
-    distribution = predicted("skpro", partial(_steadily, regressor.predict_proba), x)
-    if distribution.shape[:1] != (len(x),):
-        raise ShapeError(f"skpro predicted a shape of {distribution.shape}, and x has {len(x)} rows.")
-    return _law(distribution)(n=len(x))
+    return _law(_steadily(regressor.predict_proba, as_table(x)))(n=len(x))
 
 
 def _steadily(predict: Callable[[Any], Any], table: Any) -> Any:
@@ -98,18 +92,20 @@ def _law(distribution: Any) -> Law:
     if not discrete:
         _refuse_atoms(distribution)
         if name == "NormalMixture":
-            return _normal_mixture(distribution)
+            return _normal_mixture(distribution.pi, distribution.mu, distribution.sigma, d_y)
     if name in CLOSED and (d_y == 1 or not discrete):
-        given, shape = distribution.get_params(deep=False), distribution.shape
-        names = given.keys() - {"index", "columns"}  # rows match by position
-        numbers = {key: np.asarray(given[key], np.float64) for key in names}
-        return CLOSED[name](**{key: np.broadcast_to(v, shape) for key, v in numbers.items()})
+        return CLOSED[name](**_parameters(distribution))
     if d_y != 1:
         only = f"is known here for a single column of y only, and this one has {d_y}"
         raise UnsupportedModelError(f"{name} of skpro {only}.")
-    if name == "Mixture" and not discrete:
-        parts = tuple(_law(part)(n=len(part)) for _, part in distribution._distributions)
-        return Mixture(parts, np.asarray(distribution._weights, dtype=np.float64))
+    if name == "Mixture":
+        parts = [part for _, part in distribution._distributions]
+        if any(type(part).__name__ != "Normal" for part in parts):
+            advice = "Pass its log-density to condgof.from_log_prob, with its support."
+            raise UnsupportedModelError(f"A mixture of skpro must have normal parts. {advice}")
+        given = [_parameters(part) for part in parts]
+        means, stds = (np.stack([p[key] for p in given], axis=1) for key in ("mu", "sigma"))
+        return _normal_mixture(distribution._weights, means, stds, 1)
     return (SkproCounts if discrete else FlatRows if name in HISTOGRAMS else SkproRows)(distribution)
 
 
@@ -117,25 +113,28 @@ def _tag(distribution: Any, name: str) -> Any:
     return distribution.get_tag(name, None, raise_error=False)
 
 
-def _normal_mixture(distribution: Any) -> NormalMixture:
-    n, d_y = distribution.shape
-    pi, *others = (np.array(getattr(distribution, p), dtype=np.float64) for p in ("pi", "mu", "sigma"))
-    weights = normalised(np.atleast_2d(pi))
-    shape = (n, weights.shape[1], d_y)
-    means, stds = (np.broadcast_to(p[..., None] if p.ndim < 3 else p, shape) for p in others)
-    return NormalMixture(np.broadcast_to(weights, shape[:2]), means, stds)
+def _parameters(distribution: Any) -> dict[str, FloatArray]:
+    given = distribution.get_params(deep=False)
+    names = given.keys() - {"index", "columns"}  # rows match by position
+    return {k: np.broadcast_to(np.asarray(given[k], np.float64), distribution.shape) for k in names}
+
+
+def _normal_mixture(pi: Any, mu: Any, sigma: Any, d_y: int) -> NormalMixture:
+    weights, *others = (np.array(p, dtype=np.float64) for p in (np.atleast_2d(pi), mu, sigma))
+    means, stds = (p[..., None] if p.ndim < 3 else p for p in others)
+    shape = np.broadcast_shapes(means.shape, stds.shape, (1, weights.shape[1], d_y))
+    weights = np.broadcast_to(normalised(weights), shape[:2])
+    return NormalMixture(weights, np.broadcast_to(means, shape), np.broadcast_to(stds, shape))
 
 
 def _refuse_atoms(distribution: Any) -> None:
-    name = type(distribution).__name__
-    if name == "Mixture":
-        for _, part in distribution._distributions:
-            _refuse_atoms(part)
-    elif name in INNER:
-        _refuse_atoms(getattr(distribution, INNER[name]))
-    elif (kind := _tag(distribution, "distr:measuretype")) != "continuous":
-        told = f"{name} of skpro is a {kind} distribution: some values of y have a probability"
-        raise UnsupportedModelError(f"{told}, and those values are no counts. Use condgof.from_draws.")
+    parts = [part for part in distribution.get_params().values() if hasattr(part, "log_pdf")]
+    for part in parts:
+        _refuse_atoms(part)
+    if not parts and (kind := _tag(distribution, "distr:measuretype")) != "continuous":
+        told = f"{type(distribution).__name__} of skpro is a {kind} distribution: some values of y have"
+        advice = "those values are no counts. Use condgof.from_draws."
+        raise UnsupportedModelError(f"{told} a probability, and {advice}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,62 +216,3 @@ class SkproCounts(counts.Counts, _Rows):
 
     def log_prob(self, y: AnyArray) -> FloatArray:
         return self._ask("log_pmf", as_rows(y))
-
-
-@dataclass(frozen=True, eq=False)
-class Mixture(Law):
-    """Mixture p(y|x) = Σ_c w_c p_c(y|x) of laws of the same rows, for d_y = 1; see `NormalMixture`."""
-
-    parts: tuple[Law, ...]
-    #: One for each part, the same for all rows.
-    weights: FloatArray
-
-    @property
-    def rows(self) -> int | None:
-        return self.parts[0].rows
-
-    def take(self, rows: IntArray) -> Mixture:
-        return replace(self, parts=tuple(part.take(rows) for part in self.parts))
-
-    def can(self, ability: str) -> bool:
-        return super().can(ability) and all(part.can(ability) for part in self.parts)
-
-    @property
-    def support(self) -> tuple[AnyArray, AnyArray]:
-        low, high = zip(*(part.support for part in self.parts), strict=True)
-        return reduce(np.minimum, low), reduce(np.maximum, high)
-
-    def _log_joint(self, y: AnyArray) -> FloatArray:
-        """Return log w_c p_c(y|x), (C, n)."""
-        return np.asarray(safe_log(self.weights)[:, None] + [part.log_prob(y) for part in self.parts])
-
-    def log_prob(self, y: AnyArray) -> FloatArray:
-        return np.asarray(np.logaddexp.reduce(self._log_joint(y), axis=0))
-
-    def score(self, y: AnyArray) -> FloatArray:
-        return self.score_and_error(y)[0]
-
-    def score_and_error(self, y: AnyArray) -> tuple[FloatArray, FloatArray | None]:
-        joint = self._log_joint(y)
-        shares = np.exp(joint - np.logaddexp.reduce(joint, axis=0))[:, :, None]
-        pairs = [part.score_and_error(y) for part in self.parts]
-        # Outside its support a component has no score, and no share either.
-        scores = [w * np.nan_to_num(as_rows(s)) for w, (s, _) in zip(shares, pairs, strict=True)]
-        errors = [w * as_rows(e) for w, (_, e) in zip(shares, pairs, strict=True) if e is not None]
-        return np.sum(scores, axis=0), np.sum(errors, axis=0) if errors else None
-
-    def cdf(self, y: AnyArray) -> FloatArray:
-        return np.asarray(self.weights @ np.array([part.cdf(y) for part in self.parts]))
-
-    def sf(self, y: AnyArray) -> FloatArray:
-        return np.asarray(self.weights @ np.array([part.sf(y) for part in self.parts]))
-
-    def sample(self, rng: np.random.Generator) -> FloatArray:
-        chosen = rng.choice(len(self.parts), size=self.n, p=self.weights)
-        drawn = np.array([part.sample(rng)[:, 0] for part in self.parts])
-        return drawn[chosen, np.arange(self.n)][:, None]
-
-    def mean_std(self) -> tuple[FloatArray, FloatArray]:
-        means, stds = np.array([part.mean_std() for part in self.parts]).transpose(1, 0, 2, 3)
-        mean = np.einsum("c,cni->ni", self.weights, means)
-        return mean, np.sqrt(np.einsum("c,cni->ni", self.weights, stds**2 + (means - mean) ** 2))

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from condgof._typing import AnyArray, FloatArray
+from condgof._typing import AnyArray, FloatArray, TableLike
 from condgof.errors import InputError, InputTypeError, UnsupportedModelError
 from condgof.laws import _counts as counts
 from condgof.laws._discrete import bernoulli, probabilities
 from condgof.laws._families import Gamma, InverseGaussian, Normal
 from condgof.laws._law import Law, Model
-from condgof.laws._library import as_pandas, comes_from, predicting, prediction
+from condgof.laws._library import as_pandas, comes_from
 from condgof.laws._parameters import Parameter, check_positive
 from condgof.laws._scipy import from_frozen
 from condgof.sample import as_numbers
@@ -31,7 +31,8 @@ FAMILIES: dict[str, Callable[..., Law]] = {
         bernoulli(mu) if trials is None else counts.Binomial(trials, np.clip(mu, 0.0, 1.0))
     ),
 }
-SUPPORTED = f"OLS, WLS, GLM ({', '.join(FAMILIES)}), counts, Logit, Probit, MNLogit, OrderedModel"
+SUPPORTED = f"OLS, WLS, GLM ({', '.join(FAMILIES)}), counts (truncated ones at 0), "
+SUPPORTED += "Logit, Probit, MNLogit, OrderedModel"
 DISCRETE = ("Poisson", "NegativeBinomial", "Binomial")
 #: Two classes, by the probability of the second; several, by their probabilities.
 BINARY, CLASSES = ("Logit", "Probit"), ("MNLogit", "OrderedModel")
@@ -61,11 +62,11 @@ def from_statsmodels(
         or a discrete model (Poisson, NegativeBinomial, GeneralizedPoisson, zero-inflated, truncated and
         hurdle ones, Logit, Probit, MNLogit, OrderedModel). For a formula x must be a frame with its
         columns; otherwise x has the columns of the fitted exog, the constant included.
-    weights, offset, exposure, trials : number, array of shape (n,), function of x or column of x
+    weights, offset, exposure, trials : number, array of shape (n,) or function of x
         Those of the rows that are tested: the weights of a WLS (variance = scale/weight) or the variance
         weights of a GLM; the offset or exposure of a GLM or a count model; the trials of a binomial GLM,
         whose y is then the number of successes.
-    exog_infl : array of shape (n,) or (n, k), callable, str or list of str
+    exog_infl : array of shape (n,) or (n, k), or function of x
         The columns of the fitted exog_infl of a zero-inflated model, the constant included.
 
     Examples
@@ -84,37 +85,30 @@ def from_statsmodels(
     for (name, needed), value in zip(_fitted_with(results.model).items(), given, strict=True):
         if value is None:
             if needed:
-                column = "a list of columns" if name == "exog_infl" else "the name of a column"
-                told = f"The model was fitted with {name}. Pass that of your rows: from_statsmodels("
-                which = f"an array, a function of x or {column} of x"
-                raise InputError(f"{told}results, {name}=...), {which}.")
+                call = f"from_statsmodels(results, {name}=...), an array or a function of x"
+                raise InputError(f"The model was fitted with {name}. Pass that of your rows: {call}.")
             continue
         # Weights may be given where the fit had none.
         usable = {"weights": not _discrete(results.model), "exog_infl": hasattr(results.model, name)}
         if not (needed or usable.get(name, False)):
             raise InputError(f"The model was fitted without {name}, so that {name}= has no meaning.")
-        names = [value] if isinstance(value, str) else value
-        if isinstance(names, (list, tuple)) and names and all(isinstance(v, str) for v in names):
-            fixed[name] = partial(_columns, names)
-        elif callable(value) or np.ndim(value) == 0:
+        if callable(value) or (np.ndim(value) == 0 and not isinstance(value, str)):
             fixed[name] = value
         else:
-            beside[name] = as_numbers(value, name).astype(np.float64)
+            advice = "A column of x is a function of it, lambda x: x['name']."
+            beside[name] = as_numbers(value, name, advice=advice).astype(np.float64)
     return Model(partial(_law, results, fixed), f"{type(results.model).__name__} of statsmodels", beside)
 
 
-def _columns(names: Sequence[str], x: Any) -> AnyArray:
-    for name in names:
-        if name not in list(getattr(x, "columns", ())):
-            raise InputError(f"x has no column {name!r}.")
-    return np.column_stack([np.asarray(x[name]) for name in names])
-
-
-def _law(results: Any, fixed: dict[str, Any], x: Any, **beside: AnyArray) -> Law:
+def _law(results: Any, fixed: dict[str, Any], x: TableLike, **beside: AnyArray) -> Law:
     model, table = results.model, as_pandas(x)
-    n, formula = len(table), getattr(model, "formula", None)
-    _check_columns(model, table, formula)
-    given = {}
+    n, formula, given = len(table), getattr(model, "formula", None), {}
+    if formula is None and table.shape[1] != (count := model.exog.shape[1]):
+        hint = "Is the constant among them (statsmodels.api.add_constant)?"
+        raise InputError(f"The model was fitted on {count} columns, and x has {table.shape[1]}. {hint}")
+    if formula is not None and not hasattr(table, "columns"):
+        fitted = f"The model was fitted by the formula {str(formula)!r}"
+        raise InputTypeError(f"{fitted}, and x has no column names. Pass x as a frame with them.")
     for name, value in {**fixed, **beside}.items():
         width = model.k_inflate if name == "exog_infl" else 1
         values = Parameter.of(name, value).at(x, n).values(n, (width,))
@@ -124,18 +118,17 @@ def _law(results: Any, fixed: dict[str, Any], x: Any, **beside: AnyArray) -> Law
     weights, trials = (given.pop(name, None) for name in ("weights", "trials"))
 
     def predict(**which: str) -> FloatArray:
-        return prediction(results.predict(table, **given, **which), n, "The prediction")
+        return np.asarray(results.predict(table, **given, **which), dtype=np.float64)
 
-    with predicting("statsmodels", n):
-        if (family := _family(model)) is None:
-            law = _counts_or_classes(results, predict, lambda: results.get_distribution(table, **given))
-        else:
-            scale = float(results.scale)
-            if family in DISCRETE and abs(scale - 1.0) > 1e-9:
-                quasi = f"scale {scale:.4g} (quasi-likelihood), which is no distribution of y"
-                raise UnsupportedModelError(f"This {family} GLM has the {quasi}. Fit it with scale=1.")
-            by = 1.0 if weights is None else check_positive(weights, "weights")
-            law = FAMILIES[family](predict(), np.full(n, scale) / by, trials, model)
+    if (family := _family(model)) is None:
+        law = _counts_or_classes(results, predict, lambda: results.get_distribution(table, **given))
+    else:
+        scale = float(results.scale)
+        if family in DISCRETE and abs(scale - 1.0) > 1e-9:
+            quasi = f"scale {scale:.4g} (quasi-likelihood), which is no distribution of y"
+            raise UnsupportedModelError(f"This {family} GLM has the {quasi}. Fit it with scale=1.")
+        by = 1.0 if weights is None else check_positive(weights, "weights")
+        law = FAMILIES[family](predict(), np.full(n, scale) / by, trials, model)
     response = model.endog_names
     if formula is not None and isinstance(response, str) and not response.isidentifier():
         return law.noted(f"statsmodels fitted the response {response!r} of the formula: y must be that")
@@ -184,37 +177,36 @@ def _family(model: Any) -> str | None:
     return "Gaussian" if name in ("OLS", "WLS") else None
 
 
-def _discrete(model: Any) -> bool:
+def _discrete(model: object) -> bool:
     module, name = type(model).__module__, type(model).__name__
     return _family(model) in DISCRETE or ".discrete." in module or name in (*BINARY, *CLASSES)
 
 
-def _check_supported(results: Any) -> None:
+def _check_supported(results: object) -> None:
     """Refuse what is no fitted model of a kind that is known."""
     model = getattr(results, "model", results)
-    name, family, refused = type(model).__name__, _family(model), ""
+    name, family = type(model).__name__, _family(model)
     if not hasattr(results, "params") or not hasattr(results, "predict"):
-        advice = " Call its fit method, and pass what that returns." if hasattr(results, "fit") else ""
-        raise InputTypeError(f"{name} of statsmodels holds no fitted regression.{advice}")
+        told = f"{name} of statsmodels holds no fitted regression"
+        raise InputTypeError(f"{told}. Pass what the fit method of a model returns.")
     if _discrete(model):
-        if name not in (*CUT, *CLASSES) and not hasattr(model, "get_distribution"):
-            refused = f"{name} of statsmodels"
-        elif getattr(model, "truncation", 0) != 0:
-            refused = f"{name} of statsmodels with truncation={model.truncation}, and not 0,"
-        elif _varies(model, "var_weights", 1.0):
+        known = name in (*CUT, *CLASSES) or hasattr(model, "get_distribution")
+        known = known and getattr(model, "truncation", 0) == 0
+        if _varies(model, "var_weights", 1.0):
             told = f"A {family} GLM with var_weights is no distribution of y"
             raise UnsupportedModelError(f"{told}. Fit columns of successes and failures, with trials=.")
     elif not hasattr(results, "scale"):
         give = "Give one: condgof.models.with_residual_scale(results, std=...)"
         raise UnsupportedModelError(f"These results of {name} have no estimate of the noise. {give}.")
-    elif family not in FAMILIES:
+    else:
+        known = family in FAMILIES
+    if not known:
         refused = f"A GLM of the family {family}" if family else f"{name} of statsmodels"
-    if refused:
         works = f"What works: {SUPPORTED}; your own log-density with condgof.from_log_prob"
         raise UnsupportedModelError(f"{refused} is not supported. {works}.")
 
 
-def _fitted_with(model: Any) -> dict[str, bool]:
+def _fitted_with(model: object) -> dict[str, bool]:
     """Say what a fit had besides x that a prediction at other rows needs."""
     return {
         "weights": _varies(model, "var_weights" if hasattr(model, "var_weights") else "weights", 1.0),
@@ -225,21 +217,6 @@ def _fitted_with(model: Any) -> dict[str, bool]:
     }
 
 
-def _varies(model: Any, name: str, usual: float) -> bool:
+def _varies(model: object, name: str, usual: float) -> bool:
     values = getattr(model, name, None)
     return values is not None and bool(np.any(np.asarray(values, dtype=np.float64) != usual))
-
-
-def _check_columns(model: Any, table: Any, formula: Any) -> None:
-    """Say which columns are missing before statsmodels stumbles over them."""
-    if formula is not None:
-        if not hasattr(table, "columns"):
-            fitted = f"The model was fitted by the formula {str(formula)!r}"
-            raise InputTypeError(f"{fitted}, and x has no column names. Pass x as a frame with them.")
-        return
-    count, given = model.exog.shape[1], table.shape[1]
-    if given != count:
-        names = [str(n) for n in model.exog_names if not str(n).startswith(("inflate_", "zm_"))]
-        hint = " Add the constant: x = statsmodels.api.add_constant(x)." if given == count - 1 else ""
-        on = f"{count} columns ({', '.join(names[:count])})"
-        raise InputError(f"The model was fitted on {on}, and x has {given}.{hint}")

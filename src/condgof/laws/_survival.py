@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from scipy.special import log_ndtr
 
-from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import InputError, ShapeError, UnsupportedModelError, refuse_rows
+from condgof._typing import AnyArray, FloatArray, IntArray, TableLike
+from condgof.errors import InputError, ShapeError, UnsupportedModelError, refuse_rows, users_code
 from condgof.laws import _law as laws
 from condgof.laws._as_model import as_model
 from condgof.laws._law import Around, AtRows, Model, ModelLike, same_as
-from condgof.laws._library import as_pandas, predicting
+from condgof.laws._library import as_pandas
 from condgof.sample import as_numbers
 
 STEPS = "the model's survival function is made of steps, taken as they are: −log of it at y"
@@ -29,7 +29,7 @@ class Censored(Around):
     event: FloatArray
     entry: FloatArray | None = None
 
-    quantile = same_as("law.quantile")
+    quantile, normal_scores = same_as("law.quantile"), same_as("law.normal_scores")
 
     @property
     def rows(self) -> int | None:
@@ -42,10 +42,9 @@ class Censored(Around):
         law = self.law if self.law.rows is None else self.law.take(rows)
         return Censored(law, self.event[rows], None if self.entry is None else self.entry[rows])
 
-    def __call__(self, x: Any = None, n: int | None = None) -> Censored:
-        n = laws.row_count(x, n if n is not None or x is not None else self.rows)
-        laws.check_bound(self.rows, n, "event")
-        return replace(self, law=self.law(x, n))
+    def __call__(self, x: TableLike | None = None, n: int | None = None) -> Censored:
+        super().__call__(x, n)
+        return replace(self, law=self.law(x, len(self.event)))
 
     def facing(self, y: AnyArray) -> Censored:
         """Refuse a law that does not say P(Y > y | x), and check entries against y."""
@@ -53,19 +52,11 @@ class Censored(Around):
         if law.discrete or not law.of_x or not any(map(law.can, ("normal_scores", "cdf", "sf"))):
             told = f"event= needs P(Y > y | x) of a continuous y, which {law.name} does not say"
             raise UnsupportedModelError(f"{told}. Pass a closed form, or a model of survival.")
-        if np.ndim(y) == 2 and np.shape(y)[1] != 1:
-            raise ShapeError(f"event= is for one column of y, and y has {np.shape(y)[1]}.")
+        times = self._columns(y)[:, 0]
         if self.entry is not None:
-            late = self.entry >= np.asarray(y, dtype=np.float64).reshape(-1)
+            late = self.entry >= times
             refuse_rows(late, "entry is not before y", "A row is watched from entry until y.")
         return replace(self, law=law)
-
-    def normal_scores(self, y: AnyArray) -> FloatArray:
-        """Return Φ⁻¹(F(y|x)), (n, 1), of times of events and of censoring alike."""
-        if self.law.can("normal_scores") or self.law.can("cdf"):
-            return self.law.normal_scores(y)  # type: ignore[no-any-return]
-        upper = laws.checked_cdf(self.law.sf(y), len(y), "sf")
-        return laws.tail_scores(1.0 - upper, upper, laws.TINY)[:, None]
 
     def watched(self, z: FloatArray) -> FloatArray:
         """Return the residual d − Λ(y) + Λ(entry), the event d, and Φ⁻¹(F) at the entry, (n, 3)."""
@@ -83,7 +74,7 @@ def hazard(z: AnyArray) -> FloatArray:
     return np.asarray(-log_ndtr(-np.asarray(z, dtype=np.float64)))
 
 
-def censored(model: Any, event: Any, entry: Any = None, x: Any = None) -> ModelLike:
+def censored(model: object, event: Any, entry: Any = None, x: Any = None) -> ModelLike:
     """Model of times that are right-censored, and perhaps left-truncated; see ``event=`` of `check`.
 
     The tests compare event − Λ(y) + Λ(entry) with 0, its mean given x if the model is true and censoring
@@ -150,7 +141,7 @@ class SurvivalCurves(AtRows):
 
     def _at(self, times: FloatArray) -> FloatArray:
         """Return P(Y > t | x) at m times, (n, m)."""
-        with predicting(self.name, self.count):
+        with users_code(self.name):
             shares = np.asarray(self.curves(self.x, times), dtype=np.float64)
         if shares.shape != (self.count, len(times)):
             raise InputError(f"{self.name} predicted a shape of {shares.shape} for {self.count} rows.")
@@ -211,7 +202,7 @@ def _law(ask: Any, obj: Any, last: float, stepped: bool, x: Any) -> SurvivalCurv
     return SurvivalCurves(partial(ask, obj), x, len(x), last, type(obj).__name__, notes)
 
 
-def _lifelines(obj: Any, x: Any, times: FloatArray) -> FloatArray:
+def _lifelines(obj: Any, x: TableLike, times: FloatArray) -> FloatArray:
     return np.asarray(obj.predict_survival_function(x, times=times)).T
 
 

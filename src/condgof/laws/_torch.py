@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import copy
 import gc
 import threading
 import types
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from condgof._typing import AnyArray, FloatArray
-from condgof.errors import InputTypeError, UnsupportedModelError, require
-from condgof.laws._distribution import Network, TensorLaw, check_rowwise, doubles, family
+from condgof._typing import AnyArray, FloatArray, TableLike
+from condgof.errors import InputTypeError, require
+from condgof.laws._distribution import Network, TensorLaw, check_rowwise, doubles
 from condgof.laws._functions import call_density, refuse_flat
 from condgof.laws._law import Law, Model
+from condgof.laws._library import named_method
 
 #: Modes and random states belong to the process: two threads must not change them at once.
 LOCK = threading.RLock()
 #: How many objects a search for networks looks at.
 MOST = 4000
-#: Which of several equivalent parameters of a distribution to take.
-PREFERRED = ("scale_tril", "logits", "covariance_matrix", "precision_matrix", "probs")
 torch_module = partial(require, "torch", "torch", "A torch model")
 
 
@@ -33,13 +31,11 @@ torch_module = partial(require, "torch", "torch", "A torch model")
 class TorchNetwork(Network):
     """A torch model; see `from_torch`."""
 
-    LIBRARY, TAKES = "torch", "a function x → distribution, a module or a distribution"
+    LIBRARY = "torch"
     ADVICE = "Dropout and batch normalisation do that: name the networks, from_torch(f, modules=[net])."
     modules: tuple[Any, ...]
     dtype: Any
     device: Any
-    #: Whether `make` gets the numbers of the rows in place of x.
-    bound: bool = False
 
     @contextmanager
     def session(self) -> Iterator[None]:
@@ -65,29 +61,17 @@ class TorchNetwork(Network):
         # A copy: a model that works in place must not reach the caller's array.
         return torch_module().tensor(np.asarray(array), dtype=self.dtype, device=self.device)
 
-    def law(self, x: Any, n: int) -> Law:
+    def law(self, x: TableLike, n: int) -> Law:
         if self.make is None:
             return TensorLaw(self, None, x, n)
-        given = None if x is None else self.native(x)
         with torch_module().no_grad():
-            dist = self.make(x) if self.bound else self._called(self.make, given)
+            dist = self.make(self.given(x))
         return self.law_of(dist, x, n)
 
-    def _called(self, function: Callable[..., Any], *tensors: Any) -> Any:
-        """Call the user's code, and say with what if it fails."""
-        try:
-            return function(*tensors)
-        except Exception as error:
-            got = ", ".join("None" if t is None else f"{tuple(t.shape)}" for t in tensors)
-            where = f"{self.dtype} on {self.device} (see dtype= and device= of from_torch)"
-            error.add_note(f"condgof called the model with tensors of shape {got}, {where}.")
-            raise
-
-    def _values(self, law: TensorLaw, y: Any) -> Any:
+    def _values(self, law: TensorLaw, y: TableLike) -> Any:
         if self.density is None:
-            return self._called(law.log_density, y)
-        given = None if law.x is None else self.native(law.x)
-        return check_rowwise(self._called(self.density, y, given), law.count)
+            return law.log_density(y)
+        return check_rowwise(self.density(y, self.given(law.x)), law.count)
 
     def log_prob(self, law: TensorLaw, y: AnyArray) -> FloatArray:
         return doubles(self._values(law, self.native(y)))
@@ -112,14 +96,14 @@ class TorchNetwork(Network):
 
 
 def from_torch(
-    model: Any,
+    model: object,
     *,
     method: str | None = None,
     y: str | None = None,
     x: str | None = None,
-    modules: Any = None,
-    dtype: Any = None,
-    device: Any = None,
+    modules: object = None,
+    dtype: object = None,
+    device: object = None,
     batch_size: int = Network.size,
 ) -> Law | Model:
     """Model from torch: a function or module that returns a distribution, or one with a log-density.
@@ -154,14 +138,13 @@ def from_torch(
     """
     network = _network(model, batch_size, modules, dtype, device)
     if not isinstance(model, torch_module().distributions.Distribution):
-        return network.model_of(model, method, y, x)
-    if not tuple(model.batch_shape):  # the same for every row
-        return network.model(make=partial(take, model))
-    n = int(model.batch_shape[0])
-    law = network.law_of(model, None, n)
-    if not isinstance(law, TensorLaw):
-        return law
-    return replace(network, make=partial(take, model), bound=True).over(np.arange(n), n)
+        if (method, y, x) != (None, None, None) or callable(getattr(type(model), "log_prob", None)):
+            return network.model(density=named_method(model, method or "log_prob", y, x))
+        if callable(model):
+            return network.model(make=model)
+        takes = "a function x → distribution, a module or a distribution"
+        raise InputTypeError(f"from_torch takes {takes}, got {type(model).__name__}.")
+    return network.of_rows(model)
 
 
 def from_density(function: Callable[..., Any]) -> Model:
@@ -169,7 +152,7 @@ def from_density(function: Callable[..., Any]) -> Model:
     return _network(function).model(density=partial(call_density, function))
 
 
-def adapt(obj: Any) -> Law | Model | None:
+def adapt(obj: object) -> Law | Model | None:
     """Take a torch distribution as the law of its rows; ask what a module computes."""
     torch = torch_module()
     if isinstance(obj, torch.distributions.Distribution):
@@ -199,44 +182,7 @@ def _network(
     return TorchNetwork(size=size, modules=every, dtype=dtype or like.dtype, device=where)
 
 
-def take(dist: Any, rows: Any) -> Any:
-    """Return the distribution of some rows, those of the first batch dimension: torch cannot do it."""
-    if not tuple(dist.batch_shape):
-        return dist  # the same for every row
-    kind, name = type(dist), family(dist)
-    if name == "Independent":
-        return kind(take(dist.base_dist, rows), dist.reinterpreted_batch_ndims)
-    if name == "MixtureSameFamily":
-        return kind(take(dist.mixture_distribution, rows), take(dist.component_distribution, rows))
-    if kind is torch_module().distributions.TransformedDistribution:
-        n = dist.batch_shape[0]
-        transforms = [_transform_of(transform, rows, n) for transform in dist.transforms]
-        return kind(take(dist.base_dist, rows), transforms)
-    # LogNormal and its kin are transformed distributions with parameters of their own.
-    if name is None or name not in ("TransformedDistribution", kind.__name__):
-        _cannot_take(kind.__name__)
-    twice = [key for key in PREFERRED if key in dist.arg_constraints][1:]
-    names = [key for key in dist.arg_constraints if key not in twice]
-    return kind(**{key: getattr(dist, key).detach()[rows] for key in names})
-
-
-def _transform_of(transform: Any, rows: Any, n: int) -> Any:
-    """Return what a transform of n rows is for some of them."""
-    held = {name: value for name, value in vars(transform).items() if getattr(value, "ndim", 0)}
-    affine = isinstance(transform, torch_module().distributions.AffineTransform)
-    if held and not (affine and all(len(value) == n for value in held.values())):
-        _cannot_take(f"a distribution with {type(transform).__name__}")
-    same = copy.copy(transform)
-    vars(same).update({name: value.detach()[rows] for name, value in held.items()})
-    return same
-
-
-def _cannot_take(what: str) -> NoReturn:
-    advice = "Pass the function that makes it, condgof.from_torch(f) with f(x) → distribution."
-    raise UnsupportedModelError(f"Rows of {what} cannot be taken. {advice}")
-
-
-def reachable(thing: Any) -> list[Any]:
+def reachable(thing: object) -> list[Any]:
     """Find the networks and the tensors that a user's function works with, wherever it has them."""
     leaves = (torch_module().nn.Module, torch_module().Tensor)
     seen: dict[int, Any] = {}
@@ -248,7 +194,7 @@ def reachable(thing: Any) -> list[Any]:
     return [item for item in seen.values() if isinstance(item, leaves)]
 
 
-def _inside(item: Any) -> list[Any]:
+def _inside(item: object) -> list[Any]:
     if isinstance(item, (type, types.ModuleType, types.FrameType)):
         return []  # too much to look through
     if not isinstance(item, types.FunctionType):

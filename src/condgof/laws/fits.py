@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from condgof._typing import FloatArray
-from condgof.errors import InputError, NumericalError, UnsupportedModelError, refuse_rows, require
+from condgof._typing import FloatArray, TableLike
+from condgof.errors import InputError, NumericalError, UnsupportedModelError, require, users_code
 from condgof.laws import _sklearn
 from condgof.laws._as_model import as_model
 from condgof.laws._families import Normal
@@ -31,30 +31,23 @@ FAMILIES = {
     "gaussian": ("Gaussian", "Identity"), "gamma": ("Gamma", "Log"), "poisson": ("Poisson", "Log"),
     "inverse_gaussian": ("InverseGaussian", "Log"), "binomial": ("Binomial", "Logit"),
 }  # fmt: skip
-#: What y of a family must do, and the smallest and the largest y that may be.
-BOUNDS = {
-    **dict.fromkeys(("Gamma", "InverseGaussian"), ("be positive", np.nextafter(0.0, 1.0), np.inf)),
-    **dict.fromkeys(("Poisson", "NegativeBinomial"), ("not be negative", 0.0, np.inf)),
-    "Binomial": ("lie between 0 and 1", 0.0, 1.0),
-}
 
 
 @dataclass(frozen=True)
 class DesignMatrix:
-    """How rows of x become rows of a design matrix: perhaps 1, numbers, and 0 and 1 for levels."""
+    """How rows of x become rows of a design matrix: 1, numbers, and 0 and 1 for levels."""
 
     columns: tuple[Column, ...]
-    intercept: bool
 
     @classmethod
-    def of(cls, x: Any, *, intercept: bool = True) -> tuple[DesignMatrix, FloatArray]:
+    def of(cls, x: TableLike) -> tuple[DesignMatrix, FloatArray]:
         """Read x; return the design, and its matrix (n, p) for these rows."""
-        design = cls(read(x, "x", text=True)[2], intercept)
+        design = cls(read(x, "x")[2])
         return design, design.at(x)
 
     @property
     def names(self) -> tuple[str, ...]:
-        listed = ["intercept"] if self.intercept else []
+        listed = ["intercept"]
         for column in self.columns:
             levels = column.levels
             listed += [column.name] if levels is None else [f"{column.name}={v}" for v in levels[1:]]
@@ -62,11 +55,11 @@ class DesignMatrix:
 
     def at(self, x: Any) -> FloatArray:
         """Return the matrix (m, p) at rows of x, in the columns of the fit."""
-        _, values, columns = read(x, "x", text=True)
+        _, values, columns = read(x, "x")
         if len(columns) != len(self.columns):
             fitted = f"The model was fitted on {len(self.columns)} columns of x"
             raise InputError(f"{fitted}, and x has {len(columns)}.")
-        parts = [np.ones((len(values), 1))] if self.intercept else []
+        parts = [np.ones((len(values), 1))]
         for part, column, first in zip(values.T[:, :, None], columns, self.columns, strict=True):
             if column.categorical != first.categorical:
                 kind = "text" if first.categorical else "numbers"
@@ -108,7 +101,7 @@ class LinearNormal(Fitted):
     #: Of the residuals, (d_y, d_y), where it is constant.
     covariance: FloatArray | None = None
 
-    def law(self, x: Any) -> Normal:
+    def law(self, x: TableLike) -> Normal:
         X = self.design.at(x)
         mean = X @ self.coefficients
         if self.covariance is None:
@@ -125,11 +118,11 @@ class LinearNormal(Fitted):
         return f"LinearNormal(mean: {self.design.named(self.coefficients)}; {spread})"
 
 
-def ols(*, intercept: bool = True) -> Callable[..., LinearNormal]:
+def ols() -> Callable[..., LinearNormal]:
     """Return the fit (x, y) → model of y | x ~ N(xβ, σ²) by least squares, σ² = RSS/(n − rank).
 
-    `intercept` adds a constant. Text and category columns of a frame enter as indicators of all levels
-    but the first. Several columns of y have a full covariance.
+    There is an intercept. Text and category columns of a frame enter as indicators of all levels but the
+    first. Several columns of y have a full covariance.
 
     Examples
     --------
@@ -137,13 +130,11 @@ def ols(*, intercept: bool = True) -> Callable[..., LinearNormal]:
     >>> cg.fits.ols()(np.array([0.0, 1.0, 2.0, 3.0]), np.array([1.0, 3.0, 5.0, 8.0]))
     LinearNormal(mean: intercept=0.8, x=2.3; std: 0.3873)
     """
-    if not isinstance(intercept, (bool, np.bool_)):
-        raise InputError(f"intercept must be True or False, got {intercept!r}.")
-    return partial(_fit_ols, intercept=bool(intercept))
+    return _fit_ols
 
 
-def _fit_ols(x: Any, y: Any, *, intercept: bool) -> LinearNormal:
-    design, X = DesignMatrix.of(x, intercept=intercept)
+def _fit_ols(x: TableLike, y: TableLike) -> LinearNormal:
+    design, X = DesignMatrix.of(x)
     targets = read_targets(y, len(X))
     coefficients, left = _least_squares(X, targets)
     residuals = targets - X @ coefficients
@@ -170,7 +161,7 @@ def heteroscedastic() -> Callable[..., LinearNormal]:
     return _fit_heteroscedastic
 
 
-def _fit_heteroscedastic(x: Any, y: Any) -> LinearNormal:
+def _fit_heteroscedastic(x: TableLike, y: TableLike) -> LinearNormal:
     design, X = DesignMatrix.of(x)
     fitted = [_maximise(X, column) for column in read_targets(y, len(X)).T]
     mean, log_variance = (np.column_stack(parts) for parts in zip(*fitted, strict=True))
@@ -179,39 +170,37 @@ def _fit_heteroscedastic(x: Any, y: Any) -> LinearNormal:
 
 def _maximise(X: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Maximise the likelihood over β and γ: weighted least squares and Fisher scoring in turn."""
-    beta, _ = _least_squares(X, y[:, None])
-    pinv = np.linalg.pinv(X)
-    squares = np.square(y - X @ beta[:, 0])
+    squares = np.square(y - X @ _least_squares(X, y[:, None])[0][:, 0])
     floor = 1e-8 * float(squares.mean())
     if not floor > 0:
         raise NumericalError(NO_NOISE)
+    pinv = np.linalg.pinv(X)
     gamma = pinv @ (np.log(np.maximum(squares, floor)) + LOG_CHI2)
-    b, value = _weighted(X, y, gamma)
+    beta, squares, value = _weighted(X, y, gamma)
     for _ in range(MOST_STEPS):
         # Fisher's information of γ is XᵀX/2, so that a step is a regression of r²/σ² − 1.
-        step = pinv @ (np.square(y - X @ b) * np.exp(-(X @ gamma)) - 1.0)
+        before, start, step = value, gamma, pinv @ (squares - 1.0)
         for halving in range(30):
-            tried = gamma + step * 0.5**halving
-            new_b, new = _weighted(X, y, tried)
-            if new >= value - 1e-13 * abs(value):
+            gamma = start + step * 0.5**halving
+            beta, squares, value = _weighted(X, y, gamma)
+            if value >= before - 1e-13 * abs(before):
                 break
-        gain = new - value
-        b, gamma, value = new_b, tried, new
-        if abs(gain) <= CONVERGED * len(y):
-            return b, gamma
+        if abs(value - before) <= CONVERGED * len(y):
+            return beta, gamma
     raise NumericalError("A log-linear variance has not converged. Use fewer columns, or more rows.")
 
 
-def _weighted(X: FloatArray, y: FloatArray, gamma: FloatArray) -> tuple[FloatArray, float]:
-    """Return β given γ by weighted least squares, and the log-likelihood there (less a constant)."""
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+def _weighted(X: FloatArray, y: FloatArray, gamma: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """Return β given γ by weighted least squares, r²/σ², and the log-likelihood (less a constant)."""
+    with np.errstate(all="ignore"):
         log_variance = X @ gamma
         weights = np.exp(-0.5 * log_variance)
-        if not np.isfinite(weights).all() or not (weights > 0).all():
-            return np.zeros(X.shape[1]), -np.inf
+        if not (np.isfinite(weights) & (weights > 0)).all():
+            return np.zeros(X.shape[1]), weights, -np.inf
         beta = np.linalg.lstsq(X * weights[:, None], y * weights, rcond=None)[0]
-        value = -0.5 * float((log_variance + np.square((y - X @ beta) * weights)).sum())
-    return np.asarray(beta, dtype=np.float64), value if np.isfinite(value) else -np.inf
+        squares = np.square((y - X @ beta) * weights)
+        value = -0.5 * float((log_variance + squares).sum())
+    return np.asarray(beta, np.float64), squares, value if np.isfinite(value) else -np.inf
 
 
 def _least_squares(X: FloatArray, y: FloatArray) -> tuple[FloatArray, int]:
@@ -224,7 +213,7 @@ def _least_squares(X: FloatArray, y: FloatArray) -> tuple[FloatArray, int]:
     return np.asarray(coefficients, dtype=np.float64), left
 
 
-def read_targets(y: Any, n: int) -> FloatArray:
+def read_targets(y: TableLike, n: int) -> FloatArray:
     """Return y as (n, d_y) of doubles, a copy."""
     numbers = as_numbers(y, "y")
     if numbers.ndim not in (1, 2) or len(numbers) != n:
@@ -239,7 +228,7 @@ class LinearGlm(Fitted):
     design: DesignMatrix
     results: Any
 
-    def law(self, x: Any) -> Law:
+    def law(self, x: TableLike) -> Law:
         return as_model(self.results)(self.design.at(x))
 
     def __repr__(self) -> str:
@@ -248,40 +237,32 @@ class LinearGlm(Fitted):
         return f"LinearGlm({family}: {shown}; dispersion: {float(self.results.scale):.4g})"
 
 
-def _fit_glm(x: Any, y: Any, *, family: Any, intercept: bool) -> LinearGlm:
+def _fit_glm(x: TableLike, y: TableLike, *, family: object) -> LinearGlm:
     sm = require("statsmodels.api", "statsmodels", "condgof.fits.glm")
     if isinstance(family, str):
         name, link = FAMILIES[family]
         family = getattr(sm.families, name)(link=getattr(sm.families.links, link)())
-    design, X = DesignMatrix.of(x, intercept=intercept)
-    targets, kind = read_targets(y, len(X)), type(family).__name__
+    design, X = DesignMatrix.of(x)
+    targets = read_targets(y, len(X))
     if targets.shape[1] != 1:
         raise InputError(f"A GLM is for one column of y, got shape {targets.shape}.")
-    must, low, high = BOUNDS.get(kind, ("be a number", -np.inf, np.inf))
-    fits = np.isfinite(targets) & (targets >= low) & (targets <= high)
-    advice = "Choose another family, or correct y."
-    refuse_rows(~fits, f"y of a {kind} GLM must {must}; it is wrong", advice)
-    try:
+    # A y that the family cannot have is refused by its law.
+    with np.errstate(all="ignore"), users_code(f"The {type(family).__name__} GLM of statsmodels"):
         results = sm.GLM(targets[:, 0], X, family=family).fit()
-    except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
-        why = f"statsmodels could not fit the {kind} GLM ({type(error).__name__}: {error})"
-        raise NumericalError(f"{why}. Check x and y.") from error
     if not results.converged:
         raise NumericalError("The GLM has not converged.")
     return LinearGlm(design=design, results=results)
 
 
-def glm(family: Any, *, intercept: bool = True) -> Callable[..., LinearGlm]:
-    """Return the fit (x, y) → model of a generalised linear model by statsmodels.
-
-    Text and category columns of x enter as in `ols`.
+def glm(family: object) -> Callable[..., LinearGlm]:
+    """Return the fit (x, y) → model of a generalised linear model by statsmodels, x as in `ols`.
 
     Parameters
     ----------
-    family, intercept : str or statsmodels family, bool
+    family : str or statsmodels family
         "gaussian" (identity link), "gamma", "inverse_gaussian" or "poisson" (logarithmic link),
         "binomial" (y is 0 or 1; logistic link), or an object such as
-        ``sm.families.NegativeBinomial(alpha=0.5)``; whether to add a constant.
+        ``sm.families.NegativeBinomial(alpha=0.5)``.
 
     Examples
     --------
@@ -296,11 +277,11 @@ def glm(family: Any, *, intercept: bool = True) -> Callable[..., LinearGlm]:
     if family not in FAMILIES if isinstance(family, str) else not hasattr(family, "link"):
         names = ", ".join(map(repr, FAMILIES))
         raise InputError(f"family must be one of {names} or a family of statsmodels, got {family!r}.")
-    return partial(_fit_glm, family=family, intercept=intercept)
+    return partial(_fit_glm, family=family)
 
 
 def _fit_sklearn(
-    x: Any, y: Any, rng: np.random.Generator | None = None, *, estimator: Any, scale: str, cv: int
+    x: TableLike, y: TableLike, rng: np.random.Generator | None = None, *, estimator: object, cv: int
 ) -> ModelLike:
     from sklearn.base import is_classifier
 
@@ -313,26 +294,17 @@ def _fit_sklearn(
     except UnsupportedModelError:
         if is_classifier(estimator):
             raise
-    if scale == "cv":  # it has no standard deviations of its own
-        return _sklearn.residual_scale_by_cv(fitted, X, targets, cv=cv, rng=rng)
-    std = np.sqrt(_sklearn.squared_residuals(fitted, X, targets).mean(axis=0))
-    if not (std > 0).all():
-        raise NumericalError("The residuals are all 0: the regressor repeats y. Use scale='cv'.")
-    return _sklearn.with_residual_scale(fitted, std)
+    # It has no standard deviations of its own, and residuals of its own rows are too small.
+    return _sklearn.residual_scale_by_cv(fitted, X, targets, cv=cv, rng=rng)
 
 
-def sklearn(estimator: Any, *, scale: str = "cv", cv: int = 5) -> Callable[..., ModelLike]:
+def sklearn(estimator: object, *, cv: int = 5) -> Callable[..., ModelLike]:
     """Return the fit (x, y, rng) → model of a clone of a scikit-learn estimator.
 
     A classifier, and a regressor with ``predict(X, return_std=True)``, alone, in a pipeline or a search,
-    is the model; any other regressor gets a constant residual scale: y | x ~ N(predict(x), s²). The
-    estimator is never changed. Each random_state that was left None gets a seed from the rng.
-
-    Parameters
-    ----------
-    scale, cv : {"cv", "residuals"}, int
-        Where the residual scale comes from: `cv` folds that a regressor was not fitted on, or the rows
-        that it was fitted on, where it is too small for a flexible one.
+    is the model; any other regressor gets a constant residual scale, y | x ~ N(predict(x), s²), from
+    `cv` folds that it was not fitted on. The estimator is never changed. Each random_state that was
+    left None gets a seed from the rng.
 
     Examples
     --------
@@ -345,6 +317,4 @@ def sklearn(estimator: Any, *, scale: str = "cv", cv: int = 5) -> Callable[..., 
     (100, 1)
     """
     base = _sklearn.checked_base(estimator, "condgof.fits.sklearn")
-    if scale not in ("cv", "residuals"):
-        raise InputError(f"scale must be 'cv' or 'residuals', got {scale!r}.")
-    return partial(_fit_sklearn, estimator=base.clone(estimator), scale=scale, cv=cv)
+    return partial(_fit_sklearn, estimator=base.clone(estimator), cv=cv)

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from scipy.special import softmax
 
-from condgof._typing import AnyArray, FloatArray
+from condgof._typing import FloatArray, TableLike
 from condgof.engine import with_progress
 from condgof.errors import InputError, NumericalError, ShapeError, check_count, check_number, require
 from condgof.laws._families import NormalMixture, Parts
@@ -26,7 +26,7 @@ from condgof.laws._law import Batched, Law, same_as
 from condgof.laws.fits import Fitted
 from condgof.sample import RngLike, Sample, Seed, Use, as_numbers, is_frame
 
-__all__ = ["MDN", "fit_mdn", "to_torch"]
+__all__ = ["MDN", "fit_mdn"]
 __dir__ = __all__.copy
 
 #: Widths of the hidden layers, which a batch normalisation follows (paper, appendix C).
@@ -68,6 +68,15 @@ class Sizes:
             yield f"{network}.linear{number}.bias", (outputs,)
             yield from ((f"{network}.norm{number}.{name}", (outputs,)) for name in NORM if norm)
         yield from ((name, (self.d_x if name.startswith("x") else self.d_y,)) for name in SHIFTS)
+
+    def entries(self) -> dict[str, Any]:
+        """Return what the header of a file says of every array, one behind the other."""
+        entries, start = {}, 0
+        for name, shape in self.shapes():
+            end = start + 8 * math.prod(shape)
+            entries[name] = {"dtype": "F64", "shape": [*shape], "data_offsets": [start, end]}
+            start = end
+        return entries
 
 
 @dataclass(frozen=True)
@@ -114,59 +123,58 @@ class MDN(Fitted):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_count(self.batch_size, "batch_size")
-        arrays = self._arrays()
-        for name, shape in self.sizes.shapes():
-            array = np.asarray(arrays.get(name, np.nan))
-            scale, fits = name.endswith("scale"), array.shape == shape and np.isfinite(array).all()
-            negative = (scale or name.endswith("running_var")) and (array < 0).any()
-            if not fits or negative or (scale and not array.all()):
-                must = "positive" if scale else "possible"
-                raise InputError(f"{name} must have shape {shape} and {must} numbers, got {array}.")
 
     def __repr__(self) -> str:
         return f"MDN(d_x={self.sizes.d_x}, d_y={self.sizes.d_y}, components={self.sizes.components})"
 
-    def _arrays(self) -> dict[str, FloatArray]:
-        return {**self.state, **{name: getattr(self, name) for name in SHIFTS}}
-
     def save(self, path: str | Path) -> None:
         """Write the model to one file, in the safetensors format (no pickle); see `load`."""
-        path, arrays = Path(path), self._arrays()
+        arrays = {**self.state, **{name: getattr(self, name) for name in SHIFTS}}
+        entries = self.sizes.entries()
         about: dict[str, Any] = {"sizes": asdict(self.sizes), "history": asdict(self.history)}
         about |= {"x_names": self.x_names, "batch_size": self.batch_size}
-        header: dict[str, Any] = {"__metadata__": {"format": FORMAT, "model": json.dumps(about)}}
-        end = 0
-        for name, array in arrays.items():
-            header[name], end = _entry(array.shape, end)
-        text = json.dumps(header).encode()
+        metadata = {"format": FORMAT, "model": json.dumps(about)}
+        text = json.dumps({"__metadata__": metadata, **entries}).encode()
         text += b" " * (-len(text) % 8)  # the numbers begin at a multiple of 8
+        numbers = (arrays[name].astype("<f8").tobytes() for name in entries)
         # A file that is there is replaced once the new one is complete.
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+        part = Path(path).with_name(f".{Path(path).name}.{os.getpid()}.part")
         try:
-            numbers = (array.astype("<f8").tobytes() for array in arrays.values())
-            temporary.write_bytes(b"".join((len(text).to_bytes(8, "little"), text, *numbers)))
-            os.replace(temporary, path)
+            part.write_bytes(b"".join((len(text).to_bytes(8, "little"), text, *numbers)))
+            os.replace(part, path)
         finally:
-            temporary.unlink(missing_ok=True)
+            part.unlink(missing_ok=True)
 
     @staticmethod
     def load(path: str | Path) -> MDN:
-        """Read a model that `save` wrote; nothing in it is run, and no more is read than it holds."""
-        why = "it is not in the safetensors format"
-        with Path(path).open("rb") as file:
-            try:
-                held = os.fstat(file.fileno()).st_size - 8
-                length = int.from_bytes(file.read(8), "little")
-                header = json.loads(file.read(length) if length <= held else "")
-                metadata = header.pop("__metadata__")
-                why = f"its format is {metadata['format']!r} and not {FORMAT!r}"
-                if metadata["format"] != FORMAT:
-                    raise ValueError(why)
-                why = "it is damaged"
-                return _read(file, json.loads(metadata["model"]), header, held - length)
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-                saved = f"{path} is not a mixture density network that condgof saved"
-                raise InputError(f"{saved}: {why} ({error}). Save the model again.") from error
+        """Read a model that `save` wrote; nothing in it is run."""
+        data, why = Path(path).read_bytes(), "it is not in the safetensors format"
+        try:
+            start = 8 + int.from_bytes(data[:8], "little")
+            header = json.loads(data[8:start])
+            metadata = header.pop("__metadata__")
+            why = f"its format is {metadata['format']!r} and not {FORMAT!r}"
+            if metadata["format"] != FORMAT:
+                raise ValueError(why)
+            why, about = "it is damaged", json.loads(metadata["model"], object_hook=_with_tuples)
+            sizes = Sizes(**{name: check_count(size, name) for name, size in about.pop("sizes").items()})
+            history, entries = TrainingHistory(**about.pop("history")), sizes.entries()
+            for name in {**header, **entries}:
+                if header.get(name) != entries.get(name):
+                    raise ValueError(f"{name} is {header.get(name)}, and should be {entries.get(name)}")
+            arrays: dict[str, Any] = {}
+            for name, shape in sizes.shapes():
+                arrays[name] = np.frombuffer(data, "<f8", math.prod(shape), start).reshape(shape)
+                if not np.isfinite(arrays[name]).all():
+                    raise ValueError(f"{name} has numbers that are not finite")
+                start += arrays[name].nbytes
+            if start != len(data):
+                raise ValueError(f"it has {len(data)} bytes, and should have {start} and no more")
+            shifts = {name: arrays.pop(name) for name in SHIFTS}
+            return MDN(sizes=sizes, state=arrays, history=history, **shifts, **about)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            saved = f"{path} is not a mixture density network that condgof saved"
+            raise InputError(f"{saved}: {why} ({error}). Save the model again.") from error
 
     def law(self, x: Any) -> Law:
         x = x if hasattr(x, "shape") else np.asarray(x)
@@ -180,11 +188,11 @@ class MDN(Fitted):
             raise ShapeError(f"x must have {wanted}, got shape {tuple(x.shape)}.")
         return MixturesByBatch(partial(self._at, names), x, len(x), self.batch_size)
 
-    def parts(self, x: Any) -> Parts:
+    def parts(self, x: TableLike) -> Parts:
         """Return weights (n, C), means and standard deviations (n, C, d_y) at every row of x."""
         return Parts(*self(x)._gather(lambda law, rows: law.parts()))  # type: ignore[attr-defined]
 
-    def mean_cov(self, x: Any) -> tuple[FloatArray, FloatArray]:
+    def mean_cov(self, x: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return mean (n, d_y) and covariance (n, d_y, d_y)."""
         return self(x)._gather(lambda law, rows: law.mean_cov())  # type: ignore[attr-defined, no-any-return]
 
@@ -212,48 +220,19 @@ class MDN(Fitted):
         return NormalMixture(softmax(weights, axis=1), means, stds * self.y_scale)(n=n)
 
 
+def _with_tuples(read: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in read.items()}
+
+
 class MixturesByBatch(Batched):
     """The law of a network, a mixture in each row."""
 
     d_y = same_as("first._d_y")
 
-    def _checked(self, y: AnyArray) -> AnyArray:
-        y, d_y = as_numbers(super()._checked(y), "y"), self.d_y
-        if y.shape != (self.n, d_y) and not (d_y == 1 and y.shape == (self.n,)):
-            raise ShapeError(f"y must have {d_y} columns, as in the fit, got shape {y.shape}.")
-        return y
-
     def sample(self, rng: np.random.Generator) -> FloatArray:
         # All numbers at once, so that draws are the same for any batch size.
         uniform, normal = rng.random((self.n, 1)), rng.standard_normal((self.n, self.d_y))
         return self._gather(lambda law, rows: law.turned(uniform[rows], normal[rows]))  # type: ignore[attr-defined, no-any-return]
-
-
-def _entry(shape: Iterable[int], start: int) -> tuple[dict[str, Any], int]:
-    """Return what a header says of an array that starts at a byte, and where the array ends."""
-    end = start + 8 * math.prod(shape)
-    return {"dtype": "F64", "shape": list(shape), "data_offsets": [start, end]}, end
-
-
-def _read(file: BinaryIO, about: Any, header: dict[str, Any], held: int) -> MDN:
-    """Read the arrays once the header says that they are those of the model, side by side."""
-    names, past = ("d_x", "d_y", "components"), about["history"]
-    sizes = Sizes(*(check_count(about["sizes"][name], name) for name in names))
-    shapes, end = dict(sizes.shapes()), 0
-    order = sorted(header, key=lambda name: tuple(header[name]["data_offsets"]))
-    for name in order:
-        wanted, end = _entry(shapes.get(name, ()), end)
-        if header[name] != wanted:
-            raise ValueError(f"{name} is {header[name]}, and should be {wanted}")
-    if shapes.keys() != header.keys() or end != held:
-        raise ValueError(f"it should have the arrays {', '.join(shapes)}, and no more")
-    numbers = ((name, file.read(8 * math.prod(shapes[name]))) for name in order)
-    arrays: dict[str, Any] = {k: np.frombuffer(v, "<f8").reshape(shapes[k]) for k, v in numbers}
-    shifts = {name: arrays.pop(name) for name in SHIFTS}
-    x_names = None if about["x_names"] is None else tuple(map(str, about["x_names"]))
-    past = TrainingHistory(tuple(past["train"]), tuple(past["validation"]), past["best_epoch"])
-    options = {"batch_size": about["batch_size"], "x_names": x_names, "history": past}
-    return MDN(sizes=sizes, state=arrays, **shifts, **options)
 
 
 def fit_mdn(
@@ -267,7 +246,7 @@ def fit_mdn(
     validation_fraction: float = 0.1,
     patience: int = 20,
     rng: RngLike = 0,
-    device: Any = "cpu",
+    device: object = "cpu",
     progress: bool = True,
 ) -> MDN:
     """Fit a mixture density network by maximum likelihood.
@@ -418,15 +397,3 @@ def mean_nll(networks: Any, x: Any, y: Any) -> Any:
     square = (y[:, None, :] - means) ** 2 * torch.exp(-log_variances)
     log_normal = -0.5 * (square + log_variances + np.log(2.0 * np.pi)).sum(dim=2)
     return -torch.logsumexp(log_weights + log_normal, dim=1).mean()
-
-
-def to_torch(model: MDN) -> Any:
-    """Return the networks of a fitted model as a torch module, in eval mode and double precision.
-
-    They take and give *standardised* numbers: see ``x_shift``, ``x_scale``, ``y_shift`` and ``y_scale``.
-    """
-    torch = import_torch()
-    networks = build_networks(model.sizes, np.random.default_rng(0)).double()
-    state = {name: torch.from_numpy(np.array(array)) for name, array in model.state.items()}
-    networks.load_state_dict(state, strict=False)  # how many batches there were is not kept
-    return networks.eval()

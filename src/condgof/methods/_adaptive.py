@@ -1,30 +1,31 @@
-"""The adaptive test: families of functions of x, evidence of y, and their weights."""
+"""The adaptive test: families of functions of x, evidence of y, their weights; and calibration by it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
-from typing import Any, TypeAlias, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
 from condgof import kernels
-from condgof._typing import FloatArray, IntArray
+from condgof._typing import AnyArray, FloatArray, IntArray, TableLike
 from condgof.engine import single_threaded_blas
-from condgof.errors import InputError, check_count
+from condgof.errors import InputError, UnsupportedModelError
 from condgof.kernels import CovariateKernel, Gaussian, OnColumns, Radial
-from condgof.laws._as_model import as_model
+from condgof.laws._as_model import as_model, law_of
+from condgof.laws._discrete import Probabilities
+from condgof.laws._draws import RowDraws
+from condgof.laws._law import Law
 from condgof.laws._survival import censored
+from condgof.methods import _scored as scoring
 from condgof.methods._lowrank import Ran, draw, nulls_of
-from condgof.methods._options import HowToTest, Options, prepare, read_options, spelled_out
-from condgof.methods._scored import CENSORED, STANDARDIZED_BY, Scored, Units, prediction_name
-from condgof.methods._sources import refuse_source
+from condgof.methods._options import HowToTest, Options, needs_memory, prepare, read_options, spelled_out
+from condgof.methods._scored import CENSORED, STANDARDIZED_BY, Scored, Units
 from condgof.null._combine import Combination, Family
 from condgof.null._dependence import Dependence
-from condgof.null._draws import Drawn
 from condgof.result import GofResult
-from condgof.sample import Seed, Use, XUnits
+from condgof.sample import Sample, Seed, Use, XUnits, names_of
 from condgof.stein import _evidence as functions_of_y
 from condgof.stein import _features as functions_of_x
 from condgof.stein._sum import Panel, Plan
@@ -57,22 +58,17 @@ LOCAL_X, LEAST_NEAR = 0.5, 3.0
 RANK_X, PRECISION_X, RANK_Y, PRECISION_Y, RANK_MOST = 40, 1e-3, 24, 1e-3, 400
 #: Most levels of a column, rows that a level needs, and most pairs of columns.
 MOST_LEVELS, LEAST_LEVEL, MOST_PAIRS = 40, 5, 500
-#: Bandwidths on x and on y, and the number of locations.
-Scales: TypeAlias = tuple[tuple[float, ...], tuple[float, ...], int]
 
 
 @spelled_out()
 def adaptive(
-    model: Any,
-    x: Any,
-    y: Any = None,
+    model: object,
+    x: TableLike,
+    y: TableLike | None = None,
     *,
-    event: Any = None,
-    entry: Any = None,
+    event: TableLike | None = None,
+    entry: TableLike | None = None,
     standardize: str = "auto",
-    scales_x: tuple[float, ...] = SCALES_X,
-    scales_y: tuple[float, ...] = SCALES_Y,
-    n_locations: int = LOCATIONS,
     scale_x: str = "ranks",
     **how: Unpack[HowToTest],
 ) -> GofResult:
@@ -82,21 +78,21 @@ def adaptive(
     Then functions F of x meet functions ξ of y whose mean given x is 0 under the model: each pair of a
     block of one and a block of the other has the statistic Σ_{i≠j} (F_i·F_j)(ξ_i·ξ_j). By family of x:
 
-    - *x*: the product kernel at several bandwidths, as in `kcsd`, less its constant part,
+    - *x*: the product kernel at 1, ½ and ¼ of the median distance, less its constant part,
     - *columns*: each numeric column of x, and of what the model predicts, by itself,
     - *categories* and *spread by category*: each level of a category, or of a column of two values,
     - *pairs*: products of two columns,
-    - *locations*: single rows of x, as in `fscd` with one location (J = 1),
+    - *locations*: 40 single rows of x, as in `fscd` with one location (J = 1),
     - *constant*: 1, which asks whether y is right on the whole; *level* asks it of its mean and spread.
 
-    Of y these are the Stein functions at several bandwidths, and, where normal scores z of the model's
-    CDF are known, z itself, the surprise ``−log P(|Z| ≥ |z|)``, and Legendre polynomials of the PIT
-    (shift, spread, skew, tails). A last family, *surprises*, asks whether the largest surprises are too
-    large; with scores alone, of up to 4,096 rows, whether y lies farther out than they say, by
+    Of y these are the Stein functions at bandwidths 4, 2, 1 and ½, and, where normal scores z of the
+    model's CDF are known, z itself, the surprise ``−log P(|Z| ≥ |z|)``, and Legendre polynomials of the
+    PIT (shift, spread, skew, tails). A last family, *surprises*, asks whether the largest surprises are
+    too large; with scores alone, of up to 4,096 rows, whether y lies farther out than they say, by
     ``s·f + f'`` of the tanh f of residuals of y on x. A discrete y is compared in several ways in place
     of several bandwidths: classes by their labels, by whether they are among the most probable ones, and
     by their log-probability, each less its mean under the model; ordered ones also by the steps between
-    them; counts at the bandwidths `scales_y`, in standard deviations of the model.
+    them; counts at several bandwidths, in standard deviations of the model.
 
     Each statistic is divided by the spread of its null draws, those of a family are combined by the log
     of the mean of exponentials, each family has a p-value among its own draws, and
@@ -129,11 +125,6 @@ def adaptive(
         What y is standardised by, given x: normal scores Φ⁻¹(F(y|x)) of the model's CDF (for d_y > 1
         coordinate after coordinate), of its marginal CDFs, its location and scale (or covariance), or
         nothing. "auto" takes the first that the model offers. Of classes, "none" compares labels alone.
-    scales_x, scales_y : tuple of float
-        Bandwidths: on x in units of the median distance, on y in standardised units; with
-        ``standardize="none"``, in units of the median distance.
-    n_locations : int
-        Number of rows of x that serve as single locations; 0 for none.
     scale_x : {"ranks", "std", "none"}
         How numeric columns of x are compared: by normal scores of their ranks, in standard deviations,
         or as they are.
@@ -172,55 +163,36 @@ def adaptive(
     options, seed = read_options(adaptive, how)
     if options.null == "spectral":
         raise InputError("adaptive has no spectral null; use null='auto'.")
-    scales = checked_scales(scales_x, scales_y, n_locations)
     model = censored_model(model, x, y, event, entry)
     scored = prepare(model, x, y, Units(scale_x, standardize, predictions=True), options, seed)[1]
-    return run_adaptive(scored, options.for_rows(scored, x), seed, scales).result
+    return run_adaptive(scored, options.for_rows(scored, x), seed)[0]
 
 
-def censored_model(model: Any, x: Any, y: Any, event: Any, entry: Any) -> Any:
+def censored_model(
+    model: object, x: TableLike, y: TableLike | None, event: TableLike | None, entry: TableLike | None
+) -> Any:
     """Bind a model to what was said of censoring; return it as it is where nothing was."""
     if event is None and entry is None:
         return model
-    refuse_source("event=", x, y)
+    needs_memory("event=", x, y)
     return censored(as_model(model), event, entry, x)
 
 
-@dataclass(frozen=True, eq=False)
-class Beside:
+class Beside(NamedTuple):
     """A statistic with its own draws that is combined with the others, as a family of its own."""
 
     family: Family
     statistic: float
-    draws: FloatArray
-
-    def joined(self, drawn: Drawn, families: Sequence[Family]) -> tuple[Drawn, list[Family]]:
-        """Return statistics and families with this one; its draws are repeated if they are fewer."""
-        both = drawn.plus(self.statistic, np.resize(self.draws, drawn.draws.shape[1]))
-        return both, [*families, replace(self.family, which=np.array([len(drawn.statistics)]))]
-
-
-@dataclass(frozen=True, eq=False)
-class Adapted:
-    """The result of the adaptive test with what it was made of."""
-
-    result: GofResult
-    design: Design
-    ran: Ran
-    combination: Combination
+    draws: FloatArray  #: They are repeated where they are fewer than those of the others.
 
 
 def run_adaptive(
-    scored: Scored,
-    options: Options,
-    seed: Seed,
-    scales: Scales = (SCALES_X, SCALES_Y, LOCATIONS),
-    beside: Beside | None = None,
-) -> Adapted:
+    scored: Scored, options: Options, seed: Seed, beside: Beside | None = None
+) -> tuple[GofResult, Design]:
     """Run the adaptive test on a sample that is scored already, perhaps with one more family."""
-    design = make_design(scored.subsample, seed, *scales, options.precision)
+    design = make_design(scored.subsample, seed, options.precision)
 
-    def test(how: Options) -> Adapted:
+    def test(how: Options) -> GofResult:
         ran = draw(design.plan, scored, how, seed)
         excess = len(ran.drawn.statistics) > len(design.plan.statistics)
         families = design.families if excess else design.families[:-1]
@@ -228,20 +200,8 @@ def run_adaptive(
 
     # Work is spread over the engine's threads; BLAS's own would wait for each other beside them.
     with single_threaded_blas():
-        adapted = [test(how) for how in nulls_of(design.plan, scored, options)]
-    return max(adapted, key=lambda one: one.result.pvalue)
-
-
-def checked_scales(scales_x: Any, scales_y: Any, n_locations: Any) -> Scales:
-    """Check multiples of bandwidths, and put the largest first; and the number of locations."""
-    checked = []
-    for name, scales in (("scales_x", scales_x), ("scales_y", scales_y)):
-        listed = list(scales) if isinstance(scales, (Sequence, np.ndarray)) else []
-        numbers = [isinstance(scale, Real) and not isinstance(scale, bool) for scale in listed]
-        if not listed or not all(numbers) or not all(0 < scale < np.inf for scale in listed):
-            raise InputError(f"{name} must be a list of positive numbers, got {scales!r}.")
-        checked.append(tuple(sorted({float(scale) for scale in listed}, reverse=True)))
-    return checked[0], checked[1], 0 if n_locations == 0 else check_count(n_locations, "n_locations")
+        results = [test(how) for how in nulls_of(design.plan, scored, options)]
+    return max(results, key=lambda result: result.pvalue), design
 
 
 def combined(
@@ -252,23 +212,57 @@ def combined(
     beside: Beside | None,
     seed: Seed,
     dependence: Dependence,
-) -> Adapted:
+) -> GofResult:
     """Combine statistics in families, perhaps with one more, and put the result together."""
-    joined = (ran.drawn, families) if beside is None else beside.joined(ran.drawn, families)
-    combination = Combination.of(*joined)
-    n, rows, plan = scored.n, scored.subsample, design.plan
+    drawn = ran.drawn
+    if beside is not None:
+        family = replace(beside.family, which=np.array([len(drawn.statistics)]))
+        drawn = drawn.plus(beside.statistic, np.resize(beside.draws, drawn.draws.shape[1]))
+        families = [*families, family]
+    combination = Combination.of(drawn, families)
+    rows, plan = scored.subsample, design.plan
+    best, details = _told(rows, design, combination, ran.drawn.statistics / (scored.n - 1))
+    blind = (BLIND,) if rows.by in ("none", "mean_std") else ()
+    notes = (*rows.notes(), *blind, *dependence.notes)
+    on_x, on_y = plan.statistics[best]
+    kernel_y: Any = Gaussian(on_y.bandwidth or 1.0)
+    if isinstance(plan.evidence, functions_of_y.CellEvidence):
+        kernel_y = plan.evidence.kernels[plan.evidence.blocks.index(on_y)].shown
+    return GofResult(
+        statistic=combination.statistic,
+        pvalue=combination.pvalue,
+        method="adaptive",
+        n=scored.n,
+        null_distribution=combination.draws,
+        null=ran.null,
+        kernel_x=narrowed(design.kernel_x, on_x.label).shown(rows.sample.d_x),
+        kernel_y=kernel_y,
+        solver=ran.solver,
+        seed=seed.value,
+        details={
+            **details,
+            **dependence.details(),
+            **ran.details,
+            **({"notes": notes} if notes else {}),
+        },
+    )
+
+
+def _told(
+    rows: Scored, design: Design, combination: Combination, statistics: FloatArray
+) -> tuple[int, dict[str, Any]]:
+    """Return the number of the strongest scale, and what a result tells of families and statistics."""
+    plan = design.plan
 
     def strongest(which: IntArray) -> int:
         return int(which[np.argmax(combination.scaled[which, -1])])
 
     scales = np.array([k for k in plan.which("x") if plan.statistics[k][1].kind != "simple"])
     best = strongest(scales)
-    statistics = ran.drawn.statistics / (n - 1)
     table = {k: _scale(design, k, statistics[k], combination.each[k]) for k in scales}
     details: dict[str, Any] = {
         "standardized_by": STANDARDIZED_BY[rows.by],
         **rows.details(),
-        **dependence.details(),
         "families": combination.pvalues,
         "precision": design.residual,
         "scales": list(table.values()),
@@ -279,30 +273,11 @@ def combined(
         details["strongest_column"] = _column(rows, plan, combination, strongest(columns))
     if len(places):
         place = strongest(places)
-        point = rows.to_user(design.locations[plan.statistics[place][0].label])
+        point = rows.in_units(design.locations[plan.statistics[place][0].label], back=True)
         labels = rows.sample.labels(point[None])
         said = {"x": point, "pvalue": float(combination.each[place])}
         details["strongest_location"] = {**said, **({"label": labels[0]} if labels else {})}
-    blind = (BLIND,) if rows.by in ("none", "mean_std") else ()
-    notes = (*rows.notes(), *blind, *dependence.notes)
-    on_x, on_y = plan.statistics[best]
-    kernel_y: Any = Gaussian(on_y.bandwidth or 1.0)
-    if isinstance(plan.evidence, functions_of_y.CellEvidence):
-        kernel_y = plan.evidence.kernels[plan.evidence.blocks.index(on_y)].shown
-    result = GofResult(
-        statistic=combination.statistic,
-        pvalue=combination.pvalue,
-        method="adaptive",
-        n=n,
-        null_distribution=combination.draws,
-        null=ran.null,
-        kernel_x=narrowed(design.kernel_x, on_x.label).shown(rows.sample.d_x),
-        kernel_y=kernel_y,
-        solver=ran.solver,
-        seed=seed.value,
-        details={**details, **ran.details, **({"notes": notes} if notes else {})},
-    )
-    return Adapted(result, design, ran, combination)
+    return best, details
 
 
 def _scale(design: Design, number: int, statistic: float, p: float) -> dict[str, Any]:
@@ -323,7 +298,8 @@ def _column(rows: Scored, plan: Plan, combination: Combination, number: int) -> 
     column, level = on_x.label if isinstance(on_x.label, tuple) else (on_x.label, None)
     columns, said = rows.sample.x_columns, {"y": on_y.name, "pvalue": float(combination.each[number])}
     if column >= (d_x := len(columns)):
-        return {"column": prediction_name(column - d_x, rows.x.shape[1] - d_x, rows.sample.d_y), **said}
+        predicted = column - d_x, rows.x.shape[1] - d_x
+        return {"column": scoring.prediction_name(*predicted, rows.sample.d_y), **said}
     of_level = level is not None and columns[column].categorical
     more = {"level": columns[column].text(level)} if of_level else {}
     return {"column": columns[column].name, **said, **more}
@@ -341,14 +317,7 @@ class Design:
     residual: float  #: Share of the trace of k, at the narrowest bandwidth, that its landmarks leave.
 
 
-def make_design(
-    rows: Scored,
-    seed: Seed,
-    scales_x: tuple[float, ...] = SCALES_X,
-    scales_y: tuple[float, ...] = SCALES_Y,
-    count: int = LOCATIONS,
-    precision: float | None = None,
-) -> Design:
+def make_design(rows: Scored, seed: Seed, precision: float | None = None) -> Design:
     """Choose everything by x alone, and where only scores are known landmarks in y by y."""
     known = rows.by == "cdf" or rows.cells is not None
     own_unit = rows.by != "none" and rows.cells is None
@@ -356,31 +325,29 @@ def make_design(
     unit = kernel_y.sigma if isinstance(kernel_y, Radial) else 1.0
     # One BLAS thread: the last bits decide which pivots are drawn, and must not depend on cores.
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
-        evidence = make_evidence(rows, scales_y, unit, seed)
+        evidence = make_evidence(rows, unit, seed)
         # Signs see the spread that is there, which near one location may be next to nothing by chance.
-        places = _places(rows, kernel_x, count if known else 0, seed)
+        places = _places(rows, kernel_x, LOCATIONS if known else 0, seed)
         landmarks, share = seed.stream(Use.LANDMARKS), precision or PRECISION_X
         cap = RANK_X if precision is None else RANK_MOST
-        whole = functions_of_x.scales(kernel_x, scales_x, rows.x, landmarks, precision=share, cap=cap)
+        whole = functions_of_x.scales(kernel_x, SCALES_X, rows.x, landmarks, precision=share, cap=cap)
         features = functions_of_x.Features((whole, *_others(rows, kernel_x, places)))
     plan = Plan(features, evidence, _panels(features, evidence))
     return Design(plan, _families(plan), kernel_x, places, whole.residual)
 
 
-def make_evidence(
-    rows: Scored, scales_y: tuple[float, ...], unit: float, seed: Seed
-) -> functions_of_y.Evidence:
+def make_evidence(rows: Scored, unit: float, seed: Seed) -> functions_of_y.Evidence:
     if rows.cells is not None:
-        each = kernels.cell_scales(rows.cells, tuple(unit * scale for scale in scales_y))
+        each = kernels.cell_scales(rows.cells, tuple(unit * scale for scale in SCALES_Y))
         some = np.asarray(rows.scores[: min(rows.n, 4096)])
         # One that says nothing of any row is left out.
         telling = tuple(kernel for kernel in each if kernel.features(some).any())
         return functions_of_y.CellEvidence(telling or each[:1])
     if rows.by == CENSORED:
-        return functions_of_y.CensoredEvidence.at(scales_y)
+        return functions_of_y.CensoredEvidence.at(SCALES_Y)
     if rows.by == "cdf":
-        return functions_of_y.NormalEvidence.at(scales_y, rows.sample.d_y)
-    bandwidths = [unit * scale for scale in scales_y]
+        return functions_of_y.NormalEvidence.at(SCALES_Y, rows.sample.d_y)
+    bandwidths = [unit * scale for scale in SCALES_Y]
     if rows.by != "none":
         # Where y is far from what the model says, a bandwidth in its units sees every row by itself.
         own = kernels.median_distance(rows.y, seed.stream(Use.BANDWIDTH_Y, 1), "y")
@@ -388,7 +355,7 @@ def make_evidence(
     gaussians = [Gaussian(bandwidth) for bandwidth in bandwidths]
     how: Any = {"precision": PRECISION_Y, "cap": RANK_Y * min(rows.sample.d_y, 3)}
     rng = seed.stream(Use.LANDMARKS, 2)
-    return functions_of_y.SteinEvidence.on(gaussians, rows.y, rows.scores, rng, **how)[0]
+    return functions_of_y.SteinEvidence.on(gaussians, rows.y, rows.scores, rng, **how)
 
 
 def _places(rows: Scored, kernel_x: CovariateKernel, count: int, seed: Seed) -> FloatArray:
@@ -483,3 +450,97 @@ def narrowed(kernel: CovariateKernel, factor: float) -> CovariateKernel:
         return replace(part, kernel=part.kernel.with_bandwidth(factor * part.kernel.sigma))
 
     return replace(kernel, factors=tuple(map(change, kernel.factors)))
+
+
+@spelled_out("solver", "null", "n_boot", "precision", "missing", "rng", "engine", "memory")
+def calibration(model: object, x: TableLike, y: TableLike, **how: Unpack[HowToTest]) -> GofResult:
+    """Test whether a model is calibrated: right on average wherever it predicts the same.
+
+    H0: among all rows with the same prediction, y is distributed as predicted. For a classifier, the
+    classes have the predicted probabilities among all x with those *probabilities*,
+
+        P(y = c | P(x) = p) = p_c   for all classes c and almost all p,
+
+    which is called *strong* or *canonical* calibration (a reliability diagram shows that of the largest
+    probability alone). For a continuous or a count model the prediction is mean and standard deviation.
+    It is `adaptive` with the predictions as covariates.
+
+    A calibrated model may still be wrong: one that ignores x and predicts the shares of the classes is
+    calibrated. Do not use it on the data that the model was fitted (or recalibrated) on.
+
+    Parameters
+    ----------
+    model : law, model or anything `as_model` takes
+        The model: a classifier, `probabilities`, or a model with means and standard deviations.
+    x, y : array_like or frame of shape (n,) or (n, d)
+        The sample; x serves for the predictions only. It may be None where predictions are arrays.
+    solver, null, n_boot, precision, missing, rng, engine, memory
+        As in `adaptive`.
+
+    Returns
+    -------
+    GofResult
+        That of `adaptive`, with ``details["conditioned_on"]``, what takes the place of x; its
+        ``strongest_location`` is a prediction.
+
+    Examples
+    --------
+    >>> import numpy as np, condgof as cg
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(600, 5))
+    >>> p = 1 / (1 + np.exp(-x.sum(axis=1)))
+    >>> y = rng.random(600) < p
+    >>> cg.calibration(cg.probabilities(p), x, y, rng=1).reject()
+    False
+    >>> sharp = 1 / (1 + np.exp(-2 * x.sum(axis=1)))
+    >>> cg.calibration(cg.probabilities(sharp), x, y, rng=1).reject()
+    True
+    """
+    needs_memory("calibration", x, y)
+    read: Any = {"to_test": False, "missing": read_options(calibration, how)[0].missing}
+    sample = Sample.unconditional(y, **read) if x is None else Sample.of(x, y, **read)
+    law = law_of(as_model(model), sample)
+    seen, names = _predicted(law)
+    if (seen == seen[0]).all():
+        raise InputError(
+            f"The model predicts the same in all rows ({', '.join(names)}), so that there is nothing to "
+            "compare y along. Use ksd for a model without x, or adaptive on x itself."
+        )
+    # Probabilities are comparable as they are.
+    scale_x = "none" if isinstance(law, Probabilities) else "ranks"
+    asked: Any = {**how, "missing": "refuse", "scale_x": scale_x}
+    result = adaptive(law, seen, sample.y_given, **asked)
+    details = {**result.details, "conditioned_on": names}
+    if sample.left_out:  # else there are remarks on columns of x, which nothing is compared by
+        details["notes"] = (*sample.remarks, *details.get("notes", ()))
+    place, column = details.get("strongest_location"), details.get("strongest_column")
+    if place is not None and len(names) <= 10:
+        label = dict(zip(names, map(float, place["x"]), strict=True))
+        details["strongest_location"] = {**place, "label": label}
+    if column is not None:
+        # `adaptive` adds what the model predicts to its columns, here for the second time.
+        own = dict(zip(names_of("x", len(names)), names, strict=True))
+        details["strongest_column"] = {**column, "column": own.get(column["column"], column["column"])}
+    return replace(result, method="calibration", details=details)
+
+
+def _predicted(law: Law) -> tuple[AnyArray, tuple[str, ...]]:
+    if isinstance(law, Probabilities):
+        names = tuple(f"P({name})" for name in law.classes.names)
+        # Two classes: either probability tells the other.
+        return (law.values[:, 1:], names[1:]) if len(names) == 2 else (law.values, names)
+    if isinstance(law, RowDraws):
+        raise UnsupportedModelError(
+            "calibration compares y among rows of the same prediction, and draws are not functions of x "
+            "alone: where they happen to be high y is low among them, and a right model would be "
+            "rejected. Use adaptive on x itself."
+        )
+    if not (law.can("mean_std") or law.can("location_scale")):
+        raise UnsupportedModelError(
+            "calibration needs the model's mean and standard deviation (mean_std), and this one has "
+            "neither them nor class probabilities. Use adaptive with the predictions of your choice "
+            "as x."
+        )
+    location, scale = law.mean_std() if law.can("mean_std") else law.location_scale()
+    columns = [*names_of("mean", location.shape[1]), *names_of("std", location.shape[1])]
+    return scoring.side_by_side(location, scale), tuple(columns)

@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import partial
-from itertools import chain
-from typing import Any, TypeAlias, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
 from condgof import kernels
-from condgof._typing import FloatArray
+from condgof._typing import FloatArray, TableLike
 from condgof.engine import Engine
 from condgof.errors import NumericalError, ShapeError, check_choice
 from condgof.kernels import CovariateKernel, Gaussian, Gram, Kernel, OnColumns
 from condgof.laws._as_model import as_model, cdf_rows, drawn
 from condgof.laws._law import Law
-from condgof.methods._options import HowToTest, Options, read_options, spelled_out
+from condgof.methods._options import HowToTest, Options, needs_memory, read_options, spelled_out
 from condgof.methods._scored import numbered, read_sample
-from condgof.methods._sources import refuse_source
 from condgof.null._bootstrap import RowWeights, normal_pvalue, permutation_weights, pvalue, settle_ties
-from condgof.null._dependence import Asked, dependence_of
+from condgof.null._dependence import check_dependence, dependence_of
 from condgof.result import GofResult
 from condgof.sample import RngLike, Sample, Seed, Use
-from condgof.stein._matrix import DEFAULT_MEMORY, sweep
+from condgof.stein._matrix import sweep
 
 
 @spelled_out("n_boot", "missing", "rng", "engine", "memory")
 def mmd(
-    model: Any,
-    x: Any,
-    y: Any,
+    model: object,
+    x: TableLike,
+    y: TableLike,
     *,
     kernel_x: Kernel = Gaussian("median"),
     kernel_y: Kernel = Gaussian("median"),
@@ -84,7 +80,7 @@ def mmd(
     >>> cg.mmd(cg.models.Normal(mean=lambda x: x, std=1.0), x, y, rng=1).reject(alpha=0.01)
     True
     """
-    refuse_source("mmd", x, y)
+    needs_memory("mmd", x, y)
     options, seed = read_options(mmd, how)
     law, sample = read_sample(as_model(model), x, y, options.missing)
     units, n = sample.units(scale_x), sample.n
@@ -107,9 +103,13 @@ def mmd(
     a, b, c = 1.0 / (n1 * (n1 - 1)), 1.0 / ((n - n1) * (n - n1 - 1)), 1.0 / (n1 * (n - n1))
     whole = a + b + 2.0 * c
     high, low = (a + c) / math.sqrt(whole), -(b + c) / math.sqrt(whole)
-    memory, labels = options.memory, permutation_weights(n, n1, options.n_boot, seed, high=high, low=low)
-    weights = labels.keeping(memory // 8)
-    total, forms = sweep(gram, weights.block, weights.m, engine=options.engine, memory=memory)
+    memory = options.memory
+    labels = permutation_weights(n, n1, options.n_boot, seed).keeping(memory // 8)
+
+    def weights(start: int, stop: int) -> FloatArray:
+        return (high - low) / 2.0 * labels.block(start, stop) + (high + low) / 2.0
+
+    total, forms = sweep(gram, weights, labels.m, engine=options.engine, memory=memory)
     values, rounding = forms + (a * b - c * c) / whole * total, 1e-12 * abs(high * low) * total
     statistic = 0.5 * n * float(values[0])
     draws = settle_ties(statistic, 0.5 * n * values[1:], 0.5 * n * rounding)
@@ -122,23 +122,20 @@ def mmd(
 
 #: Values of the CDF to ask a model for at a time; rows of a tile.
 CDF_VALUES, TILE = 2**18, 256
-#: The number of the first of some rows of D, and these rows.
-Slab: TypeAlias = tuple[int, FloatArray]
 
 
 def zheng(
-    model: Any,
-    x: Any,
-    y: Any,
+    model: object,
+    x: TableLike,
+    y: TableLike,
     *,
     null: str = "normal",
     n_boot: int = 1000,
-    dependence: Any = None,
-    groups: Any = None,
+    dependence: object = None,
+    groups: TableLike | None = None,
     missing: str = "refuse",
     rng: RngLike = None,
-    engine: Any = None,
-    memory: int = DEFAULT_MEMORY,
+    engine: object = None,
 ) -> GofResult:
     """Test a conditional density model of one response through its CDF, with Zheng's statistic.
 
@@ -171,10 +168,8 @@ def zheng(
     n_boot, dependence, groups
         As in `kcsd`, for ``null="wild"`` only (there is no "auto": a CDF has no scores to look at).
     missing, rng, engine
-        As in `kcsd`; nothing but the signs is random, and the work stays on this machine.
-    memory : int
-        Bytes to work in, at least about 4,000·n and some MB. D takes 8n²; where that is more than half
-        of `memory` its rows are computed again for each part of it that fits.
+        As in `kcsd`; nothing but the signs is random, and the work stays on this machine. D takes 8n²
+        bytes.
 
     Returns
     -------
@@ -191,10 +186,10 @@ def zheng(
     >>> cg.zheng(cg.models.Normal(mean=lambda x: x, std=1.0), x, y).reject(alpha=0.01)
     True
     """
-    refuse_source("zheng", x, y)
+    needs_memory("zheng", x, y)
     check_choice(null, "null", ("normal", "wild"))
-    options = Options.of(n_boot=n_boot, engine=engine, memory=memory)
-    asked, seed = Asked.of(dependence, groups, null), Seed.of(rng)
+    options = Options.of(n_boot=n_boot, engine=engine)
+    length, seed = check_dependence(dependence, groups, null), Seed.of(rng)
     law, sample = read_sample(as_model(model), x, y, missing)
     if sample.d_y != 1:
         raise ShapeError(
@@ -204,12 +199,11 @@ def zheng(
     sample = numbered(law, sample)
     if not law.can("cdf"):
         law.lacks("cdf")
-    n, memory, m, wild = sample.n, options.memory, options.n_boot, null == "wild"
-    depend = dependence_of(asked, n, x, m, sample)
-    weights = depend.weights(null, n, m, seed, memory // 8) if wild else None
+    n, m, wild = sample.n, options.n_boot, null == "wild"
+    depend = dependence_of(length, groups, n, x, m, sample)
+    weights = depend.weights(null, n, m, seed) if wild else None
     gram, bandwidths = smoother(sample)
-    residuals = partial(cdf_residuals, law, sample)
-    total, squares, forms = cdf_sums(gram, residuals, weights, options.engine, memory)
+    total, squares, forms = cdf_sums(gram, cdf_residuals(law, sample), weights, options.engine)
     A, B = total / (n * (n - 1)), 2.0 * squares / (n * (n - 1))
     if not B > 0:
         raise NumericalError(
@@ -240,46 +234,36 @@ def smoother(sample: Sample) -> tuple[Gram, tuple[float | None, ...]]:
     return Gram.of(CovariateKernel(tuple(factors)), sample.x), bandwidths
 
 
-def cdf_residuals(law: Law, sample: Sample, start: int, stop: int) -> FloatArray:
-    """Return D_ik = 1{y_i ≤ y_k} − F(y_k|x_i) of rows start to stop, (stop − start, n)."""
-    y, out, step = sample.y[:, 0], np.empty((stop - start, sample.n)), max(1, CDF_VALUES // sample.n)
-    for first in range(start, stop, step):
-        rows = np.arange(first, min(first + step, stop))
-        part = out[first - start : first - start + len(rows)]
-        np.subtract(y[rows, None] <= y, cdf_rows(law, sample, rows), out=part)
+def cdf_residuals(law: Law, sample: Sample) -> FloatArray:
+    """Return D_ik = 1{y_i ≤ y_k} − F(y_k|x_i), (n, n); the model is asked for some rows at a time."""
+    y, out, step = sample.y[:, 0], np.empty((sample.n, sample.n)), max(1, CDF_VALUES // sample.n)
+    for start in range(0, sample.n, step):
+        rows = np.arange(start, min(start + step, sample.n))
+        np.subtract(y[rows, None] <= y, cdf_rows(law, sample, rows), out=out[rows[0] : rows[-1] + 1])
     return out
 
 
 def cdf_sums(
-    gram: Gram,
-    residuals: Callable[[int, int], FloatArray],
-    weights: RowWeights | None,
-    engine: Engine,
-    memory: int,
+    gram: Gram, residuals: FloatArray, weights: RowWeights | None, engine: Engine
 ) -> tuple[float, float, FloatArray]:
     """Sum K_ij G_ij, its square, and w_i w_j K_ij G_ij for each column w of the weights, over i ≠ j.
 
-    A slab of rows of D is held at a time, with a tile of those below it. Sums of tiles are added without
-    rounding, so that slabs and threads do not matter. Only this thread asks the model.
+    Sums of tiles are added without rounding, so that threads do not matter.
     """
-    n, m, rows = gram.n, 0 if weights is None else weights.m, slab_rows(gram.n, memory)
-    threads = max(1, memory // (2 * 8 * (4 * TILE * TILE + 4 * TILE * m)))
+    n, m = gram.n, 0 if weights is None else weights.m
+    tiles = [slice(start, min(start + TILE, n)) for start in range(0, n, TILE)]
     totals, squares, forms = [], [], np.zeros(m)
 
     def weights_of(some: slice) -> FloatArray:
-        if weights is None:
-            return np.empty((some.stop - some.start, 0))
-        return weights.block(some.start, some.stop)
+        size = some.stop - some.start
+        return np.empty((size, 0)) if weights is None else weights.block(some.start, some.stop)
 
-    def strip(upper: Slab, lower: Slab, offset: int) -> tuple[list[float], list[float], FloatArray]:
-        """Sum the tiles right of the diagonal in a strip of rows of one slab, with those of another."""
-        own = upper[1][offset : offset + TILE]
-        across = slice(upper[0] + offset, upper[0] + offset + len(own))
-        totals, squares, products = [], [], np.zeros((len(own), m))
-        for other in range(offset if lower[0] == upper[0] else 0, len(lower[1]), TILE):
-            part = lower[1][other : other + TILE]
-            down = slice(lower[0] + other, lower[0] + other + len(part))
-            block = own @ part.T
+    def strip(number: int) -> tuple[list[float], list[float], FloatArray]:
+        """Sum the tiles of a strip of rows from the diagonal on."""
+        across, totals, squares = tiles[number], [], []
+        products = np.zeros((across.stop - across.start, m))
+        for down in tiles[number:]:
+            block = residuals[across] @ residuals[down].T
             block *= 1.0 / n
             block *= gram.block(across, down)
             mirror = 2.0  # a tile off the diagonal stands for its mirror image too
@@ -292,20 +276,8 @@ def cdf_sums(
             products += block @ weights_of(down)
         return totals, squares, np.einsum("ij,ij->j", weights_of(across), products)
 
-    for top in range(0, n, rows):
-        upper = top, residuals(top, min(top + rows, n))
-        below = ((left, residuals(left, min(left + TILE, n))) for left in range(top + rows, n, TILE))
-        for lower in chain([upper], below):
-            tasks = range(0, len(upper[1]), TILE)
-            for part in engine.local.map(partial(strip, upper, lower), tasks, most=threads):
-                totals += part[0]
-                squares += part[1]
-                forms += part[2]
+    for part in engine.local.map(strip, range(len(tiles))):
+        totals += part[0]
+        squares += part[1]
+        forms += part[2]
     return math.fsum(totals), math.fsum(squares), forms
-
-
-def slab_rows(n: int, memory: int) -> int:
-    """Return how many rows of D to hold: whole tiles, with those of one more in half of the budget."""
-    if 8 * n * n <= memory // 2:
-        return -(-n // TILE) * TILE
-    return max(1, memory // 2 // (8 * n * TILE) - 1) * TILE

@@ -13,15 +13,14 @@ from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 
-from condgof._typing import FloatArray, IntArray
+from condgof._typing import FloatArray, IntArray, TableLike
 from condgof.engine import Engine, single_threaded_blas
 from condgof.errors import InputError, UnsupportedModelError, check_count, check_number
 from condgof.kernels import CovariateKernel, FiniteLocations, Gaussian, Kernel, Radial, ResponseKernel
 from condgof.methods._kcsd import make_result, solve
 from condgof.methods._lowrank import draw
-from condgof.methods._options import HowToTest, Options, check_reg, prepare, read_options, spelled_out
-from condgof.methods._scored import Scored, Units
-from condgof.methods._sources import refuse_source, score_rows
+from condgof.methods._options import HowToTest, Options, needs_memory, prepare, read_options, spelled_out
+from condgof.methods._scored import Scored, Units, score_rows
 from condgof.null._dependence import Dependence
 from condgof.result import GofResult
 from condgof.sample import Sample, Seed, Use
@@ -42,14 +41,13 @@ MAX_ITERATIONS = 15
 
 @spelled_out()
 def fscd(
-    model: Any,
-    x: Any,
-    y: Any = None,
+    model: object,
+    x: TableLike,
+    y: TableLike | None = None,
     *,
     locations: Any = "optimize",
     n_locations: int = 5,
     train_fraction: float = 0.3,
-    reg: float = 0.0,
     kernel_x: Kernel = Gaussian("median"),
     kernel_y: Kernel = Gaussian("median"),
     scale_x: str = "none",
@@ -82,8 +80,6 @@ def fscd(
         J, unless locations are given.
     train_fraction : float
         Share of the rows to optimise on, between 0 and 1; at most 2,000 rows are taken.
-    reg : float
-        Added to σ̂_V in the power criterion.
     kernel_x, kernel_y : Kernel
         Kernels on x and y. "optimize" moves bandwidths given as ``"median"`` (between 0.4 and 3 times
         the median) and leaves numbers alone.
@@ -111,7 +107,7 @@ def fscd(
     (True, True)
     """
     options, seed = read_options(fscd, how)
-    count, reg, kind = check_count(n_locations, "n_locations"), check_reg(reg), _kind_of(locations)
+    count, kind = check_count(n_locations, "n_locations"), _kind_of(locations)
     scored = prepare(model, x, y, Units(scale_x, standardize), options, seed)[1]
     options = options.for_rows(scored, x)
     details: dict[str, Any] = {}
@@ -119,19 +115,19 @@ def fscd(
         part, scored, options = _split_off(scored, train_fraction, MAX_TRAIN, seed, options)
         kernels = part.kernels(kernel_x, kernel_y, seed)
         free_y = isinstance(kernels[1], Radial) and getattr(kernel_y, "bandwidth", None) == "median"
-        places, ready_y, details = _optimized(part, kernels, free_y, count, reg, options.engine)
+        places, ready_y, details = _optimized(part, kernels, free_y, count, options.engine)
     rows = scored.subsample
     if kind != "optimize":
         ready_x, ready_y = rows.kernels(kernel_x, kernel_y, seed)
         if kind == "given":
-            points = rows.from_user(rows.sample.locations(locations, "locations"))
+            points = rows.in_units(rows.sample.locations(locations, "locations"))
         elif ready_x.compares_levels:  # rows of the data, each once where there are enough
             drawn = seed.stream(Use.LOCATIONS).choice(rows.n, count, replace=count > rows.n)
             points = rows.x[drawn]
         else:
             points = gaussian_locations(rows.x, count, seed.stream(Use.LOCATIONS))
         places = FiniteLocations(ready_x, points)
-    shown = rows.to_user(places.locations)
+    shown = rows.in_units(places.locations, back=True)
     labels = rows.sample.labels(shown)
     details |= {"location_labels": labels} if labels else {}
     said: Any = {"locations": shown, "details": details, "share": 1.0 / rows.sample.d_y}
@@ -189,7 +185,7 @@ def split_rows(
 
 @np.errstate(over="ignore", invalid="ignore")  # overflow is checked for at the end
 def _optimized(
-    part: Scored, kernels: Kernels, free_y: bool, count: int, reg: float, engine: Engine
+    part: Scored, kernels: Kernels, free_y: bool, count: int, engine: Engine
 ) -> tuple[FiniteLocations, ResponseKernel, dict[str, Any]]:
     """Maximise the power criterion over locations and bandwidths on a training part."""
     n, d_y, (kernel_x, kernel_y) = part.n, part.sample.d_y, kernels
@@ -198,18 +194,18 @@ def _optimized(
         near, h = kernel_x(part.x, part.x), np.empty_like(terms.products)
         thin = near.astype(h.dtype, copy=False)
         terms.h(kernel_y, thin[:, :1], h)
-        ranking = power.criterion_of_means(near * (h @ thin) / (d_y * (n - 1)), reg * terms.unit**2)
+        ranking = power.criterion_of_means(near * (h @ thin) / (d_y * (n - 1)))
         chosen = {tuple(spaced_rows(near, ranking, count, spacing)): None for spacing in SPACINGS}
         starts = [part.x[list(rows)] for rows in chosen]
 
-        ascend = partial(_ascend, part, terms, kernels, free_y, reg)
+        ascend = partial(_ascend, part, terms, kernels, free_y)
         # Below some size steps are too small for threads. Never on a cluster: climbs share the pairs.
         ends = list(engine.local.map(ascend, starts, most=1 if n < 1000 else None))
         best = max(range(len(ends)), key=lambda number: ends[number][-1])
         start, (v, ready_x, ready_y, _) = starts[best], ends[best]
         exact = _terms(part, kernel_y, single=False)
-        before, *_ = power.criterion_gradient(part.x, exact, d_y, start, kernel_x, kernel_y, reg)
-        after, *_ = power.criterion_gradient(part.x, exact, d_y, v, ready_x, ready_y, reg)
+        before, *_ = power.criterion_gradient(part.x, exact, d_y, start, kernel_x, kernel_y)
+        after, *_ = power.criterion_gradient(part.x, exact, d_y, v, ready_x, ready_y)
     sigmas = [f.kernel.sigma for f in ready_x.factors if isinstance(f.kernel, Radial)]
     details: dict[str, Any] = {"criterion_before": before, "criterion_after": after, "n_train": n}
     details["bandwidth_x"] = sigmas[0] if len(sigmas) == 1 else tuple(sigmas)
@@ -241,12 +237,7 @@ def spaced_rows(near: FloatArray, ranking: FloatArray, count: int, spacing: floa
 
 
 def _ascend(
-    part: Scored,
-    terms: power.PairwiseTerms,
-    kernels: Kernels,
-    free_y: bool,
-    reg: float,
-    start: FloatArray,
+    part: Scored, terms: power.PairwiseTerms, kernels: Kernels, free_y: bool, start: FloatArray
 ) -> tuple[FloatArray, CovariateKernel, ResponseKernel, float]:
     """Climb from one set of locations (J, d_x); where x has categories they stay on rows of the data."""
     kernel_x, units = kernels[0], np.zeros(part.x.shape[1])
@@ -257,7 +248,7 @@ def _ascend(
     units, centre = units[moving], np.median(part.x[:, moving], axis=0)
     size, count, work = len(start) * len(units), int(free.sum()), np.empty_like(terms.products)
 
-    def widened(kernel: Any, log: float) -> Any:
+    def widened(kernel: object, log: float) -> Any:
         factor = float(np.exp(log))
         return kernel.with_bandwidth(factor * kernel.sigma) if isinstance(kernel, Radial) else kernel
 
@@ -272,7 +263,7 @@ def _ascend(
 
     def criterion(flat: FloatArray) -> tuple[float, FloatArray]:
         value, by_v, by_x, by_y = power.criterion_gradient(
-            part.x, terms, part.sample.d_y, *unpack(flat), reg, work
+            part.x, terms, part.sample.d_y, *unpack(flat), work
         )
         return value, np.concatenate([(by_v[:, moving] * units).ravel(), by_x[free], [by_y] * free_y])
 
@@ -306,7 +297,7 @@ def climb(
     return (optimum.x, before, after) if after >= before else (start, before, before)
 
 
-def _kind_of(locations: Any) -> str:
+def _kind_of(locations: TableLike) -> str:
     """Return "optimize", "random" or "given"; other words are refused."""
     if not isinstance(locations, str):
         return "given"
@@ -326,13 +317,12 @@ def gaussian_locations(points: FloatArray, count: int, rng: np.random.Generator)
 
 @spelled_out("null", "n_boot", "dependence", "groups", "missing", "rng", "engine")
 def fssd(
-    model: Any,
-    y: Any,
+    model: object,
+    y: TableLike,
     *,
     locations: Any = "optimize",
     n_locations: int = 5,
     train_fraction: float = 0.3,
-    reg: float = 0.0,
     kernel_y: Kernel = Gaussian("median"),
     **how: Unpack[HowToTest],
 ) -> GofResult:
@@ -349,7 +339,7 @@ def fssd(
         The sample.
     locations : "optimize", "random", or array_like of shape (J, d_y)
         As in `fscd`, but points of y.
-    n_locations, train_fraction, reg, kernel_y, null, n_boot, dependence, groups, missing, rng, engine
+    n_locations, train_fraction, kernel_y, null, n_boot, dependence, groups, missing, rng, engine
         As in `fscd` and `ksd`; the training part takes at most 20,000 rows.
 
     Returns
@@ -363,9 +353,9 @@ def fssd(
     >>> cg.fssd(cg.models.Normal(mean=0.0, std=1.0), y, rng=1).reject()
     True
     """
-    refuse_source("fssd", None, y)
+    needs_memory("fssd", None, y)
     options, seed = read_options(fssd, how)
-    count, reg, kind = check_count(n_locations, "n_locations"), check_reg(reg), _kind_of(locations)
+    count, kind = check_count(n_locations, "n_locations"), _kind_of(locations)
     scored = Scored.of(model, Sample.unconditional(y, missing=options.missing))
     if scored.cells is not None or scored.reparametrized is not None or scored.by != "none":
         # Its scores are those of what y was turned into, and locations are points of y.
@@ -381,7 +371,7 @@ def fssd(
     ready: Any = part.kernel_on_y(kernel_y, seed)
     if kind == "optimize":
         free = getattr(kernel_y, "bandwidth", None) == "median"
-        points, ready, details = _optimized_y(part, ready, free, count, reg, seed, options.engine)
+        points, ready, details = _optimized_y(part, ready, free, count, seed, options.engine)
     elif kind == "random":
         points = gaussian_locations(scored.y, count, seed.stream(Use.LOCATIONS))
     else:
@@ -397,7 +387,7 @@ def fssd(
 
 
 def _optimized_y(
-    part: Scored, kernel: Radial, free: bool, count: int, reg: float, seed: Seed, engine: Engine
+    part: Scored, kernel: Radial, free: bool, count: int, seed: Seed, engine: Engine
 ) -> tuple[FloatArray, Radial, dict[str, Any]]:
     """Maximise the power criterion over locations and bandwidth on the training part."""
     centre = np.median(part.y, axis=0)
@@ -408,7 +398,7 @@ def _optimized_y(
     def criterion(flat: FloatArray) -> tuple[float, FloatArray]:
         points = flat[:size].reshape(count, -1)
         at = unit.with_bandwidth(float(np.exp(flat[size]))) if free else unit
-        criterion = power.finite_set_gradient(y, scores, at, points, reg * kernel.sigma**2)
+        criterion = power.finite_set_gradient(y, scores, at, points)
         return criterion[0], np.append(criterion[1], [criterion[2]] * free)
 
     box = list(zip(y.min(axis=0), y.max(axis=0), strict=True)) * count + [LOG_RANGE] * free

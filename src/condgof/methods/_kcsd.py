@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Unpack
 
-from condgof._typing import FloatArray
+from condgof._typing import FloatArray, TableLike
 from condgof.kernels import CovariateKernel, FiniteLocations, Gaussian, Kernel, Radial, ResponseKernel
 from condgof.methods._lowrank import draw, nulls_of, plan_of, refuse_redraw
-from condgof.methods._options import HowToTest, Options, prepare, read_options, spelled_out
+from condgof.methods._options import HowToTest, Options, elsewhere, prepare, read_options, spelled_out
 from condgof.methods._scored import Scored, Units
-from condgof.methods._sources import elsewhere, prepare_source
 from condgof.null._bootstrap import pvalue, settle_ties
 from condgof.result import GofResult
 from condgof.sample import Sample, Seed, Source
@@ -24,9 +23,9 @@ MANY, HUGE = 2048, 1e30
 
 @spelled_out()
 def kcsd(
-    model: Any,
-    x: Any,
-    y: Any = None,
+    model: object,
+    x: TableLike,
+    y: TableLike | None = None,
     *,
     kernel_x: Kernel = Gaussian("median"),
     kernel_y: Kernel = Gaussian("median"),
@@ -129,11 +128,7 @@ def kcsd(
 
 @spelled_out()
 def ksd(
-    model: Any,
-    y: Any,
-    *,
-    kernel_y: Kernel = Gaussian("median"),
-    **how: Unpack[HowToTest],
+    model: object, y: TableLike, *, kernel_y: Kernel = Gaussian("median"), **how: Unpack[HowToTest]
 ) -> GofResult:
     """Test an unconditional density model with the kernel Stein discrepancy.
 
@@ -165,7 +160,7 @@ def ksd(
     options, seed = read_options(ksd, how)
     if elsewhere(None, y):
         x, rest = (replace(y, x_columns=()), None) if isinstance(y, Source) else (None, y)
-        scored = prepare_source(model, x, rest, Units(), options, seed)[1]
+        scored = prepare(model, x, rest, Units(), options, seed)[1]
     else:
         sample = Sample.unconditional(y, missing=options.missing)
         scored = Scored.of(model, sample, seed=seed if options.chosen(sample.n) == "lowrank" else None)

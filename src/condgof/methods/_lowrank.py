@@ -21,7 +21,7 @@ from condgof.sample import Seed, Use
 from condgof.stein._evidence import CellEvidence, CensoredEvidence, NormalEvidence, SteinEvidence
 from condgof.stein._features import Features, Maker, nystrom
 from condgof.stein._matrix import SteinOperator
-from condgof.stein._sum import PIECE, Held, Piece, Plan, Rows
+from condgof.stein._sum import PIECE, Piece, Plan
 
 #: Relative residual that features reach, and the largest numbers of landmarks in x and in y, unless
 #: asked otherwise: up to so many rows, and above; the residual where several models are compared.
@@ -78,7 +78,7 @@ def plan_of(
             finer: Any = {"precision": precision / (1 if single else 10), "cap": most_y}
             # Of several models, scores of none of them choose the landmarks, which are the same for all.
             scores = np.zeros(rows.y.shape) if together else rows.scores
-            evidence, _ = SteinEvidence.on((kernel_y,), rows.y, scores, rng, single=single, **finer)
+            evidence = SteinEvidence.on((kernel_y,), rows.y, scores, rng, single=single, **finer)
         plan = Plan(Features((maker,)), evidence)
         wide = plan.features.width * evidence.blocks[-1].columns.stop > WIDEST
         if wide and not small and not together:
@@ -154,8 +154,9 @@ def nulls_of(plan: Plan, scored: Scored, options: Options) -> list[Options]:
     or blocks alone would reject it. Drawing y anew, row by row, does not see the dependence. The larger
     of both p-values keeps its level where either does.
     """
-    apart = replace(options, rows=options.rows.set_aside(MILDER))
-    discrete = scored.subsample.cells is not None and not options.rows.independent
+    rows = options.rows
+    apart = replace(options, rows=replace(rows, aside=True, notes=(*rows.notes, MILDER)))
+    discrete = scored.subsample.cells is not None and not rows.independent
     return [options, apart] if discrete and law_is_known(plan, scored, apart) else [options]
 
 
@@ -179,9 +180,8 @@ def refuse_redraw() -> NoReturn:
 
 
 def draw(plan: Plan, scored: Scored, options: Options, seed: Seed) -> Ran:
-    if law_is_known(plan, scored, options):
-        return _redrawn(plan, scored, options, seed)
-    return _weighted(plan, scored, options, seed)
+    run = _redrawn if law_is_known(plan, scored, options) else _weighted
+    return run(plan, scored, options, seed)
 
 
 def until_of(scored: Scored, seed: Seed) -> FloatArray:
@@ -211,7 +211,7 @@ def _redrawn(plan: Plan, scored: Scored, options: Options, seed: Seed) -> Ran:
             def again(rng: np.random.Generator, m: int) -> tuple[AnyArray, FloatArray]:
                 return np.stack([cells.drawn(rng.random(n)) for _ in range(m)], axis=1), np.empty((0, m))
 
-        drawn = nulls.redrawn(plan, Held.of(plan, scored.rows()), again, top, m, seed, engine)
+        drawn = nulls.redrawn(plan, scored.rows(), again, top, m, seed, engine)
         return Ran(drawn, NULLS["model"], "exact", {"null": "model"})
     if isinstance(evidence, NormalEvidence):
         drawn = nulls.limit(plan, scored.rows(), n, m, seed, engine)
@@ -244,34 +244,28 @@ def too_sure(x: FloatArray, y: FloatArray, scores: FloatArray) -> FloatArray:
     return np.asarray(-(scores * f + slope).sum(axis=1))
 
 
-def _too_sure(rows: Rows) -> FloatArray:
-    """Return `too_sure` of the rows that count, and 0 of others."""
-    kept = [(p.x, p.y, p.scores, np.ones(len(p.y)) if p.keep is None else p.keep) for p in rows.pieces()]
-    *given, keep = (np.concatenate(parts) for parts in zip(*kept, strict=True))
-    each, some = np.zeros(len(keep)), np.flatnonzero(keep)
-    each[some] = too_sure(*(part[some] for part in given))
-    return each
-
-
 def _weighted(plan: Plan, scored: Scored, options: Options, seed: Seed) -> Ran:
     """Draw by weights on rows, on blocks of rows, or on parcels of rows that depend on each other."""
     rows, depend, m, engine = scored.rows(), options.rows, options.n_boot, options.engine
     total, name = rows.total, depend.named(options.null)
     if total <= WEIGHTED_ROWS:
         weights = depend.weights(options.null, total, m, seed)
-        drawn = nulls.weighted_rows(plan, Held.of(plan, rows), weights, engine)
+        drawn = nulls.weighted_rows(plan, rows, weights, engine)
         # Of a multinomial bootstrap draws are divided by n, and statistics by n − 1.
         drawn = replace(drawn, draws=weights.factor * (total - 1) * drawn.draws)
         if isinstance(plan.evidence, SteinEvidence) and len(plan.statistics) > 1:
-            each = _too_sure(rows)
+            (piece,) = rows.pieces()  # so few rows are one piece
+            kept = np.arange(total) if piece.keep is None else np.flatnonzero(piece.keep)
+            each = np.zeros(total)
+            each[kept] = too_sure(piece.x[kept], piece.y[kept], piece.scores[kept])
             drawn = drawn.plus(float(each.sum()), each @ weights.block(0, total))
         return Ran(drawn, name, "lowrank")
     if depend.independent:
-        units, null = nulls.signed_blocks(plan, rows, BLOCKS, seed, engine), options.null
+        units = nulls.signed_blocks(plan, rows, BLOCKS, seed, engine)
     else:
-        units, null = nulls.parcelled(plan, rows, depend.parcels(total, PARCELS), engine), "wild"
+        units = nulls.parcelled(plan, rows, depend.parcels(total, PARCELS), engine)
     count, n = len(units.counts), scored.n
-    weights = bootstrap_weights(null, count, m, seed)
+    weights = bootstrap_weights(options.null, count, m, seed)
     forms, own = nulls.weighted_units(plan, units.sums, weights.block(0, count), engine)
     whole, sizes = plan.squares([one[None] for one in units.totals])[0], units.own.sum(axis=0)
     draws = forms - own[:, None]

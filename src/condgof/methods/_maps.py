@@ -11,11 +11,11 @@ from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 
-from condgof._typing import AnyArray, FloatArray
+from condgof._typing import AnyArray, FloatArray, TableLike
 from condgof.errors import check_overflow
 from condgof.kernels import CovariateKernel, Gaussian, Kernel, Radial
 from condgof.methods._lowrank import plan_of
-from condgof.methods._options import HowToTest, Options, check_reg, prepare, read_options, spelled_out
+from condgof.methods._options import HowToTest, Options, prepare, read_options, spelled_out
 from condgof.methods._scored import Scored, Units
 from condgof.sample import Seed
 from condgof.stein._criterion import criterion_of_means
@@ -31,11 +31,11 @@ HELD = 2**21
 
 @spelled_out("solver", "missing", "rng", "engine", "memory")
 def witness(
-    model: Any,
-    x: Any,
-    y: Any = None,
+    model: object,
+    x: TableLike,
+    y: TableLike | None = None,
     *,
-    at: Any,
+    at: TableLike,
     kernel_x: Kernel = Gaussian("median"),
     kernel_y: Kernel = Gaussian("median"),
     scale_x: str = "none",
@@ -73,7 +73,7 @@ def witness(
     """
     view = _View.of((model, x, y), (kernel_x, kernel_y), scale_x, *read_options(witness, how))
     rows = view.scored.subsample
-    points = rows.from_user(rows.sample.locations(at))
+    points = rows.in_units(rows.sample.locations(at))
     if not isinstance(view.h, SteinOperator):
         out = np.square(view.products(points)[0]).sum(axis=0)
     else:
@@ -84,12 +84,11 @@ def witness(
 
 @spelled_out("solver", "missing", "rng", "engine", "memory")
 def power_criterion(
-    model: Any,
-    x: Any,
-    y: Any = None,
+    model: object,
+    x: TableLike,
+    y: TableLike | None = None,
     *,
-    at: Any,
-    reg: float = 0.0,
+    at: TableLike,
     kernel_x: Kernel = Gaussian("median"),
     kernel_y: Kernel = Gaussian("median"),
     scale_x: str = "none",
@@ -97,7 +96,7 @@ def power_criterion(
 ) -> FloatArray:
     """Signal-to-noise ratio of FSCD at locations in x: where a misfit can best be detected.
 
-    For a set V it is T̂_V / (σ̂_V + reg), with T̂_V the U-statistic of FSCD and σ̂_V twice the standard
+    For a set V it is T̂_V / σ̂_V, with T̂_V the U-statistic of FSCD and σ̂_V twice the standard
     deviation of its row means (paper, Corollary 6).
 
     Parameters
@@ -106,15 +105,13 @@ def power_criterion(
         As in `witness`.
     at : array_like of shape (m, d_x), (m,) when d_x = 1, or (m, J, d_x); or frame
         Single locations, or m sets of J locations.
-    reg : float
-        Added to σ̂_V.
     kernel_x, kernel_y, scale_x, solver, missing, rng, engine, memory
         As in `witness`.
 
     Returns
     -------
     ndarray of shape (m,)
-        0 where σ̂_V + reg is 0.
+        0 where σ̂_V is 0.
 
     Examples
     --------
@@ -124,19 +121,18 @@ def power_criterion(
     >>> bool(values[1] > values[0])
     True
     """
-    reg = check_reg(reg)
     read = read_options(power_criterion, how)
     view = _View.of((model, x, y), (kernel_x, kernel_y), scale_x, *read)
     rows, n = view.scored.subsample, view.scored.n
-    points = rows.from_user(rows.sample.locations(at, sets=True))
+    points = rows.in_units(rows.sample.locations(at, sets=True))
     size = points.shape[1] if points.ndim == 3 else 1
     flat, share = points.reshape(-1, points.shape[-1]), 1.0 / (size * rows.sample.d_y * (n - 1))
     if isinstance(view.h, SteinOperator):
         by_set = (sums.reshape(n, -1, size).sum(axis=2) for sums, _ in view.by_tiles(flat, size))
-        return np.concatenate([criterion_of_means(share * sums, reg) for sums in by_set])
+        return np.concatenate([criterion_of_means(share * sums) for sums in by_set])
     products, own = view.products(flat)
     mean = (np.square(products).sum(axis=0) - own).reshape(-1, size).sum(axis=1) / n
-    spread = 2.0 * share * np.sqrt(view.squares(flat, products, mean, size) / (n - 1)) + reg
+    spread = 2.0 * share * np.sqrt(view.squares(flat, products, mean, size) / (n - 1))
     return np.asarray(np.divide(share * mean, spread, out=np.zeros(len(points)), where=spread > 0))
 
 

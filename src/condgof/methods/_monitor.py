@@ -134,7 +134,7 @@ def class_tilts(p: FloatArray, observed: IntArray, names: Sequence[str]) -> dict
     return found
 
 
-def _indicator(p: FloatArray, happened: Any) -> FloatArray:
+def _indicator(p: FloatArray, happened: object) -> FloatArray:
     """Tilt the odds of something of probability p that happened or not, (n,)."""
     scaled = 1.0 + p[:, None] * np.expm1(ODDS)
     return np.asarray(ODDS * np.asarray(happened)[:, None] - np.log(scaled))
@@ -313,7 +313,7 @@ def look_at(law: Law, sample: Sample, rows: IntArray, seed: int) -> Seen:
     return Seen((), names, z, np.empty((sample.n, 0)), shown)
 
 
-def glance(model: Any, sample: Sample) -> Seen | None:
+def glance(model: object, sample: Sample) -> Seen | None:
     """Look at one row of one y by a normal model the short way; None where that takes the long one."""
     if type(model) is not Normal or model.std is None:
         return None

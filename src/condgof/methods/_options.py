@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypedDict, TypeVar
 
 import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.engine import Engine, as_engine
-from condgof.errors import InputTypeError, check_choice, check_number
-from condgof.laws._as_model import as_model
+from condgof.errors import InputError, InputTypeError, check_choice, check_number, check_object
+from condgof.laws._as_model import as_model, columns
+from condgof.laws._functions import Scores
 from condgof.laws._law import ModelLike
-from condgof.methods._scored import CENSORED, Scored, Units, read_sample, rows_named
-from condgof.methods._sources import elsewhere, prepare_source, score_rows
-from condgof.null._bootstrap import check_null
-from condgof.null._dependence import STRETCHES, Asked, Dependence, dependence_of
-from condgof.sample import RngLike, Seed
+from condgof.methods import _scored as scoring
+from condgof.methods._scored import CENSORED, SUBSAMPLE, Scored, Units
+from condgof.null._bootstrap import NULLS, check_n_boot
+from condgof.null._dependence import STRETCHES, Dependence, check_dependence, dependence_of
+from condgof.sample import ArraySource, RngLike, Seed, Source, is_lazy, names_of
 from condgof.stein._matrix import DEFAULT_MEMORY, LEAST_MEMORY
 
 #: "auto" is exact up to this many multiplications, n²·m: half a second on two cores.
@@ -27,19 +29,24 @@ EXACT_WORK = 2.5e10
 COLUMNS = 16
 
 
-class HowToTest(TypedDict, total=False):
-    """The options that the tests share; `kcsd` says what they mean."""
+class HowToRead(TypedDict, total=False):
+    """The options of whatever looks at rows; `kcsd` says what they mean."""
 
-    solver: str
-    null: str
-    n_boot: int
-    precision: float | None
     dependence: Any
     groups: Any
     missing: str
     rng: RngLike
     engine: Any
     memory: int
+
+
+class HowToTest(HowToRead, total=False):
+    """The options that the tests share."""
+
+    solver: str
+    null: str
+    n_boot: int
+    precision: float | None
 
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
@@ -61,7 +68,7 @@ def spelled_out(*names: str) -> Callable[[Verb], Verb]:
     return spell
 
 
-def read_options(verb: Callable[..., Any], how: HowToTest) -> tuple[Options, Seed]:
+def read_options(verb: Callable[..., Any], how: HowToRead) -> tuple[Options, Seed]:
     known = inspect.signature(verb).parameters
     unknown = [name for name in how if name not in known]
     if unknown:
@@ -94,24 +101,24 @@ class Options:
         """Check what a user passed, in this order or by name."""
         asked = cls(*given, **named)
         check_choice(asked.solver, "solver", ("auto", "exact", "lowrank"))
-        check_null(asked.null, asked.n_boot)
+        check_choice(asked.null, "null", NULLS)
         precision = asked.precision
         if precision is not None:
             wanted = "a number between 0 and 1, a residual to reach"
             precision = check_number(precision, "precision", wanted, lambda share: 0 < share < 1)
-        Asked.of(asked.dependence, asked.groups, asked.null)
-        engine, memory, count = as_engine(asked.engine), check_memory(asked.memory), int(asked.n_boot)
-        return replace(asked, n_boot=count, precision=precision, engine=engine, memory=memory)
+        dependence = check_dependence(asked.dependence, asked.groups, asked.null)
+        least = f"at least {LEAST_MEMORY} bytes"
+        memory = check_number(asked.memory, "memory", least, lambda size: size >= LEAST_MEMORY)
+        told: Any = {"n_boot": check_n_boot(asked.n_boot), "memory": int(min(memory, 2**60))}
+        told |= {"dependence": dependence, "engine": as_engine(asked.engine)}
+        return replace(asked, precision=precision, **told)
 
-    def for_rows(self, scored: Scored, data: Any) -> Options:
+    def for_rows(self, scored: Scored, data: object) -> Options:
         """Find out how the rows of a sample depend on each other; `data` may have a column of groups."""
         sample, n = (scored.sample, scored.n) if scored.source is None else (None, scored.source.total)
-
-        def stretches(size: int) -> list[Any]:
-            return stretches_of(scored, self.engine, size)
-
-        asked = Asked.of(self.dependence, self.groups, self.null)
-        return replace(self, rows=dependence_of(asked, n, data, self.n_boot, sample, stretches))
+        stretches = partial(stretches_of, scored, self.engine)
+        asked = self.dependence, self.groups, n, data, self.n_boot
+        return replace(self, rows=dependence_of(*asked, sample, stretches))
 
     def chosen(self, n: int) -> str:
         """Return the solver that runs: a fixed rule in n and the number of draws."""
@@ -121,26 +128,72 @@ class Options:
         return "exact" if few else "lowrank"
 
 
-def check_reg(reg: Any) -> float:
-    return check_number(reg, "reg", "finite and not negative", lambda value: 0 <= value < np.inf)
-
-
-def check_memory(memory: object) -> int:
-    wanted = f"at least {LEAST_MEMORY} bytes"
-    return int(min(check_number(memory, "memory", wanted, lambda size: size >= LEAST_MEMORY), 2**60))
-
-
 def prepare(
-    model: Any, x: Any, y: Any, units: Units, options: Options, seed: Seed
+    model: object, x: Any, y: Any, units: Units, options: Options, seed: Seed
 ) -> tuple[ModelLike, Scored]:
     """Check and score a sample; also return the law of rows in memory, or the model of a stream."""
     arrays = isinstance(x, np.ndarray) and isinstance(y, np.ndarray)
     if not arrays and elsewhere(x, y):
-        return prepare_source(model, x, y, units, options, seed)
-    law, sample = read_sample(as_model(model), x, y, options.missing)
+        (given,), source = open_source([model], x, y, options.missing, options.solver)
+        return scoring.prepare_source(as_model(given), source, units, options, seed)
+    law, sample = scoring.read_sample(as_model(model), x, y, options.missing)
     many = units.predictions or options.chosen(sample.n) == "lowrank"
-    with rows_named(sample.kept if sample.left_out else None):
+    with scoring.rows_named(sample.kept if sample.left_out else None):
         return law, Scored.of(law, sample, units, seed if many else None)
+
+
+def elsewhere(x: Any, y: Any) -> bool:
+    """Tell whether x or y is a source or a Dask array; refuse x in memory without y."""
+    check_object(x, "x")
+    check_object(y, "y")
+    if any(isinstance(part, (Source, ArraySource)) or is_lazy(part) for part in (x, y)):
+        return True
+    if y is None:
+        raise InputTypeError(
+            "y is missing. Pass y, or a source from condgof.scan(...) as x, which brings its own y."
+        )
+    return False
+
+
+def needs_memory(test: str, x: Any, y: Any) -> None:
+    """Refuse a source or Dask arrays, for a test that needs the sample in memory."""
+    if elsewhere(x, y):
+        raise InputTypeError(
+            f"{test} needs the sample in memory, and takes no source (condgof.scan) and no Dask arrays. "
+            "kcsd, fscd and adaptive take them; or pass NumPy arrays or a frame."
+        )
+
+
+def open_source(
+    models: Sequence[Any], x: Any, y: Any, missing: str, solver: str
+) -> tuple[list[Any], Any]:
+    """Return what models are of, and the source; of Dask arrays, as columns of it. x may be None."""
+    given = list(models)
+    if is_lazy(x) or is_lazy(y):
+        arrays = {"y": y} if x is None else {"y": y, "x": x}
+        for k, model in enumerate(given):
+            own = f"model {k} " if len(given) > 1 else ""
+            pair = isinstance(model, tuple) and len(model) == 2
+            parts = dict(zip(("mean", "std"), model, strict=True)) if pair else {}
+            parts = {"score": model.values} if isinstance(model, Scores) else parts
+            if any(map(is_lazy, parts.values())):
+                arrays |= {own + part: values for part, values in parts.items()}
+                wide = {part: 1 if np.ndim(v) < 2 else np.shape(v)[1] for part, v in parts.items()}
+                named: Any = {part: list(names_of(own + part, width)) for part, width in wide.items()}
+                given[k] = columns(**named)
+        x, y = ArraySource.of(arrays), None
+    if not isinstance(x, (Source, ArraySource)):
+        raise InputTypeError("y is a source: pass it as x, and leave y out.")
+    if y is not None:
+        raise InputError("A source brings its own y: leave y out.")
+    if missing != "refuse":
+        raise InputError(
+            f"missing={missing!r} is for rows in memory: leave rows with missing values out of "
+            "the source first, or use condgof check --drop-nulls."
+        )
+    if solver == "exact" and x.n > SUBSAMPLE:
+        raise InputError("solver='exact' needs the sample in memory; a source is for 'lowrank'.")
+    return given, x
 
 
 def stretches_of(scored: Scored, engine: Engine, size: int) -> list[FloatArray]:
@@ -150,11 +203,11 @@ def stretches_of(scored: Scored, engine: Engine, size: int) -> list[FloatArray]:
         # Of times with censoring the residual; events and entries may well come in an order.
         return [scored.scores[:, :1] if scored.by == CENSORED else scored.scores]
     if scored.source is not None and n <= STRETCHES * size:
-        return [score_rows(scored, np.arange(n), engine)[0].scores]
+        return [scoring.score_rows(scored, np.arange(n), engine)[0].scores]
     starts = np.unique(np.linspace(0, max(n - size, 0), STRETCHES).astype(np.int64))
     ends = np.append(starts[1:], n)  # so that stretches do not overlap
     cuts = [slice(a, min(a + size, b)) for a, b in zip(starts, ends, strict=True)]
     if scored.source is None:  # residuals of many classes, which are made when they are asked for
         return [np.asarray(scored.scores[cut])[:, :COLUMNS] for cut in cuts]
     rows = np.concatenate([np.arange(cut.start, cut.stop) for cut in cuts])
-    return list(np.split(score_rows(scored, rows, engine)[0].scores, STRETCHES))
+    return list(np.split(scoring.score_rows(scored, rows, engine)[0].scores, STRETCHES))

@@ -1,5 +1,7 @@
 """A sample as a Stein test sees it: x in the kernel's units, y in coordinates with their scores.
 
+Rows are in memory, or in files (`scan`) or on Dask, and then read and scored in pieces.
+
 For any smooth invertible u = T_x(y) that is chosen without looking at y, testing p(y|x) and testing the
 density that it induces on u are the same hypothesis. Scores carry over by the chain rule,
 
@@ -8,28 +10,35 @@ density that it induces on u are the same hypothesis. Scores carry over by the c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from condgof import errors, kernels
-from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import UnsupportedModelError, check_choice, check_finite
+from condgof._typing import AnyArray, FloatArray, IntArray, TableLike
+from condgof.engine import Deferred, Engine, with_progress
+from condgof.errors import InputError, ShapeError, UnsupportedModelError, check_choice, check_finite
 from condgof.kernels import Cells, CovariateKernel, FiniteLocations, Radial, ResponseKernel
-from condgof.laws._as_model import as_model, law_of
-from condgof.laws._discrete import FULL, PLAIN, Discrete, Outcomes, Probabilities, refuse_standardizing
+from condgof.laws._as_model import Columns, as_model, law_of
+from condgof.laws._discrete import FULL, PLAIN, Discrete, Outcomes, Probabilities
 from condgof.laws._law import Law, Model, ModelLike, check_shape
 from condgof.laws._line import Line
 from condgof.laws._survival import Censored
-from condgof.sample import Column, Sample, Seed, Use, XUnits, as_numbers
+from condgof.sample import ArraySource, Block, Column, Sample, Seed, Source, Use, XUnits, as_numbers
 from condgof.stein._matrix import SteinOperator
-from condgof.stein._sum import Piece
+from condgof.stein._sum import PIECE, Piece, Spans, even_cuts
 
 #: Rows from which bandwidths, ranks and landmarks come; rows that `scores` gives to a network at a time.
 SUBSAMPLE, BLOCK = 4096, 8192
+#: Rows that are read, looked over and given to models at a time.
+READ = 4 * PIECE
+#: Into how many tasks the reading of single rows is cut on a cluster.
+TAKES = 64
 #: Of more classes than this, the largest probability alone is a prediction.
 MOST_PREDICTIONS = 12
 #: What a user may standardise y by; what it is where some of y is censored, and where several models
@@ -86,11 +95,11 @@ class Scored(Coordinates):
     #: The rows that bandwidths, ranks and landmarks come from, where that is not all of them.
     some: Scored | None = None
     #: All rows of a large source (`StreamedRows`); the arrays are then those of `some`.
-    source: Any = None
+    source: StreamedRows | None = None
 
     @classmethod
     def of(
-        cls, model: Any, sample: Sample, units: Units | None = None, seed: Seed | None = None
+        cls, model: object, sample: Sample, units: Units | None = None, seed: Seed | None = None
     ) -> Scored:
         """Score a sample with a model; with a seed, units are of the rows that a stream would draw."""
         law, units = law_of(as_model(model), sample), units or Units()
@@ -119,12 +128,12 @@ class Scored(Coordinates):
         each = np.split(self.scores, self.scores.shape[1] // self.y.shape[1], axis=1)
         return [replace(self, scores=np.ascontiguousarray(scores)) for scores in each]
 
-    def kernels(self, on_x: Any, on_y: Any, seed: Seed) -> tuple[CovariateKernel, ResponseKernel]:
+    def kernels(self, on_x: object, on_y: object, seed: Seed) -> tuple[CovariateKernel, ResponseKernel]:
         # y first: asking for Laplace on y is refused before any distance is computed.
         ready_y = self.kernel_on_y(on_y, seed)
         return kernels.resolve_x(on_x, self.x, self.sample.x_columns, seed), ready_y
 
-    def kernel_on_y(self, kernel: Any, seed: Seed) -> ResponseKernel:
+    def kernel_on_y(self, kernel: object, seed: Seed) -> ResponseKernel:
         if self.cells is not None:
             return kernels.resolve_cells(kernel, self.cells)
         return kernels.resolve_y(kernel, self.y, seed)
@@ -138,7 +147,7 @@ class Scored(Coordinates):
         """The rows in memory from which bandwidths and landmarks come."""
         return self if self.some is None else self.some
 
-    def rows(self) -> Any:
+    def rows(self) -> Piece | StreamedRows:
         return self.source or Piece(self.x, self.y, self.scores, self.outcomes)
 
     def operator(self, kernel_x: CovariateKernel | FiniteLocations, kernel_y: Radial) -> SteinOperator:
@@ -148,7 +157,7 @@ class Scored(Coordinates):
     def details(self) -> dict[str, Any]:
         """What a result says of the coordinates of x and y, where they are not x and y themselves."""
         by = STANDARDIZED_BY[self.by] if self.cells is None else self.cells.words
-        ranks = any(knot is not None for knot in self.own_units.knots)
+        ranks = any(knot is not None for knot in self.units.knots[: self.sample.d_x])
         details = {
             "standardized_by": by if self.cells is not None or self.by != "none" else None,
             "reparametrized": self.reparametrized,
@@ -163,20 +172,12 @@ class Scored(Coordinates):
         lines = () if self.reparametrized is None else (line,)
         return *self.sample.notes(), *self.model_notes, *lines
 
-    def to_user(self, locations: FloatArray) -> FloatArray:
-        """Bring locations (..., d_x) from the kernel's units back to the user's."""
-        flat = locations[..., : self.sample.d_x].reshape(-1, self.sample.d_x)
-        return self.own_units.apply(flat, back=True).reshape(*locations.shape[:-1], self.sample.d_x)
-
-    def from_user(self, locations: FloatArray) -> FloatArray:
-        """Bring locations (..., d_x) to the kernel's units."""
-        flat = locations.reshape(-1, self.sample.d_x)
-        return self.own_units.apply(flat).reshape(locations.shape)
-
-    @property
-    def own_units(self) -> XUnits:
+    def in_units(self, locations: FloatArray, back: bool = False) -> FloatArray:
+        """Bring locations (..., d_x) to the kernel's units, or back to the user's."""
         d_x = self.sample.d_x
-        return XUnits(self.units.scales[:d_x], self.units.knots[:d_x])
+        own = XUnits(self.units.scales[:d_x], self.units.knots[:d_x])
+        flat = locations[..., :d_x].reshape(-1, d_x)
+        return own.apply(flat, back=back).reshape(*locations.shape[:-1], d_x)
 
 
 def sampled_rows(n: int, seed: Seed) -> IntArray | None:
@@ -186,7 +187,9 @@ def sampled_rows(n: int, seed: Seed) -> IntArray | None:
     return np.sort(seed.stream(Use.LANDMARKS, 1).choice(n, SUBSAMPLE, replace=False))
 
 
-def read_sample(model: ModelLike, x: Any, y: Any, missing: str = "refuse") -> tuple[Law, Sample]:
+def read_sample(
+    model: ModelLike, x: TableLike, y: TableLike, missing: str = "refuse"
+) -> tuple[Law, Sample]:
     """Check x and y, and call the model with x: its law tells whether y is discrete."""
     sample = Sample.of(x, y, to_test=False, missing=missing).ready(discrete=True)
     law = law_of(model, sample)
@@ -219,7 +222,8 @@ def choose_coordinates(law: Law, d_y: int, standardize: Any) -> str:
     check_choice(standardize, "standardize", STANDARDIZE)
     if law.discrete:
         if standardize not in ("auto", "none"):
-            refuse_standardizing(standardize)
+            advice = "Use 'auto' or 'none': counts are compared in the model's own standard deviations."
+            raise InputError(f"standardize={standardize!r} is for a continuous y. {advice}")
         return FULL if standardize == "auto" else PLAIN
     if standardize == "none" and law.can("score"):
         return "none"  # before a density is integrated to a CDF that is not asked for
@@ -332,7 +336,7 @@ def checked(values: AnyArray, sample: Sample) -> FloatArray:
     return u
 
 
-def scores(model: Any, x: Any, y: Any) -> FloatArray:
+def scores(model: object, x: Any, y: Any) -> FloatArray:
     """Scores ∇_y log p(y|x) of a sample, which are all that the Stein tests see of a model.
 
     They are those of y itself, which the tests turn into those of log(y − low) and its like where the
@@ -414,3 +418,155 @@ def prediction_name(number: int, count: int, d_y: int) -> str:
         return f"predicted probability {number + 1}" if count > 1 else "predicted probability"
     what = "location" if number < d_y else "scale"
     return f"predicted {what}" if d_y == 1 else f"predicted {what} of y{number % d_y + 1}"
+
+
+#: x and y as kernels see them, scores, and from what a discrete y can be drawn anew.
+Seen: TypeAlias = tuple[Any, Any, Any, Outcomes | None]
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedRows:
+    """All rows of a source; workers read theirs from the files, or have chunks of Dask arrays."""
+
+    source: Any
+    #: Each scores chunks of rows, is bound to all rows, or names columns of the source.
+    models: tuple[ModelLike, ...]
+    see: Callable[[Sample, Sequence[Law]], Seen]  #: How rows are seen, given the law of each model.
+    #: Global numbers of rows that are not tested (they were trained on).
+    left_out: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    @property
+    def total(self) -> int:
+        return int(self.source.n)
+
+    @property
+    def n(self) -> int:
+        return self.total - len(self.left_out)
+
+    def pieces(self) -> Iterator[Piece]:
+        read = self.score(self.source, self.models, 0, self.total, self.left_out)
+        return with_progress(read, -(-self.total // PIECE), "condgof")
+
+    def spans(self, size: int) -> Spans:
+        """Cut evenly, or where Dask's chunks are cut; models that are bound to no rows are sent once."""
+        chunked = isinstance(self.source, ArraySource)
+        cuts = self.source.cuts if chunked else even_cuts(self.total, size)
+        models: Any = tuple(m if m.rows is None else None for m in self.models)
+        sent = replace(self, models=models, left_out=self.left_out[:0])
+        sent = replace(sent, source=None) if chunked else sent
+        read = partial(_read, sent, tuple(self.source.arrays) if chunked else None)
+        return read, [partial(self._span, *cut) for cut in pairwise(cuts)]
+
+    def _span(self, start: int, stop: int) -> Any:
+        """Return what a worker has to know: the numbers of rows, and models that are bound to them."""
+        first, last = np.searchsorted(self.left_out, [start, stop])
+        rows = np.arange(start, stop)
+        bound = tuple(None if m.rows is None else m.take(rows) for m in self.models)
+        span = start, stop, bound, self.left_out[first:last]
+        return Deferred(span, self.source.chunk(start)) if isinstance(self.source, ArraySource) else span
+
+    def score(
+        self, source: object, models: Sequence[ModelLike], start: int, stop: int, left_out: IntArray
+    ) -> Iterator[Piece]:
+        """Read and score some rows; models that are bound to rows have those from `start` on."""
+        for sample, laws, rows in read_laws(source, models, start, stop, READ):
+            with rows_named(rows):
+                x, y, scores, outcomes = self.see(sample, laws)
+            keep = ~np.isin(rows, left_out) if len(left_out) else None
+            yield from Piece(x, y, scores, outcomes, int(rows[0]), keep).pieces()
+
+
+def _read(rows: StreamedRows, names: tuple[str, ...] | None, part: Any) -> Iterator[Piece]:
+    """Read and score a part on a worker; of Dask arrays, those of its chunk come with it."""
+    (start, stop, bound, left_out), arrays = (part, ()) if names is None else part
+    source = rows.source if names is None else ArraySource(dict(zip(names, arrays, strict=True)), start)
+    models = [m if own is None else own for m, own in zip(rows.models, bound, strict=True)]
+    return rows.score(source, models, start, stop, left_out)
+
+
+def read_laws(
+    source: Any, models: Sequence[ModelLike], start: int, stop: int, size: int = PIECE
+) -> Iterator[tuple[Sample, list[Law], IntArray]]:
+    """Read some rows at a time: the sample, the law of each model, and the numbers of the rows."""
+    for block in source.blocks(size, start, stop):
+        rows = np.arange(block.start, block.start + block.n)
+        sample = source.sample(block)
+        with rows_named(rows):
+            laws = [law_of_rows(model, block, sample, rows, start) for model in models]
+        yield sample, laws, rows
+
+
+def with_columns(models: Sequence[ModelLike], source: Any) -> Any:
+    """Let a source read the columns that models name; refuse a model of another number of rows."""
+    for model in models:
+        if model.rows is not None and model.rows != source.n:
+            one = "The" if len(models) == 1 else "A"
+            raise ShapeError(f"{one} model is bound to {model.rows} rows and the source has {source.n}.")
+    wanted = [name for model in models if isinstance(model, Columns) for name in model.names]
+    return source.with_extra(tuple(dict.fromkeys(wanted))) if wanted else source
+
+
+def take_rows(source: Source | ArraySource, rows: IntArray, engine: Engine) -> Block:
+    """Read some rows; in a large source they lie in so many places that a cluster reads them better."""
+    if not engine.remote or isinstance(source, ArraySource):  # which Dask computes where it is
+        return source.take(rows)
+    blocks = list(engine.map(source.take, np.array_split(rows, min(TAKES, len(rows)))))
+    x, y = (np.concatenate([getattr(block, name) for block in blocks]) for name in "xy")
+    extra = {name: np.concatenate([b.extra[name] for b in blocks]) for name in source.extra_names}
+    return Block(int(rows[0]), x, y, extra)
+
+
+def law_of_rows(model: ModelLike, block: Block, sample: Sample, rows: IntArray, first: int = 0) -> Law:
+    """Return the law of rows of a source; a model that is bound to rows has those from `first` on."""
+    if isinstance(model, Columns):
+        return model.bind(block.extra, rows, sample.x_given)
+    return law_of(model.take(rows - first) if model.rows is not None else model, sample)
+
+
+def prepare_source(
+    model: ModelLike, source: Any, units: Units, options: Any, seed: Seed
+) -> tuple[ModelLike, Scored]:
+    """Score a small source in memory; of a large one, or of Dask arrays, some rows, for a stream."""
+    source = with_columns((model,), source)
+    whole = options.chosen(source.n) == "exact" and not units.predictions
+    rows, block = read_some(source, None if whole else seed, options.engine)
+    law, scored = _score_rows(model, source, block, rows, units)
+    if len(rows) == source.n:
+        return law, scored
+    streamed = StreamedRows(source, (model,), partial(_see, scored.units, scored.by))
+    return model, replace(scored, some=scored, source=streamed)
+
+
+def _see(units: XUnits, by: str, sample: Sample, laws: Sequence[Law]) -> Seen:
+    seen = coordinates_of(laws[0], sample, by)
+    x = covariates(sample.x, laws[0], len(units.scales) > sample.d_x)
+    return units.apply(x), seen.y, seen.scores, seen.outcomes
+
+
+def score_rows(scored: Scored, rows: IntArray, engine: Engine) -> tuple[Scored, Law]:
+    """Read and score rows of a stream by their global numbers, in its units, with their law."""
+    few, streamed = scored.subsample, scored.source
+    assert streamed is not None
+    units = Units(standardize=few.by, predictions=few.x.shape[1] > few.sample.d_x)
+    block = take_rows(streamed.source, rows, engine)
+    law, part = _score_rows(streamed.models[0], streamed.source, block, rows, units)
+    x = few.units.apply(covariates(part.sample.x, law, units.predictions))
+    return replace(part, x=x, units=few.units), law
+
+
+def _score_rows(
+    model: ModelLike, source: Source | ArraySource, block: Block, rows: IntArray, units: Units
+) -> tuple[Law, Scored]:
+    """Check and score rows that were read from a source, under the names it has for columns."""
+    sample = source.sample(block).ready(discrete=True)
+    with rows_named(rows):
+        law = law_of_rows(model, block, sample, rows)
+        return law, Scored.of(law, sample.ready(discrete=law.discrete), units)
+
+
+def read_some(source: Any, seed: Seed | None, engine: Engine) -> tuple[IntArray, Block]:
+    """Read the rows that units and landmarks come from; all of a small source, and without a seed."""
+    rows = None if seed is None else sampled_rows(source.n, seed)
+    if rows is None:
+        return np.arange(source.n), source.block_range(0, source.n)
+    return rows, take_rows(source, rows, engine)

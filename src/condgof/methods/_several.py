@@ -14,12 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import combinations
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from condgof import errors
-from condgof._typing import FloatArray
+from condgof._typing import FloatArray, IntArray, TableLike
 from condgof.engine import Engine, single_threaded_blas
 from condgof.errors import UnsupportedModelError, check_choice, check_overflow
 from condgof.kernels import CovariateKernel, Radial, ResponseKernel
@@ -30,28 +31,26 @@ from condgof.laws._law import Law, ModelLike
 from condgof.laws._line import Line
 from condgof.laws._scores import MEASURES, offered, score
 from condgof.methods import _scored as scoring
-from condgof.methods import _sources as sources
 from condgof.methods._lowrank import plan_of
-from condgof.methods._options import Options
+from condgof.methods._options import Options, elsewhere, open_source
 from condgof.methods._scored import TOGETHER, Scored
-from condgof.null._dependence import Asked, Dependence, dependence_of
+from condgof.null._dependence import Dependence, dependence_of
 from condgof.null._paired import Difference, differences
 from condgof.sample import Sample, Seed, Use, XUnits
-from condgof.stein._matrix import matmul, sweep
+from condgof.stein._matrix import matmul
 from condgof.stein._sum import Piece, Plan, added, reduce_over
 
 #: Correlations of y above this are not taken out: what is left would be rounding.
 SINGULAR = 1e-10
-#: Rows that the sizes of H and M come from; the least block that "auto" chooses for differences.
+#: Rows that sizes and skewness of H and M come from; the least block that "auto" chooses here.
 SQUARE_ROWS, SHORTEST = 1024, 2
 #: Two matrices nearer to each other than this, relative to their size, are one and the same, if their
 #: row means (whose rounding is larger) are, too.
 SAME, SAME_SUMS = 1e-12, 1e-10
 #: The discrepancy of models that have no proper score.
 STEIN = "stein"
-#: Mean row means (K,); of the centred ones, products (K, K); of their difference g in each pair, Σg² and
-#: Σg³ (2, P), and Σ_{i≠j} g_i g_j M_ij (P,).
-Moments: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+#: Mean row means (K,); of the centred ones, products (K, K), and Σg² of their difference in each pair.
+Moments: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 #: b and L of a map u → L⁻¹(u − b), (d_y,) and (d_y, d_y).
 Affine: TypeAlias = tuple[FloatArray, FloatArray]
 T = TypeVar("T")
@@ -73,18 +72,18 @@ def for_each(names: Sequence[str], items: Sequence[T], do: Callable[[T], U]) -> 
 
 
 def read_models(
-    models: Mapping[str, Any], x: Any, y: Any, missing: str, solver: str = "auto"
+    models: Mapping[str, Any], x: TableLike, y: TableLike | None, missing: str, solver: str = "auto"
 ) -> tuple[list[ModelLike], Any]:
     """Make models of what a user has; also return the source of the rows, None if they are in memory."""
     given, source = list(models.values()), None
-    if sources.elsewhere(x, y):
-        given, source = sources.open_source(given, x, y, missing, solver)
+    if elsewhere(x, y):
+        given, source = open_source(given, x, y, missing, solver)
     ready = for_each(tuple(models), given, as_model)
-    return ready, None if source is None else sources.with_columns(ready, source)
+    return ready, None if source is None else scoring.with_columns(ready, source)
 
 
 def read_laws_in_memory(
-    models: list[ModelLike], names: tuple[str, ...], x: Any, y: Any, missing: str
+    models: list[ModelLike], names: tuple[str, ...], x: TableLike, y: Any, missing: str
 ) -> tuple[list[Law], Sample]:
     sample = Sample.of(x, y, to_test=False, missing=missing).ready(discrete=True)
     laws = for_each(names, models, lambda model: law_of(model, sample))
@@ -99,30 +98,24 @@ def common_ground(
     It is that of the intersection of their supports, on which every model has the scores that it has.
     Return where y lies on it and ∇_u log p(u|x) of each law, (n, d_y), and what `Scored` says of them.
     """
-    n, d_y = sample.n, sample.d_y
-    low, high, differ = np.full((n, d_y), -np.inf), np.full((n, d_y), np.inf), False
-    whole = Line(low, high)
+    shape = sample.n, sample.d_y
+    whole = Line(np.full(shape, -np.inf), np.full(shape, np.inf))
     lines = for_each(names, laws, lambda law: scoring.line_of(law, sample) or whole)
-    for number, own in enumerate(lines):
-        differ |= number > 0 and not (np.array_equal(own.low, low) and np.array_equal(own.high, high))
-        low, high = np.maximum(low, own.low), np.minimum(high, own.high)
-    raw = for_each(names, laws, lambda law: scoring.raw_scores(law, sample))
-    u, scores = sample.y, [s for s, _ in raw]
-    inexact = [error for _, error in raw if error is not None]
+    low, high = np.max([own.low for own in lines], axis=0), np.min([own.high for own in lines], axis=0)
+    u, line = sample.y, Line.of((low, high), *shape)
+    scores = for_each(names, laws, lambda law: scoring.raw_scores(law, sample)[0])
     notes = [f"{name}: {note}" for name, law in zip(names, laws, strict=True) for note in law.notes]
-    line, words = Line.of((low, high), n, d_y), None
     if line is not None:
-        u, slope, words = scoring.checked(line.forward(u), sample), line.slope(sample.y), line.words()
+        u = scoring.checked(line.forward(u), sample)
         scores = for_each(names, scores, lambda s: scoring.checked(line.scores(sample.y, s), sample))
-        inexact = [error * slope for error in inexact]
-    if differ:
+    if not all(np.array_equal(own.low, low) and np.array_equal(own.high, high) for own in lines):
         notes.append("the models' supports differ: they were compared where all have a density")
-    worst = max((float(np.max(error)) for error in inexact), default=None)
-    return u, scores, {"reparametrized": words, "score_error": worst, "model_notes": tuple(notes)}
+    words = None if line is None else line.words()
+    return u, scores, {"reparametrized": words, "model_notes": tuple(notes)}
 
 
 def prepare_joint(
-    models: Mapping[str, Any], x: Any, y: Any, scale_x: str, options: Options, seed: Seed
+    models: Mapping[str, Any], x: TableLike, y: TableLike | None, options: Options, seed: Seed
 ) -> Scored:
     """Check and score a sample under K models: its scores are those of all, side by side."""
     names, drawn = tuple(models), None
@@ -132,14 +125,14 @@ def prepare_joint(
         if options.chosen(sample.n) == "lowrank":  # units come from the rows that a stream would draw
             drawn = scoring.sampled_rows(sample.n, seed)
     else:
-        rows, block = sources.read_some(source, seed, options.engine)
+        rows, block = scoring.read_some(source, seed, options.engine)
         sample = source.sample(block).ready()
     with scoring.rows_named(rows):
         if rows is not None:
-            laws = [sources.law_of_rows(model, block, sample, rows) for model in ready]
+            laws = [scoring.law_of_rows(model, block, sample, rows) for model in ready]
         u, raw, said = common_ground(laws, names, sample)
     some = slice(None) if drawn is None else drawn
-    affine, units = affine_of(u[some]), XUnits.of(sample.x[some], sample.x_columns, scale_x)
+    affine, units = affine_of(u[some]), XUnits.of(sample.x[some], sample.x_columns, "std")
     said |= {"sample": sample, "x": units.apply(sample.x), "units": units, "by": TOGETHER}
     seen, scores = in_units(affine, u, raw)
     scored = Scored(y=seen, scores=scores, **said)
@@ -148,7 +141,7 @@ def prepare_joint(
     if source is None or sample.n == source.n:
         return scored
     see = partial(_see_together, units, names, affine)
-    streamed = sources.StreamedRows(source, tuple(ready), see)
+    streamed = scoring.StreamedRows(source, tuple(ready), see)
     return replace(scored, some=scored, source=streamed)
 
 
@@ -174,7 +167,7 @@ def in_units(affine: Affine, u: FloatArray, scores: list[FloatArray]) -> tuple[F
 
 def _see_together(
     units: XUnits, names: tuple[str, ...], affine: Affine, sample: Sample, laws: Sequence[Law]
-) -> sources.Seen:
+) -> scoring.Seen:
     u, raw, _ = common_ground(laws, names, sample)
     return units.apply(sample.x), *in_units(affine, u, raw), None
 
@@ -184,11 +177,12 @@ class Contrasts:
     """What a measure says of K models."""
 
     #: D of each model, (K,), D_a − D_b for a < b, and the estimated covariance of all D, (K, K).
-    discrepancies: FloatArray
+    means: FloatArray
     pairs: dict[tuple[int, int], Difference]
     covariance: FloatArray
-    solver: str | None
-    details: dict[str, Any]
+    #: In how many rows each is infinite: what was observed had probability 0, or an interval no end.
+    infinite: tuple[int, ...]
+    details: dict[str, Any] = field(default_factory=dict)
 
 
 def contrast(
@@ -196,36 +190,32 @@ def contrast(
 ) -> Contrasts:
     """Compute the Stein discrepancies of all models and the differences of all pairs."""
     assert isinstance(kernel_y, Radial)
-    details: dict[str, Any] = {}
-    if exact := joint.source is None and options.chosen(joint.n) == "exact":
+    details: dict[str, Any] = {"solver": "exact"}
+    if joint.source is None and options.chosen(joint.n) == "exact":
         moments = _exact(joint, kernel_x, kernel_y, options)
     else:
-        plan, details = plan_of(joint, kernel_x, kernel_y, options, seed)
-        moments = _lowrank(plan, joint, options.engine)
-    means, products, powers, forms = moments
-    squares, apart = _sizes(joint, kernel_x, kernel_y, seed)
+        plan, told = plan_of(joint, kernel_x, kernel_y, options, seed)
+        details, moments = {**told, "solver": "lowrank"}, _lowrank(plan, joint, options.engine)
+    means, products, totals = moments
+    squares, of_pairs = _sizes(joint, kernel_x, kernel_y, seed)
     n, pairs = joint.n, dict[tuple[int, int], Difference]()
-    for k, (a, b) in enumerate(zip(*np.triu_indices(len(means), 1), strict=True)):
-        value, (total, cubes) = float(means[a] - means[b]), map(float, powers[:, k])
-        size = squares[a] + squares[b]
+    both = zip(combinations(range(len(means)), 2), totals.tolist(), of_pairs, strict=True)
+    for (a, b), total, (apart, cube, cross) in both:
+        value, size = float(means[a] - means[b]), squares[a] + squares[b]
         # Both: models may differ in a few rows that are not among those that `apart` comes from.
-        if apart[k] <= SAME**2 * size and total <= n * SAME_SUMS**2 * size:
-            pairs[int(a), int(b)] = Difference(0.0, 0.0)
+        if apart <= SAME**2 * size and total <= n * SAME_SUMS**2 * size:
+            pairs[a, b] = Difference(0.0, 0.0)
             continue
-        variance = max(4.0 * total, 2.0 * float(apart[k])) / (n * (n - 1.0))
-        # g of unit variance in the units of the variance that is used, times √n.
-        unit = (n * variance / 4.0) ** 1.5 * n**0.5
-        cross = (float(forms[k]) + 2.0 * cubes + value * total) / (n * (n - 1.0))
-        pairs[int(a), int(b)] = Difference(value, variance**0.5, cubes / n / unit, cross / unit)
-    solver = "exact" if exact else "lowrank"
-    return Contrasts(means, pairs, 4.0 * products / (n * (n - 1.0)), solver, details)
+        error = (max(4.0 * total, 2.0 * apart) / (n * (n - 1.0))) ** 0.5
+        pairs[a, b] = Difference(value, error, cube / n**0.5, cross / n**0.5)
+    covariance = 4.0 * products / (n * (n - 1.0))
+    return Contrasts(means, pairs, covariance, (0,) * len(means), details)
 
 
-def _powers(g: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return differences of centred row means g (K, b) for all pairs (P, b), products and powers."""
+def _products(g: FloatArray) -> list[FloatArray]:
+    """Return products of centred row means g (K, b), (K, K), and Σ(g^a − g^b)² of all pairs, (P,)."""
     first, second = np.triu_indices(len(g), 1)
-    apart = g[first] - g[second]
-    return apart, g @ g.T, np.stack([(apart**2).sum(axis=1), (apart**3).sum(axis=1)])
+    return [g @ g.T, np.square(g[first] - g[second]).sum(axis=1)]
 
 
 def _exact(joint: Scored, kernel_x: CovariateKernel, kernel_y: Radial, options: Options) -> Moments:
@@ -233,13 +223,7 @@ def _exact(joint: Scored, kernel_x: CovariateKernel, kernel_y: Radial, options: 
     matrices = [one.operator(kernel_x, kernel_y) for one in joint.by_model()]
     g = np.stack([matmul(h, np.ones((n, 1)), **how)[:, 0] for h in matrices]) / (n - 1)
     means = g.mean(axis=1)
-    apart, products, powers = _powers(g - means[:, None])
-    first, second = np.triu_indices(len(matrices), 1)
-    forms = np.zeros(len(first))
-    for a, h in enumerate(matrices if len(matrices) > 1 else ()):
-        _, own = sweep(h, lambda start, stop: apart.T[start:stop], len(apart), **how)
-        forms += ((first == a) * 1.0 - (second == a)) * own
-    return means, products, powers, forms
+    return means, *_products(g - means[:, None])
 
 
 def seen(plan: Plan, piece: Piece, count: int) -> tuple[FloatArray, list[FloatArray], list[FloatArray]]:
@@ -250,7 +234,6 @@ def seen(plan: Plan, piece: Piece, count: int) -> tuple[FloatArray, list[FloatAr
 
 def _lowrank(plan: Plan, joint: Scored, engine: Engine) -> Moments:
     n, count, rows = float(joint.n), joint.scores.shape[1] // joint.y.shape[1], joint.rows()
-    first, second = np.triu_indices(count, 1)
 
     def add(piece: Piece) -> list[FloatArray]:
         f, each, squares = seen(plan, piece, count)
@@ -266,78 +249,97 @@ def _lowrank(plan: Plan, joint: Scored, engine: Engine) -> Moments:
         f, each, squares = seen(plan, piece, count)
         norms = np.square(f).sum(axis=1) * np.concatenate(squares, axis=1).T
         whole = np.stack([((f @ s) * xi).sum(axis=1) for s, xi in zip(sums, each, strict=True)])
-        apart, products, powers = _powers((whole - norms) / (n - 1.0) - means[:, None])
-        weighted = np.zeros((len(first), 2, *sums.shape[1:]))
-        for k, g in enumerate(apart):
-            weighted[k] = [(f * g[:, None]).T @ each[a] for a in (first[k], second[k])]
-        own = (np.square(apart) * (norms[first] - norms[second])).sum(axis=1)
-        return [products, powers, weighted, own]
+        return _products((whole - norms) / (n - 1.0) - means[:, None])
 
-    products, powers, weighted, own = reduce_over(rows, engine, task, added)
-    check_overflow(products, weighted)
-    squares = np.square(weighted).sum(axis=(2, 3))
-    return means, products, powers, squares[:, 0] - squares[:, 1] - own
+    products, totals = reduce_over(rows, engine, task, added)
+    check_overflow(products, totals)
+    return means, products, totals
 
 
 def _sizes(
     joint: Scored, kernel_x: CovariateKernel, kernel_y: Radial, seed: Seed
-) -> tuple[FloatArray, FloatArray]:
-    """Return means over pairs of (some) rows of (H^a)² (K,) and of (H^a − H^b)² (P,)."""
-    some, whole = joint.subsample, slice(None)
+) -> tuple[FloatArray, list[tuple[float, float, float]]]:
+    """Return, of some rows, the mean of (H^a)² (K,); of each pair that of M², E g³/σ³ and E g g'φ/σ³."""
+    some, whole, of_pairs = joint.subsample, slice(None), []
     if some.n > SQUARE_ROWS:
         few = seed.stream(Use.LANDMARKS, 3).choice(some.n, SQUARE_ROWS, replace=False)
         some = some.take(np.sort(few))
+    share = 1.0 / (some.n * (some.n - 1.0))
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
         each = [one.operator(kernel_x, kernel_y).block(whole, whole) for one in some.by_model()]
         for h in each:
             np.fill_diagonal(h, 0.0)
-        squares = np.array([np.vdot(h, h) for h in each])
-        # Not from products of sums: near models differ by less than what those would round off.
-        pairs = zip(*np.triu_indices(len(each), 1), strict=True)
-        apart = np.array([np.square(each[a] - each[b]).sum() for a, b in pairs])
-    check_overflow(squares, apart)
-    share = 1.0 / (some.n * (some.n - 1.0))
-    return share * squares, share * apart
+        for p, q in combinations(each, 2):
+            m = p - q  # not from products of sums: near models differ by less than those round off
+            g = m.sum(axis=1) / (some.n - 1.0)
+            value, g = g.mean(), g - g.mean()
+            total, cubes, apart = g @ g, (g**3).sum(), share * np.vdot(m, m)
+            cross = share * (g @ m @ g + 2.0 * cubes + value * total)
+            unit = (max(total, 0.5 * apart) / (some.n - 1.0)) ** 1.5 or 1.0
+            of_pairs.append((float(apart), float(cubes / some.n / unit), float(cross / unit)))
+        squares = share * np.array([np.vdot(h, h) for h in each])
+    check_overflow(squares, np.array(of_pairs))
+    return squares, of_pairs
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
     """What the measures that K models share say of n rows."""
 
-    names: tuple[str, ...]
     n: int
-    #: Scores by the key of the measure, (K, n) each, in the orientation of the field.
-    tables: Mapping[str, FloatArray]
-    #: "classes", "counts" or "rows": what a probability, or a density, of 0 was given to.
-    observed: str = "rows"
-    notes: tuple[str, ...] = ()
+    details: Mapping[str, Any]
+    studies: Mapping[str, Contrasts]  #: By the key of the measure.
+    #: Scores likewise, (K, n) each, in the orientation of the field; none for Stein discrepancies.
+    tables: Mapping[str, FloatArray] = field(default_factory=dict)
     sample: Sample | None = None
     dependence: Dependence = field(default_factory=Dependence)
 
     def differences(self, key: str, a: int = 0, b: int = 1) -> FloatArray:
         return differences(self.tables[key][a], self.tables[key][b])
 
-    def impossible(self, key: str) -> tuple[int, ...]:
-        """Return in how many rows each model has an infinite score."""
-        return tuple(int(np.isinf(own).sum()) for own in self.tables[key])
+    @property
+    def units(self) -> IntArray:
+        """The group or block of each row, (n,)."""
+        return np.asarray(self.dependence.parcels(self.n, self.n)(0, self.n), dtype=np.int64)
 
-    def contrasts(self) -> FloatArray:
+    def study(self, key: str) -> Contrasts:
+        """Compare all pairs of models by a score."""
+        table = self.tables[key]
+        pairs = {
+            (a, b): Difference.of(self.differences(key, a, b), self.dependence)
+            for a, b in combinations(range(len(table)), 2)
+        }
+        finite = np.where(np.isfinite(table), table, 0.0)
+        centred = finite - finite.mean(axis=1, keepdims=True)
+        if not self.dependence.independent:
+            centred = np.stack([np.bincount(self.units, column) for column in centred])
+        infinite = tuple(int(np.isinf(own).sum()) for own in table)
+        return Contrasts(table.mean(axis=1), pairs, centred @ centred.T / self.n**2, infinite)
+
+    def apart(self) -> FloatArray:
         """Return all differences from the first model, (n, ·), infinite ones as 0."""
-        each = [self.differences(key, 0, b) for key in self.tables for b in range(1, len(self.names))]
+        pairs = ((key, b) for key, table in self.tables.items() for b in range(1, len(table)))
+        each = [self.differences(key, 0, b) for key, b in pairs]
         return np.stack([np.nan_to_num(d, posinf=0.0, neginf=0.0) for d in each], axis=1)
 
 
 def measured(
-    models: Mapping[str, Any], x: Any, y: Any, measure: str, missing: str, asked: Asked
+    models: Mapping[str, Any],
+    x: TableLike,
+    y: TableLike | None,
+    measure: str,
+    kernels: object,
+    options: Options,
+    seed: Seed,
 ) -> Measured:
-    """Score all rows of a sample, or of a source in one pass."""
+    """Score all rows of a sample, or of a source in one pass, or compare Stein discrepancies."""
     check_choice(measure, "measure", ("auto", *MEASURES, STEIN))
-    names, (ready, source) = tuple(models), read_models(models, x, y, missing)
+    names, (ready, source) = tuple(models), read_models(models, x, y, options.missing)
     pieces: Iterable[Any]
     if source is not None:
-        whole, n, pieces = None, source.n, sources.read_laws(source, ready, 0, source.n)
+        whole, n, pieces = None, source.n, scoring.read_laws(source, ready, 0, source.n)
     else:
-        laws, whole = read_laws_in_memory(ready, names, x, y, missing)
+        laws, whole = read_laws_in_memory(ready, names, x, y, options.missing)
         pieces, n = [(whole, laws, None)], whole.n
     parts: dict[str, list[FloatArray]] = {}
     observed, notes = "rows", list[str]()
@@ -345,22 +347,44 @@ def measured(
         laws = alike([law.facing(sample.y_given) for law in laws])
         if not parts:
             keys, first = shared(names, laws, sample.d_y, measure), laws[0]
+            if not keys:
+                return _by_stein(models, x, y, kernels, options, seed)
             discrete = "counts" if first.discrete else "rows"
             observed = "classes" if isinstance(first, Probabilities) else discrete
         for key in keys:
             scores = for_each(names, laws, partial(score, y=sample.y_given, measure=key))
             parts.setdefault(key, []).append(np.stack(scores))
         notes += [f"{name}: {note}" for name, law in zip(names, laws, strict=True) for note in law.notes]
-        if not keys:
-            break
     tables = {key: np.concatenate(each, axis=1) for key, each in parts.items()}
-    remarks = (*dict.fromkeys(notes), *(() if whole is None else whole.notes()))
-    by_scores = Measured(names, n, tables, observed, remarks, whole)
-    if not tables:
-        return by_scores
-    data = x if source is None else source
-    rows = dependence_of(asked, n, data, 0, whole, lambda size: [by_scores.contrasts()], least=SHORTEST)
-    return replace(by_scores, notes=(*remarks, *rows.notes), dependence=rows)
+    found = Measured(n, {}, {}, tables, whole)
+    said = options.dependence, options.groups, n, x if source is None else source
+    rows = dependence_of(*said, 0, whole, lambda size: [found.apart()], least=SHORTEST)
+    told = (*dict.fromkeys(notes), *(() if whole is None else whole.notes()), *rows.notes)
+    details = {"observed": observed, "notes": told, **rows.details()}
+    found = replace(found, details=details, dependence=rows)
+    return replace(found, studies={key: found.study(key) for key in tables})
+
+
+def _by_stein(
+    models: Mapping[str, Any],
+    x: TableLike,
+    y: TableLike | None,
+    kernels: Any,
+    options: Options,
+    seed: Seed,
+) -> Measured:
+    if options.groups is not None or options.dependence is not None:
+        raise errors.InputError(
+            "groups= and dependence= go with proper scores, and these models have none in common: their "
+            "Stein discrepancies take rows as independent. Leave them out, or give normalised models."
+        )
+    joint = prepare_joint(models, x, y, options, seed)
+    on_x, on_y = joint.subsample.kernels(kernels[0], kernels[1], seed)
+    stein = contrast(joint, on_x, on_y, options, seed)
+    notes = (*joint.notes(), *stein.details.get("notes", ()))
+    shown = {"kernel_x": str(on_x.shown(joint.sample.d_x)), "kernel_y": str(on_y)}
+    details = {**joint.details(), **stein.details, **shown, "notes": notes}
+    return Measured(joint.n, details, {STEIN: stein})
 
 
 def alike(laws: Sequence[Law]) -> list[Law]:
@@ -368,15 +392,14 @@ def alike(laws: Sequence[Law]) -> list[Law]:
     one = next((law for law in laws if isinstance(law, (Quantiles, Intervals))), None)
 
     def seen(law: Law) -> Law:
-        if isinstance(law, (Quantiles, Intervals)) or not law.can("cdf") or law.discrete:
+        if one is None or law.discrete or not law.can("cdf"):
             return law
         if isinstance(one, Quantiles):
             return from_quantiles(law.quantile(one.levels), one.levels)
-        assert isinstance(one, Intervals)
         low, high = (law.quantile(0.5 + side * one.coverage / 2.0) for side in (-1.0, 1.0))
         return from_intervals(low, high, one.coverage)
 
-    return list(laws) if one is None else [seen(law) for law in laws]
+    return [seen(law) for law in laws]
 
 
 def shared(names: Sequence[str], laws: Sequence[Law], d_y: int, measure: str) -> tuple[str, ...]:
@@ -399,22 +422,18 @@ def shared(names: Sequence[str], laws: Sequence[Law], d_y: int, measure: str) ->
         for name, law, own in zip(names, laws, each, strict=True)
     )
     told += f"; {why}" if why else ""
-    if measure in MEASURES and measure not in common:
-        raise UnsupportedModelError(
-            f"The models have no {MEASURES[measure].name} in common: {told}. Leave measure= out, or "
-            "give models that have it."
-        )
     continuous = not any(law.discrete for law in laws) and all(law.can("score") for law in laws)
     if measure == STEIN and not continuous:
         raise UnsupportedModelError(
             f"The Stein discrepancy needs scores ∇_y log p(y|x) of all models: {told}. Leave "
             "measure= out."
         )
-    if measure == STEIN or (not common and continuous and not all(each)):
+    if measure == STEIN or (measure == "auto" and not common and continuous and not all(each)):
         return ()
-    if not common:
+    if not common or measure not in ("auto", *common):
+        what = MEASURES[measure].name if measure in MEASURES else "proper score"
         raise UnsupportedModelError(
-            f"The models have no proper score in common to be compared by: {told}. Give all as "
-            "densities, CDFs or draws, as quantiles of the same levels, or as probabilities of classes."
+            f"The models have no {what} in common to be compared by: {told}. Leave measure= out, or "
+            "give all as densities, CDFs or draws, as quantiles of the same levels, or as probabilities."
         )
     return tuple(k for k in MEASURES if k in common and measure in ("auto", k))

@@ -6,7 +6,7 @@ chunked or spread over workers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from condgof._typing import FloatArray
-from condgof.errors import InputTypeError, check_choice, check_count
+from condgof.errors import InputTypeError, check_count
 from condgof.sample import Seed, Use
 
 BLOCK = 256
@@ -53,41 +53,32 @@ class RowWeights:
 
     n: int
     m: int
-    #: From the number of a canonical block to its weights, (rows of the block, m): small integers v,
-    #: which stand for scale·v + shift, or doubles.
+    #: From the number of a canonical block to its weights, (rows of the block, m).
     make: Callable[[int], SmallInts | FloatArray]
     #: What Σ_{i≠j} w_i w_j H_ij is multiplied by to give a draw of the statistic.
     factor: float
-    scale: float = 1.0
-    shift: float = 0.0
-    #: The weights as doubles, or the small integers, where they were made once and for all, (n, m).
+    #: The weights, as they are made, where that was done once and for all, (n, m).
     kept: SmallInts | FloatArray | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What was kept can be made again, by a worker for the rows that it has: it is not sent.
-        return type(self), (self.n, self.m, self.make, self.factor, self.scale, self.shift)
+        return type(self), (self.n, self.m, self.make, self.factor)
 
     def keeping(self, most: int) -> RowWeights:
-        """Return the same weights, kept as doubles or as bytes if they fit into `most` bytes."""
-        if self.n * self.m > most:
+        """Return the same weights, kept if they fit into `most` bytes."""
+        first = self.make(0)
+        if self.n * self.m * first.itemsize > most:
             return self
-        whole = np.concatenate([self.make(b) for b in range(-(-self.n // BLOCK))])
-        return replace(self, kept=self._doubles(whole) if 8 * whole.size <= most else whole)
+        others = (self.make(block) for block in range(1, -(-self.n // BLOCK)))
+        return replace(self, kept=np.concatenate([first, *others]))
 
     def block(self, start: int, stop: int) -> FloatArray:
         """Return the weights of rows start to stop, (stop − start, m)."""
         if self.kept is not None:
-            return self._doubles(self.kept[start:stop])
+            return self.kept[start:stop].astype(np.float64, copy=False)
         first = start // BLOCK
         made = np.concatenate([self.make(b) for b in range(first, (stop - 1) // BLOCK + 1)])
-        return self._doubles(made[start - first * BLOCK : stop - first * BLOCK])
-
-    def _doubles(self, values: SmallInts | FloatArray) -> FloatArray:
-        weights: FloatArray = values.astype(np.float64, copy=False)
-        if values.dtype == np.int8 and (self.scale, self.shift) != (1.0, 0.0):
-            weights *= self.scale  # a copy, and not the weights themselves that were kept
-            weights += self.shift
-        return weights
+        return made[start - first * BLOCK : stop - first * BLOCK].astype(np.float64, copy=False)
 
 
 def rows_of(block: int, n: int) -> int:
@@ -136,10 +127,8 @@ def multinomial_weights(n: int, m: int, seed: Seed) -> RowWeights:
     return RowWeights(n, m, make, 1.0 / n)
 
 
-def permutation_weights(
-    n: int, first: int, m: int, seed: Seed, *, high: float = 1.0, low: float = -1.0
-) -> RowWeights:
-    """Label `first` of n rows `high`, others `low`, and permute m times: m + 1 columns."""
+def permutation_weights(n: int, first: int, m: int, seed: Seed) -> RowWeights:
+    """Label `first` of n rows 1, others −1, and permute m times: m + 1 columns."""
     sizes = [rows_of(b, n) for b in range(-(-n // BLOCK))]
     stream = seed.stream(Use.PERMUTATION)
     per_block = stream.multivariate_hypergeometric(sizes, first, size=m, method="marginals")
@@ -151,27 +140,14 @@ def permutation_weights(
         permuted = seed.stream(Use.PERMUTATION, block).permuted(labels, axis=1)
         return np.column_stack([as_they_are, permuted.T])
 
-    return RowWeights(n, m + 1, make, 1.0, scale=(high - low) / 2.0, shift=(high + low) / 2.0)
+    return RowWeights(n, m + 1, make, 1.0)
 
 
-_MAKERS = {
-    "auto": sign_weights,
-    "wild": sign_weights,
-    "multinomial": multinomial_weights,
-    "spectral": normal_weights,
-}
-
-
-def check_n_boot(n_boot: Any) -> int:
+def check_n_boot(n_boot: object) -> int:
     return check_count(n_boot, "n_boot", MOST_DRAWS, " 1,000 is a good choice.", InputTypeError)
-
-
-def check_null(null: Any, n_boot: Any, names: Collection[str] = NULLS) -> None:
-    check_n_boot(n_boot)
-    check_choice(null, "null", names)
 
 
 def bootstrap_weights(null: str, n: int, n_boot: int, seed: Seed, keep: int = 2**26) -> RowWeights:
     """Return the weights of a bootstrap asked for by name, kept if they fit into `keep` bytes."""
-    check_null(null, n_boot, _MAKERS)
-    return _MAKERS[null](n, int(n_boot), seed).keeping(keep)
+    makers = {"multinomial": multinomial_weights, "spectral": normal_weights}
+    return makers.get(null, sign_weights)(n, n_boot, seed).keeping(keep)

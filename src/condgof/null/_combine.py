@@ -6,7 +6,7 @@ the level holds with any number of draws.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -40,16 +40,12 @@ class Combination:
     families: tuple[Family, ...]
     #: Draws, and in the last column the statistics of the data, centred and scaled, (K, m + 1).
     scaled: FloatArray
-    #: By what, (K,).
-    centre: FloatArray
-    spread: FloatArray
 
     @classmethod
     def of(cls, drawn: Drawn, families: Sequence[Family]) -> Combination:
         """Scale statistics and draws; what never varies says nothing and is 0."""
         both = np.column_stack([drawn.draws, drawn.statistics])
-        centre = both.mean(axis=1)
-        moved = both - centre[:, None]
+        moved = both - both.mean(axis=1, keepdims=True)
         spread = np.sqrt(np.square(moved).mean(axis=1))
         alive = spread > TIE * drawn.sizes
         scaled = np.divide(moved, spread[:, None], out=np.zeros(both.shape), where=alive[:, None])
@@ -60,22 +56,19 @@ class Combination:
             near |= near[alive].mean(axis=0) > MOST
         np.copyto(scaled, np.broadcast_to(scaled[:, -1:], scaled.shape), where=near)
         kept = tuple(family for family in families if len(family.which))
-        return cls(kept, scaled, centre, np.where(alive, spread, np.inf))
+        return cls(kept, scaled)
 
     @cached_property
     def parts(self) -> FloatArray:
         """Each family's soft maximum, of the draws and of the data, (families, m + 1)."""
         return np.stack([_log_mean_exp(self.scaled[family.which]) for family in self.families])
 
-    def _over_families(self, tails: Iterable[FloatArray]) -> FloatArray:
-        """Return log Σ w/p over the families: the weighted harmonic mean of their p-values."""
-        shares = np.array([family.share for family in self.families])
-        logs = np.log(shares / shares.sum())[:, None]
-        return np.asarray(np.logaddexp.reduce(np.stack(list(tails)) + logs, axis=0))
-
     @cached_property
     def _combined(self) -> FloatArray:
-        return self._over_families(log_tail(part, part) for part in self.parts)
+        """Log Σ w/p over the families: the weighted harmonic mean of their p-values, (m + 1,)."""
+        shares = np.array([family.share for family in self.families])
+        logs = np.log(shares / shares.sum())[:, None]
+        return np.asarray(np.logaddexp.reduce(np.stack(list(map(log_tail, self.parts))) + logs, axis=0))
 
     @property
     def statistic(self) -> float:
@@ -100,30 +93,17 @@ class Combination:
         above = np.count_nonzero(self.scaled[:, :-1] >= self.scaled[:, -1:], axis=1)
         return np.asarray((1 + above) / self.scaled.shape[1])
 
-    def of_others(self, statistics: FloatArray) -> FloatArray:
-        """Combine other statistics (K, m'), against these draws: what a misfit would have given."""
-        scaled = (statistics - self.centre[:, None]) / self.spread[:, None]
-        return self._over_families(
-            log_tail(part[:-1], _log_mean_exp(scaled[family.which]))
-            for family, part in zip(self.families, self.parts, strict=True)
-        )
-
-    def threshold(self, alpha: float) -> float:
-        """Return what a combined statistic must reach to be significant."""
-        return float(np.quantile(self.draws, 1.0 - alpha, method="higher"))
-
 
 def _log_mean_exp(z: FloatArray) -> FloatArray:
     top = z.max(axis=0)
     return np.asarray(top + np.log(np.exp(z - top).mean(axis=0)))
 
 
-def log_tail(reference: FloatArray, values: FloatArray) -> FloatArray:
-    """Return −log of the tail of values among a reference, beyond its largest an exponential one."""
-    ordered, inside = np.sort(reference), reference is values
-    above = len(ordered) - np.searchsorted(ordered, values, side="left")
-    tails = above / len(ordered) if inside else (1 + above) / (len(ordered) + 1)
-    others = ordered[:-1] if inside else ordered
+def log_tail(values: FloatArray) -> FloatArray:
+    """Return −log of the tail of each value among all, of the largest an exponential one."""
+    ordered = np.sort(values)
+    tails = (len(ordered) - np.searchsorted(ordered, values, side="left")) / len(ordered)
+    others = ordered[:-1]
     top = others[-max(1, round(TAIL * len(others))) :]
     slope = float(np.mean(top - top[0])) or 1.0
     beyond = np.maximum(values - others[-1], 0.0) / slope

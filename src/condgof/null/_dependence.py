@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincc, ndtri
 
-from condgof._typing import FloatArray, IntArray
+from condgof._typing import FloatArray, IntArray, TableLike
 from condgof.errors import DependenceWarning, InputError, check_count, warn
 from condgof.null import _bootstrap as bootstrap
 from condgof.null._bootstrap import BLOCK, NULLS, RowWeights, SmallInts, rows_of, sign_bits, signs_of
@@ -105,15 +105,6 @@ def group_weights(codes: IntArray, m: int, seed: Seed) -> RowWeights:
 
 
 @dataclass(frozen=True, eq=False)
-class Parcels:
-    """A cut of the rows into parcels that hardly depend on each other."""
-
-    count: int
-    #: Returns the parcels of the rows from one global number to another.
-    of: Callable[[int, int], IntArray]
-
-
-@dataclass(frozen=True, eq=False)
 class Dependence:
     """Which rows depend on each other."""
 
@@ -122,10 +113,6 @@ class Dependence:
     codes: IntArray | None = None  #: The group of each row, numbered from 0 by first appearance.
     notes: tuple[str, ...] = ()  #: What a reader of the result should know.
     aside: bool = False  #: Whether to take rows as independent all the same.
-
-    def set_aside(self, note: str) -> Dependence:
-        """Return the same, but for a null that takes rows as independent, which a note says."""
-        return replace(self, aside=True, notes=(*self.notes, note))
 
     @property
     def independent(self) -> bool:
@@ -145,14 +132,15 @@ class Dependence:
             return group_weights(self.codes, n_boot, seed).keeping(keep)
         return stretch_weights(n, n_boot, seed, self.length or 1).keeping(keep)
 
-    def parcels(self, n: int, most: int) -> Parcels:
-        """Cut n rows into at most `most` parcels: whole groups, or stretches that are long enough."""
-        codes = self.codes
+    def parcels(self, n: int, most: int) -> Callable[[int, int], IntArray]:
+        """Cut n rows into at most `most` parcels: whole groups, or stretches that are long enough.
+
+        What is returned gives the parcels of the rows from one global number to another.
+        """
+        codes, count, length = self.codes, min(self.count, most), max(-(-n // most), self.length or 1)
         if codes is not None:
-            count = min(self.count, most)
-            return Parcels(count, lambda start, stop: codes[start:stop] % count)
-        length = max(-(-n // most), self.length or 1)
-        return Parcels(-(-n // length), lambda start, stop: np.arange(start, stop) // length)
+            return lambda start, stop: codes[start:stop] % count
+        return lambda start, stop: np.arange(start, stop) // length
 
     def take(self, rows: IntArray) -> Dependence:
         """Return the same for some rows; those of a time series must follow each other."""
@@ -172,38 +160,30 @@ class Dependence:
         return {} if self.length is None else {"block_length": self.length}
 
 
-class Asked(NamedTuple):
-    """What a user said of how rows depend on each other, checked."""
-
-    dependence: int | str | None = None
-    groups: Any = None
-
-    @classmethod
-    def of(cls, dependence: Any, groups: Any, null: str) -> Asked:
-        """Check what can be checked before the sample is read."""
-        if dependence is None and groups is None:
-            return cls()
-        if dependence is not None and groups is not None:
-            raise InputError(
-                "dependence= and groups= were both given. Rows are ordered in time, or they come in "
-                "groups that are independent of each other: pass one of the two. For time series of "
-                "several subjects, pass the subjects as groups=."
-            )
-        if null not in ("auto", "wild"):
-            raise InputError(
-                f"dependence= and groups= need null='auto' or 'wild', got {null!r}: other nulls take "
-                "rows as independent."
-            )
-        if dependence is None or (isinstance(dependence, str) and dependence == "auto"):
-            return cls(dependence, groups)
-        advice = " Choose some multiple of the time over which errors are correlated, or 'auto'."
-        return cls(check_count(dependence, "dependence, a block length,", hint=advice))
+def check_dependence(dependence: object, groups: TableLike | None, null: str) -> int | str | None:
+    """Check what a user said of how rows depend on each other, before the sample is read."""
+    if dependence is not None and groups is not None:
+        raise InputError(
+            "dependence= and groups= were both given. Rows are ordered in time, or they come in "
+            "groups that are independent of each other: pass one of the two. For time series of "
+            "several subjects, pass the subjects as groups=."
+        )
+    if (dependence is not None or groups is not None) and null not in ("auto", "wild"):
+        raise InputError(
+            f"dependence= and groups= need null='auto' or 'wild', got {null!r}: other nulls take "
+            "rows as independent."
+        )
+    if dependence is None or (isinstance(dependence, str) and dependence == "auto"):
+        return dependence
+    advice = " Choose some multiple of the time over which errors are correlated, or 'auto'."
+    return check_count(dependence, "dependence, a block length,", hint=advice)
 
 
 def dependence_of(
-    asked: Asked,
+    length: int | str | None,
+    groups: TableLike | None,
     n: int,
-    data: Any,
+    data: object,
     n_boot: int,
     sample: Sample | None = None,
     stretches: Callable[[int], list[FloatArray]] | None = None,
@@ -211,14 +191,14 @@ def dependence_of(
 ) -> Dependence:
     """Find how n rows depend on each other; warn where they seem to, and nothing was said.
 
-    `data` may have a column of groups, also for rows that were left out of the `sample`. `stretches`
-    gives scores of rows that follow each other; "auto" chooses no block shorter than `least`.
+    `length` and `groups` are checked. `data` may have a column of groups, also for rows that were left
+    out of the `sample`. `stretches` gives scores of rows that follow each other; "auto" chooses no block
+    shorter than `least`.
     """
-    if asked.groups is not None:
+    if groups is not None:
         lost, kept = (0, None) if sample is None else (sample.left_out, sample.kept)
-        codes = read_groups(asked.groups, data, n + lost, kept if lost else None)
+        codes = read_groups(groups, data, n + lost, kept if lost else None)
         return Dependence(codes=codes, notes=_group_notes(int(codes.max()) + 1, n_boot))
-    length = asked.dependence
     if length is None:
         return Dependence(notes=() if stretches is None else look(stretches(STRETCH)))
     if isinstance(length, str):

@@ -23,11 +23,10 @@ from condgof.kernels import CovariateKernel
 from condgof.laws._discrete import Outcomes
 from condgof.laws._survival import hazard
 from condgof.null._bootstrap import RowWeights
-from condgof.null._dependence import Parcels
 from condgof.sample import Seed, Use
 from condgof.stein import _sum as sums_of
 from condgof.stein._evidence import CellEvidence, CensoredEvidence, NormalEvidence, surprise
-from condgof.stein._sum import PIECE, Held, Piece, Plan, Rows, Unit, UnitSums, added, row_uniforms
+from condgof.stein._sum import PIECE, Piece, Plan, Rows, Unit, UnitSums, added, row_uniforms
 
 #: Multiplications of a chunk of draws, and most draws in one; less work than this is for one thread.
 CHUNK_WORK, CHUNK, SHORT = 2e8, 32, 3e9
@@ -69,7 +68,7 @@ Redraw = Callable[[np.random.Generator, int], tuple[AnyArray, FloatArray]]
 
 def redraw_normal(evidence: NormalEvidence, n: int) -> Redraw:
     def draw(rng: np.random.Generator, m: int) -> tuple[AnyArray, FloatArray]:
-        z = evidence.draw(rng, n * m)
+        z = rng.standard_normal((n * m, evidence.d_y), dtype=np.float32)
         xi = evidence.of(z)
         each = np.abs(z).reshape(n, m, -1).transpose(1, 0, 2).reshape(m, -1)
         return xi.reshape(n, m, -1), excess(top_surprises(each), each.shape[1])
@@ -97,15 +96,16 @@ def excess(top: FloatArray, n: int) -> FloatArray:
 
 
 def redrawn(
-    plan: Plan, held: Held, redraw: Redraw, top: FloatArray, m: int, seed: Seed, engine: Engine
+    plan: Plan, rows: Rows, redraw: Redraw, top: FloatArray, m: int, seed: Seed, engine: Engine
 ) -> Drawn:
     """Draw y anew m times and compute all statistics again; `top` is the excess of the data, if any."""
-    features, sizes = held.features, plan.sizes(held.features)
+    features, evidence = plan.held(rows)
+    sizes = plan.sizes(features)
     left = [np.ascontiguousarray(features[:, cut.x].T) for cut in plan.cuts]
     work = sum(one.size * (cut.y.stop - cut.y.start) for one, cut in zip(left, plan.cuts, strict=True))
-    held_at_once = HELD // max(held.evidence.size, 1)
+    held_at_once = HELD // max(evidence.size, 1)
     chunk = int(min(CHUNK, max(1, min(CHUNK_WORK // max(work, 1), held_at_once))))
-    rounding = 1e-13 if held.evidence.dtype == features.dtype == np.float64 else ROUNDING
+    rounding = 1e-13 if evidence.dtype == features.dtype == np.float64 else ROUNDING
 
     def statistics(xi: AnyArray) -> FloatArray:
         sums = []
@@ -121,8 +121,8 @@ def redrawn(
         return np.vstack([statistics(xi), excesses])
 
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
-        observed = np.append(statistics(held.evidence[:, None])[:, 0], top)
-        own = plan.own(sizes, plan.evidence_squares(held.evidence))
+        observed = np.append(statistics(evidence[:, None])[:, 0], top)
+        own = plan.own(sizes, plan.evidence_squares(evidence))
     # A short task is done sooner than it is handed to several threads.
     most = 1 if work * m < SHORT else None
     draws = np.concatenate(list(engine.local.map(task, range(0, m, chunk), most=most)), axis=1)
@@ -200,8 +200,8 @@ def drawn_surprises(n: int, m: int, rng: np.random.Generator) -> FloatArray:
     return np.column_stack([least[:, None] + above, least])
 
 
-def weighted_rows(plan: Plan, held: Held, weights: RowWeights, engine: Engine) -> Drawn:
-    features, xi = held
+def weighted_rows(plan: Plan, rows: Rows, weights: RowWeights, engine: Engine) -> Drawn:
+    features, xi = plan.held(rows)
     n, unit = len(xi), np.abs(xi).max() or 1.0  # so that single precision does not overflow
     check_overflow(xi)
     w = weights.block(0, n)
@@ -306,17 +306,19 @@ def signed_blocks(plan: Plan, rows: Rows, most: int, seed: Seed, engine: Engine)
         if first < piece.total:
             yield Unit((piece.start + first) // length, slice(first, None), length, signs[first:])
 
-    return sums_of.gather_units(plan, rows, -(-rows.total // length), units_of, engine)
+    return sums_of.gather_units(plan, rows, units_of, engine)
 
 
-def parcelled(plan: Plan, rows: Rows, parcels: Parcels, engine: Engine) -> UnitSums:
+def parcelled(
+    plan: Plan, rows: Rows, parcel_of: Callable[[int, int], IntArray], engine: Engine
+) -> UnitSums:
     """Sum over parcels of rows that hardly depend on each other."""
 
     def units_of(piece: Piece) -> Iterable[Unit]:
-        of = parcels.of(piece.start, piece.stop)
+        of = parcel_of(piece.start, piece.stop)
         return (Unit(int(unit), np.flatnonzero(of == unit)) for unit in np.unique(of))
 
-    return sums_of.gather_units(plan, rows, parcels.count, units_of, engine)
+    return sums_of.gather_units(plan, rows, units_of, engine)
 
 
 @dataclass(frozen=True, eq=False)
@@ -408,12 +410,7 @@ def other_cells(p: AnyArray, mode: IntArray, uniform: FloatArray) -> IntArray:
 
 
 def recombined(
-    plan: Plan,
-    rows: Rows,
-    cells_of: Callable[[Piece], CellDraws],
-    m: int,
-    seed: Seed,
-    engine: Engine,
+    plan: Plan, rows: Rows, cells_of: Callable[[Piece], CellDraws], m: int, seed: Seed, engine: Engine
 ) -> Drawn:
     """Draw y of many rows anew: some times in each stratum of rows, of which draws take one each.
 
@@ -434,7 +431,7 @@ def recombined(
                 yield Unit(int(stratum) * REDRAWS + number, some, evidence=drawn[some])
         yield Unit(strata * REDRAWS, slice(None))  # the data themselves, for the diagonal
 
-    units = sums_of.gather_units(plan, rows, strata * REDRAWS + 1, units_of, engine)
+    units = sums_of.gather_units(plan, rows, units_of, engine)
     observed = plan.squares([one[None] for one in units.totals])[0] - units.own[-1]
     rng = seed.stream(Use.MODEL_SAMPLE, 5)
     taken = rng.integers(0, REDRAWS, (strata, m)) + REDRAWS * np.arange(strata)[:, None]
@@ -485,8 +482,7 @@ def surprised(
                 target[now] += np.add.reduceat(terms, first, axis=0)
             squares = plan.evidence_squares(xi[0]) - plan.evidence_squares(xi[1])
             own = plan.sizes(features)[:, :, None] * squares[:, None, :]
-            own = np.concatenate([own[:, f, e].reshape(len(own), -1) for f, e in plan.panels], axis=1)
-            more[-1][now] += np.add.reduceat(own, first, axis=0)
+            more[-1][now] += np.add.reduceat(plan.by_panel(own), first, axis=0)
         return more if len(row) else []
 
     def merge(parts: Iterable[list[FloatArray]]) -> list[FloatArray]:

@@ -30,9 +30,10 @@ class Difference:
     The studentised t = (difference − truth)/error of a U-statistic has an Edgeworth expansion with the
     two numbers below (Helmers 1991). Hall's (1992) monotone cubic takes that term out,
 
-        z = t + A t² + A² t³/3 + B,   A = (2·cube + 3·cross)/6,   B = (cube + 3·cross)/6,
+        z = t + A t² + A² t³/3 + B,   A = (2·cube + 3·cross)/6,   B = (cube + 3·cross)/6.
 
-    and z is compared with the normal distribution. Swapping the models changes every sign.
+    Of a U-statistic z is compared with the normal distribution; of the mean of `count` units the smaller
+    of |t| and |z| with Student's. Swapping the models changes every sign.
     """
 
     #: The difference and its standard error; 0 where the two statistics are one and the same.
@@ -41,41 +42,10 @@ class Difference:
     #: E g³/σ³ and E g g'φ/σ³, over √n, for the projection g and the rest φ of the matrix.
     cube: float = 0.0
     cross: float = 0.0
-
-    @property
-    def _bend(self) -> tuple[float, float]:
-        return (2.0 * self.cube + 3.0 * self.cross) / 6.0, (self.cube + 3.0 * self.cross) / 6.0
-
-    @property
-    def z(self) -> float:
-        """What is compared with a standard normal; 0 where there is no difference at all."""
-        if self.error == 0:
-            return 0.0
-        (a, b), t = self._bend, self.value / self.error
-        return t + a * t * t + a * a * t**3 / 3.0 + b
-
-    @property
-    def pvalue(self) -> float:
-        """Of no difference, two-sided; never 0, and 1 for one and the same statistic."""
-        return 1.0 if self.error == 0 else min(1.0, 2.0 * normal_pvalue(abs(self.z)))
-
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        half = float(ndtri(0.5 + level / 2.0))
-        return self.value - self.error * self.at(half), self.value - self.error * self.at(-half)
-
-    def at(self, z: float) -> float:
-        a, b = self._bend
-        return z - b if abs(a) < 1e-8 else (float(np.cbrt(1.0 + 3.0 * a * (z - b))) - 1.0) / a
-
-
-@dataclass(frozen=True)
-class Paired(Difference):
-    """A mean difference, from `count` units of skewness `cube`·√count."""
-
-    count: int = 0
+    count: int | None = None
 
     @classmethod
-    def of(cls, d: FloatArray, rows: Dependence | None = None) -> Paired:
+    def of(cls, d: FloatArray, rows: Dependence | None = None) -> Difference:
         """Study differences d (n,), which may depend on each other in blocks or groups of rows.
 
         In blocks of length L the variance is 2·V(2L) − V(L): the error of V(L) is of order 1/L.
@@ -95,7 +65,12 @@ class Paired(Difference):
         return replace(two, error=error)
 
     @classmethod
-    def _of_units(cls, value: float, sums: AnyArray, n: int) -> Paired:
+    def by_units(cls, d: FloatArray, units: AnyArray) -> Difference:
+        """Study differences of which those of one unit, (n,), depend on each other."""
+        return cls.of(d, Dependence(codes=np.unique(units, return_inverse=True)[1].ravel()))
+
+    @classmethod
+    def _of_units(cls, value: float, sums: AnyArray, n: int) -> Difference:
         """Take the sums of n centred differences over units that are independent."""
         count = len(sums)
         if count < 2:
@@ -110,24 +85,45 @@ class Paired(Difference):
         return cls(value, math.sqrt(count / (count - 1) * square) / n, skew, count=count)
 
     @property
+    def _bend(self) -> tuple[float, float]:
+        return (2.0 * self.cube + 3.0 * self.cross) / 6.0, (self.cube + 3.0 * self.cross) / 6.0
+
+    @property
+    def _bent(self) -> float:
+        (a, b), t = self._bend, self.value / self.error
+        return t + a * t * t + a * a * t**3 / 3.0 + b
+
+    @property
     def pvalue(self) -> float:
-        """Of no difference, two-sided; 1 where there is none at all."""
+        """Of no difference, two-sided; never 0, and 1 where there is none at all."""
         if self.error == 0:
             return SMALLEST if self.value and not math.isnan(self.value) else 1.0
-        least = min(abs(self.value / self.error), abs(super().z))
+        if self.count is None:
+            return min(1.0, 2.0 * normal_pvalue(abs(self._bent)))
+        least = min(abs(self.value / self.error), abs(self._bent))
         return max(float(2.0 * stdtr(self.count - 1, -least)), SMALLEST)
 
     @property
     def z(self) -> float:
-        """The p-value as a standard normal number, with the sign of the difference."""
+        """What is compared with the normal distribution, or the p-value as such a number."""
+        if self.count is None and self.error:
+            return self._bent
         return math.copysign(-float(ndtri(self.pvalue / 2.0)), self.value) if self.pvalue < 1 else 0.0
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         if self.error == 0:
             return self.value, self.value
-        far = float(stdtrit(self.count - 1, 0.5 + level / 2.0))
-        low, high = (self.value - self.error * self.at(t) for t in (far, -far))
-        return min(low, self.value - far * self.error), max(high, self.value + far * self.error)
+        upper, few = 0.5 + level / 2.0, self.count
+        far = float(ndtri(upper) if few is None else stdtrit(few - 1, upper))
+        high, low = self._at(far), self._at(-far)
+        if few is not None:
+            high, low = max(high, far), min(low, -far)
+        return self.value - self.error * high, self.value - self.error * low
+
+    def _at(self, z: float) -> float:
+        """Return the t that has this z."""
+        a, b = self._bend
+        return z - b if abs(a) < 1e-8 else (float(np.cbrt(1.0 + 3.0 * a * (z - b))) - 1.0) / a
 
 
 def differences(first: FloatArray, second: FloatArray) -> FloatArray:

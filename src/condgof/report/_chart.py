@@ -1,13 +1,20 @@
-"""A chart, described once: axes, marks, words and the numbers behind it. Two pens draw it.
+"""A chart, described once (axes, marks, words and the numbers behind it), and two pens that draw it.
 
-"high" is the colour of data that lie higher or spread more than the model says, "low" of the other way.
+SVG under a legend in HTML is for pages, matplotlib's Axes for notebooks. "high" is the colour of data
+that lie higher or spread more than the model says, "low" of the other way; colours are classes of
+charts.css. Marks of one kind are one path: a thousand points are ten kilobytes.
 """
 
 from __future__ import annotations
 
 import math
+import re
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from importlib import import_module
+from importlib.resources import files
 from itertools import product
 from typing import Any, NamedTuple, TypeAlias
 
@@ -15,7 +22,8 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
 from condgof.check._axes import Axis
-from condgof.report._text import shorten, tick_texts, ticks
+from condgof.errors import require
+from condgof.report._text import html, label, shorten, tick_texts, ticks, visible
 from condgof.result import number
 
 #: Steps of the diverging scale to either side of its middle, "s0": "s-4" to "s4".
@@ -42,14 +50,13 @@ class Scale(NamedTuple):
 
 
 class Points(NamedTuple):
-    """Points: "dot", "tick" (lying), "pin" (upright), or triangles; `tips` are said when pointed at."""
+    """Points: "dot", "pin" (upright), or triangles."""
 
     x: AnyArray
     y: AnyArray
     kind: str = "data"
     shape: str = "dot"
     size: float = 4.0
-    tips: tuple[str, ...] = ()
 
 
 class Line(NamedTuple):
@@ -72,15 +79,13 @@ class Band(NamedTuple):
 
 
 class Boxes(NamedTuple):
-    """Rectangles: bars, cells of a map, shaded ranges; a kind each, and some may be `faint`."""
+    """Rectangles: bars, cells of a map, shaded ranges; a kind each."""
 
     left: AnyArray
     right: AnyArray
     low: AnyArray
     high: AnyArray
     kinds: tuple[str, ...]
-    faint: AnyArray | None = None
-    tips: tuple[str, ...] = ()
 
 
 class Intervals(NamedTuple):
@@ -93,14 +98,13 @@ class Intervals(NamedTuple):
     kinds: tuple[str, ...]
     lying: bool = False
     size: float = 7.0
-    tips: tuple[str, ...] = ()
 
     def parts(self, x: Scale, y: Scale) -> Iterator[Line | Points]:
         """Yield whiskers and dots, kind by kind, and arrows where whiskers go on beyond the axis."""
         ends, arrows = (x.ends, ("left", "right")) if self.lying else (y.ends, ("down", "up"))
         low, middle, high = (np.clip(v, *ends) for v in (self.low, self.estimate, self.high))
         whiskers = np.column_stack([low, high, np.full(len(low), np.nan)])
-        tips, look = np.array(self.tips or [""] * len(low)), "thin" if self.size < 4 else "bar"
+        look = "thin" if self.size < 4 else "bar"
         for kind in dict.fromkeys(self.kinds):
             here = np.array(self.kinds) == kind
             at, along = np.repeat(self.at[here], 3), whiskers[here].ravel()
@@ -110,7 +114,7 @@ class Intervals(NamedTuple):
             for shape, values, some in shapes:
                 at, along = self.at[some], values[some]
                 place = (along, at) if self.lying else (at, along)
-                yield Points(*place, kind, shape, self.size, tuple(tips[some]))
+                yield Points(*place, kind, shape, self.size)
 
 
 class Text(NamedTuple):
@@ -137,10 +141,9 @@ Table: TypeAlias = tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """A chart: `title` says what is seen, `desc` is for who cannot see it, `table` has its numbers."""
+    """A chart: `title` says what is seen, `table` has its numbers."""
 
     title: str
-    desc: str
     x: Scale
     y: Scale
     marks: tuple[Mark, ...]
@@ -154,6 +157,12 @@ class Chart:
         """The entries of the legend that occur."""
         drawn = {kind for m in self.marks for kind in getattr(m, "kinds", (getattr(m, "kind", ""),))}
         return tuple(key for key in self.legend if key.kind in drawn or key.mark == "ramp")
+
+    @property
+    def desc(self) -> str:
+        """What is drawn, for who cannot see it: the axes and the legend."""
+        axes = " against ".join(filter(None, (self.y.name, self.x.name)))
+        return "; ".join([axes, *(key.words.replace("|", " to ") for key in self.entries)])
 
     @property
     def drawn(self) -> Iterator[Points | Line | Band | Boxes | Text]:
@@ -180,7 +189,7 @@ def keys(entries: str) -> tuple[Key, ...]:
 def table(columns: Mapping[str, Sequence[Any] | AnyArray]) -> Table:
     """Return columns of numbers and words as a table that people read."""
 
-    def cell(value: Any) -> str:
+    def cell(value: object) -> str:
         if isinstance(value, (int, np.integer)):
             return f"{value:,}"
         return number(float(value)) if isinstance(value, (float, np.floating)) else str(value)
@@ -233,7 +242,8 @@ def along(axis: Axis) -> Scale:
     """Return the scale of a column: dates as dates, whole numbers without decimals."""
     low, high = robust_ends(axis.values)
     if axis.kind == "dates":
-        return Scale(axis.title, (low, high), *date_ticks(low, high, 3))
+        at = np.round(np.linspace(low, high, 7)[1::2], 0 if high - low > 6 else 3).tolist()
+        return Scale(axis.title, (low, high), tuple(at), tuple(map(axis.text, at)))
     if axis.kind != "integers":
         return numeric(axis.title, (low, high))
     ends = low - 0.3, high + 0.3
@@ -246,23 +256,8 @@ def written(axis: Axis, value: float) -> str:
     return number(value) if axis.kind == "numbers" else axis.text(value)
 
 
-def date_ticks(low: float, high: float, count: int = 4) -> tuple[tuple[float, ...], tuple[str, ...]]:
-    """Return about so many round dates between two, as days since 1970, and how they are written."""
-    steps = [("m", s, s / 1440) for s in (1, 5, 15, 60, 180, 720)] + [("D", s, s) for s in (1, 2, 5, 10)]
-    steps += [("M", s, 30.4 * s) for s in (1, 2, 3, 6)]
-    steps += [("Y", s * 10**p, 365.2 * s * 10**p) for p in range(8) for s in (1, 2, 5)]
-    unit, step, _ = next(each for each in steps if each[2] >= 0.7 * (high - low) / count)
-    minutes = np.array([round(low * 1440), round(high * 1440)]).astype("M8[m]")
-    first, last = minutes.astype(f"M8[{unit}]").astype(int).tolist()
-    first = first if unit == "D" else first // step * step
-    dates = np.arange(first, last + 1, step).astype(f"M8[{unit}]")
-    days = dates.astype("M8[m]").astype(float) / 1440
-    inside = (days >= low) & (days <= high)
-    return tuple(days[inside].tolist()), tuple(str(d).replace("T", " ") for d in dates[inside])
-
-
 def beyond(
-    x: FloatArray, y: FloatArray, ends: Ends, up: Ends, kinds: AnyArray, tip: Any = None
+    x: FloatArray, y: FloatArray, ends: Ends, up: Ends, kinds: AnyArray
 ) -> tuple[list[Mark], tuple[Key, ...], AnyArray]:
     """Mark at the edges what lies beyond them, say how many, and tell which points are inside."""
     marks, entries, inside = list[Mark](), tuple[Key, ...](), np.ones(len(x), bool)
@@ -275,7 +270,298 @@ def beyond(
             out = out[np.argsort(-far[out], kind="stable")]
             drawn = out[:MOST_BEYOND]
             at = np.clip(x[drawn], *ends), np.clip(y[drawn], *up)
-            marks.append(Points(*at, kind, shape, tips=tuple(map(tip, drawn.tolist())) if tip else ()))
+            marks.append(Points(*at, kind, shape))
             farthest = number(float(values[out[0]]))
             entries += (Key(shape, kind, f"{len(out):,} beyond the axis, to {farthest}"),)
     return marks, entries, inside
+
+
+#: Pixels of a letter in a name, and of a tick; and how much of it remains where names are turned.
+LETTER, TICK, TURNED = 7.2, 6.7, 0.72
+#: How shapes of points and of the legend go on from their place, and their class.
+SHAPES = {
+    "dot": ("h0", "m-dot"),
+    "pin": ("m0 -{0}v{1}", "m-line"),
+    "up": ("m0 -5.5l5 8.5h-10Z", "m-box"),
+    "down": ("m0 5.5l5 -8.5h-10Z", "m-box"),
+    "left": ("m-5.5 0l8.5 5v-10Z", "m-box"),
+    "right": ("m5.5 0l-8.5 5v-10Z", "m-box"),
+    "line": ("m-10 0h20", "m-line"),
+    "dashed": ("m-10 0h20", "m-line dashed"),
+    "box": ("m-10 -6h20v12h-20Z", "m-box"),
+    "small": ("m-4 -4h8v8h-8Z", "m-box"),
+}
+
+
+def svg(chart: Chart, key: str) -> str:
+    """Draw a chart under its legend; `key` is an id that no other one on the page has."""
+    frame, inside, over = _Frame(chart), "", ""
+    for mark in chart.drawn:
+        if isinstance(mark, (Points, Text)):  # may stand out over the edges
+            over += frame.mark(mark)
+        else:
+            inside += frame.mark(mark)
+    left, top, right, floor = map(_n, (frame.left, frame.top, frame.right, frame.floor))
+    width, height = _n(frame.width), _n(frame.height)
+    return (
+        f'{legend(chart.entries)}<svg class="chart" viewBox="0 0 {width} {height}" width="{width}" '
+        f'height="{height}" role="img" aria-label="{html(chart.title)}" aria-describedby="{key}-d" '
+        f'focusable="false"><desc id="{key}-d">{html(chart.desc)}</desc><clipPath id="{key}-c">'
+        f'<path d="M{left} {top}H{right}V{floor}H{left}Z"/></clipPath>{frame.axes()}'
+        f'<g clip-path="url(#{key}-c)">{inside}</g>{over}</svg>'
+    )
+
+
+def legend(entries: Sequence[Key]) -> str:
+    listed, steps = "", [f"s{step}" for step in range(-STEPS, STEPS + 1)]
+    for mark, kind, words in entries:
+        before, after, wide = "", words, 22
+        if mark == "ramp":
+            (before, after), wide = words.split("|"), 13 * len(steps)
+            drawn = _grouped([f"M{at} 1h13v12h-13Z" for at in range(0, wide, 13)], steps, "m-box")
+        else:
+            drawn = _paths(["M11 7"], (kind,), mark, 13 if mark == "pin" else 7)
+        size = f'viewBox="0 0 {wide} 14" width="{wide}" height="14"'
+        drawn = f'<svg {size} aria-hidden="true" focusable="false">{drawn}</svg>'
+        listed += f"<li>{html(before)}{drawn}{html(after)}</li>"
+    return f'<ul class="legend">{listed}</ul>' if listed else ""
+
+
+@cache
+def themed(name: str) -> tuple[str, str]:
+    """Return the colours of a style sheet, light and dark, and its rules."""
+    light, dark, rules = (files("condgof.report") / name).read_text("utf-8").split("/* --- */")
+    return f"{light}@media screen and (prefers-color-scheme: dark) {{ :root {{{dark}}} }}\n", rules
+
+
+def chart_style() -> str:
+    kinds = "\n".join(f".k-{kind} {{ color: var(--k-{kind}); }}" for kind in KINDS)
+    return f"{''.join(themed('charts.css'))}{kinds}\n"
+
+
+@cache
+def colours() -> dict[str, str]:
+    light = themed("charts.css")[0].partition("@media")[0]
+    return dict(re.findall(r"--k-([\w-]+): (#\w+)", light))
+
+
+class _Frame:
+    """The rectangle that data are drawn in, in pixels; names that are turned take more room."""
+
+    def __init__(self, chart: Chart) -> None:
+        (self.width, height), self.x, self.y = chart.size, chart.x, chart.y
+        longest, letters = (max(map(len, scale.texts), default=0) for scale in (self.y, self.x))
+        self.left = 10 + TICK * longest + 20 * bool(self.y.name)
+        room, more = (self.width - self.left - 14) / max(len(self.x.at), 1), 0.0
+        self.turned = self.x.places and TICK * letters > room - 5
+        if self.turned:  # the first name reaches to the left, and all reach down
+            self.left = max(self.left, TURNED * TICK * len(self.x.texts[0]) - 0.5 * room + 14)
+            more = max(TURNED * TICK * letters - 8, 0.0)
+        self.right, self.top, self.height = self.width - 14, 8, height + more
+        self.floor = height - 12 - 12 * bool(self.x.texts) - 20 * bool(self.x.name)
+        self.at_x = partial(_place, self.x.ends, self.left, self.right)
+        self.at_y = partial(_place, self.y.ends, self.floor, self.top)
+
+    def axes(self) -> str:
+        """Draw ticks, faint lines across, and the names of both axes."""
+        left, right, floor = map(_n, (self.left, self.right, self.floor))
+        at_x, at_y = self.at_x(np.array(self.x.at)), self.at_y(np.array(self.y.at))
+        across = "" if self.y.places else "".join(f"M{left} {_n(v)}H{right}" for v in at_y)
+        feet = "" if self.x.places else "".join(f"M{_n(v)} {floor}v4" for v in at_x)
+        foot = f"M{left} {floor}H{right}{feet}"
+        drawn = f'<path class="grid" d="{across}"/><path class="axis" d="{foot}"/>'
+        for v, words in zip(at_x, self.x.texts, strict=True):
+            half = 1 + 0.5 * TICK * len(words)
+            if self.turned:
+                drawn += _text(v + 4, self.floor + 13, words, "tick", "end", -45)
+            else:
+                seen = min(max(v, half), self.width - half)
+                drawn += _text(seen, self.floor + 17, words, "tick", "middle")
+        for v, words in zip(at_y, self.y.texts, strict=True):
+            drawn += _text(self.left - 6, v + 4, words, "tick", "end")
+        words = shorten(self.x.name, int(self.width / LETTER) - 3)
+        middle = min((self.left + self.right) / 2, self.width - 0.5 * LETTER * len(words))
+        drawn += _text(middle, self.height - 7, words, "name", "middle")
+        words = shorten(self.y.name, int((self.floor - self.top + 30) / LETTER))
+        return drawn + _text(13, (self.top + self.floor) / 2, words, "name", "middle", -90)
+
+    def mark(self, mark: Points | Line | Band | Boxes | Text) -> str:
+        if isinstance(mark, Points):
+            both = zip(self.at_x(mark.x), self.at_y(mark.y), strict=True)
+            places = [f"M{_n(a)} {_n(b)}" for a, b in both]
+            return _paths(places, (mark.kind,) * len(places), mark.shape, mark.size)
+        if isinstance(mark, Boxes):
+            return self.boxes(mark)
+        if isinstance(mark, Text):
+            place = float(self.at_x(mark.x)), float(self.at_y(mark.y)) - mark.up
+            return _text(*place, mark.words, "in", mark.anchor)
+        if isinstance(mark, Band):
+            way, known = "", np.isfinite(mark.low)
+            for piece in np.split(np.arange(len(mark.x)), np.flatnonzero(~known)):
+                there, back = piece[known[piece]], piece[known[piece]][::-1]
+                x = self.at_x(mark.x[np.append(there, back)])
+                y = self.at_y(np.append(mark.high[there], mark.low[back]))
+                way += f"{_path(x, y)}Z" if len(there) else ""
+            return f'<path class="m-box k-{mark.kind}" d="{way}"/>'
+        way = _path(self.at_x(_within(mark.x, self.x.ends)), self.at_y(_within(mark.y, self.y.ends)))
+        return f'<path class="m-line k-{mark.kind} {mark.look}" d="{way}"/>'
+
+    def boxes(self, mark: Boxes) -> str:
+        left, right, low, high = *map(self.at_x, mark[:2]), *map(self.at_y, mark[2:4])
+        gap = np.where(right - left > 4, 0.6, 0.0)
+        places = [tuple(map(_n, four)) for four in zip(left + gap, right - gap, high, low, strict=True)]
+        shapes = [f"M{i} {t}H{j}V{f}H{i}Z" for i, j, t, f in places]
+        return _grouped(shapes, mark.kinds, "m-box")
+
+
+def _paths(places: Sequence[str], kinds: Sequence[str], shape: str, size: float) -> str:
+    """Draw shapes at places; a dot is the round end of a line without length."""
+    way, look = SHAPES[shape]
+    way, wide = way.format(_n(size / 2), _n(size)), f' stroke-width="{size:g}"' if shape == "dot" else ""
+    return _grouped([f"{place}{way}" for place in places], kinds, look, wide)
+
+
+def _grouped(shapes: Sequence[str], kinds: Sequence[str], look: str, more: str = "") -> str:
+    """Draw the shapes of each kind as one path."""
+    each: dict[str, str] = {}
+    for shape, kind in zip(shapes, kinds, strict=True):
+        each[kind] = each.get(kind, "") + shape
+    return "".join(f'<path class="{look} k-{kind}"{more} d="{way}"/>' for kind, way in each.items())
+
+
+def _place(ends: Ends, first: float, last: float, values: AnyArray | float) -> FloatArray:
+    share = (np.asarray(values, dtype=float) - ends[0]) / (ends[1] - ends[0])
+    return np.asarray(first + (last - first) * share)
+
+
+def _within(values: AnyArray, ends: Ends) -> AnyArray:
+    """Return values of which infinite ones are the ends of the axis."""
+    return np.nan_to_num(values, nan=np.nan, neginf=ends[0], posinf=ends[1])
+
+
+def _path(x: FloatArray, y: FloatArray) -> str:
+    known = np.isfinite(x) & np.isfinite(y)
+    pens = np.where(np.append(False, known[:-1]), "L", "M")
+    return "".join(f"{p}{_n(a)} {_n(b)}" for p, a, b, k in zip(pens, x, y, known, strict=True) if k)
+
+
+def _text(x: float, y: float, words: str, kind: str, anchor: str = "start", turn: int = 0) -> str:
+    place = f'x="{_n(x)}" y="{_n(y)}"'
+    place = f'transform="translate({_n(x)} {_n(y)}) rotate({turn})"' if turn else place
+    return f'<text class="{kind}" {place} text-anchor="{anchor}">{html(words)}</text>' if words else ""
+
+
+def _n(value: float) -> str:
+    """Write a position with one decimal, and none where it is 0."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+#: Widths of lines, and markers, of matplotlib.
+WIDTHS = {"": 1.8, "dashed": 1.4, "bar": 1.6, "thin": 1.0}
+MARKERS = {"dot": "o", "pin": "|", "up": "^", "down": "v", "left": "<", "right": ">", "small": "s"}
+
+
+def new_figure(size: tuple[float, float], *, shown: bool = True, layout: object = "constrained") -> Any:
+    """Return a figure of pyplot, which notebooks show, or one that no window manager knows of."""
+    require("matplotlib", "plot", "Drawing a figure")
+    module, name = ("matplotlib.pyplot", "figure") if shown else ("matplotlib.figure", "Figure")
+    return getattr(import_module(module), name)(figsize=size, layout=layout)
+
+
+def axes_of(figure: Any, count: int, columns: int) -> list[Any]:
+    axes = list(figure.subplots(-(-count // columns), columns, squeeze=False).flat)
+    for spare in axes[count:]:
+        spare.set_axis_off()
+    return axes[:count]
+
+
+def draw_all(charts: Sequence[Chart]) -> Any:
+    """Draw charts on one new figure, two in a row."""
+    import matplotlib.pyplot
+
+    columns = min(2, len(charts))
+    wide, high = 6.5 * columns, 5.3 * -(-len(charts) // 2)
+    # Fixed: titles and legends that are wider than their Axes would shrink them in a layout that adapts.
+    figure = new_figure((wide, high), layout=None)
+    margins = 1.3 / wide, 1.1 / high, 1.0 - 0.3 / wide, 1.0 - 1.35 / high
+    figure.subplots_adjust(*margins, wspace=0.3, hspace=0.75)
+    for chart, ax in zip(charts, axes_of(figure, len(charts), columns), strict=True):
+        draw(replace(chart, size=(430, 390)), ax)
+    if "inline" in matplotlib.get_backend():  # a notebook shows what is returned, and must not twice
+        matplotlib.pyplot.close(figure)
+    return figure
+
+
+def draw(chart: Chart, ax: Any = None) -> Any:
+    """Draw a chart on the Axes that is given, or on a new figure."""
+    width, height = chart.size
+    columns = 3 if width > 500 else 2
+    ax = new_figure((width / 75, height / 75 + 0.6)).add_subplot() if ax is None else ax
+    ax.set_xlim(chart.x.ends)
+    ax.set_ylim(chart.y.ends)
+    for depth, mark in enumerate(chart.drawn, 2):
+        _draw(ax, mark, depth)
+    ax.set_xticks(chart.x.at, [label(text) for text in chart.x.texts])
+    ax.set_yticks(chart.y.at, [label(text) for text in chart.y.texts])
+    ax.tick_params(labelsize="small")
+    if chart.x.places and 7 * sum(map(len, chart.x.texts)) > width - 90:
+        for text in ax.get_xticklabels():
+            text.set(rotation=45, ha="right", rotation_mode="anchor")
+    ax.set_xlabel(label(chart.x.name))
+    ax.set_ylabel(label(chart.y.name))
+    ax.set_axisbelow(True)
+    if not chart.y.places:
+        ax.grid(axis="y", color=colours()["grid"], lw=0.8)
+    ax.spines[["top", "right"]].set_visible(False)
+    handles = [handle for entry in chart.entries for handle in _handles(entry)]
+    if handles:  # above the data, under the title
+        look = {"fontsize": "small", "frameon": False, "borderaxespad": 0.0, "columnspacing": 1.0}
+        ax.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1.01), ncols=columns, **look)
+    lines = textwrap.wrap(visible(chart.title), max(int(width / 7.4), 34))
+    pad = 6 + 15 * -(-len(handles) // columns)
+    ax.set_title("\n".join(map(label, lines)), loc="left", fontsize="medium", pad=pad)
+    return ax
+
+
+def _draw(ax: Any, mark: Points | Line | Band | Boxes | Text, depth: int) -> None:
+    """Draw one mark; points and words are above all others."""
+    if isinstance(mark, Boxes):
+        _boxes(ax, mark, depth)
+    elif isinstance(mark, Points):
+        look: dict[str, Any] = {"mew": 1.8 if mark.shape == "pin" else 0.0, "clip_on": False}
+        look["ms"] = mark.size if mark.shape in ("dot", "pin") else 6.0
+        look["alpha"] = 0.5 if (mark.kind, mark.shape) == ("data", "dot") else None
+        color, marker = colours()[mark.kind], MARKERS[mark.shape]
+        ax.plot(mark.x, mark.y, marker, color=color, zorder=depth + 20, **look)
+    elif isinstance(mark, Band):
+        ax.fill_between(mark.x, mark.low, mark.high, lw=0, color=colours()[mark.kind], zorder=depth)
+    elif isinstance(mark, Text):
+        side = {"start": "left", "middle": "center", "end": "right"}[mark.anchor]
+        place = {"xytext": (0, 0.75 * mark.up), "textcoords": "offset points", "zorder": depth + 30}
+        ax.annotate(label(mark.words), (mark.x, mark.y), ha=side, fontsize="small", **place)
+    else:
+        x, y = _within(mark.x, ax.get_xlim()), _within(mark.y, ax.get_ylim())
+        style = "--" if mark.look == "dashed" else "-"
+        ax.plot(x, y, style, lw=WIDTHS[mark.look], color=colours()[mark.kind], zorder=depth)
+
+
+def _boxes(ax: Any, mark: Boxes, depth: int) -> None:
+    sizes = mark.high - mark.low, mark.right - mark.left, mark.low
+    bars = ax.bar(mark.left, *sizes, align="edge", lw=0.6, zorder=depth)
+    for bar, kind in zip(bars, mark.kinds, strict=True):
+        bar.set(fc=colours()[kind], ec="none" if kind in ("shade", "band50", "band90") else "white")
+
+
+def _handles(entry: Key) -> list[Any]:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    boxes = [(entry.kind, entry.words)] if entry.mark == "box" else []
+    if entry.mark == "ramp":
+        low, high = entry.words.split("|")
+        boxes = [(f"s{-STEPS}", low), ("s0", "as the model says"), (f"s{STEPS}", high)]
+    if boxes:
+        return [Patch(fc=colours()[kind], label=label(words)) for kind, words in boxes]
+    lines: dict[str, Any] = {"line": {"ls": "-"}, "dashed": {"ls": "--"}}
+    look = lines.get(entry.mark) or {"ls": "", "marker": MARKERS[entry.mark]}
+    return [Line2D([], [], color=colours()[entry.kind], label=label(entry.words), **look)]

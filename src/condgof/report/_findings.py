@@ -10,13 +10,12 @@ import numpy as np
 
 from condgof.check._comparison import Comparison
 from condgof.check._record import Check, Finding, Slice
-from condgof.check._text import headline
+from condgof.check._text import headline, listed
 from condgof.report import _text as text
-from condgof.report._chart import Chart, Ends, robust_ends
-from condgof.report._panels import KINDS, TURNED, column_panel, map_of, part_y, sides
-from condgof.report._pens import svg
+from condgof.report._chart import Chart, Ends, robust_ends, svg
+from condgof.report._panels import KINDS, TURNED, column_panel, kind_name, map_of, part_y, sides
 from condgof.report._pictures import fit, slice_qq, slice_residuals
-from condgof.report._text import html, listed, minus, once_in, paragraph, sentence, shorten, table
+from condgof.report._text import html, minus, once_in, paragraph, sentence, shorten, table
 from condgof.result import GofResult, Shown, number, pvalue_number, pvalue_words, rounded, short, sized
 
 #: The sign before the headline, where there is evidence against the model and where not.
@@ -28,32 +27,18 @@ OVERALL = {"shift": "shift of the median", "spread": "width of the middle half"}
 
 
 def given(check: Check) -> str:
-    """Say what is predicted from what: "wage given age, education and 5 more columns"."""
-    return " given ".join(named(columns, 4) for columns in (check.y_columns, check.x_columns) if columns)
-
-
-def named(columns: Sequence[str], most: int) -> str:
-    more = [f"{len(columns) - most} more columns"] if len(columns) > most + 1 else columns[most:]
-    return listed([shorten(name, 60) for name in (*columns[:most], *more)])
+    """Say what is predicted from what: "wage given age, education and 5 more"."""
+    both = filter(None, (check.y_columns, check.x_columns))
+    return " given ".join(listed([shorten(name, 60) for name in columns]) for columns in both)
 
 
 def name_of(finding: Finding, several: bool = False, overall: bool = False) -> str:
     """Name a finding: "inside the 90% interval"; of several columns of y, with its column."""
-    kind, label = finding.kind, finding.label
-    if kind == "correlation":
+    if finding.kind == "correlation":
         return f"correlation of {finding.column}"
-    if kind == "tails" and label == "largest":
-        name = "counts of probability below 0.01"
-    else:
-        name = KINDS[kind].name.format(label) if label and kind in KINDS else kind_name(kind)
-        name = OVERALL.get(kind, name) if overall else name
+    name = kind_name(finding.kind, finding.label)
+    name = OVERALL.get(finding.kind, name) if overall else name
     return f"{finding.column}: {name}" if several else name
-
-
-def kind_name(kind: str) -> str:
-    name = KINDS[kind].name if kind in KINDS else kind
-    bare = name.replace(" the {}", " the").replace(" of {}", "")
-    return {"class": "share of a class", "events": "events"}.get(kind, bare)
 
 
 def value_of(finding: Finding, value: float) -> str:
@@ -123,12 +108,10 @@ def message(check: Check) -> str:
 
 #: Rows of a table, kinds of findings that have a column of their own there, rows of a card's table.
 MOST_ROWS, MOST_KINDS, MOST_FINDINGS = 200, 3, 16
-#: Bytes that the pictures of a table may fill after its first three cards; cards that may have none.
-ROOM, MOST_CARDS = 400_000, 20
+#: Cards with pictures, of slices and of groups, and cards at all: a page stays below 1 MB.
+MOST_DRAWN, MOST_CARDS = 8, 20
 #: How far apart numbers on an axis stand, in percent of its width for each character.
 APART = 7.0
-#: Findings that a slice has once, so that a row may show them beside the leading one.
-SINGLE = ("shift", "spread", "skew", "confidence", "zeros")
 
 
 class Shared(NamedTuple):
@@ -156,13 +139,13 @@ class Shared(NamedTuple):
                 last = place
         return (
             f'<th scope="col" class="axis"><span>{html(kind_name(self.kind))}</span> '
-            f"<small>{html(KINDS[self.kind].unit) if self.kind in KINDS else ''}</small>"
+            f"<small>{html(''.join(KINDS.get(self.kind, ())[1:]))}</small>"
             f'<svg aria-hidden="true" focusable="false" width="100%" height="15">{marks}</svg></th>'
         )
 
-    def cell(self, finding: Finding | None, leads: bool) -> str:
-        """Return an estimate and its interval; the line is what the model says."""
-        if finding is None:
+    def cell(self, finding: Finding) -> str:
+        """Return an estimate and its interval, if it is of this kind; the line is the model's."""
+        if finding.kind != self.kind:
             return '<td class="axis none"></td>'
         low, high = map(self.at, finding.interval)
         drawn = (
@@ -177,8 +160,7 @@ class Shared(NamedTuple):
         label = f"<small>{html(shorten(finding.label, 24))}</small>" if finding.label else ""
         interval = f"{range_of(finding)}; the model says {expected_of(finding)}"
         return (
-            f'<td class="axis{" leads" if leads else ""}">'
-            f"<b>{value_of(finding, finding.estimate)}{label}</b>"
+            f'<td class="axis"><b>{value_of(finding, finding.estimate)}{label}</b>'
             f'<span class="unseen"> ({html(interval)})</span>'
             f'<svg aria-hidden="true" focusable="false" width="100%" height="100%">{drawn}</svg></td>'
         )
@@ -190,25 +172,21 @@ def side(finding: Finding) -> str:
     return sides(low, high, np.array(finding.expected), finding.kind in TURNED)[0]
 
 
-def slices_table(check: Check, parts: Sequence[Slice], key: str, caption: str, room: int = ROOM) -> str:
+def slices_table(check: Check, parts: Sequence[Slice], key: str, caption: str) -> str:
     """Return a table of slices or groups; they open a card under their row."""
     shown, axes, bodies = parts[:MOST_ROWS], [], ""
     for kind in list(dict.fromkeys(part.kind for part in shown))[:MOST_KINDS]:
-        same = [f for part in shown if (f := _of(part, kind))]
+        same = [part.findings[0] for part in shown if part.kind == kind]
         always = [v for f in same for v in (f.estimate, f.expected)]
         axes.append(Shared(kind, robust_ends(np.array([f.interval for f in same]).ravel(), always, 0.0)))
     worst = {id(part): i for i, part in enumerate(sorted(shown, key=lambda part: -part.severity))}
     for i, part in enumerate(shown):
         name, sure = f"{key}{i + 1}", part.pvalue <= check.alpha or part.findings[0].telling
-        pictures = _pictures(check, part, name) if room > 0 else ""
-        room -= len(pictures)
-        if room < 0 and i >= 3:
-            room, pictures = 0, ""
-        card = _card(check, part, pictures, name, sure) if pictures or i < MOST_CARDS else ""
+        card = _card(check, part, name, sure, i < MOST_DRAWN) if i < MOST_CARDS else ""
         row = _row(part, axes, i + 1, name if card else "", sure)
         bodies += f'<tbody data-certain="{i}" data-worst="{worst[id(part)]}">{row}{card}</tbody>'
-    if room <= 0:
-        caption += " There is no room for the pictures of all."
+    if len(shown) > MOST_DRAWN:
+        caption += f" The first {MOST_DRAWN} have pictures."
     orders = "".join(
         f'<button type="button" aria-pressed="{pressed}" data-by="{by}">{words}</button>'
         for by, words, pressed in (("certain", "most certain", "true"), ("worst", "worst", "false"))
@@ -224,18 +202,9 @@ def slices_table(check: Check, parts: Sequence[Slice], key: str, caption: str, r
     )
 
 
-def _of(part: Slice, kind: str) -> Finding | None:
-    """Return what a slice says of a kind: its leading finding, or the one that there is."""
-    lead = part.findings[0]
-    if lead.kind == kind:
-        return lead
-    same = (f for f in part.findings if (f.kind, f.column) == (kind, lead.column))
-    return next(same, None) if kind in SINGLE else None
-
-
 def _row(part: Slice, axes: Sequence[Shared], rank: int, key: str, sure: bool) -> str:
     """Return one row; it opens the card with the id `key`, and says what is wrong if that is sure."""
-    cells = "".join(axis.cell(_of(part, axis.kind), part.kind == axis.kind) for axis in axes)
+    cells = "".join(axis.cell(part.findings[0]) for axis in axes)
     words = html(shorten(part.words, 240))
     if key:
         more = f'class="open" aria-expanded="true" aria-controls="{key}"'
@@ -249,7 +218,7 @@ def _row(part: Slice, axes: Sequence[Shared], rank: int, key: str, sure: bool) -
     )
 
 
-def _card(check: Check, part: Slice, pictures: str, key: str, sure: bool) -> str:
+def _card(check: Check, part: Slice, key: str, sure: bool, drawn: bool) -> str:
     """Return the row that opens: what is wrong, pictures, all numbers, which rows, and the query."""
     looked, beside = check.looked, ""
     inside = np.flatnonzero(np.isin(looked.rows, part.rows))
@@ -266,24 +235,25 @@ def _card(check: Check, part: Slice, pictures: str, key: str, sure: bool) -> str
         beside += code(f"report.frame().query({part.query!r})")
     left_out = len(part.findings) - MOST_FINDINGS
     caption = f"These {part.n:,} rows" + f" ({left_out:,} more in to_dict())" * (left_out > 0)
-    numbers = numbers_table(caption, part.findings[:MOST_FINDINGS], len(check.y_columns) > 1)
+    numbers = tiles(caption, part.findings[:MOST_FINDINGS], len(check.y_columns) > 1)
     words = part.message if sure else f"no evidence: {part.findings[0].words}"
+    pictures = _pictures(check, part, key) if drawn else ""
     return (
-        f'<tr class="more"><td colspan="9"><div class="card" id="{key}" tabindex="-1">'
+        f'<tr class="more"><td colspan="9"><div class="card" id="{key}">'
         f'{paragraph(sentence(words), "lead")}<div class="two">{pictures}<div class="beside">'
         f"<div>{numbers}</div><div>{beside}</div></div></div></div></td></tr>"
     )
 
 
-def numbers_table(
-    caption: str, findings: Sequence[Finding], several: bool, overall: bool = False
-) -> str:
-    rows = [
-        (name_of(f, several, overall), value_of(f, f.estimate), range_of(f), expected_of(f))
+def tiles(of: str, findings: Sequence[Finding], several: bool, overall: bool = False) -> str:
+    """Return findings of some rows, a tile each: the data, their interval, and what the model says."""
+    items = "".join(
+        f"<li{' class=telling' * f.telling}><span>{html(name_of(f, several, overall))}</span>"
+        f"<b>{value_of(f, f.estimate)}</b><small>{range_of(f)}</small>"
+        f"<small>model {expected_of(f)}</small></li>"
         for f in findings
-    ]
-    kinds = ["telling" * f.telling for f in findings]
-    return table(caption, ["", "data", "interval", "model"], rows, numeric=(1, 2, 3), kinds=kinds)
+    )
+    return f'<p class="of">{html(of)}</p><ul class="tiles">{items}</ul>' if items else ""
 
 
 def _pictures(check: Check, part: Slice, key: str) -> str:
@@ -306,11 +276,11 @@ def _pictures(check: Check, part: Slice, key: str) -> str:
 def figure(chart: Chart, key: str) -> str:
     header, rows = chart.table
     left_out = f" (the first {MOST_ROWS} of {len(rows):,})" * (len(rows) > MOST_ROWS)
-    caption, numeric = f"Numbers of this picture{left_out}", range(1, len(header))
+    caption = f"Numbers of this picture{left_out}"
     return (
         f'<figure class="w{chart.size[0] // 10}"><figcaption>{html(chart.title)}</figcaption>'
         f'{svg(chart, key)}<details class="behind"><summary>Numbers</summary>'
-        f"{table(caption, header, rows[:MOST_ROWS], numeric=numeric)}</details></figure>"
+        f"{table(caption, header, rows[:MOST_ROWS])}</details></figure>"
     )
 
 
@@ -324,20 +294,23 @@ def code(text: str) -> str:
 # Inline, because a style sheet would reach the rest of the notebook; colours come from the notebook.
 _BOX = "max-width:52em;line-height:1.5"
 _LINE = "text-align:left;padding:2px 12px 2px 0;vertical-align:top"
-#: Rows of a card's table, and letters of a cell.
-MOST, LONGEST = 12, 200
+#: Rows of a card's table.
+MOST = 12
 
 
 def card(result: Shown) -> str:
     head, bad = str(getattr(result, "words", "")), bool(getattr(result, "alarm", False))
     count = ("rows", f"{getattr(result, 'n', 0):,}")
     if isinstance(result, Check):
-        head, bad, (certain, much, enough) = headline(result), result.rejected, chips(result)
-        size, count = (much[0], f"{much[1]} {much[2]}"), ("Rows", f"{result.result.n:,}")
-        slices = _slices(result.slices, "where") + _slices(result.groups, "group")
+        head, bad, rows = f"{headline(result)}, {result.result.n:,} rows", result.rejected, []
+        for part in (*result.slices, *result.groups):
+            certain = pvalue_words(part.pvalue, part.pvalue_floor)
+            sure = part.pvalue <= result.alpha or part.findings[0].telling
+            said = shorten(part.message, 200) if sure else "–"
+            rows.append((shorten(part.words, 120), f"{part.n:,}", said, certain))
+        where = _lines(rows, ("where", "rows", "the model is", "how certain"))
         more = "<div><code>to_html()</code> has the whole report.</div>"
-        lines = _lines([certain[:2], size, enough[:2], count])
-        body = f"<div>{html(result.words)}</div>{lines}{slices}{more}"
+        body = f"<div>{html(result.words)}</div>{_lines(chips(result))}{where}{more}"
     elif isinstance(result, Slice):
         certain_words = pvalue_words(result.pvalue, result.pvalue_floor)
         head, bad = f"{result.words}: {result.direction}, {certain_words}", True
@@ -354,20 +327,17 @@ def card(result: Shown) -> str:
     return f'<div style="{_BOX}"><strong>{"✗" if bad else "○"} {html(head)}</strong>{body}</div>'
 
 
-def _slices(parts: Sequence[Slice], name: str) -> str:
-    rows = []
-    for part in parts:
-        certain = pvalue_words(part.pvalue, part.pvalue_floor)
-        rows.append((shorten(part.words, 120), f"{part.n:,}", shorten(part.message, LONGEST), certain))
-    return _lines(rows, (name, "rows", "the model is", "how certain"))
+def records_table(caption: str, records: Sequence[dict[str, Any]]) -> str:
+    rows = [[_written(*cell) for cell in record.items()] for record in records]
+    return table(caption, list(records[0]), rows) if records else ""
 
 
-def _written(name: str, value: Any) -> str:
+def _written(name: str, value: object) -> str:
     if isinstance(value, float):
-        return pvalue_number(value) if name == "pvalue" else number(value)
+        return pvalue_number(value) if name == "pvalue" else number(value, 4)
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:,}" if isinstance(value, int) else "" if value is None else shorten(value, LONGEST)
+    return f"{value:,}" if isinstance(value, int) else "" if value is None else shorten(value, 200)
 
 
 def _lines(rows: Sequence[Sequence[str]], heads: Sequence[str] = ()) -> str:

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
@@ -13,19 +14,19 @@ import numpy as np
 
 from condgof.check._comparison import Comparison, Ranking
 from condgof.check._record import Check, Slice
-from condgof.check._text import headline, searched_slices
+from condgof.check._text import headline, listed, searched_slices
 from condgof.errors import InputError
 from condgof.report import _chart as c
 from condgof.report import _findings as pieces
 from condgof.report import _text as text
-from condgof.report._panels import FEWEST, MOST, forest, panel_words, panels, sides
-from condgof.report._pens import chart_style, draw, legend, themed
+from condgof.report._chart import chart_style, draw, legend, themed
+from condgof.report._panels import FEWEST, MOST, forest, intervals, panels
 from condgof.report._pictures import first_pictures, null_picture
-from condgof.report._text import bullets, html, listed, minus, paragraph, sentence, shorten, table
-from condgof.result import number, pvalue_number, sized
+from condgof.report._text import bullets, html, minus, paragraph, sentence, shorten, table
+from condgof.result import number, pvalue_number, pvalue_words
 
-#: Panels of columns that are open, and that there are at all; more findings than tiles are a table.
-OPEN_PANELS, MOST_PANELS, MOST_TILES = 6, 18, 8
+#: Panels of columns that are open, and that there are at all.
+OPEN_PANELS, MOST_PANELS = 6, 18
 #: What to try where some kind of finding stands out in slices of the columns {}, and in all rows.
 ADVICE = {
     "wild": ("Look at the wild rows first: they may be errors in the data",) * 2,
@@ -79,22 +80,14 @@ def section(heading: str, key: str, *body: str) -> str:
 
 
 def overview(check: Check) -> str:
-    """Return the first pictures that anyone draws, and all rows in numbers: tiles, or a table."""
+    """Return the first pictures that anyone draws, and all rows in numbers."""
     drawn = [pieces.figure(chart, f"all{i}") for i, chart in enumerate(first_pictures(check))]
     if not drawn:
         drawn = [paragraph("Scores of the model are all that is known: nothing predicted can be drawn.")]
     looked, findings = check.looked, [f for f in check.overall if f.kind != "wild"]
-    robust, tiles = looked.kind in ("continuous", "several", "moments"), ""
+    robust, several = looked.kind in ("continuous", "several", "moments"), len(check.y_columns) > 1
     of = "all rows" if looked.all_rows else f"{looked.n:,} of {looked.whole:,} rows, taken at random"
-    for f in findings:
-        tiles += (
-            f"<li{' class=telling' if f.telling else ''}><span>"
-            f"{html(pieces.name_of(f, overall=robust))}</span><b>{pieces.value_of(f, f.estimate)}</b>"
-            f"<small>{pieces.range_of(f)}</small><small>model {pieces.expected_of(f)}</small></li>"
-        )
-    overall = f'<p class="of">Of {of}</p><ul class="tiles">{tiles}</ul>' if tiles else ""
-    if len(findings) > MOST_TILES:
-        overall = pieces.numbers_table(f"Of {of}", findings, len(check.y_columns) > 1, robust)
+    overall = pieces.tiles(f"Of {of}", findings, several, robust)
     overall += "".join(paragraph(sentence(f.words), "small") for f in check.overall if f.kind == "wild")
     if len(drawn) == 1 and overall:  # there is room beside it
         drawn, overall = [*drawn, f"<div>{overall}</div>"], ""
@@ -110,8 +103,7 @@ def where(check: Check) -> str:
     among = f"Found among {count:,} slices; intervals" if count else "Intervals"
     caption = "Open a row for its pictures. Line: what the model says; dot and bar: the data and their "
     caption += f"interval. {among} and p-values allow for the search."
-    room = pieces.ROOM // 2 if check.groups else pieces.ROOM
-    return section("Where", "where", pieces.slices_table(check, check.slices, "s", caption, room))
+    return section("Where", "where", pieces.slices_table(check, check.slices, "s", caption))
 
 
 def groups(check: Check) -> str:
@@ -125,8 +117,7 @@ def groups(check: Check) -> str:
         caption += f" The {most} most certain are listed, all are in the picture and in to_dict()."
     if len(parts) > 12 and (chart := forest(parts)) is not None:
         drawn = f'<div class="pair">{pieces.figure(chart, "forest")}</div>'
-    room = pieces.ROOM // 3 if check.slices else pieces.ROOM
-    rows = pieces.slices_table(check, parts, "g", caption, room)
+    rows = pieces.slices_table(check, parts, "g", caption)
     return section(f"By {shorten(by, 60)}" if by else "The slices you named", "groups", drawn, rows)
 
 
@@ -137,10 +128,11 @@ def _by(check: Check) -> str:
 
 
 def columns(check: Check) -> str:
-    drawn = [pieces.figure(chart, f"col{i}") for i, chart in enumerate(panels(check, MOST_PANELS))]
-    if not drawn:
+    charts = panels(check, MOST_PANELS)
+    if not charts:
         return ""
-    body = legend(c.keys(panel_words(check.looked)[1]))
+    body = legend(charts[0].legend)  # of all
+    drawn = [pieces.figure(replace(chart, legend=()), f"col{i}") for i, chart in enumerate(charts)]
     body += f'<div class="panels">{"".join(drawn[:OPEN_PANELS])}</div>'
     rest, left_out = drawn[OPEN_PANELS:], len(check.looked.axes) - len(drawn)
     if rest:
@@ -183,7 +175,7 @@ def advices(check: Check) -> list[tuple[str, str]]:
         elif slices:
             found = [c.column for part in slices.values() for c in part.conditions]
             names = ("the prediction" if c == "predicted" else shorten(c, 60) for c in found)
-            about = listed(list(dict.fromkeys(names))) or "x"
+            about = listed(list(dict.fromkeys(names))) if found else "x"
             where = f"slice{'s' * (len(slices) > 1)} {', '.join(map(str, slices))}"
             advised.append((there.format(about), where))
     return advised
@@ -199,24 +191,23 @@ def sure(check: Check) -> str:
     chart, drawn = null_picture(check.result), ""
     if rows:
         caption = "p-value of each part of the test; the verdict combines them"
-        drawn += f"<div>{table(caption, ['looks at', 'p'], rows, numeric=(1,))}</div>"
+        drawn += f"<div>{table(caption, ['looks at', 'p'], rows)}</div>"
     drawn += pieces.figure(chart, "null") if chart is not None else ""
     return f'{body}<div class="two">{drawn}</div>'
 
 
 def run(check: Check, command: str | None, notes: Sequence[str]) -> str:
     """Return notes, the lines that give the page again, and what was run."""
-    result, d = check.result, check.effect.discrepancy
+    result = check.result
     draws = 0 if result.null_distribution is None else len(result.null_distribution)
     facts = {
         "rows": f"{result.n:,}",
-        "x": pieces.named(check.x_columns, 30),
-        "y": pieces.named(check.y_columns, 30),
+        "x": listed(check.x_columns, 30),
+        "y": listed(check.y_columns, 30),
         "test": f"{result.method}, {result.null}" + (f", {draws:,} draws" if draws else ""),
         "statistic": number(result.statistic, 5),
         "p-value": f"{check.pvalue:.6g}",
         "level": f"{check.alpha:g}",
-        "discrepancy": f"{number(d.estimate)} ({number(d.low)} to {number(d.high)})",
         "searched": _facts(check.details.get("searched", {})),
         "seed": str(result.seed),
         "versions": _facts(check.details.get("versions", {})),
@@ -250,7 +241,7 @@ def holds(check: Check) -> str:
         "more each; the levels and bounds that slices and groups name.",
         "The ends of bins, of numbers above 100,000 with four digits.",
         "Points in pictures: y, or its residual, of single rows, and what it is drawn against.",
-        "Numbers of rows that lie far from the model, and how far, not what is in them.",
+        "Numbers of rows that lie far from the model, not what is in them.",
         "Histograms, quantiles by bin, shares and means of all rows and of slices or groups.",
         "The results of the check as JSON with six digits, in the element with the id numbers.",
         "Nothing else of the data; and the file sends nothing anywhere.",
@@ -271,7 +262,7 @@ def folds(check: Check, command: str | None, notes: Sequence[str]) -> str:
     return f'<div class="folds">{inside}</div>'
 
 
-def _facts(value: Any) -> str:
+def _facts(value: object) -> str:
     if not isinstance(value, Mapping):
         return f"{value:,}" if isinstance(value, int) else str(value)
     return ", ".join(f"{name} {_facts(one)}" for name, one in value.items()) or "–"
@@ -324,9 +315,8 @@ def page(heading: str, below: str, tab: str, body: str, machine: dict[str, Any])
         '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
         f"<title>{html(tab)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
         '<a class="skip" href="#main">To the message</a>\n'
-        f"<header><div><h1>{html(heading)}</h1><p>{html(below)}</p></div>"
-        '<button class="theme" type="button" aria-label="Switch between light and dark">Dark</button>'
-        f'</header>\n<main id="main">{body}</main>\n'
+        f"<header><h1>{html(heading)}</h1><p>{html(below)}</p></header>\n"
+        f'<main id="main">{body}</main>\n'
         "<footer>Made by condgof. This file needs no network.</footer>\n"
         f'<script type="application/json" id="numbers">{text.script_json(machine)}</script>\n'
         f"<script>{script}</script>\n</body>\n</html>\n"
@@ -341,35 +331,27 @@ def compared_chart(result: Comparison | Ranking) -> c.Chart | None:
         errors = {frozenset((one.better, one.worse)): one.standard_error for one in result.pairs}
         for name, mean in zip(result.names[1:], result.means[1:], strict=True):
             apart, reach = sign * (mean - result.means[0]), 1.96 * errors[frozenset((first, name))]
-            parts.append((shorten(name, 60), apart, (apart - reach, apart + reach)))
+            parts.append((name, apart, (apart - reach, apart + reach)))
         title, axis = f"how much worse than {first}, by {result.name}", "worse →"
     else:
         parts = [(f"all {result.n:,} rows", result.difference, result.interval)]
         for s in result.slices:
-            label = f"{shorten(s.words, 60)} · {s.n:,} rows"
-            parts.append((label, s.findings[0].estimate, s.findings[0].interval))
+            lead = s.findings[0]
+            name = f"{s.words} · {s.n:,} rows, {pvalue_words(s.pvalue, s.pvalue_floor)}"
+            parts.append((name, lead.estimate, lead.interval))
         (p, q), score = result.names, result.score
         title = f"{score.name} of {p} less that of {q} ({score.better} is better)"
         left, right = (q, p) if score.better == "higher" else (p, q)
         axis = f"← {left} better · {right} better →"
-    shown = [part for part in parts[::-1] if np.isfinite([part[1], *part[2]]).all()]
+    shown = [part for part in parts if np.isfinite([part[1], *part[2]]).all()]
     if not shown:
         return None
-    names, at = [name for name, _, _ in shown], np.arange(len(shown)) * 1.0
-    estimate, low, high = np.array([[value, *ends] for _, value, ends in shown]).T
-    spans = c.spans(low, high)
-    ends = c.robust_ends(np.append(low, high), [0.0, *estimate], 0.06)
-    tips = tuple(f"{name}: {span}" for name, span in zip(names, spans, strict=True))
-    marks: list[c.Mark] = [c.rule(0.0, False, look="dashed")]
-    marks.append(c.Intervals(at, estimate, low, high, sides(low, high, 0.0), True, 8.0, tips))
-    marks += [c.Text(ends[0], float(i), name, "start", 11.0) for i, name in enumerate(names)]
-    data = c.table({"where": names, "difference": estimate, "interval": spans})
-    x, y = c.numeric(axis, ends), c.Scale("", (-0.5, len(shown) - 0.3))
-    title, shape = shorten(title, 120), (860, 60 + 44 * len(shown))
-    return c.Chart(title, minus(result.words), x, y, tuple(marks), data, (), shape)
+    numbers = np.array([[value, *ends, 0.0] for _, value, ends in shown])
+    names, title = [name for name, _, _ in shown], shorten(title, 120)
+    return intervals(axis, names, numbers, wide=860, title=title)
 
 
-def plot_compared(result: Comparison | Ranking, ax: Any = None) -> Any:
+def plot_compared(result: Comparison | Ranking, ax: object = None) -> Any:
     chart = compared_chart(result)
     if chart is None:
         raise InputError("The difference is infinite: there is nothing to draw.")
@@ -377,50 +359,17 @@ def plot_compared(result: Comparison | Ranking, ax: Any = None) -> Any:
 
 
 def compared_page(result: Comparison | Ranking, command: str | None = None) -> str:
-    heading, body = _ranking(result) if isinstance(result, Ranking) else _comparison(result)
-    chart = compared_chart(result)
-    drawn = "" if chart is None else pieces.figure(chart, "difference")
-    notes = bullets(result.details.get("notes", ()))
-    again = f"<p>To get this page again:</p>{pieces.code(command)}" if command else ""
-    verdict = paragraph(minus(getattr(result, "verdict", result.words)))
-    whole = section("Which predicts better", "verdict", verdict, drawn, body, notes, again)
+    ranked, chart = isinstance(result, Ranking), compared_chart(result)
+    heading = f"{len(result.names)} models" if ranked else " and ".join(result.names)
+    body = "" if chart is None else pieces.figure(chart, "difference")
+    body += pieces.records_table("Means over all rows", result.records())
+    if isinstance(result, Ranking):
+        shown = ("better", "worse", "difference", "pvalue")
+        pairs = [{name: getattr(pair, name) for name in shown} for pair in result.pairs]
+        body += pieces.records_table("All pairs; p-values are corrected for their number", pairs)
+    body += bullets(result.details.get("notes", ()))
+    body += f"<p>To get this page again:</p>{pieces.code(command)}" if command else ""
+    whole = section("Which predicts better", "verdict", paragraph(minus(result.words)), body)
     plain = result.to_dict()
     plain.pop("null_distribution", None)
     return page(heading, f"{result.n:,} rows", f"Comparison · {heading}", whole, plain)
-
-
-def _comparison(result: Comparison) -> tuple[str, str]:
-    """Return heading and tables (each measure, and where) of a comparison."""
-    p, q = result.names
-    rows = []
-    for s in result.measures:
-        means = (f"{mean:.5g}" for mean in s.means)
-        amounts = (*sized(s.difference, *s.interval), pvalue_number(s.pvalue))
-        rows.append((f"{s.name} ({s.better} is better)", *map(minus, (*means, *amounts))))
-    header = ["measure", p, q, f"{p} less {q}", "95% interval", "p"]
-    body = table("Means over all rows", header, rows, numeric=(1, 2, 3, 4, 5))
-    rows = [
-        (s.words, f"{s.n:,}", minus(s.findings[0].words), pvalue_number(s.pvalue, s.pvalue_floor))
-        for s in result.slices
-    ]
-    if rows:
-        header = ["where", "rows", "", "p, corrected for the search"]
-        body += table("Where the difference is another", header, rows, numeric=(1, 3))
-    return f"{p} and {q}", body
-
-
-def _ranking(result: Ranking) -> tuple[str, str]:
-    """Return heading and tables (the models, and all pairs) of a ranking."""
-    best, columns = result.best(), (result.means, *result.others.values())
-    rows = [
-        (name, *(minus(f"{values[i]:.5g}") for values in columns), "yes" if name in best else "no")
-        for i, name in enumerate(result.names)
-    ]
-    header = ["model", f"{result.name} ({result.better} is better)", *result.others, "may be the best"]
-    body = table("Means over all rows", header, rows, numeric=range(1, 1 + len(columns)))
-    header = ["better against worse", "by", "p, corrected for all pairs"]
-    pairs = (
-        (f"{o.better} against {o.worse}", minus(f"{o.difference:.4g}"), pvalue_number(o.pvalue))
-        for o in result.pairs
-    )
-    return f"{len(result.names)} models", body + table("All pairs", header, pairs, numeric=(1, 2))

@@ -17,9 +17,8 @@ from condgof.check._looked import Looked, events_of
 from condgof.check._record import Check, Slice
 from condgof.report import _chart as c
 from condgof.report._chart import Chart, Ends, written
-from condgof.report._text import shorten
-from condgof.result import number, share_interval, size
-from condgof.stein._evidence import legendre_at as legendre
+from condgof.report._text import minus, shorten
+from condgof.result import number, rounded, share_interval
 
 #: A column is cut into at most so many bins, and at most so many levels are drawn; rows of a bin, and
 #: the fewest of a level that is named: a report must not list the people of an id column.
@@ -30,8 +29,6 @@ LEVELS, Z80 = (0.1, 0.5, 0.9), 1.2816
 MEDIAN_ERROR, WIDTH_ERROR = 1.2533, 0.8892
 #: Cells with fewer rows say little.
 FEW = 10
-#: What of z a map shows for a kind of finding.
-MAPPED = {"shift": "shift", "spread": "spread", "coverage": "spread", "tails": "spread"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +38,6 @@ class Bins:
     codes: IntArray
     names: tuple[str, ...]
     scale: c.Scale
-    left_out: int = 0
-
-    @property
-    def less(self) -> str:
-        return f" {self.left_out:,} levels with fewer rows are not drawn." if self.left_out else ""
 
     @property
     def rows(self) -> list[IntArray]:
@@ -79,7 +71,8 @@ def bins_of(axis: Axis, check: Check, part: Slice | None = None, most: int = MOS
         place = np.full(len(distinct), -1)
         place[largest] = np.arange(len(largest))
         names = tuple(written(axis, float(distinct[k])) for k in largest)
-        return Bins(place[inverse], names, c.places(title, names), len(distinct) - len(largest))
+        some = f", {len(largest)} of {len(distinct):,} levels" * (len(largest) < len(distinct))
+        return Bins(place[inverse], names, c.places(f"{title}{some}", names))
 
     def end(value: float) -> str:
         """Write the value of a row: long numbers are rounded."""
@@ -156,27 +149,6 @@ def right_and_sure(looked: Looked) -> tuple[AnyArray, FloatArray]:
     return p.argmax(axis=1) == looked.codes, p.max(axis=1)
 
 
-def evidence(looked: Looked, y: int | None = None) -> FloatArray:
-    """Return functions of y with mean 0 and variance about 1 under the model, (n, K)."""
-    columns = slice(None) if y is None else [y]
-    if looked.pit is not None:
-        return np.asarray(legendre(looked.pit[:, columns]).reshape(looked.n, -1))
-    if looked.z is not None:
-        z = np.clip(looked.z[:, columns], -5, 5)
-        return np.concatenate([z, (np.square(z) - 1.0) / 2.0], axis=1)
-    if looked.kind == "censored":
-        happened, expected = events_of(looked)
-        return np.asarray((happened - expected) / np.sqrt(np.maximum(expected.mean(axis=0), 1e-12)))
-    if looked.kind == "classes":
-        right, sure = right_and_sure(looked)
-        return np.asarray((right - sure) / np.sqrt(np.maximum(sure * (1 - sure), 0.01)))[:, None]
-    functions = np.empty((looked.n, len(looked.events)))
-    for k, event in enumerate(looked.events):
-        away = event.happened(np.asarray(looked.codes)) - event.expected
-        functions[:, k] = away / (event.expected * (1 - event.expected)) ** 0.5
-    return functions
-
-
 class _Along(NamedTuple):
     """Estimates by bin (B, K) with intervals, what the model says (K,), and what stands out most."""
 
@@ -187,6 +159,9 @@ class _Along(NamedTuple):
     kinds: AnyArray
     heads: tuple[str, ...]
     words: str
+    #: The name of the y axis, and the legend.
+    label: str
+    legend: str
     #: Of z: the colours of boxes from the first to the last estimate.
     boxes: tuple[str, ...] = ()
 
@@ -200,12 +175,12 @@ def column_panel(
     ends: Ends | None = None,
     wide: bool = False,
 ) -> Chart | None:
-    """Draw residual quantiles along a column by bin, or shares; a `wide` panel has a legend."""
+    """Draw residual quantiles along a column by bin, or shares."""
     looked, bins, name = check.looked, bins_of(axis, check, part), axis.title
     profile = _along(looked, bins, strongest(looked) if y is None else y) if bins.names else None
     if profile is None:
         return None
-    up, last = ends or _ends(looked, [profile]), len(profile.expected) - 1
+    up, last = ends or _ends([profile]), len(profile.expected) - 1
     at, marks = np.arange(len(bins.names)) * 1.0, list[c.Mark]()
     if names_column(part, axis):
         marks.append(shade(bins.extent(axis, part_rows(looked, part)), up))
@@ -222,53 +197,36 @@ def column_panel(
         data |= {head: three[0], f"95% interval of {head}": c.spans(*three[1:])}
     alone = [s for s in check.slices if {one.column for one in s.conditions} == {axis.name}]
     words = f"{alone[0].direction} where {alone[0].words}" if alone else profile.words
-    label, legend = panel_words(looked)
-    desc = f"{label} along {name}: {profile.words or 'no bin differs by more than chance'}.{bins.less}"
-    shape, keys = ((540, 320), c.keys(legend)) if wide else ((330, 210), ())
-    scale = c.numeric(label, up, 5 if wide else 3)
+    scale, keys = c.numeric(profile.label, up, 5 if wide else 3), c.keys(profile.legend)
+    shape = (540, 320) if wide else (330, 210)
     title = f"{name}: {words or 'no single bin differs significantly (5% for all bins together)'}"
-    return Chart(title, desc, bins.scale, scale, tuple(marks), c.table(data), keys, shape)
+    return Chart(title, bins.scale, scale, tuple(marks), c.table(data), keys, shape)
 
 
 def panels(check: Check, most: int = 12, *, wide: bool = False) -> list[Chart]:
     """Return the panels of the columns that explain most, the first first, on one y axis."""
-    looked, functions = check.looked, evidence(check.looked)
-    apart = functions - functions.mean(axis=0)
-
-    def explained(bins: Bins) -> float:
-        """Return how much of the evidence a column explains: its strongest bin, less chance."""
-        sums = [np.abs(apart[at].sum(axis=0)).max(initial=0.0) / len(at) ** 0.5 for at in bins.rows]
-        return float(max(sums) - np.sqrt(2 * np.log(1 + len(sums) * functions.shape[1])))
-
-    y, binned = strongest(looked), [(axis, bins_of(axis, check)) for axis in looked.axes]
-    drawn = [(axis, bins) for axis, bins in binned if bins.names]
-    ranked = sorted(drawn, key=lambda each: -explained(each[1]))[:most]
-    profiles = [along for _, bins in ranked if (along := _along(looked, bins, y)) is not None]
-    ends = _ends(looked, profiles) if profiles else None
-    charts = (column_panel(check, axis, y=y, ends=ends, wide=wide) for axis, _ in ranked)
+    looked, y, drawn = check.looked, strongest(check.looked), list[tuple[float, Axis, _Along]]()
+    for axis in looked.axes:
+        bins = bins_of(axis, check)
+        if bins.names and (profile := _along(looked, bins, y)) is not None:
+            # What a column explains: the mean square between its bins.
+            n, values = np.array(list(map(len, bins.rows)))[:, None], profile.values
+            between = n * np.square(values - np.sum(n * values, axis=0) / n.sum())
+            drawn.append((-between.sum() / max(len(n) - 1, 1), axis, profile))
+    drawn = sorted(drawn, key=lambda each: each[0])[:most]
+    ends = _ends([profile for _, _, profile in drawn]) if drawn else None
+    charts = (column_panel(check, axis, y=y, ends=ends, wide=wide) for _, axis, _ in drawn)
     return [chart for chart in charts if chart is not None]
 
 
+def apart(looked: Looked) -> FloatArray:
+    """Return how far residuals are from mean 0 and from variance 1, (2, d_y), cut at 2.5 sd."""
+    z = np.clip(np.asarray(looked.z), -2.5, 2.5)
+    return np.abs([z.mean(axis=0), (np.square(z).mean(axis=0) - 1.0) / 2.0])
+
+
 def strongest(looked: Looked) -> int:
-    count = 1 if looked.z is None else len(looked.y_columns)
-    means = [np.abs(evidence(looked, y).mean(axis=0)).max(initial=0.0) for y in range(count)]
-    return int(np.argmax(means))
-
-
-def panel_words(looked: Looked) -> tuple[str, str]:
-    """Return the name of the y axis of panels, and their legend."""
-    if looked.z is not None:
-        data = "middle 80% and median of the data" if looked.pit is not None else "mean of the data ± sd"
-        ways = "box s2 model too narrow; box s-2 too wide; dot high too low; dot low too high"
-        return "residual, in sd", f"box bar {data}; dashed model of the model; {ways}"
-    if looked.kind == "censored":
-        ways = "dot high more than expected; dot low fewer"
-        return "events / expected", f"dashed model of the model; dot even the data; {ways}"
-    if looked.kind == "classes":
-        return "accuracy − confidence", "dot even the data; dot high too sure; dot low not sure enough"
-    low, high = ("too high", "too low") if looked.kind == "quantiles" else ("too wide", "too narrow")
-    name = "share not above" if looked.kind == "quantiles" else "share inside"
-    return name, f"dashed model of the model; dot even the data; dot high {high}; dot low {low}"
+    return 0 if looked.z is None else int(np.argmax(apart(looked).max(axis=0)))
 
 
 def _along(looked: Looked, bins: Bins, y: int) -> _Along | None:
@@ -278,14 +236,20 @@ def _along(looked: Looked, bins: Bins, y: int) -> _Along | None:
         return _ratios(looked, bins)
     if looked.kind == "classes":
         right, sure = right_and_sure(looked)
-        return _shares(bins, [right], [sure], ["accuracy − confidence"], True)
+        name, ways = "accuracy − confidence", "dot high too sure; dot low not sure enough"
+        return _shares(bins, [right], [sure], True, (name,), name, f"dot even the data; {ways}")
     if not looked.events or looked.codes is None:
         return None
     events = [looked.events[k] for k in sorted({0, len(looked.events) // 2, len(looked.events) - 1})]
-    below = looked.kind == "quantiles"  # an event is that y exceeds a quantile
-    happened = [event.happened(looked.codes) != below for event in events]
-    heads = [f"not above the {e.level:g} quantile" if below else f"inside {e.level:.0%}" for e in events]
-    return _shares(bins, happened, [np.full(looked.n, e.level) for e in events], heads, False)
+    below, happened = looked.kind == "quantiles", [event.happened(looked.codes) for event in events]
+    texts = [
+        f"not above the {e.level:g} quantile" if below else f"inside {100 * e.level:g}%" for e in events
+    ]
+    say = [np.full(looked.n, e.level) for e in events]
+    low, high = ("too high", "too low") if below else ("too wide", "too narrow")
+    legend = f"dashed model of the model; dot even the data; dot high {high}; dot low {low}"
+    name = "share not above" if below else "share inside"
+    return _shares(bins, happened, say, False, tuple(texts), name, legend)
 
 
 def _of_z(z: FloatArray, bins: Bins, normal: bool) -> _Along:
@@ -304,6 +268,7 @@ def _of_z(z: FloatArray, bins: Bins, normal: bool) -> _Along:
         wide[(wide == "high") != (spread > 1)] = "even"
         errors = MEDIAN_ERROR / np.sqrt(n), WIDTH_ERROR / np.sqrt(n)
         about = "the middle 80% of the data is {} times as wide as the model's"
+        data = "middle 80% and median of the data"
         expected, heads = (-Z80, 0.0, Z80), ("10% quantile", "median", "90% quantile")
     else:
         mean = np.array([part.mean() for part in rows])
@@ -316,37 +281,32 @@ def _of_z(z: FloatArray, bins: Bins, normal: bool) -> _Along:
         rough = 0.5 * reach * fourth / np.maximum(spread, 1e-9)  # of a standard deviation, any tails
         wide = np.array(sides(spread - rough, spread + rough, 1.0))
         errors = spread / np.sqrt(n), rough / reach / np.sqrt(n)
-        about = "the data spread {} times as much as the model says"
+        about, data = "the data spread {} times as much as the model says", "mean of the data ± sd"
         expected, heads = (-1.0, 0.0, 1.0), ("mean − sd", "mean", "mean + sd")
     dots, shift = np.array(sides(left, right, 0.0)), values[:, 1]
-
-    def farthest(of: FloatArray, ways: AnyArray) -> list[int]:
-        """Return the bins that are farthest off on either side, among those that are off, in order."""
-        both = [np.where(ways == way, sign * of, -np.inf) for way, sign in (("low", -1), ("high", 1))]
-        return sorted(int(np.argmax(side)) for side in both if np.isfinite(side).any())
-
-    words = []
-    for b in farthest(shift, dots):
-        way = "above" if shift[b] > 0 else "below"
-        words.append(f"{size(abs(shift[b]))} sd {way} the model's at {bins.names[b]}")
-    told = f"{heads[1]} {', '.join(words)}" if words else ""
-    # How far the bins that are off are, together, in standard errors.
+    # How far the bins that are off are, in standard errors; the title tells of the farthest.
     pairs = (shift, errors[0], dots), (spread - 1, errors[1], wide)
-    moved, widened = (np.sum(((v / np.maximum(e, 1e-9)) ** 2)[ways != "even"]) for v, e, ways in pairs)
-    if widened > moved:
-        first, *rest = farthest(spread, wide)
-        told = f"{about.format(size(spread[first]))} at {bins.names[first]}"
-        told += "".join(f", {size(spread[b])} times at {bins.names[b]}" for b in rest)
+    far = np.array([np.abs(v) / np.maximum(e, 1e-9) * (ways != "even") for v, e, ways in pairs])
+    told, (which, b) = "", np.unravel_index(np.argmax(far), far.shape)
+    if far.any():
+        moved = f"{rounded(abs(shift[b]))} sd {'above' if shift[b] > 0 else 'below'} the model's"
+        told = about.format(rounded(spread[b])) if which else f"{heads[1]} {moved}"
+        told += f" at {bins.names[b]}"
     kinds = np.full((len(rows), 3), "even", dtype=object)
     kinds[:, 1] = dots
     boxes = tuple({"high": "s2", "low": "s-2"}.get(side, "bar") for side in wide)
-    return _Along(values, low, high, expected, kinds, heads, told, boxes)
+    ways = "box s2 model too narrow; box s-2 too wide; dot high too low; dot low too high"
+    legend = f"box bar {data}; dashed model of the model; {ways}"
+    return _Along(values, low, high, expected, kinds, heads, told, "residual, in sd", legend, boxes)
 
 
 def _shares(
-    bins: Bins, happened: Sequence[AnyArray], say: Sequence[FloatArray], heads: Sequence[str], less: bool
+    bins: Bins, happened: Sequence[AnyArray], say: Sequence[FloatArray], less: bool, *words: Any
 ) -> _Along:
-    """Return shares by bin; `less` what is expected, where that differs from row to row."""
+    """Return shares by bin; `less` what is expected, where that differs from row to row.
+
+    `words` are heads of columns, the name of the axis and the legend.
+    """
     n = np.array(list(map(len, bins.rows)))[:, None]
     seen = np.array([[did[rows].sum() for did in happened] for rows in bins.rows])
     expected = np.array([[p[rows].mean() for p in say] for rows in bins.rows])
@@ -355,10 +315,11 @@ def _shares(
     error = np.sqrt(np.maximum(expected * (1 - expected), 1e-4) / n)
     strength = np.where(kinds != "even", np.abs(seen / n - expected) / error, 0.0)
     b, k = np.unravel_index(np.argmax(strength), strength.shape)
-    words = f"{number(seen[b, k] / n[b, 0], 2)} where the model says {number(expected[b, k], 2)}"
-    words = f"{words} at {bins.names[b]}" if strength.any() else ""
+    told = f"{number(seen[b, k] / n[b, 0], 2)} where the model says {number(expected[b, k], 2)}"
+    told = f"{told} at {bins.names[b]}" if strength.any() else ""
     levels = (0.0,) if less else tuple(expected[0].tolist())
-    return _Along(seen / n - expected * less, low, high, levels, kinds, tuple(heads), words)
+    heads, *names = words
+    return _Along(seen / n - expected * less, low, high, levels, kinds, heads, told, *names)
 
 
 def _ratios(looked: Looked, bins: Bins) -> _Along:
@@ -373,28 +334,21 @@ def _ratios(looked: Looked, bins: Bins) -> _Along:
     b = int(np.argmax(np.where(kinds[:, 0] != "even", strength, -1.0)))
     words = f"{number(one[b, 0], 2)} times the events expected at {bins.names[b]}"
     words = words if kinds[b, 0] != "even" else ""
+    name, ways = "events / expected", "dot high more than expected; dot low fewer"
+    legend = f"dashed model of the model; dot even the data; {ways}"
     value, low, high = np.hsplit(one, 3)
-    return _Along(value, low, high, (1.0,), kinds, ("events / expected",), words)
+    return _Along(value, low, high, (1.0,), kinds, (name,), words, name, legend)
 
 
-def _ends(looked: Looked, profiles: Sequence[_Along]) -> Ends:
+def _ends(profiles: Sequence[_Along]) -> Ends:
     values = np.concatenate([one.values.ravel() for one in profiles])
-    if looked.kind == "censored":
-        return 0.0, min(max(float(values.max()) * 1.3, 2.0), 6.0)
-    if looked.z is None and looked.kind != "classes":
-        low = min(float(values.min()), *profiles[0].expected)
-        return (max(0.0, low - 0.12) if low > 0.2 else -0.02), 1.02
-    least, most = (2.0, 5.0) if looked.z is not None else (0.1, 1.0)
-    reach = float(np.clip(1.45 * np.abs(values).max(), least, most))
-    return -reach, reach
+    return c.robust_ends(values, profiles[0].expected, 0.15)
 
 
-def map_of(
-    check: Check, a: Axis, b: Axis, of: str | None = None, part: Slice | None = None
-) -> Chart | None:
-    """Draw two columns in cells, coloured by "shift" or "spread" of z, or what a slice is about."""
+def map_of(check: Check, a: Axis, b: Axis, part: Slice | None = None) -> Chart | None:
+    """Draw two columns in cells, coloured by what a slice is about, or what of z is off most."""
     looked, pair = check.looked, tuple(bins_of(axis, check, part, 7) for axis in (a, b))
-    differences = _differences(looked, of, part)
+    differences = _differences(looked, part)
     if differences is None:
         return None
     each, (low_way, high_way), unit = differences
@@ -409,11 +363,11 @@ def map_of(
     few, (x, y) = n < FEW, np.divmod(at, wide) * np.ones(1)
     top = max(float(np.quantile(np.abs(values[~few]), 0.9)) if (~few).any() else 0.0, 0.1)
     steps = np.clip(np.rint(values / top * c.STEPS), -c.STEPS, c.STEPS).astype(int)
-    texts = [f"{size(float(np.exp(v) if log else v))}{unit}" for v in values]
+    texts = [f"{minus(rounded(float(np.exp(v) if log else v)))}{unit}" for v in values]
     names = [[bins.names[int(k)] for k in place] for bins, place in zip(pair, (x, y), strict=True)]
-    tips = tuple(f"{i}, {j}: {t}, {k:,} rows" for i, j, t, k in zip(*names, texts, n, strict=True))
     kinds = tuple(f"s{step}" for step in steps)
-    marks: list[c.Mark] = [c.Boxes(x - 0.5, x + 0.5, y - 0.5, y + 0.5, kinds, few, tips)]
+    half = np.where(few, 0.2, 0.5)  # cells that say little are small
+    marks: list[c.Mark] = [c.Boxes(x - half, x + half, y - half, y + half, kinds)]
     if names_column(part, a) or names_column(part, b):
         rows, edges = part_rows(looked, part), list[Ends]()
         for axis, bins in zip((a, b), pair, strict=True):
@@ -421,8 +375,9 @@ def map_of(
             edges.append((ranges[0][0], ranges[-1][1]) if ranges else bins.scale.ends)
         (i, j), (k, m) = edges
         marks.append(c.Line(np.array([i, j, j, i, i]), np.array([k, k, m, m, k]), "ink"))
-    low, high = (f"{size(float(np.exp(v)) if log else abs(v))}{unit}" for v in (-top, top))
-    legend = (c.Key("ramp", "s0", f"{low_way}, {'≤' if log else '≥'} {low}|≥ {high}, {high_way}"),)
+    low, high = (f"{rounded(float(np.exp(v)) if log else abs(v))}{unit}" for v in (-top, top))
+    legend = [c.Key("ramp", "s0", f"{low_way}, {'≤' if log else '≥'} {low}|≥ {high}, {high_way}")]
+    legend += [c.Key("small", kinds[int(np.argmax(few))], f"fewer than {FEW} rows")] if few.any() else []
     error = np.std((each - each.mean()) ** 2) / (2 * each.var()) if log else each.std()
     strength = np.where(few, 0.0, np.abs(values) * np.sqrt(n) / max(error, 1e-9))
     worst = int(np.argmax(strength))
@@ -431,21 +386,18 @@ def map_of(
     title = f"The model is {way} above all at {where}: {texts[worst]}"
     if strength[worst] < (2 * np.log(2 * len(at))) ** 0.5:
         title = "No cell differs from the model by more than chance"
-    desc = f"{len(at)} cells; {few.sum()} of them have fewer than {FEW} rows and are faint."
     data = c.table({a.title: names[0], b.title: names[1], "data to model": texts, "rows": n})
-    return Chart(title, desc, pair[0].scale, pair[1].scale, tuple(marks), data, legend, (460, 340))
+    scales = pair[0].scale, pair[1].scale
+    return Chart(title, *scales, tuple(marks), data, tuple(legend), (460, 340))
 
 
-def _differences(
-    looked: Looked, of: str | None, part: Slice | None
-) -> tuple[FloatArray, tuple[str, str], str] | None:
+def _differences(looked: Looked, part: Slice | None) -> tuple[FloatArray, tuple[str, str], str] | None:
     """Return what cells are about: values of rows, words for both ways, and the unit."""
     kind, label = ("", "") if part is None else (part.findings[0].kind, part.findings[0].label)
     if looked.z is not None:
         y = strongest(looked) if part is None else part_y(looked, part)
-        means = np.abs(evidence(looked, y).mean(axis=0))
-        of = of or MAPPED.get(kind, "spread" if means[1] > means[0] else "shift")
-        if of == "spread":
+        moved, widened = apart(looked)[:, y]
+        if kind in ("spread", "coverage", "tails") or (widened > moved and kind != "shift"):
             return looked.z[:, y], ("too wide", "too narrow"), " times"
         return looked.z[:, y], ("too high", "too low"), " sd"
     if looked.kind == "classes":
@@ -457,93 +409,84 @@ def _differences(
         return sure - right, ("not sure enough", "too sure"), ""
     if not looked.events or looked.codes is None:
         return None
-    named = [e for e in looked.events if label in (f"{e.level:g}", f"{e.level:.0%}")]
+    named = [e for e in looked.events if label in (f"{e.level:g}", f"{100 * e.level:g}%")]
     event = max(named or looked.events, key=lambda e: abs(e.level - 0.5))
-    more = event.happened(looked.codes) - event.expected
-    below = event.kind == "quantile"
-    return (more, ("too high", "too low"), "") if below else (-more, ("too wide", "too narrow"), "")
+    ways = ("too high", "too low") if event.kind == "quantile" else ("too wide", "too narrow")
+    return event.level - event.happened(looked.codes), ways, ""
 
 
-#: More items than this are a caterpillar: no words but of those that stand out most, at each end.
-MOST_ROWS, LABELLED, MOST_TIPS = 30, 3, 200
+#: More rows than this are sorted, and have no names.
+MOST_ROWS = 30
 #: Kinds of which more than the model says means that it is too wide, not sure enough or too high.
 TURNED, SHARE = ("coverage", "confidence", "quantile"), "share of rows"
-
-
-class Kind(NamedTuple):
-    """What a kind of finding is called, with its label if it has one; its unit; and its axis."""
-
-    name: str
-    unit: str
-    axis: str
-
-
+#: What a kind of finding is called, with its label if it has one, and its unit.
 KINDS = {
-    "shift": Kind("shift", "standard deviations", "mean of the residuals, in standard deviations"),
-    "spread": Kind("spread", "times the model's", "spread of the data, times what the model says"),
-    "skew": Kind(
-        "skew", "share above less share below", "share above the 95% quantile less below the 5%"
-    ),
-    "tails": Kind("beyond the {} interval", SHARE, f"{SHARE} outside the model's {{}} interval"),
-    "coverage": Kind("inside the {} interval", SHARE, "share of rows inside the {} interval"),
-    "correlation": Kind("correlation of {}", "", "correlation of the residuals"),
-    "confidence": Kind("right", SHARE, f"{SHARE} in which the most probable class was right"),
-    "class": Kind("share of {}", SHARE, "share of rows with {}"),
-    "zeros": Kind("zeros", SHARE, "share of rows with 0"),
-    "quantile": Kind("not above the {} quantile", SHARE, "share of rows not above the {} quantile"),
-    "events": Kind("events, {}", "times what the model expects", "events"),
+    "shift": ("shift", "standard deviations"),
+    "spread": ("spread", "times the model's"),
+    "skew": ("skew", "share above less share below"),
+    "tails": ("beyond the {} interval", SHARE),
+    "coverage": ("inside the {} interval", SHARE),
+    "confidence": ("right", SHARE),
+    "class": ("share of {}", "of the rows"),
+    "zeros": ("zeros", SHARE),
+    "quantile": ("not above the {} quantile", SHARE),
+    "events": ("events, {}", "times what the model expects"),
 }
 
 
-def forest(items: Sequence[Slice], kind: str | None = None) -> Chart | None:
+def kind_name(kind: str, label: str = "") -> str:
+    """Name a kind of finding: "inside the 90% interval"; of any label "inside the interval"."""
+    if (kind, label) == ("tails", "largest"):
+        return "counts of probability below 0.01"
+    name, label = KINDS.get(kind, (kind,))[0], label or "a class" * (kind == "class")
+    return " ".join(name.format(label).split()).rstrip(",")
+
+
+def forest(items: Sequence[Slice]) -> Chart | None:
     """Draw findings of one kind on one axis: of that which leads most often where it is certain."""
     leading = [item.findings[0] for item in items if item.findings]
-    leading = [f for f in leading if kind in (None, f.kind)]
-    leading = leading or [f for item in items for f in item.findings if f.kind == kind]
     leading = [f for f in leading if f.telling] or leading
     if not leading:
         return None
     about = Counter(f.about for f in leading).most_common(1)[0][0]
     listed = [(s, f) for s in items for f in s.findings if f.about == about]
-    many = len(listed) > MOST_ROWS
-    if many:
-        listed.sort(key=lambda each: each[1].estimate - each[1].expected)
-    listed = listed if many else listed[::-1]
+    if len(listed) > MOST_ROWS:
+        listed.sort(key=lambda each: each[1].expected - each[1].estimate)
     parts, count, turned = [s for s, _ in listed], len(listed), about[0] in TURNED
     numbers = np.array([[f.estimate, *f.interval, f.expected] for _, f in listed])
-    at, (estimate, low, high, expected) = np.arange(count) * 1.0, numbers.T
-    kinds, spans = sides(low, high, expected, turned), c.spans(low, high)
-    ends = c.robust_ends(np.append(low, high), [*expected, *estimate], 0.06)
-    both = zip(parts, estimate, spans, strict=True)
-    tips = tuple(f"{s.words}: {number(float(e))} ({span}), {s.n:,} rows" for s, e, span in both)
-    tips = tips if count <= MOST_TIPS else ()  # words for each would take too much room
-    marks: list[c.Mark] = [c.rule(float(expected[0]), many, look="dashed")]
-    if np.ptp(expected) > 1e-9:
-        lying = c.Points(expected, at, "model", "pin", 16.0)
-        marks = [c.Points(at, expected, "model", "tick", 5.0) if many else lying]
-    marks.append(c.Intervals(at, estimate, low, high, kinds, not many, 3.0 if many else 8.0, tips))
-    telling = [i for i, side in enumerate(kinds) if side != "even"]
-    for i in telling[:LABELLED] + telling[LABELLED:][-LABELLED:] if many else range(count):
-        words = shorten(parts[i].words, 40 if many else 48)
-        if many:
-            side, gap = ("start", 0.012) if i < count / 2 else ("end", -0.012)
-            marks.append(c.Text(i + gap * count, float(estimate[i]), words, side, -4.0))
-        else:
-            marks.append(c.Text(ends[0], float(i), f"{words} · {parts[i].n:,} rows", "start", 11.0))
-    far = int(np.argmax(np.abs(estimate - expected) * np.where(np.isin(at, telling), 1.0, 1e-9)))
-    name = KINDS[about[0]].axis.format(about[2]) if about[0] in KINDS else about[0]
-    name = name.replace("outside the model's largest interval", "with counts of probability below 0.01")
+    off = np.array([f.telling for _, f in listed])
+    far = int(np.argmax(np.abs(numbers[:, 0] - numbers[:, 3]) * np.where(off, 1.0, 1e-9)))
+    name = ", ".join([kind_name(about[0], about[2]), *KINDS.get(about[0], ())[1:]])
     words = parts[far].words
-    title = f"{len(telling):,} of {count:,} differ from what the model says, most of all {words}"
-    title = title if telling else f"None of {count:,} differs from what the model says"
+    title = f"{off.sum():,} of {count:,} differ from what the model says, most of all {words}"
+    title = title if off.any() else f"None of {count:,} differs from what the model says"
     title = title if count > 1 else f"{words}: {listed[0][1].words}"
-    beside = f"{number(float(estimate[far]))} where the model says {number(float(expected[far]))}"
-    data = {"where": [s.words for s in parts], "rows": [s.n for s in parts], "estimate": estimate}
-    table = c.table({**data, "interval": spans, "the model says": expected})
     more, less = ("low", "high") if turned else ("high", "low")
     legend = c.keys(f"dashed model of the model; dot {more} more; dot {less} less; dot even not certain")
-    x, y, shape = c.numeric(name, ends), c.Scale("", (-0.5, count - 0.3)), (460, 60 + 38 * count)
-    if many:
-        x = c.Scale(f"{count:,} groups, by estimate", (-0.02 * count - 0.5, 1.02 * count - 0.5))
-        y, shape = c.numeric(name, ends), (540, 340)
-    return Chart(title, f"{name}: {beside} for {words}.", x, y, tuple(marks), table, legend, shape)
+    names = [f"{s.words} · {s.n:,} rows" for s in parts]
+    return intervals(name, names, numbers, turned, title=title, legend=legend)
+
+
+def intervals(
+    axis: str,
+    names: Sequence[str],
+    numbers: FloatArray,
+    turned: bool = False,
+    wide: int = 460,
+    **words: Any,
+) -> Chart:
+    """Draw an estimate, both ends of its interval and what is expected, (rows, 4), the first on top."""
+    count, (estimate, low, high, expected) = len(names), numbers[::-1].T
+    at, names, many = np.arange(count) * 1.0, names[::-1], count > MOST_ROWS
+    kinds, spans = sides(low, high, expected, turned), c.spans(low, high)
+    ends = c.robust_ends(np.append(low, high), [*expected, *estimate], 0.06)
+    marks: list[c.Mark] = [c.rule(float(expected[0]), False, look="dashed")]
+    if np.ptp(expected) > 1e-9:
+        marks = [c.Points(expected, at, "model", "pin", 4.0 if many else 16.0)]
+    marks.append(c.Intervals(at, estimate, low, high, kinds, True, 3.0 if many else 8.0))
+    for i, name in enumerate(() if many else names):
+        marks.append(c.Text(ends[0], float(i), shorten(name, 60), "start", 11.0))
+    y = c.Scale(f"{count:,} groups, by estimate" if many else "", (-0.5, count - 0.3))
+    table = c.table({"where": names, "estimate": estimate, "interval": spans, "expected": expected})
+    shape = wide, 340 if many else 60 + 40 * count
+    return Chart(x=c.numeric(axis, ends), y=y, marks=tuple(marks), table=table, size=shape, **words)

@@ -11,28 +11,25 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv, ndtri
 
-from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof._typing import FloatArray, IntArray
 from condgof.check._axes import Axis
 from condgof.check._looked import Looked
 from condgof.check._record import Check, Slice
-from condgof.errors import InputError
+from condgof.errors import InputError, check_choice
 from condgof.report import _chart as c
 from condgof.report import _panels as binned
-from condgof.report._chart import Chart
+from condgof.report._chart import Chart, draw, draw_all
 from condgof.report._panels import column_panel, forest, map_of, panels
-from condgof.report._pens import draw, draw_all
-from condgof.report._text import listed, sentence, shorten
-from condgof.result import GofResult, number, pvalue_number, size
+from condgof.report._text import minus
+from condgof.result import GofResult, number, rounded
 
-#: Rows drawn: at random, and on each side of those outside the model's 99% interval, and with a tip.
-MOST_ROWS, MOST_FAR, MOST_TIPS = 800, 200, 20
+#: Rows drawn: at random, and on each side of those outside the model's 99% interval.
+MOST_ROWS, MOST_FAR = 800, 200
 #: Normal quantiles: of the 99% interval, the 90% and the 50% one.
 FAR, Z90, Z50 = 2.5758, 1.6449, 0.6745
 #: Error of each ordered value so that all m are in the band 95% of the time: by simulation of uniforms.
 _SIZES = (5, 10, 20, 50, 100, 200, 400, 800, 1500)
 _LOCAL = (0.0124, 0.0078, 0.0049, 0.0030, 0.0022, 0.0017, 0.0014, 0.0012, 0.0010)
-#: What bars outside the band at the left and at the right say: too many 1, too few -1.
-_WAYS = {(1, 1): "too narrow", (-1, -1): "too wide", (-1, 1): "too low", (1, -1): "too high"}
 
 
 def fit(
@@ -59,7 +56,7 @@ def fit(
         whole = [(float(across[inside].min()), float(across[inside].max()))]
         shade = binned.shade(whole if axis.levels is None else bins.extent(axis, inside), up)
         marks = [shade, *marks]
-    rows, legend = _row_marks(looked, drawn, across[drawn], values[drawn], z[drawn], x.ends, up)
+    rows, legend = _row_marks(looked, across[drawn], values[drawn], z[drawn], x.ends, up)
     out = (np.abs(z) > (2.0 if looked.pit is None else Z90)).astype(float)
     if looked.pit is None and bands is not None:  # NaN where the band is not known
         beyond = (values < bands[:, 0]) | (values > bands[:, 4])
@@ -69,11 +66,6 @@ def fit(
     lawful = looked.pit is not None or bands is not None
     band = "the model's 90% band" if lawful else "two standard deviations around the prediction"
     title = f"{name} lies outside {band} in {percent(np.nanmean(out))} of {of}"
-    if column is not None and lawful and (at := _worst(by_bin)) is not None:
-        share = percent(np.nanmean(by_bin[at]))
-        title = f"{share} of the rows with {x.name} {bins.names[at]} lie outside {band}"
-    far = number(float(z[np.argmax(np.abs(z))]))
-    desc = f"{len(drawn):,} rows against {x.name}; the most extreme one is {far} sd off.{bins.less}"
     data: dict[str, Any] = {x.name: bins.names, "rows": list(map(len, bins.rows))}
     data["median of the data"] = [float(np.median(values[rows])) for rows in bins.rows]
     if bands is not None:
@@ -85,7 +77,7 @@ def fit(
         data |= {f"means of the ends of its 90% bands{of}": c.spans(q[:, 0], q[:, 4])}
     data[f"outside {band}"] = [percent(np.nanmean(o)) if np.isfinite(o).any() else "–" for o in by_bin]
     scale = c.numeric(f"residual of {name}, in standard deviations" if bands is None else name, up)
-    return Chart(title, desc, x, scale, (*marks, *rows), c.table(data), legend, (540, 330))
+    return Chart(title, x, scale, (*marks, *rows), c.table(data), legend, (540, 330))
 
 
 def axis_of(looked: Looked, column: str | None, y: int = 0) -> Axis | None:
@@ -105,14 +97,6 @@ def axis_of(looked: Looked, column: str | None, y: int = 0) -> Axis | None:
 
 def percent(share: Any) -> str:
     return f"{number(100 * float(share), 2)}%"
-
-
-def _worst(out: list[FloatArray]) -> int | None:
-    """Return the bin that is farthest from 10% outside, if any is by more than chance."""
-    n, k = np.array([[np.isfinite(o).sum(), np.nansum(o)] for o in out]).T
-    low, high = binned.chance_ends(n, 0.1, binned.each_error(len(out)))
-    far = np.where((k < low) | (k > high), np.abs(k - 0.1 * n) / np.sqrt(np.maximum(n, 1)), 0.0)
-    return int(np.argmax(far)) if far.any() else None
 
 
 def _model_marks(looked: Looked, axis: Axis, bins: binned.Bins, ends: c.Ends) -> list[c.Mark]:
@@ -141,15 +125,11 @@ def _model_marks(looked: Looked, axis: Axis, bins: binned.Bins, ends: c.Ends) ->
 
 
 def _row_marks(
-    looked: Looked, at: AnyArray, x: FloatArray, y: FloatArray, far: FloatArray, ends: c.Ends, up: c.Ends
+    looked: Looked, x: FloatArray, y: FloatArray, far: FloatArray, ends: c.Ends, up: c.Ends
 ) -> tuple[list[c.Mark], tuple[c.Key, ...]]:
     """Draw rows: some at random, all that are far from the model, and at the edges what lies beyond."""
-
-    def tip(i: int) -> str:
-        return f"row {looked.rows[at[i]]}: {number(float(far[i]))} standard deviations off"
-
     kinds = np.where(far > FAR, "high", np.where(far < -FAR, "low", "data"))
-    edge, beyond, inside = c.beyond(x, y, ends, up, kinds, tip=tip)
+    edge, beyond, inside = c.beyond(x, y, ends, up, kinds)
     rng, values = np.random.default_rng(0), np.unique(x)
     rest, words = np.flatnonzero(inside & (kinds == "data")), "data"
     if len(rest) > MOST_ROWS:
@@ -164,8 +144,7 @@ def _row_marks(
         these = np.flatnonzero(inside & (kinds == kind))
         if len(these):
             farthest = these[np.argsort(-np.abs(far[these]), kind="stable")[:MOST_FAR]]
-            tips = tuple(tip(i) if k < MOST_TIPS else "" for k, i in enumerate(farthest.tolist()))
-            marks.append(c.Points(x[farthest], y[farthest], kind, size=5.5, tips=tips))
+            marks.append(c.Points(x[farthest], y[farthest], kind, size=5.5))
             words = f"{side} the 99% band" if looked.pit is not None else f"{side} by 2.58 sd or more"
             some = f" ({MOST_FAR} drawn)" if len(these) > MOST_FAR else ""
             legend.append(c.Key("dot", kind, f"{len(these):,} {words}{some}"))
@@ -185,32 +164,17 @@ def pit(check: Check, *, y: int = 0) -> Chart | None:
     counts, edges = np.histogram(u, k, (0.0, 1.0))
     heights = counts * k / n
     low, high = (end[None] * k / n for end in binned.chance_ends(n, 1 / k, binned.each_error(k)))
-    side = (heights > high).astype(int) - (heights < low)
-    outside = side != 0
-    kinds = tuple(np.where(outside, "barx", "bar").tolist())
-    title = f"{name}: {_bars_outside(side, edges) or f'all {k} bars are inside the band'}"
-    few = f"{outside.sum()} of {k} bars are outside the 95% band for all of them"
+    above, below = heights > high, heights < low
+    kinds = tuple(np.where(above | below, "barx", "bar").tolist())
+    title = f"{name}: of {k} bars, {above.sum()} above the band and {below.sum()} below"
+    title = title if "barx" in kinds else f"{name}: all {k} bars are inside the band"
     data = c.table({"PIT": c.spans(edges[:-1], edges[1:]), "rows": counts, "times": heights})
     x = c.numeric(f"where {name} lies in the model's distribution (PIT)", (0.0, 1.0), 4)
     up = c.numeric("rows, times what the model says", (0.0, 1.08 * max(heights.max(), *high)), 4)
     legend = c.keys("box bar data; box barx outside the band; box band90 if the model is right")
     band = c.Boxes(np.zeros(1), np.ones(1), low, high, ("band90",))
     marks = (c.bars(edges, heights, kinds), band, c.rule(1.0))
-    return Chart(title, f"Histogram of {n:,} PITs: {few}.", x, up, marks, data, legend, (420, 330))
-
-
-def _bars_outside(side: IntArray, edges: FloatArray) -> str:
-    """Say which bars are outside the band, and what the model is if both ends say so."""
-    starts = [*np.flatnonzero(np.diff(side, prepend=0)).tolist(), len(side)]
-    runs = [(side[a], *c.spans(edges[[a]], edges[[b]])) for a, b in pairwise(starts) if side[a]]
-    both = [(sign, [span for s, span in runs if s == sign]) for sign in (1, -1)]
-    said = [f"{'too many' if s > 0 else 'too few'} rows at PIT {listed(at)}" for s, at in both if at]
-    at = edges[:-1] + 0.5 / len(side)
-    zones = (at < 0.2, np.abs(at - 0.5) < 0.15, at > 0.8)
-    left, middle, right = (set(side[zone].tolist()) - {0} or {0} for zone in zones)
-    plain = len(left) == len(middle) == len(right) == 1 and not (left == right == middle)
-    way = _WAYS.get((*left, *right)) if plain else None
-    return ", ".join(said) + (f": the model is {way}" if way else "")
+    return Chart(title, x, up, marks, data, legend, (420, 330))
 
 
 def _part_z(check: Check, part: Slice) -> tuple[FloatArray, str]:
@@ -237,15 +201,14 @@ def slice_residuals(check: Check, part: Slice) -> Chart | None:
     feet = np.full(len(z), 0.03 * up[1])
     far, beyond, _ = c.beyond(z, feet, ends, up, np.where(z > 0, "high", "low"))
     normal = c.Line(grid, np.exp(-0.5 * grid**2) / np.sqrt(2 * np.pi))
-    mean, sd = size(float(z.mean())), size(float(z.std(ddof=min(len(z) - 1, 1))))
+    mean, sd = minus(rounded(float(z.mean()))), rounded(float(z.std(ddof=min(len(z) - 1, 1))))
     title = f"Residuals of {name} have mean {mean} and sd {sd} here; the model says 0 and 1"
-    desc = f"Histogram of {len(z):,} residuals of the rows with {part.words}."
     legend = c.keys(f"box bar these {len(z):,} rows; line model what the model says") + beyond
     x = c.numeric(f"residual of {name}, in standard deviations", ends)
     data = c.table({"residual": c.spans(edges[:-1], edges[1:]), "rows": counts})
     line = normal if looked.pit is not None else c.rule(0.0, False)
     marks = (c.bars(edges, heights, ("bar",) * k), line, *far)
-    return Chart(title, desc, x, c.numeric("density", up, 3), marks, data, legend)
+    return Chart(title, x, c.numeric("density", up, 3), marks, data, legend)
 
 
 def slice_qq(check: Check, part: Slice) -> Chart | None:
@@ -273,12 +236,11 @@ def slice_qq(check: Check, part: Slice) -> Chart | None:
     count = int((kinds != "data").sum())
     title = f"{count:,} of {m:,} ordered residuals lie outside the band"
     title = title if count else "All rows lie in the band"
-    desc = f"Residuals of {name} of the rows with {part.words} against those that the model expects."
     p = np.array([0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99])
     data = {"quantile": [f"{v:.0%}" for v in p], "observed": np.quantile(z, p), "expected": ndtri(p)}
     legend = c.keys("line model what the model says; box band90 where all rows are if it is right")
     x, scale = c.numeric("expected under the model", ends), c.numeric(f"residual of {name}", up)
-    return Chart(title, desc, x, scale, (*marks, *far), c.table(data), legend + beyond)
+    return Chart(title, x, scale, (*marks, *far), c.table(data), legend + beyond)
 
 
 def null_picture(result: GofResult) -> Chart | None:
@@ -302,13 +264,11 @@ def null_picture(result: GofResult) -> Chart | None:
         c.rule(at, False, "data"),
         c.Text(at + gap * (ends[1] - ends[0]), 0.94 * up, words, side),
     )
-    p, count = pvalue_number(result.pvalue, result.pvalue_floor), f"{beyond.sum():,} of {len(draws):,}"
-    title = f"{count} {what} have as large a statistic as the data"
-    desc = f"Draws go from {number(low)} to {number(high)}, the data have {number(seen)}: p-value {p}."
+    title = f"{beyond.sum():,} of {len(draws):,} {what} have as large a statistic as the data"
     legend = c.keys("box band50 draws if the model is right; line data the data")
     data = c.table({"statistic": c.spans(edges[:-1], edges[1:]), "draws": counts})
     x, y = c.numeric("test statistic (larger: worse fit)", ends), c.numeric("draws", (0.0, up), 4)
-    return Chart(title, desc, x, y, marks, data, legend)
+    return Chart(title, x, y, marks, data, legend)
 
 
 #: Most bins of confidence, classes, counts and steps of survival that are drawn.
@@ -343,16 +303,15 @@ def reliability(check: Check, part: Slice | None = None) -> Chart | None:
         DIAGONAL,
         c.Intervals(predicted, seen, low, high, kinds),
     )
-    mean, often = size(float(sure.mean())), size(float(right.mean()))
+    mean, often = rounded(float(sure.mean())), rounded(float(right.mean()))
     title = f"The model says {mean} and is right in {often} of the rows"
-    desc = f"{kinds.count('high')} of {len(n)} bins are too sure, {kinds.count('low')} not sure enough."
     data = {"confidence": c.spans(first, last), "rows": n, "mean": predicted, "right": seen}
     data["95% interval for all"] = c.spans(low, high)
     ways = "dot even how often it was right; dot high too sure; dot low not sure enough"
     legend = c.keys(f"{ways}; box band90 if the model is right; box bar rows")
     x = c.numeric("how sure the model was", (foot - 0.01, 1.01))
     y = c.numeric("share in which it was right", (base, 1.03))
-    return Chart(title, desc, x, y, marks, c.table(data), legend, (540, 330))
+    return Chart(title, x, y, marks, c.table(data), legend, (540, 330))
 
 
 def classes(check: Check, part: Slice | None = None) -> Chart | None:
@@ -366,25 +325,14 @@ def classes(check: Check, part: Slice | None = None) -> Chart | None:
     seen, low, high, kinds = binned.shares(rows, n, predicted)
     order = np.argsort(-np.abs(seen - predicted), kind="stable")
     drawn, worst = np.sort(order[:MOST_CLASSES]), order[0]
-    at, ends = np.arange(len(drawn))[::-1] * 1.0, (low[drawn], high[drawn])
-    says = f"{size(seen[worst])} of the rows; the model says {size(predicted[worst])}"
+    says = f"{rounded(seen[worst])} of the rows; the model says {rounded(predicted[worst])}"
     title = f"{names[worst]} came in {says}"
     title = title if set(kinds) != {"even"} else "Each class came as often as the model says"
-    off = count - kinds.count("even")
-    desc = f"{off} of {count} classes differ by more than chance; {len(drawn)} are drawn."
-    marks = (
-        c.Intervals(at, seen[drawn], *ends, tuple(kinds[i] for i in drawn), lying=True),
-        c.Points(predicted[drawn], at, "model", "pin", 18.0),
-    )
-    texts = tuple(shorten(names[i], 20) for i in drawn)
-    y = c.Scale("", (-0.6, len(drawn) - 0.4), tuple(at.tolist()), texts, True)
-    data = {looked.y_columns[0].name: names, "rows": rows, "observed": seen, "predicted": predicted}
-    data["95% interval for all"] = c.spans(low, high)
     legend = c.keys("pin model predicted; dot even observed; dot high more often; dot low less often")
-    top = min(1.0, 1.05 * max(high[drawn].max(), predicted[drawn].max()))
-    x = c.numeric("share of the rows", (0.0, top))
-    shape = 420, int(np.clip(90 + 40 * len(drawn), 180, 560))
-    return Chart(title, desc, x, y, marks, c.table(data), legend, shape)
+    some = f", {MOST_CLASSES} of {count} classes" * (count > MOST_CLASSES)
+    numbers = np.column_stack([seen, low, high, predicted])[drawn]
+    axis, shown = f"share of the rows{some}", [f"{names[i]} · {rows[i]:,} rows" for i in drawn]
+    return binned.intervals(axis, shown, numbers, wide=420, title=title, legend=legend)
 
 
 def rootogram(check: Check) -> Chart | None:
@@ -413,7 +361,6 @@ def rootogram(check: Check) -> Chart | None:
     usual = number(float(expected[worst]))
     title = f"{name} was {names[worst]} in {seen[worst]:,} rows, where the model expects {usual}"
     title = title if (kinds != "bar").any() else f"Each {name} came as often as the model expects"
-    desc = f"{(kinds != 'bar').sum()} of {count} bars end outside the 95% band for all of them."
     ends = 1.1 * float(min(hang.min(), floor.min())), 1.06 * float(top.max())
     ticks = [m * 10.0**k for k in range(9) for m in (1, 4) if 0.12 < (m * 10.0**k) ** 0.5 / ends[1] <= 1]
     y = c.Scale("rows (square roots)", ends, (0.0, *np.sqrt(ticks)), ("0", *map(number, ticks)))
@@ -422,7 +369,7 @@ def rootogram(check: Check) -> Chart | None:
     ways = "line model expected; box bar observed, hanging; box s2 more than expected; box s-2 less"
     legend = c.keys(f"{ways}; box band90 where bars end if the model is right")
     data = c.table({name: names, "rows": seen, "expected": expected})
-    return Chart(title, desc, x, y, marks, data, legend, (420, 330))
+    return Chart(title, x, y, marks, data, legend, (420, 330))
 
 
 def coverage(check: Check, part: Slice | None = None) -> Chart | None:
@@ -432,14 +379,13 @@ def coverage(check: Check, part: Slice | None = None) -> Chart | None:
         return None
     codes, below = looked.codes[binned.part_rows(looked, part)], looked.events[0].kind == "quantile"
     n, levels = len(codes), np.array([event.level for event in looked.events])
-    rows = np.array([int((event.happened(codes) != below).sum()) for event in looked.events])
+    rows = np.array([int(event.happened(codes).sum()) for event in looked.events])
     seen, low, high, kinds = binned.shares(rows, n, levels, True)
     what, verb = ("quantile", "is not below") if below else ("interval", "holds")
     names = [f"{s:g} quantile" if below else f"{100 * s:g}% interval" for s in levels]
     worst = int(np.argmax(np.abs(seen - levels) / np.sqrt(levels * (1 - levels))))
     title = f"The {names[worst]} {verb} {number(100 * seen[worst], 2)}% of the rows"
     title = title if set(kinds) != {"even"} else f"Each {what} {verb} as many rows as it says"
-    desc = f"Shares of {n:,} rows against what {len(levels)} {what}s say, with 95% intervals for all."
     low_way, high_way = ("too high", "too low") if below else ("too wide", "too narrow")
     ways = f"dot high {high_way}; dot low {low_way}"
     legend = c.keys(f"line model what it says; dot even observed; {ways}")
@@ -447,7 +393,7 @@ def coverage(check: Check, part: Slice | None = None) -> Chart | None:
     y = c.numeric("share of rows " + ("not above it" if below else "inside it"), (-0.02, 1.02))
     data = c.table({what: names, "observed": seen, "95% interval for all": c.spans(low, high)})
     marks = (DIAGONAL, c.Intervals(levels, seen, low, high, kinds))
-    return Chart(title, desc, x, y, marks, data, legend, (420, 330))
+    return Chart(title, x, y, marks, data, legend, (420, 330))
 
 
 def kaplan_meier(looked: Looked, rows: IntArray) -> tuple[FloatArray, FloatArray, IntArray]:
@@ -483,37 +429,19 @@ def survival(check: Check, part: Slice | None = None) -> Chart | None:
     k = int(np.argmax(np.where(outside, np.abs(share - expected), 0.0)))
     farthest = f"{number(share[k], 2)} of the rows survive where the model says {number(expected[k], 2)}"
     title = farthest if outside.any() else "Rows survive as long as the model says"
-    desc = f"Kaplan-Meier estimate of {n:,} rows against the time by which the model expects events."
     some = few[:: max(1, len(few) // 12)]
     data = {"events expected by then": at[some], "survive": share[some], "model": expected[some]}
-    ways = "line data Kaplan-Meier estimate; line model the model; box band90 95% band if it is right"
+    ways = f"line data Kaplan-Meier estimate of {n:,} rows; line model the model; "
+    ways += "box band90 95% band if it is right"
     x = c.numeric("cumulative hazard of the model, −log P(Y > y|x)", ends)
     y = c.numeric("share without event", (0.0, 1.03), 5)
-    return Chart(title, desc, x, y, marks, c.table(data), c.keys(ways), (540, 330))
-
-
-def thirds(check: Check) -> Chart | None:
-    """Draw events over those expected, of all time and of thirds of it."""
-    events = [f for f in check.overall if f.kind == "events"]
-    if not events:
-        return None
-    names = [f.label or "all" for f in events]
-    ratio, low, high = np.array([[f.estimate, *f.interval] for f in events]).T
-    up = (0.0, min(max(1.1 * float(high.max()), 2.0), 6.0))
-    at, kinds = np.arange(len(events)) * 1.0, binned.sides(low, high, 1.0)
-    marks = (c.rule(1.0), c.Intervals(at, ratio, low, high, kinds, size=8.0))
-    title = sentence(events[0].words).rstrip(".")
-    data = c.table({"part": names, "ratio": ratio, "interval": c.spans(low, high)})
-    legend = c.keys("line model the model; dot even the data; dot high more events; dot low fewer")
-    x = c.places("part of the time, by the model's cumulative hazard", names)
-    scale = c.numeric("events / expected", up, 4)
-    return Chart(title, "; ".join(f.words for f in events), x, scale, marks, data, legend, (420, 330))
+    return Chart(title, x, y, marks, c.table(data), c.keys(ways), (540, 330))
 
 
 #: The first pictures of each kind of y; else `fit` and `pit`.
 FIRST: dict[str, tuple[Callable[[Check], Chart | None], ...]] = {
     "classes": (reliability, classes),
-    "censored": (survival, thirds),
+    "censored": (survival,),
     "counts": (fit, rootogram),
     "quantiles": (coverage, fit),
     "intervals": (coverage, fit),
@@ -532,7 +460,7 @@ def main_pictures(check: Check) -> list[Chart]:
     return [chart for chart in charts if chart is not None][:4]
 
 
-def plot_check(check: Check, what: str | None = None, ax: Any = None, **which: Any) -> Any:
+def plot_check(check: Check, what: str | None = None, ax: object = None, **which: Any) -> Any:
     """Draw the report's main pictures, or one of them, with matplotlib; see `Check.plot`."""
 
     def chosen(number: int) -> Slice:
@@ -546,24 +474,23 @@ def plot_check(check: Check, what: str | None = None, ax: Any = None, **which: A
     known: dict[str, Callable[..., Chart | None]] = {
         "fit": lambda column=None, y=0: fit(check, column, y=y),
         "pit": lambda y=0: pit(check, y=y),
-        "slices": lambda kind=None: forest(check.slices, kind),
-        "groups": lambda kind=None: forest(check.groups, kind),
+        "slices": lambda: forest(check.slices),
+        "groups": lambda: forest(check.groups),
         "column": lambda column, y=None: column_panel(check, axis(column), y=y, wide=True),
         "slice": lambda number=1: slice_residuals(check, chosen(number)),
         "qq": lambda number=1: slice_qq(check, chosen(number)),
-        "map": lambda columns, of=None: map_of(check, axis(columns[0]), axis(columns[1]), of),
+        "map": lambda columns: map_of(check, axis(columns[0]), axis(columns[1])),
         "null": lambda: null_picture(check.result),
     }
-    alone = (reliability, classes, rootogram, coverage, survival, thirds)
-    known |= {draw.__name__: partial(draw, check) for draw in alone}
+    for alone in (reliability, classes, rootogram, coverage, survival):
+        known[alone.__name__] = partial(alone, check)
     if what is None:
         if ax is not None or which:
             raise InputError(f"Name one picture to draw: {', '.join(map(repr, known))}.")
         return draw_all(main_pictures(check))
-    if what not in known:
-        raise InputError(f"what must be one of {', '.join(map(repr, known))}, got {what!r}.")
+    draws = known[check_choice(what, "what", known)]
     try:
-        chart = known[what](**which)
+        chart = draws(**which)
     except (TypeError, IndexError) as error:
         raise InputError(f"plot({what!r}) cannot be drawn so: {error}.") from error
     if chart is None:
@@ -571,7 +498,7 @@ def plot_check(check: Check, what: str | None = None, ax: Any = None, **which: A
     return draw(chart, ax)
 
 
-def plot_result(result: GofResult, ax: Any = None) -> Any:
+def plot_result(result: GofResult, ax: object = None) -> Any:
     chart = null_picture(result)
     if chart is None:
         lacking = f"This {result.method} result has no null distribution to draw"

@@ -9,49 +9,50 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from condgof.errors import InputError, InputTypeError
-from condgof.report._pens import axes_of, new_figure
+from condgof.report._chart import axes_of, new_figure
 from condgof.report._text import label
 from condgof.study._examples import Illustration
-from condgof.study._names import title_of
+from condgof.study._names import METHODS, title_of
 from condgof.study._study import Row, Study
 
 # Okabe and Ito's palette: told apart by colour-blind readers too.
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#666666"
 GREEN, PINK, AMBER, SKY = "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
 BELOW: Any = {"loc": "outside lower center", "frameon": False, "fontsize": 9}
-_TABLE = "study must be a Study, its to_dict() (what table.json holds), or rows of its table()"
 
-
-#: Colour and marker of a test, and whether it is dashed: they differ without the colour too.
+#: Colour and marker of a test, and whether it is dashed with open markers: they differ without the
+#: colour too. Tests of a kind share a colour, in the order of `METHODS`; the rest are for others.
 Style: TypeAlias = tuple[str, str, bool]
-#: Tests of a kind share a colour; the lesser of two is dashed with open markers.
-STYLES: dict[str, Style] = {
-    "adaptive": ("#000000", "o", False),
-    "kcsd": (BLUE, "s", False),
-    "fscd-opt": (ORANGE, "^", False),
-    "fscd-opt-1": (ORANGE, "v", True),
-    "fscd-rand": (GREEN, "D", False),
-    "fscd-rand-1": (GREEN, "d", True),
-    "mmd": (PINK, "X", False),
-    "zheng": (AMBER, "P", False),
-    "zheng-wild": (AMBER, "p", True),
-}
-OTHERS = [(colour, marker, i > 4) for i, (colour, marker) in enumerate(zip(
-    (SKY, GREY, PINK, GREEN, BLUE) * 2, "*h<>8sod^v", strict=True
-))]  # fmt: skip
+LOOKS: tuple[Style, ...] = (
+    ("#000000", "o", False), (BLUE, "s", False), (ORANGE, "^", False), (ORANGE, "v", True),
+    (GREEN, "D", False), (GREEN, "d", True), (PINK, "X", False), (AMBER, "P", False),
+    (AMBER, "p", True), (SKY, "*", False), (GREY, "h", False), (PINK, "<", False),
+    (GREEN, ">", False), (BLUE, "8", False), (SKY, "s", True), (GREY, "o", True),
+    (PINK, "d", True), (GREEN, "^", True), (BLUE, "v", True),
+)  # fmt: skip
+STYLES = dict(zip(METHODS, LOOKS, strict=False))
 
 
-def draw_power(study: Study) -> Any:
+def draw_power(study: Study, *, shown: bool = False) -> Any:
+    """Draw a panel a problem on a new figure, one legend under all."""
     count = len(study.topics)
     columns, width = min(4, count), max(5.0, 3.1 * min(4, count))
-    figure = new_figure((width, 3.0 * -(-count // columns) + 0.9), shown=False)
+    figure = new_figure((width, 3.0 * -(-count // columns) + 0.9), shown=shown)
     axes = axes_of(figure, count, columns)
-    plot_power(study, axes)
-    axes[0].get_legend().remove()
+    draw_topics(study, axes)
     handles, labels = axes[0].get_legend_handles_labels()
     across = -(-len(labels) // -(-len(labels) // max(1, int(width / 1.75))))
     figure.legend(handles, labels, ncols=across, handlelength=2.6, **BELOW)
     return figure
+
+
+def draw_topics(study: Study, axes: Sequence[Any]) -> None:
+    rows, spare = study.table(), iter(LOOKS[len(STYLES) :] * len(study.methods))
+    styles = {method: STYLES[method] if method in STYLES else next(spare) for method in study.methods}
+    for topic, ax in zip(study.topics, axes, strict=False):
+        draw_rates(ax, [row for row in rows if row.problem == topic.name], study.alpha, styles, topic.h0)
+        ax.set_title(textwrap.fill(label(topic.heading), 34), loc="left", fontsize="medium")
+    axes[0].set_ylabel("rejection rate")
 
 
 def draw_rates(
@@ -84,22 +85,17 @@ def draw_rates(
     ax.set_xlabel("sample size n")
 
 
-def plot_power(study: Any, ax: Any = None, *, problem: str | None = None, alpha: float = 0.05) -> Any:
+def plot_power(study: Study, ax: object = None) -> Any:
     """Draw the rejection rates of a study against the sample size (needs ``condgof[plot]``).
 
     One line a test, with exact 95% intervals and the level α; tests differ by colour, marker and dashes.
 
     Parameters
     ----------
-    study : Study, mapping or sequence of rows
-        From `condgof.study.run_study`; its ``to_dict()`` (what ``table.json`` holds); or rows of its
-        ``table()``.
+    study : Study
+        From `condgof.study.run_study`.
     ax : matplotlib.axes.Axes or sequence of them, optional
         Where to draw, one for each problem; new ones unless given, and returned.
-    problem : str, optional
-        Draw this problem only.
-    alpha : float
-        The level, where `study` is rows; a study knows its own.
 
     Examples
     --------
@@ -108,53 +104,18 @@ def plot_power(study: Any, ax: Any = None, *, problem: str | None = None, alpha:
     >>> cg.plot_power(study).get_ylabel()
     'rejection rate'
     """
-    rows, titles, level = _read(study, alpha)
-    names = list(dict.fromkeys(row.problem for row in rows))
-    if problem is not None:
-        if problem not in names:
-            raise InputError(f"The study has no problem {problem!r}; there are: {', '.join(names)}.")
-        names = [problem]
+    if not isinstance(study, Study):
+        raise InputTypeError(f"study must be a Study, from run_study, got {type(study).__name__}.")
+    count = len(study.topics)
     if ax is None:
-        columns = min(3, len(names))
-        figure = new_figure((max(6.0, 4.0 * columns), max(4.0, 3.4 * -(-len(names) // columns))))
-        places = axes_of(figure, len(names), columns)
+        places = draw_power(study, shown=True).axes[:count]
     else:
-        places = list(np.ravel(np.asarray(ax, dtype=object)))[: len(names)]
-    if len(places) < len(names):
-        counts = f"There are {len(names)} problems and {len(places)} Axes"
-        raise InputError(f"{counts}. Give one for each, or name one with problem=.")
-    methods = list(dict.fromkeys(row.method for row in rows))
-    spare = iter(OTHERS * len(methods))
-    styles = {method: STYLES[method] if method in STYLES else next(spare) for method in methods}
-    for name, place in zip(names, places, strict=True):
-        title, h0 = titles.get(name, (name, False))
-        draw_rates(place, [row for row in rows if row.problem == name], level, styles, h0)
-        place.set_title(textwrap.fill(label(title), 34), loc="left", fontsize="medium")
-    places[0].set_ylabel("rejection rate")
-    places[0].legend(frameon=False, fontsize="small", handlelength=2.6)
-    return places[0] if len(names) == 1 else np.array(places, dtype=object)
-
-
-def _read(study: Any, alpha: float) -> tuple[list[Row], dict[str, tuple[str, bool]], float]:
-    """Return rows, titles (with whether the model is true) and level of whatever holds them."""
-    titles: dict[str, tuple[str, bool]] = {}
-    if isinstance(study, Study):
-        titles = {topic.name: (topic.heading, topic.h0) for topic in study.topics}
-        rows, alpha = list(study.table()), study.alpha
-    elif isinstance(study, Mapping):
-        try:
-            rows, alpha = [Row(**row) for row in study["table"]], float(study["alpha"])
-            for name, p in study["problems"].items():
-                titles[name] = f"{p['title']} ({'H0' if p['h0'] else 'H1'})", bool(p["h0"])
-        except (KeyError, TypeError) as error:
-            raise InputTypeError(f"{_TABLE}; this mapping does not read as one: {error!r}.") from error
-    elif isinstance(study, Sequence) and all(isinstance(row, Row) for row in study):
-        rows = list(study)
-    else:
-        raise InputTypeError(f"{_TABLE}, got {type(study).__name__}.")
-    if not rows:
-        raise InputError("There are no rows to draw: the table is empty.")
-    return rows, titles, alpha
+        places = list(np.ravel(np.asarray(ax, dtype=object)))[:count]
+        if len(places) < count:
+            raise InputError(f"There are {count} problems and {len(places)} Axes. Give one for each.")
+        draw_topics(study, places)
+        places[0].legend(frameon=False, fontsize="small", handlelength=2.6)
+    return places[0] if count == 1 else np.array(places, dtype=object)
 
 
 def draw_criterion(illustrations: Sequence[Illustration]) -> Any:

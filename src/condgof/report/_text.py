@@ -8,12 +8,9 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from itertools import pairwise, repeat
-from typing import Any
+from itertools import pairwise
 
 from condgof.result import number
-
-__all__ = ["html", "label", "script_json", "shorten", "terminal", "visible"]
 
 #: Characters that turn the direction of text or hide: a name must not rearrange the line that it is in.
 _HIDDEN = {
@@ -40,7 +37,7 @@ def html(text: object) -> str:
     return _html.escape(visible(text), quote=True)
 
 
-def script_json(value: Any) -> str:
+def script_json(value: object) -> str:
     """Write JSON that may stand in a script element: nothing in it can end the element."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     for character in "<>&":
@@ -70,10 +67,6 @@ def shorten(text: object, length: int = 32) -> str:
 def sentence(words: str) -> str:
     """Begin with a capital letter, leave the rest as it is, and end with a full stop."""
     return f"{words[:1].upper()}{words[1:]}."
-
-
-def listed(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def once_in(value: float) -> str:
@@ -121,39 +114,22 @@ def minus(text: str) -> str:
 ROW, COLUMN = 'th scope="row"', 'th scope="col"'
 
 
-def table(
-    caption: str,
-    header: Sequence[str],
-    rows: Iterable[Sequence[object]],
-    *,
-    numeric: Sequence[int] = (),
-    kinds: Sequence[str] = (),
-) -> str:
-    """Return a table in a box that scrolls sideways where it must; the first cell of a row heads it."""
+def table(caption: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table that scrolls sideways where it must; cells after the first are numbers."""
 
     def cells(values: Sequence[object], first: str, rest: str) -> str:
-        tags = [first] + [rest] * (len(values) - 1)
-        look = [' class="n"' if i in numeric else "" for i in range(len(values))]
-        each = zip(tags, look, values, strict=True)
-        return "".join(f"<{tag}{n}>{html(value)}</{tag[:2]}>" for tag, n, value in each)
+        numbers = "".join(f'<{rest} class="n">{html(value)}</{rest[:2]}>' for value in values[1:])
+        return f"<{first}>{html(values[0])}</{first[:2]}>{numbers}"
 
-    body = "".join(
-        f"<tr{_kind(one)}>{cells(row, ROW, 'td')}</tr>"
-        for row, one in zip(rows, kinds or repeat(""), strict=False)
-    )
-    head = cells(header, COLUMN, COLUMN)
+    body = "".join(f"<tr>{cells(row, ROW, 'td')}</tr>" for row in rows)
     return (
-        f'<div class="wide"><table{_kind("numbers" * bool(kinds))}><caption>{html(caption)}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        f'<div class="wide"><table><caption>{html(caption)}</caption><thead><tr>'
+        f"{cells(header, COLUMN, COLUMN)}</tr></thead><tbody>{body}</tbody></table></div>"
     )
-
-
-def _kind(name: str) -> str:
-    return f' class="{name}"' if name else ""
 
 
 def paragraph(text: object, kind: str = "") -> str:
-    return f"<p{_kind(kind)}>{html(text)}</p>"
+    return f'<p class="{kind}">{html(text)}</p>' if kind else f"<p>{html(text)}</p>"
 
 
 def bullets(items: Iterable[object]) -> str:

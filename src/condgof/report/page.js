@@ -1,16 +1,7 @@
 "use strict";
 (() => {
-  const root = document.documentElement;
-  root.classList.add("js");
+  document.documentElement.classList.add("js");
   const all = (selector, place = document) => [...place.querySelectorAll(selector)];
-
-  const button = document.querySelector(".theme");
-  const prefers = matchMedia("(prefers-color-scheme: dark)");
-  const isDark = () => (root.dataset.theme || (prefers.matches ? "dark" : "light")) === "dark";
-  const name = () => { button.textContent = isDark() ? "Light" : "Dark"; };
-  button.addEventListener("click", () => { root.dataset.theme = isDark() ? "light" : "dark"; name(); });
-  prefers.addEventListener("change", name);
-  name();
 
   // A row of a table of slices opens its card: by its button, or anywhere else on it.
   const open = (row, wanted) => {
@@ -21,21 +12,7 @@
   for (const row of all(".opens")) {
     open(row, false);
     row.addEventListener("click", () => { if (!String(getSelection())) open(row, !isOpen(row)); });
-    row.querySelector(".open").addEventListener("keydown", (event) => {
-      const to = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-      if (!to) return;
-      const rows = all(".open", row.closest("table"));
-      event.preventDefault();
-      rows[(rows.indexOf(event.currentTarget) + to + rows.length) % rows.length].focus();
-    });
   }
-  const show = () => {
-    const card = location.hash && document.getElementById(location.hash.slice(1));
-    const row = card && card.closest(".more");
-    if (row) { open(row.previousElementSibling, true); card.scrollIntoView({ block: "nearest" }); }
-  };
-  addEventListener("hashchange", show);
-  show();
 
   for (const sort of all(".sort")) {
     const table = sort.nextElementSibling;

@@ -5,25 +5,10 @@ from condgof.sample._rng import RngLike, Seed, Use
 from condgof.sample._sample import MIN_ROWS, Sample, check_rows, read_groups
 from condgof.sample._source import ArraySource, Block, Source, is_lazy, scan
 from condgof.sample._table import Frame, Table, arrow
-from condgof.sample._values import (
-    DROP,
-    as_days,
-    as_numbers,
-    fresh,
-    held,
-    is_frame,
-    missing_in,
-    names_of,
-    read,
-    read_table,
-    read_y,
-    refill,
-    take_rows,
-)
+from condgof.sample._values import DROP, as_numbers, fresh, is_frame, names_of, read, read_y, take_rows
 
 __all__ = [
     "DROP", "MIN_ROWS", "ArraySource", "Block", "Column", "Frame", "RngLike", "Sample", "Seed", "Source",
-    "Table", "Use", "XUnits", "arrow", "as_days", "as_numbers", "check_rows", "encode_levels", "fresh",
-    "held", "is_frame", "is_lazy", "missing_in", "names_of", "read", "read_groups", "read_table",
-    "read_y", "refill", "scan", "take_rows",
+    "Table", "Use", "XUnits", "arrow", "as_numbers", "check_rows", "encode_levels", "fresh", "is_frame",
+    "is_lazy", "names_of", "read", "read_groups", "read_y", "scan", "take_rows",
 ]  # fmt: skip

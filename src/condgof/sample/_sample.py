@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof._typing import AnyArray, FloatArray, IntArray, TableLike
 from condgof.errors import (
     InputError,
     InputTypeError,
@@ -23,7 +23,7 @@ from condgof.errors import (
 )
 from condgof.sample import _values as reading
 from condgof.sample._column import Column, XUnits, encode_levels
-from condgof.sample._values import DROP, Variables, is_frame, take_rows
+from condgof.sample._values import DROP, Variables, is_frame, read_table, take_rows
 
 MIN_ROWS = 3
 #: What to do about missing values of x, or y, which cannot have a level of them.
@@ -55,18 +55,18 @@ class Sample:
         self.x.flags.writeable = self.y.flags.writeable = False
 
     @classmethod
-    def of(cls, x: Any, y: Any, *, to_test: bool = True, missing: str = "refuse") -> Sample:
+    def of(cls, x: TableLike, y: TableLike, *, to_test: bool = True, missing: str = "refuse") -> Sample:
         """Check x, (n,) or (n, d_x), and y, (n,) or (n, d_y), and freeze them.
 
         With `to_test`, there must be enough rows that vary, as `ready` asks. `missing` says what becomes
         of missing values: "refuse", "drop" the row, or make them a "level" of their column of x.
         """
-        x_table, y_table = _read_x(x), reading.read_y(y)
+        x_table, y_table = read_table(x, "x"), reading.read_y(y)
         check_rows(x, y, len(x_table.values), len(y_table.values))
         return cls._of(x_table, y_table, to_test, missing)
 
     @classmethod
-    def unconditional(cls, y: Any, *, to_test: bool = True, missing: str = "refuse") -> Sample:
+    def unconditional(cls, y: TableLike, *, to_test: bool = True, missing: str = "refuse") -> Sample:
         """Check y of an unconditional test and freeze it; options as in `of`."""
         y_table = reading.read_y(y)
         return cls._of(_no_x(len(y_table.values)), y_table, to_test, missing)
@@ -91,7 +91,7 @@ class Sample:
                 remarks = (f"{lost} of {n} rows {were} left out because a value is missing",)
                 # Read again, so that the sample is that of a user who drops the rows first.
                 y = reading.read_y(take_rows(y.given, kept))
-                x = _no_x(len(kept)) if x.given is None else _read_x(take_rows(x.given, kept))
+                x = _no_x(len(kept)) if x.given is None else read_table(take_rows(x.given, kept), "x")
         x.check_categories()
         if missing == "level":
             x, remarks = as_levels(x)
@@ -172,54 +172,33 @@ class Sample:
             for point in points
         )
 
-    def locations(self, at: Any, what: str = "at", *, sets: bool = False) -> FloatArray:
+    def locations(self, at: TableLike, what: str = "at", *, sets: bool = False) -> FloatArray:
         """Read points of x, (m, d_x), or (m,) when d_x = 1; with `sets` also (m, J, d_x)."""
-        if is_frame(at):
-            return self._frame_locations(at, what)
-        if any(column.categorical for column in self.x_columns):
-            wanted = f"a frame with the columns {_names(self.x_columns)}, as x has categorical ones"
-            raise InputTypeError(f"{what} must be {wanted}; got {type(at).__name__}.")
-        advice = f"Pass an array of shape (m, {self.d_x})."
-        points = None
-        if all(column.dates for column in self.x_columns):
-            points = reading.as_days(reading.as_array(at, what, advice), what)
-        if points is None:
-            points = np.array(reading.as_numbers(at, what, advice=advice), dtype=np.float64)
-        if points.ndim == 1 and self.d_x == 1:
-            points = points[:, None]
-        if points.ndim not in ((2, 3) if sets else (2,)) or points.shape[-1] != self.d_x:
-            expected = f"(m, {self.d_x})" + (f" or (m, J, {self.d_x})" if sets else "")
-            raise ShapeError(f"{what} must have shape {expected}, got {points.shape}.")
-        if points.size == 0:
-            raise ShapeError(f"{what} holds no location, got shape {points.shape}. Pass at least one.")
-        check_finite(points, what, "Pass finite points.")
-        return points
-
-    def _frame_locations(self, at: Any, what: str) -> FloatArray:
-        if len(at) == 0:
-            raise ShapeError(f"{what} holds no location. Pass at least one.")
-        _, values, columns = reading.read(at, what, text=True)
-        names = [column.name for column in columns]
-        if not is_frame(self.x_given):  # an array has no names: by position
-            if len(names) != self.d_x:
-                raise ShapeError(f"{what} must have {self.d_x} columns, got {len(names)}.")
-            names = [column.name for column in self.x_columns]
+        advice, framed = f"Pass an array of shape (m, {self.d_x}), or a frame.", is_frame(at)
+        shape = reading.as_array(at, what, advice).shape
+        if 0 in shape:
+            raise ShapeError(f"{what} holds no location, got shape {shape}. Pass at least one.")
+        several = sets and len(shape) == 3
+        flat = reading.as_numbers(at, what).reshape(-1, shape[2]) if several else at
+        _, values, columns = reading.read(flat, what)
+        names = [column.name for column in columns if framed and is_frame(self.x_given)]
+        if not names and len(columns) != self.d_x:
+            wanted = f"(m, {self.d_x})" + (f" or (m, J, {self.d_x})" if sets else "")
+            raise ShapeError(f"{what} must have shape {wanted}, got {shape}.")
         points = np.empty((len(values), self.d_x))
         for k, column in enumerate(self.x_columns):
-            if column.name not in names:
+            if names and column.name not in names:
                 needed = _names(self.x_columns)
                 raise InputError(f"{what} lacks the column {column.name!r} of x. It needs {needed}.")
-            i = names.index(column.name)
-            if column.kind != columns[i].kind:
-                raise InputTypeError(f"{what} column {column.name!r} must hold {column.kind}, as in x.")
+            i = names.index(column.name) if names else k
+            days = column.dates and not framed  # of an array, dates may be numbers of days
+            if column.kind != columns[i].kind and not days:
+                told = f"{what} column {column.name!r} must hold {column.kind}, as in x"
+                raise InputTypeError(f"{told}. Pass a frame with the columns {_names(self.x_columns)}.")
             points[:, k], levels = values[:, i], columns[i].levels
             if levels is not None:
                 points[:, k] = encode_levels(np.array(levels)[values[:, i].astype(int)], column, what)
-        return points
-
-
-def _read_x(x: Any) -> Variables:
-    return reading.read_table(reading.unboxed(x) if isinstance(x, (list, tuple)) else x, "x", text=True)
+        return points.reshape(shape) if several else points
 
 
 def _no_x(n: int) -> Variables:
@@ -242,10 +221,9 @@ def check_rows(x: Any, y: Any, n_x: int, n_y: int) -> None:
         return
     row = bisect_left(range(n_x), 1, key=lambda i: not x.index[: i + 1].equals(y.index[: i + 1]))
     labels = x.index[[row]].tolist() + y.index[[row]].tolist()
-    same = "hold the same labels in another order" if set(x.index) == set(y.index) else "differ"
-    told = f"{same}: row {row} (counted from 0) is {labels[0]!r} in x and {labels[1]!r} in y"
+    told = f"row {row} (counted from 0) is {labels[0]!r} in x and {labels[1]!r} in y"
     advice = "Align them first, y = y.loc[x.index], or pass y.to_numpy() if rows match by position."
-    raise InputError(f"The indices of x and y {told}. {advice}")
+    raise InputError(f"The indices of x and y differ: {told}. {advice}")
 
 
 def as_levels(table: Variables) -> tuple[Variables, tuple[str, ...]]:
@@ -282,7 +260,7 @@ def _unused(name: str, taken: Sequence[str]) -> str:
 
 
 def read_groups(
-    groups: Any, data: Any, n: int, kept: IntArray | None = None, what: str = "groups"
+    groups: TableLike, data: object, n: int, kept: IntArray | None = None, what: str = "groups"
 ) -> IntArray:
     """Number the groups of rows (n,) by first appearance, so that only which are together matters.
 

@@ -13,14 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import (
-    InputError,
-    InputTypeError,
-    MissingPackageError,
-    NonFiniteError,
-    ShapeError,
-    require,
-)
+from condgof.errors import InputError, InputTypeError, NonFiniteError, ShapeError
 from condgof.sample._column import Column
 from condgof.sample._sample import MIN_ROWS, Sample
 from condgof.sample._table import ANY, NUMBERS, DataFile, Frame, PathLike, Table, arrow, numbers_of
@@ -64,6 +57,7 @@ class Blocks:
     x_columns: tuple[Column, ...]
     y_names: tuple[str, ...]
     flat_y: bool = False
+    framed: bool = False
     offset: int = 0
 
     @property
@@ -86,15 +80,10 @@ class Blocks:
         Memory holds a block and a batch of the file at a time, whatever n is.
         """
         stop = self.offset + self.n if stop is None else stop
-        if size < 1:
-            raise InputError(f"size must be at least 1, got {size}.")
-        if not 0 <= start <= stop <= self.offset + self.n:
-            raise InputError(f"Rows {start} to {stop} are not within the {self.n} rows of the source.")
-        return self._blocks(size, start, stop)
-
-    def _blocks(self, size: int, start: int, stop: int) -> Iterator[Block]:
-        held: list[Block] = []
-        lacking = size
+        if size < 1 or not 0 <= start <= stop <= self.offset + self.n:
+            told = f"Blocks of {size} rows, from {start} to {stop}, are not within the source"
+            raise InputError(f"{told}, which has {self.n} rows.")
+        held, lacking = list[Block](), size
         for part in self._parts(start, stop):
             done = 0
             while part.n - done >= lacking:
@@ -108,8 +97,6 @@ class Blocks:
 
     def block_range(self, start: int, stop: int) -> Block:
         """Read the global rows from `start` up to, not including, `stop`."""
-        if not start < stop:
-            raise InputError(f"start must be below stop, got {start} and {stop}.")
         return next(self.blocks(stop - start, start, stop))
 
     def sample(self, block: Block) -> Sample:
@@ -118,13 +105,14 @@ class Blocks:
             tuple(replace(column, constant=constant(values[:, i])) for i, column in enumerate(known))
             for known, values in ((self.x_columns, block.x), (map(Column, self.y_names), block.y))
         )
-        y_given = block.y[:, 0] if self.flat_y else block.y
-        return Sample(block.x, block.y, _given(x_columns, block.x), y_given.copy(), x_columns, y_columns)
+        x_given = _given(x_columns, block.x, self.framed)
+        y_given = (block.y[:, 0] if self.flat_y else block.y).copy()
+        return Sample(block.x, block.y, x_given, y_given, x_columns, y_columns)
 
 
-def _given(columns: tuple[Column, ...], x: FloatArray) -> Any:
+def _given(columns: tuple[Column, ...], x: FloatArray, framed: bool) -> Any:
     """Return covariates as models get them; a frame is of pandas or, where that is missing, our own."""
-    if all(column.kind == "numbers" for column in columns):
+    if not framed and all(column.kind == "numbers" for column in columns):
         return x.copy() if columns else None
     data: dict[str, AnyArray] = {}
     for column, values in zip(columns, x.T, strict=True):
@@ -133,10 +121,7 @@ def _given(columns: tuple[Column, ...], x: FloatArray) -> Any:
             data[column.name] = np.array(column.levels, dtype=object)[values.astype(int)]
         elif column.dates:
             data[column.name] = np.rint(values * 86_400e6).astype("M8[us]")
-    try:
-        return require("pandas", "frames", "A frame").DataFrame(data)
-    except MissingPackageError:
-        return Frame(data)
+    return Frame(data).pandas()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -146,7 +131,7 @@ class Source(Blocks):
     Rows are numbered through all files, in the order of `paths`. Blocks are cut by these numbers, so
     that they are the same for one file or fifty, in any format. A source holds no open file: it
     pickles, and workers that see the same paths can read from it. With `flat_y`, models get one column
-    of y as (n,) rather than (n, 1).
+    of y as (n,) rather than (n, 1); with `framed`, numbers of x as a frame too.
 
     Examples
     --------
@@ -163,6 +148,7 @@ class Source(Blocks):
     y_names: tuple[str, ...]
     extra_names: tuple[str, ...] = ()
     flat_y: bool = False
+    framed: bool = False
 
     @classmethod
     def of(
@@ -171,7 +157,7 @@ class Source(Blocks):
         """Find the rows of a table whose columns are to be read, and the levels of text in x."""
         files, n = [], 0
         for file in table.files:
-            files.append(file.cut(n, table.kinds))
+            files.append(file.counted(n, table.kinds))
             n += files[-1].rows
         if n < MIN_ROWS:
             raise ShapeError(f"The test needs at least {MIN_ROWS} rows, got {n} in {table.label}.")
@@ -213,7 +199,7 @@ class Source(Blocks):
         kinds = {column.name: column.kind for column in reversed(self._columns)}
         for file in self.files:
             first, last = max(start - file.start, 0), min(stop - file.start, file.rows)
-            for row, batch in file.read(first, last, kinds) if first < last else ():
+            for row, batch in file.read(kinds, first, last) if first < last else ():
                 rows = np.arange(row, row + batch.num_rows)
                 if wanted is not None:
                     i, j = np.searchsorted(wanted, [file.start + row, file.start + rows[-1] + 1])
@@ -225,10 +211,9 @@ class Source(Blocks):
     def take(self, rows: IntArray | Sequence[int]) -> Block:
         """Read some rows, by their sorted global numbers (m,); others are not kept in memory."""
         wanted = np.asarray(rows)
-        if wanted.ndim != 1 or not len(wanted) or wanted.dtype.kind not in "iu":
-            raise InputTypeError("rows must be a non-empty vector of integers.")
-        if wanted[0] < 0 or wanted[-1] >= self.n or bool((wanted[1:] < wanted[:-1]).any()):
-            raise InputError(f"rows must be sorted and lie in 0, ..., {self.n - 1}.")
+        numbers = wanted.ndim == 1 and len(wanted) > 0 and wanted.dtype.kind in "iu"
+        if not numbers or wanted[0] < 0 or wanted[-1] >= self.n or (np.diff(wanted) < 0).any():
+            raise InputError(f"rows must be whole numbers from 0 to {self.n - 1}, sorted.")
         return Block.joined(list(self._parts(int(wanted[0]), int(wanted[-1]) + 1, wanted)))
 
     @property
@@ -241,6 +226,7 @@ class Source(Blocks):
         parts = [numbers_of(batch.column(each.name), each.kind, each.levels) for each in columns]
         table = np.array(parts).reshape(-1, len(rows))
         finite = np.isfinite(table)
+        finite[self.d_x + self.d_y :] |= np.isinf(table[self.d_x + self.d_y :])  # of those laws judge
         if not finite.all():
             # The first row over all columns, so that the message does not depend on their order.
             at = int(np.argmin(finite.all(axis=0)))
@@ -298,7 +284,7 @@ def scan(path: PathLike | Sequence[PathLike], *, x: Names, y: Names, extra: Name
     return Source.of(table, x_names, y_names, extra_names)
 
 
-def _names(names: Any, what: str) -> tuple[str, ...]:
+def _names(names: object, what: str) -> tuple[str, ...]:
     listed = (names,) if isinstance(names, str) else names
     if not isinstance(listed, Sequence) or not all(isinstance(name, str) for name in listed):
         got = type(names).__name__
@@ -306,7 +292,7 @@ def _names(names: Any, what: str) -> tuple[str, ...]:
     return tuple(listed)
 
 
-def is_lazy(data: Any) -> bool:
+def is_lazy(data: object) -> bool:
     return all(hasattr(data, name) for name in ("__dask_graph__", "chunks", "rechunk", "blocks"))
 
 
@@ -328,16 +314,12 @@ class ArraySource(Blocks):
                 raise InputTypeError(f"{told}. Pass Dask arrays throughout, or none.")
         rows, ready = arrays["y"].chunks[0], {}
         for name, array in arrays.items():
-            if array.ndim not in (1, 2):
-                raise ShapeError(f"{name} must have shape (n,) or (n, d), got {array.shape}.")
-            if not all(np.isfinite(array.shape)):
+            known = array.ndim in (1, 2) and all(np.isfinite(array.shape))
+            if not known or array.dtype.kind not in "biuf" or array.shape[0] != sum(rows):
                 raise ShapeError(
-                    f"{name} has chunks of unknown size. Call its compute_chunk_sizes() first."
+                    f"{name} must hold real numbers, (n,) or (n, d) with n = {sum(rows)} as y has, in "
+                    f"chunks of known size (compute_chunk_sizes); got {array.dtype}, {array.shape}."
                 )
-            if array.dtype.kind not in "biuf":
-                raise InputTypeError(f"{name} must hold real numbers, got {array.dtype}.")
-            if array.shape[0] != sum(rows):
-                raise ShapeError(f"{name} has {array.shape[0]} rows and y has {sum(rows)}.")
             ready[name] = (array[:, None] if array.ndim == 1 else array).rechunk({0: rows, 1: -1})
         if sum(rows) < MIN_ROWS:
             raise ShapeError(f"The test needs at least {MIN_ROWS} rows, got {sum(rows)}.")

@@ -1,7 +1,7 @@
 """Tables in files, or as text: which files a path stands for, and reading columns in bounded memory.
 
-Files have *pieces* that can be read without the ones before: row groups, batches, spans of lines.
-pyarrow's dataset scanner buffers whole files (334 MB, against 26 MB here), and cannot skip to a row.
+Of Parquet, row groups are skipped; other formats are read from their head. pyarrow's dataset scanner
+buffers whole files (334 MB, against 26 MB here), and cannot skip to a row.
 """
 
 from __future__ import annotations
@@ -10,22 +10,23 @@ import difflib
 import glob
 import os
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from condgof._typing import AnyArray
-from condgof.errors import InputError, InputTypeError, require
+from condgof.errors import InputError, InputTypeError, MissingPackageError, require
 from condgof.sample._values import as_days
 
 BATCH_ROWS = 1 << 16
 BUFFER_BYTES = 1 << 20
-PIECE_BYTES = 1 << 23
+#: How many names a message lists.
+LISTED = 10
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -34,13 +35,6 @@ FORMATS |= dict.fromkeys((".feather", ".arrow", ".ipc"), "Feather")
 #: What a column may be asked for as: the kinds that it may hold. As TEXT alone it may hold anything.
 NUMBERS, TEXT, LABELS = ("numbers",), ("text",), ("numbers", "text")
 ANY = ("numbers", "text", "dates")
-
-
-class NotNumbersError(InputTypeError):
-    """A column of CSV, ``args[1]``, that began as numbers (or dates) holds something else further on."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +78,16 @@ class Frame:
     def get_column(self, name: str) -> AnyArray:
         return self.data[name]
 
+    def pandas(self) -> Any:
+        """Return a frame of pandas, or itself where that is not installed."""
+        try:
+            frame = require("pandas", "frames", "A frame").DataFrame(dict(self.data))
+        except MissingPackageError:
+            return self
+        for name in self.utc:
+            frame[name] = frame[name].dt.tz_localize("UTC")
+        return frame
+
 
 @dataclass(frozen=True, eq=False)
 class DataFile:
@@ -95,15 +99,9 @@ class DataFile:
     #: The columns, also those that come twice, and their types; of CSV, as the first block looks.
     names: tuple[str, ...]
     types: Mapping[str, Any]
+    #: The global number of the first row, and how many there are; see `counted`.
     start: int = 0
-    #: The row of the file that each piece starts at, and the number of rows as the last entry.
-    cuts: tuple[int, ...] = (0,)
-    #: The byte that each piece starts at (CSV); empty when a CSV file is read from its head only.
-    offsets: tuple[int, ...] = ()
-
-    @property
-    def rows(self) -> int:
-        return self.cuts[-1]
+    rows: int = 0
 
     @classmethod
     def of(cls, label: str, path: str | bytes, kind: str) -> DataFile:
@@ -113,55 +111,41 @@ class DataFile:
             types = dict(zip(schema.names, schema.types, strict=True))
             return cls(label, path, kind, tuple(schema.names), types)
 
-    def cut(self, start: int, kinds: Mapping[str, str]) -> DataFile:
-        """Find the pieces of a file whose first row has the global number `start`."""
-        one = dict(list(kinds.items())[:1])
-        sizes: Iterable[int]
+    def counted(self, start: int, kinds: Mapping[str, str]) -> DataFile:
+        """Count the rows of a file whose first row has the global number `start`."""
         with naming(self.label, self.format):
+            if self.format == "Parquet":
+                rows = arrow("parquet").read_metadata(self.path).num_rows
+            else:
+                rows = sum(batch.num_rows for batch in self.batches(dict(list(kinds.items())[:1])))
+        return replace(self, start=start, rows=rows)
+
+    def batches(self, kinds: Mapping[str, str]) -> Iterator[Any]:
+        """Read the columns that `kinds` names, batch by batch."""
+        return (batch for _, batch in self.read(kinds))
+
+    def read(
+        self, kinds: Mapping[str, str], start: int = 0, stop: int | None = None
+    ) -> Iterator[tuple[int, Any]]:
+        """Read rows by their number in the file: yield that of the first of a batch, and the batch."""
+        readers: dict[str, Any] = {"CSV": _csv_batches, "Feather": _feather_batches}
+        with naming(self.label, self.format):
+            row, last = 0, float("inf") if stop is None else stop
             if self.format == "Parquet":
                 groups = arrow("parquet").read_metadata(self.path)
                 sizes = [groups.row_group(i).num_rows for i in range(groups.num_row_groups)]
-            elif self.format == "Feather":
-                with _feather(self, one, mapped=True) as reader:
-                    sizes = [reader.get_batch(i).num_rows for i in range(reader.num_record_batches)]
-            else:
-                cuts, offsets = _csv_pieces(str(self.path))
-                if offsets:
-                    return replace(self, start=start, cuts=cuts, offsets=offsets)
-                sizes = [sum(batch.num_rows for batch in self.batches(one))]
-        return replace(self, start=start, cuts=(0, *np.cumsum(sizes, dtype=np.int64).tolist()))
-
-    def batches(
-        self, kinds: Mapping[str, str], first: int = 0, last: int | None = None
-    ) -> Iterator[Any]:
-        """Read pieces of the columns that `kinds` names (all pieces unless given), batch by batch."""
-        with naming(self.label, self.format):
-            if self.format == "CSV":
-                yield from _csv_batches(self, kinds, first)
-            elif self.format == "Feather":
-                with _feather(self, kinds) as reader:
-                    for i in range(reader.num_record_batches)[first:last]:
-                        yield reader.get_batch(i)
-            else:
-                # Without a buffer of its own size, pyarrow reads whole column chunks.
-                options: dict[str, Any] = {"buffer_size": BUFFER_BYTES, "pre_buffer": False}
-                with arrow("parquet").ParquetFile(self.path, **options) as reader:
-                    groups = range(reader.num_row_groups)[first:last]
-                    yield from reader.iter_batches(BATCH_ROWS, row_groups=groups, columns=list(kinds))
-
-    def read(self, start: int, stop: int, kinds: Mapping[str, str]) -> Iterator[tuple[int, Any]]:
-        """Read rows by their number in the file: yield that of the first of a batch, and the batch."""
-        first = bisect_right(self.cuts, start) - 1
-        row = self.cuts[first]
-        for batch in self.batches(kinds, first, bisect_left(self.cuts, stop)):
-            skip, end = max(start - row, 0), min(stop - row, batch.num_rows)
-            if skip < end:
-                yield row + skip, batch.slice(skip, end - skip)
-            row += batch.num_rows
-            if row >= stop:
-                return
-        told = f"{self.label} ends after {row} rows, and had {self.rows} when it was scanned"
-        raise InputError(f"{told}. Scan it again, and leave the files alone while a test runs.")
+                skipped = int(np.searchsorted(np.cumsum(sizes), start, side="right"))
+                row, readers["Parquet"] = sum(sizes[:skipped]), partial(_parquet_batches, skipped)
+            for batch in readers[self.format](self, kinds):
+                skip, rows = max(start - row, 0), min(last - row, batch.num_rows)
+                if skip < rows:
+                    yield row + skip, batch.slice(skip, rows - skip)
+                row += batch.num_rows
+                if row >= last:
+                    return
+        if stop is not None:
+            told = f"{self.label} ends after {row} rows, and had {self.rows} when it was scanned"
+            raise InputError(f"{told}. Scan it again, and leave the files alone while a test runs.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,10 +234,7 @@ class Table:
         count = file.names.count(name)
         if not count:
             unlike = "" if file is self.files[0] else f", unlike {self.files[0].label}"
-            near = difflib.get_close_matches(name, file.names, n=3)
-            hint = "The nearest names are" if near else "Its columns are"
-            listed = ", ".join(repr(other) for other in near or file.names[:10])
-            raise InputError(f"{file.label} has no column {name!r}{unlike}. {hint}: {listed}.")
+            raise InputError(f"{file.label} has no column {name!r}{unlike}. {hint(name, file.names)}")
         if count > 1:
             raise InputError(f"{file.label} has {count} columns named {name!r}. Give each its own name.")
         return file.types[name]
@@ -275,26 +256,24 @@ class Table:
         return tuple(sorted(level for level in levels if level is not None))
 
 
-def _expand(path: Any) -> list[tuple[str, str]]:
+def _expand(path: object) -> list[tuple[str, str]]:
     given = [path] if isinstance(path, str | os.PathLike) else path
     if not isinstance(given, Sequence) or not all(isinstance(p, str | os.PathLike) for p in given):
         raise InputTypeError(f"path must be a path or a list of paths, got {type(path).__name__}.")
     if not given:
         raise InputError("path is an empty list. Pass at least one file.")
-    files: list[tuple[str, str]] = []
+    files = []
     for each in given:
         name = os.path.expanduser(os.fspath(each))
         # A name that exists is meant as it is, even with brackets in it.
         matches = [name] if os.path.exists(name) else sorted(glob.glob(name, recursive=True))
-        members = [os.path.abspath(file) for match in matches for file in _files(match)]
+        members = [file for match in matches for file in _files(match)]
         if not members:
             raise InputError(f"No file matches {os.fspath(each)!r}. Check the path or the pattern.")
-        itself = members == [os.path.abspath(name)]
-        files += [(os.fspath(each) if itself else file, file) for file in members]
+        files += [(file, os.path.abspath(file)) for file in members]
     paths = [file for _, file in files]
-    if len(set(paths)) < len(paths):
-        twice = next(file for file in paths if paths.count(file) > 1)
-        raise InputError(f"{twice} is named twice, and its rows would count twice. Name it once.")
+    if twice := [file for file in dict.fromkeys(paths) if paths.count(file) > 1]:
+        raise InputError(f"{twice[0]} is named twice, and its rows would count twice. Name it once.")
     return files
 
 
@@ -307,6 +286,22 @@ def _files(path: str) -> list[str]:
     hidden = (".", "_")
     data = [file for file in inside if not any(part.startswith(hidden) for part in file.parts)]
     return sorted(os.path.join(path, file) for file in data if file.suffix.lower() in FORMATS)
+
+
+def hint(name: str, names: Sequence[str]) -> str:
+    """Say which columns may have been meant."""
+    folded = {each.casefold(): each for each in names}
+    near = [repr(folded[key]) for key in difflib.get_close_matches(name.casefold(), list(folded), 3)]
+    return f"Did you mean {' or '.join(near)}?" if near else f"Its columns are {few(names)}."
+
+
+def few(names: Sequence[str]) -> str:
+    return some([repr(name) for name in names])
+
+
+def some(texts: Sequence[str]) -> str:
+    more = f" and {len(texts) - LISTED} more" if len(texts) > LISTED else ""
+    return ", ".join(texts[:LISTED]) + more
 
 
 def arrow(part: str = "") -> Any:
@@ -350,10 +345,9 @@ def _kind(of_type: Any) -> str:
     types = arrow().types
     if types.is_dictionary(of_type):
         return "text" if _kind(of_type.value_type) == "text" else "else"
-    is_view = getattr(types, "is_string_view", lambda _: False)  # since pyarrow 16
     kinds = {
         "numbers": (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean),
-        "text": (types.is_string, types.is_large_string, is_view),
+        "text": (types.is_string, types.is_large_string, types.is_string_view),
         "dates": (types.is_date, types.is_timestamp),
         "nothing": (types.is_null,),
     }
@@ -381,23 +375,32 @@ def _dictionary(column: Any) -> tuple[list[str | None], AnyArray]:
     return column.dictionary.cast(pa.string()).to_pylist(), np.asarray(codes)
 
 
-def numbers_of(column: Any, kind: str, levels: Sequence[str] | None) -> AnyArray:
+def numbers_of(column: object, kind: str, levels: Sequence[str] | None) -> AnyArray:
     """Return a column of a batch as numbers, NaN where it is null: days, positions among levels."""
     if not levels:
         values = values_of(column, kind)
-        return np.asarray(as_days(values, "")) if kind == "dates" else values
+        return np.asarray(as_days(values)) if kind == "dates" else values
     known, codes = _dictionary(column)
     places = {level: float(i) for i, level in enumerate(levels)}
     return np.array([*(places.get(str(level), np.nan) for level in known), np.nan])[codes]
 
 
-def _feather(file: DataFile, names: Iterable[str], mapped: bool = False) -> Any:
+def _parquet_batches(skipped: int, file: DataFile, names: Iterable[str]) -> Iterator[Any]:
+    # Without a buffer of its own size, pyarrow reads whole column chunks.
+    options: dict[str, Any] = {"buffer_size": BUFFER_BYTES, "pre_buffer": False}
+    with arrow("parquet").ParquetFile(file.path, **options) as reader:
+        groups = range(skipped, reader.num_row_groups)
+        yield from reader.iter_batches(BATCH_ROWS, row_groups=groups, columns=list(names))
+
+
+def _feather_batches(file: DataFile, names: Iterable[str]) -> Iterator[Any]:
     pa, ipc = arrow(), arrow("ipc")
     options = ipc.IpcReadOptions(included_fields=[file.names.index(name) for name in names])
-    return ipc.open_file(pa.memory_map(file.path) if mapped else pa.OSFile(file.path), options=options)
+    with ipc.open_file(pa.OSFile(file.path), options=options) as reader:
+        yield from map(reader.get_batch, range(reader.num_record_batches))
 
 
-def _csv_batches(file: DataFile, kinds: Mapping[str, str], first: int = 0) -> Iterator[Any]:
+def _csv_batches(file: DataFile, kinds: Mapping[str, str]) -> Iterator[Any]:
     pa, csv = arrow(), arrow("csv")
 
     def of_kind(name: str, kind: str) -> Any:
@@ -410,9 +413,7 @@ def _csv_batches(file: DataFile, kinds: Mapping[str, str], first: int = 0) -> It
         return held if getattr(held, "tz", None) else pa.timestamp("us")
 
     options = {
-        # Only the head of the file has a header.
-        "read_options": csv.ReadOptions(column_names=file.names if first > 0 else None),
-        "parse_options": csv.ParseOptions(newlines_in_values=not file.offsets),
+        "parse_options": csv.ParseOptions(newlines_in_values=True),
         "convert_options": csv.ConvertOptions(
             column_types={name: of_kind(name, kind) for name, kind in kinds.items()},
             include_columns=list(kinds),
@@ -421,8 +422,6 @@ def _csv_batches(file: DataFile, kinds: Mapping[str, str], first: int = 0) -> It
         ),
     }
     with _opened(file.path) as handle:
-        if first > 0:
-            handle.seek(file.offsets[first])
         try:
             with csv.open_csv(handle, **options) as reader:
                 yield from reader
@@ -433,7 +432,7 @@ def _csv_batches(file: DataFile, kinds: Mapping[str, str], first: int = 0) -> It
             raise _not_numbers(file, file.names[int(told[1])], told[2], kinds) from error
 
 
-def _not_numbers(file: DataFile, name: str, value: str, kinds: Mapping[str, str]) -> NotNumbersError:
+def _not_numbers(file: DataFile, name: str, value: str, kinds: Mapping[str, str]) -> InputTypeError:
     """Return the error of a column of CSV in which something is neither a number nor a date."""
     row = 0
     for batch in file.batches({name: "text"}):
@@ -442,34 +441,5 @@ def _not_numbers(file: DataFile, name: str, value: str, kinds: Mapping[str, str]
         if at >= 0:
             break
     holds = f"holds {value!r}, which is not a {kinds[name][:-1]}, in row {row} (counted from 0)"
-    advice = "Correct it, or name another column."
-    return NotNumbersError(f"Column {name!r} of {file.label} {holds}. {advice}", name)
-
-
-def _csv_pieces(path: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Find the rows and bytes at which spans of lines start; nothing where lines are not rows."""
-    offsets, lines = [0], [0]
-    with open(path, "rb") as handle:
-        while span := handle.read(PIECE_BYTES) + handle.readline():
-            if _is_irregular(span):
-                return (), ()
-            offsets.append(offsets[-1] + len(span))
-            lines.append(lines[-1] + span.count(b"\n") + (not span.endswith(b"\n")))
-    # The header is a line and not a row; the first piece keeps it.
-    cuts = (0, *(count - 1 for count in lines[1:]))
-    return cuts, tuple(offsets[:-1])
-
-
-def _is_irregular(lines: bytes) -> bool:
-    """Whether some line is blank, or some newline is quoted (after an odd number of quotes)."""
-    if lines.startswith((b"\n", b"\r\n")) or b"\n\n" in lines:
-        return True
-    # Searching for several bytes is slow, and most files have no carriage return.
-    if b"\r" in lines and (b"\n\r\n" in lines or lines.count(b"\r") != lines.count(b"\r\n")):
-        return True
-    if b'"' in lines:
-        characters = np.frombuffer(lines, dtype=np.uint8)
-        quotes = np.flatnonzero(characters == ord('"'))
-        newlines = np.flatnonzero(characters == ord("\n"))
-        return bool((np.searchsorted(quotes, newlines) % 2).any())
-    return False
+    advice = "Correct it, or name another column; of x, --categorical takes it as text."
+    return InputTypeError(f"Column {name!r} of {file.label} {holds}. {advice}")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, time, timedelta
 from decimal import Decimal
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof._typing import AnyArray, FloatArray, IntArray, TableLike
 from condgof.errors import (
     InputError,
     InputTypeError,
@@ -36,16 +35,9 @@ INFINITE = "An infinite value is not a missing one, and refused whatever `missin
 FEW_ROWS = 20
 #: What Python or pandas would turn into a float, and is not meant as one.
 NO_NUMBERS = (str, bytes, date, time, timedelta)
-#: What has to do with time and is no date, by the name of its type.
-NO_DATES = {
-    "timedelta": "lengths of time. Pass them as numbers, such as .dt.total_seconds().",
-    "time": "times of day. Pass them as numbers, such as hours since midnight.",
-    "Period": "periods. Pass the start of each as a date, .dt.to_timestamp(), or numbers.",
-}
-NO_DATES["Timedelta"] = NO_DATES["timedelta64"] = NO_DATES["timedelta"]
 
 
-def as_array(value: Any, what: str, advice: str) -> AnyArray:
+def as_array(value: object, what: str, advice: str) -> AnyArray:
     try:
         # A torch tensor that takes part in gradients, or is on another device, is no array yet.
         return np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
@@ -54,7 +46,7 @@ def as_array(value: Any, what: str, advice: str) -> AnyArray:
         raise InputTypeError(f"{what} cannot be read as an array ({reason}). {advice}") from error
 
 
-def as_numbers(value: Any, what: str, *, advice: str = "Pass numbers.") -> AnyArray:
+def as_numbers(value: object, what: str, *, advice: str = "Pass numbers.") -> AnyArray:
     """Return real numbers as a NumPy array of a real type, or say `what` must be some; masked is NaN."""
     array = as_array(value, what, advice)
     if array.dtype.kind == "O" and hasattr(value, "to_numpy"):
@@ -67,16 +59,7 @@ def as_numbers(value: Any, what: str, *, advice: str = "Pass numbers.") -> AnyAr
     return array
 
 
-def unboxed(value: Any) -> Any:
-    """Return an object array of numbers, as labels often come, as numbers; anything else as it is."""
-    with suppress(ValueError):  # rows of different lengths; an integer beyond all doubles
-        array = np.asarray(value) if isinstance(value, (np.ndarray, list, tuple)) else np.empty(0)
-        if array.dtype.kind == "O" and array.ndim:
-            return boxed_numbers(array, array, "It")
-    return value
-
-
-def boxed_numbers(data: Any, raw: AnyArray, what: str) -> AnyArray:
+def boxed_numbers(data: object, raw: AnyArray, what: str) -> AnyArray:
     """Return numbers that a Series or frame has as the objects `raw`; anything else as it is."""
     # Before any conversion, which would read "02139" as a number.
     if any(isinstance(value, NO_NUMBERS) and not is_missing(value) for value in raw.ravel()):
@@ -89,14 +72,14 @@ def boxed_numbers(data: Any, raw: AnyArray, what: str) -> AnyArray:
         raise NumericalError(f"{what} holds an integer beyond 1e308. Rescale it.") from error
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Whether an object stands for a missing value: None, NaN, pandas' NaT and NA."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, (float, np.generic, Decimal)) and bool(value != value)
 
 
-def missing_in(data: Any) -> NDArray[np.bool_]:
+def missing_in(data: object) -> NDArray[np.bool_]:
     for name in ("isna", "is_null"):
         if hasattr(data, name):
             return np.asarray(getattr(data, name)(), dtype=bool)
@@ -108,17 +91,14 @@ def missing_in(data: Any) -> NDArray[np.bool_]:
     return np.zeros(array.shape, dtype=bool)
 
 
-def as_days(raw: AnyArray, label: str) -> FloatArray | None:
+def as_days(raw: AnyArray) -> FloatArray | None:
     """Return dates as days since 1970-01-01 UTC, NaN where missing; None if `raw` holds other things.
 
-    Dates without a time zone are UTC. Lengths of time, times of day and periods are refused.
+    Dates without a time zone are UTC.
     """
-    kinds = {raw.dtype.type} if raw.dtype.kind in "mM" else set()
+    kinds = {raw.dtype.type} if raw.dtype.kind == "M" else set()
     if raw.dtype.kind == "O":
         kinds = {type(value) for value in raw.ravel() if not is_missing(value)}
-    for kind in kinds:
-        if kind.__name__ in NO_DATES:
-            raise InputTypeError(f"{label} holds {NO_DATES[kind.__name__]}")
     if not kinds or not all(issubclass(kind, (date, np.datetime64)) for kind in kinds):
         return None
     if raw.dtype.kind == "O":
@@ -187,21 +167,17 @@ def refuse_identifiers(label: str, levels: Sequence[str], rows: int) -> None:
     """Raise if a column of so many rows has as many levels: it is no category."""
     if len(levels) <= FEW_ROWS or len(levels) < rows:
         return
-    like = "an identifier, not a category"
-    advice = "Leave it out, or make numbers of it if it holds numbers."
-    if all(re.fullmatch(r"\s*[-+]?[\d.]*\d,\d+\s*", level) for level in levels):
-        like = f"numbers with decimal commas, such as {levels[0]!r}"
-        advice = "Make numbers of it, for instance by reading the file with decimal=','."
     head = f"{label} holds text that is different in all {rows} rows, such as {levels[0]!r}"
-    raise InputError(f"{head}: it looks like {like}. {advice}")
+    like = "an identifier, or numbers with decimal commas, not a category"
+    raise InputError(f"{head}: it looks like {like}. Leave it out, or make numbers of it (decimal=',').")
 
 
-def is_frame(data: Any) -> bool:
+def is_frame(data: object) -> bool:
     # In this order: a LazyFrame of polars warns when asked for its columns.
     return (hasattr(data, "iloc") or hasattr(data, "get_column")) and hasattr(data, "columns")
 
 
-def fresh(data: Any) -> Any:
+def fresh(data: object) -> Any:
     """Return a copy of the caller's data, so that a function that works in place changes only that."""
     for copy in ("copy", "clone"):
         if hasattr(data, copy):
@@ -217,15 +193,18 @@ def column_at(frame: Any, i: int) -> Any:
     return frame.iloc[:, i] if hasattr(frame, "iloc") else frame.get_column(frame.columns[i])
 
 
-def read(data: Any, what: str, *, text: bool) -> tuple[Any, FloatArray, tuple[Column, ...]]:
+def read(data: object, what: str) -> tuple[Any, FloatArray, tuple[Column, ...]]:
     """Read x or y without missing values; `read_table` says what is read, and returned."""
-    table = read_table(data, what, text=text)
+    table = read_table(data, what)
     table.check_complete(DROP)
     return table.given, table.values, table.columns
 
 
-def read_table(data: Any, what: str, *, text: bool) -> Variables:
-    """Read x or y (`what`), (n,) or (n, d); with `text`, it may hold dates, strings and categories."""
+def read_table(data: Any, what: str, *, text: bool = True) -> Variables:
+    """Read x or y (`what`), (n,) or (n, d); with `text`, it may hold dates, strings and categories.
+
+    Without, one column of text is read as labels.
+    """
     check_object(data, what)
     if hasattr(data, "collect") and hasattr(data, "lazy"):
         lazy = "a polars LazyFrame, which holds no rows yet"
@@ -235,53 +214,46 @@ def read_table(data: Any, what: str, *, text: bool) -> Variables:
         column = table.columns[0]
         named = replace(column, name=what if column.name in ("0", "", "None") else column.name)
         return replace(table, given=fresh(data), columns=(named,))
-    if not is_frame(data):
-        return _read_array(data, what, text)
-    names = [str(name) for name in data.columns]
-    if not names:
-        raise ShapeError(f"{what} is a frame without columns. Pass at least one column.")
-    if not len(data):
-        raise ShapeError(f"{what} is empty. Pass at least 3 rows.")
+    framed = is_frame(data)
+    given = fresh(data) if framed else _given_array(data, what, text)
+    if len(given.shape) not in (1, 2) or 0 in given.shape:
+        wrong = "is empty" if 0 in given.shape else "must have shape (n,) or (n, d)"
+        got = given.shape or f"a single {type(data).__name__}"
+        raise ShapeError(f"{what} {wrong}, got {got}. Pass a row an observation, of a column or more.")
+    if framed:
+        names = [str(name) for name in data.columns]
+        parts = [(column_at(data, i), f"{what} column {name!r}") for i, name in enumerate(names)]
+    else:
+        parts = [(part, what) for part in given.reshape(len(given), -1).T]
+        names = list(names_of(what, len(parts)))
     if twice := [repr(name) for name in dict.fromkeys(names) if names.count(name) > 1]:
         same = f"two columns of the same name: {', '.join(twice)}"
         raise InputError(f"{what} has {same}. Give each its own name.")
-    parts = [_frame_column(data, i, name, what, text) for i, name in enumerate(names)]
-    values, columns = zip(*parts, strict=True)
-    return Variables(what, fresh(data), np.column_stack(values), columns)
+    each, utc = zip(parts, names, strict=True), getattr(data, "utc", ())
+    may = "anything" if text else "labels" if len(parts) == 1 else "numbers"
+    read = [_read_column(*part, name, may, name in utc) for part, name in each]
+    values, columns = zip(*read, strict=True)
+    labels = may == "labels" and columns[0].categorical and np.asarray(given).dtype.kind == "O"
+    return Variables(what, given, np.column_stack(values), columns, labels)
 
 
-def _read_array(data: Any, what: str, text: bool) -> Variables:
+def _given_array(data: Any, what: str, text: bool) -> AnyArray:
+    """Return an array of numbers, dates or labels: a copy, as a model may write into its x."""
     if data is None:
         raise InputTypeError(f"{what} is missing (None). Pass an array with one row an observation.")
     advice = "Pass an array, equally long rows, or a frame; text columns of x are fine in a frame."
     raw = as_array(data, what, advice)
-    if raw.dtype.kind == "M" and isinstance(data, np.ma.MaskedArray):
-        raw = np.where(np.ma.getmaskarray(data), np.datetime64("NaT", "D"), raw)
-    days = as_days(raw, what)
-    if days is not None and not text:
-        raise _dates_refused(what, raw.dtype)
-    # A copy, so that a model that writes into its x does not write into the caller's.
-    given = np.array(as_numbers(data, what, advice=advice) if days is None else raw)
-    if given.ndim not in (1, 2):
-        got = given.shape if given.ndim else f"a single {type(data).__name__}"
-        raise ShapeError(f"{what} must have shape (n,) or (n, d), got {got}. Pass a row an observation.")
-    if given.ndim == 2 and given.shape[1] == 0:
-        raise ShapeError(f"{what} has no columns, got shape {given.shape}. Pass at least one.")
-    if not len(given):
-        raise ShapeError(f"{what} is empty. Pass at least 3 rows.")
-    # A copy, so that what the caller does to the array later cannot reach into a sample.
-    values = np.array(given if days is None else days, dtype=np.float64, order="C")
-    values = values.reshape(len(given), -1)
-    named = zip(names_of(what, values.shape[1]), values.T, strict=True)
-    utc = days is not None and in_a_zone("", raw)
-    kind = {"dates": days is not None, "utc": utc, "boolean": given.dtype.kind == "b"}
-    columns = (Column(name, None, constant(part), **kind) for name, part in named)
-    return Variables(what, given, values, tuple(columns))
+    if not text and raw.dtype.kind in "OU" and raw.ndim and raw.size == len(raw):
+        return np.array(data, dtype=object)  # so that NaN in a list is no text
+    if raw.dtype.kind == "O" and raw.ndim and (not text or isinstance(data, (list, tuple))):
+        data = boxed_numbers(raw, raw, what)
+    if as_days(raw) is None:
+        return np.array(as_numbers(data, what, advice=advice))
+    masked = raw.dtype.kind == "M" and isinstance(data, np.ma.MaskedArray)
+    return np.where(np.ma.getmaskarray(data), np.datetime64("NaT", "D"), raw) if masked else raw.copy()
 
 
-def _frame_column(frame: Any, i: int, name: str, what: str, text: bool) -> tuple[FloatArray, Column]:
-    series = column_at(frame, i)
-    label = f"{what} column {name!r}"
+def _read_column(series: Any, label: str, name: str, may: str, utc: bool) -> tuple[FloatArray, Column]:
     dtype = str(series.dtype).lower()
     if dtype.startswith(("datetime64[", "timestamp[")) and hasattr(series, "to_numpy"):
         # Of pandas, which has time zones as objects.
@@ -294,28 +266,29 @@ def _frame_column(frame: Any, i: int, name: str, what: str, text: bool) -> tuple
     known = raw[~missing]
     categorical = dtype in ("str", "string") or dtype.startswith(("categor", "enum", "string["))
     # Of y, categories that are numbers stay numbers: labels of a classifier, which alone takes them.
-    labels = categorical and not text and raw.dtype.kind in "biuf"
+    labels = categorical and may != "anything" and raw.dtype.kind in "biuf"
     texts = raw.dtype.kind == "O" and len(known) > 0 and all(isinstance(value, str) for value in known)
     if texts or (categorical and not labels):
-        if not text:
+        if may == "numbers":
             raise InputTypeError(f"{label} holds text or categories, and must be numeric. Pass numbers.")
         # Levels of an ordered categorical of pandas, or an Enum of polars, have an order of their own.
         ordered = getattr(series.dtype, "ordered", False) or type(series.dtype).__name__ == "Enum"
-        order = list(map(str, series.dtype.categories)) if ordered else None
+        order = list(map(str, series.dtype.categories)) if ordered and may == "anything" else None
         codes, levels = encode(raw, missing, order)
         return codes, Column(name, levels, constant(codes), ordered=order is not None)
-    days = as_days(raw, label)
+    days = as_days(raw)
     if days is not None:
-        if not text:
-            raise _dates_refused(label, series.dtype)
-        utc = in_a_zone(dtype, raw) or name in getattr(frame, "utc", ())
-        return days, Column(name, None, constant(days), dates=True, utc=utc)
+        if may != "anything":
+            dates = f"holds dates ({series.dtype}), and must be numeric"
+            raise InputTypeError(f"{label} {dates}. Pass numbers of days.")
+        return days, Column(name, None, constant(days), dates=True, utc=utc or in_a_zone(dtype, raw))
     boolean = raw.dtype.kind == "b"
     if raw.dtype.kind == "O":
         boolean = all(isinstance(value, (bool, np.bool_)) for value in known)
         raw = boxed_numbers(series, raw, label)
     if raw.dtype.kind not in "biuf":
-        neither = f"{series.dtype}, neither numeric nor text nor dates"
+        held = " and ".join(sorted({type(value).__name__ for value in known}))
+        neither = f"{series.dtype} ({held}), neither numeric nor text nor dates"
         raise InputTypeError(f"{label} is of type {neither}. Turn it into numbers or text first.")
     values = np.asarray(raw, dtype=np.float64)
     classes = tuple(map(str, np.unique(known))) if labels else None
@@ -325,10 +298,6 @@ def _frame_column(frame: Any, i: int, name: str, what: str, text: bool) -> tuple
 def names_of(name: str, width: int) -> tuple[str, ...]:
     """Make up names for the columns of an array: x alone, x1 and x2 of two."""
     return (name,) if width == 1 else tuple(f"{name}{i + 1}" for i in range(width))
-
-
-def _dates_refused(label: str, dtype: Any) -> InputTypeError:
-    return InputTypeError(f"{label} holds dates ({dtype}), and must be numeric. Pass numbers of days.")
 
 
 def encode(
@@ -347,41 +316,12 @@ def constant(values: FloatArray) -> bool:
     return len(values) > 0 and bool(values[0] == values[-1] and values.min() == values.max())
 
 
-def read_y(y: Any) -> Variables:
+def read_y(y: TableLike) -> Variables:
     """Read y: numbers, or one column of text, which are labels."""
-    return _read_labels(y) or read_table(unboxed(y), "y", text=False)
+    return read_table(y, "y", text=False)
 
 
-def _read_labels(y: Any) -> Variables | None:
-    """Read a y that holds text: strings, or a category column of strings; None for any other."""
-    frame, listed = is_frame(y), isinstance(y, (list, tuple))
-    if frame and len(y.columns) != 1:
-        return None
-    series = column_at(y, 0) if frame else y
-    try:
-        raw = np.asarray(series)
-    except Exception:  # whatever an object's __array__ may raise; reading numbers will say it
-        return None
-    if raw.dtype.kind == "U" and listed:
-        raw = np.asarray(y, dtype=object)  # NumPy makes a text of NaN
-    if raw.dtype.kind not in "OU" or raw.shape not in ((raw.size,), (raw.size, 1)):
-        return None
-    missing = missing_in(raw if listed else series).reshape(-1)
-    raw = raw.reshape(-1)
-    text = np.array([isinstance(value, str) for value in raw], dtype=bool)
-    if not text.any():
-        return None
-    name = str(next(iter(y.columns)) if frame else getattr(y, "name", None) or "y")
-    if not (text | missing).all():
-        row = int(np.argmin(text | missing))
-        mixed = f"text, and {raw[row]!r} in row {row} (counted from 0)"
-        raise InputTypeError(f"y column {name!r} holds {mixed}. Make text, or numbers, of all of them.")
-    codes, levels = encode(raw, missing)
-    given = fresh(y) if frame or hasattr(y, "to_frame") else raw.copy()
-    return Variables("y", given, codes[:, None], (Column(name, levels, len(levels) == 1),), labels=True)
-
-
-def held(data: Any) -> Any:
+def held(data: object) -> Any:
     """Return a copy of what a user passed, in its own container; lists and tuples become arrays."""
     known = is_frame(data) or hasattr(data, "to_frame") or hasattr(data, "detach")
     return fresh(data if known else np.asarray(data))

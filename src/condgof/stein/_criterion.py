@@ -20,28 +20,25 @@ from condgof.kernels._kernel import direct_sqdist
 ROW_BLOCK = 128
 
 
-def criterion_of_means(means: FloatArray, reg: float = 0.0) -> FloatArray:
-    """Return T̂_V / (σ̂_V + reg) from row means (n, m) of m sets; 0 where no data are near."""
+def criterion_of_means(means: FloatArray) -> FloatArray:
+    """Return T̂_V / σ̂_V from row means (n, m) of m sets; 0 where no data are near."""
     # In units of the largest mean: squares of very large or small ones would over- or underflow.
     unit = np.abs(means).max(axis=0)
     unit = np.where(unit > 0, unit, 1.0)
     means = means / unit
-    spread = 2.0 * means.std(axis=0, ddof=1) + reg / unit
+    spread = 2.0 * means.std(axis=0, ddof=1)
     out = np.zeros(means.shape[1])
     return np.asarray(np.divide(means.mean(axis=0), spread, out=out, where=spread > 0))
 
 
-def criterion_slopes(means: FloatArray, reg: float = 0.0) -> tuple[float, FloatArray]:
+def criterion_slopes(means: FloatArray) -> tuple[float, FloatArray]:
     """Return the criterion of one set and its derivative by each row mean, (n,)."""
     check_overflow(means)
     n, sigma = len(means), 2.0 * float(means.std(ddof=1))
-    spread = sigma + reg
-    if spread == 0:
+    if sigma == 0:
         return 0.0, np.zeros(n)
-    value = float(means.mean()) / spread
-    slopes = np.full(n, 1.0 / (n * spread))
-    if sigma > 0:  # a standard deviation of 0 has no derivative; there the mean alone counts
-        slopes -= (value / spread) * 4.0 * (means - means.mean()) / ((n - 1) * sigma)
+    value = float(means.mean()) / sigma
+    slopes = 1.0 / (n * sigma) - (value / sigma) * 4.0 * (means - means.mean()) / ((n - 1) * sigma)
     return value, slopes
 
 
@@ -138,8 +135,7 @@ def criterion_gradient(
     d_y: int,
     locations: FloatArray,
     kernel_x: CovariateKernel,
-    kernel_y: Any,
-    reg: float = 0.0,
+    kernel_y: object,
     work: AnyArray | None = None,
 ) -> tuple[float, FloatArray, FloatArray, float]:
     """Evaluate the power criterion of locations (J, d_x), with its gradient."""
@@ -151,7 +147,7 @@ def criterion_gradient(
     share = 1.0 / (len(locations) * d_y * (len(x) - 1))
     smoothed = h @ thin
     means = share * (features * smoothed).sum(axis=1)
-    value, slopes = criterion_slopes(means, reg * terms.unit**2)
+    value, slopes = criterion_slopes(means)
     # Slopes may be far from 1 in size: scaled, so that single precision neither over- nor underflows.
     size = float(np.abs(slopes).max()) or 1.0
     weighted = (slopes / size)[:, None] * features
@@ -185,7 +181,7 @@ def _chain_to_k(
 
 @np.errstate(over="ignore", invalid="ignore")  # overflow is checked for at the end
 def finite_set_gradient(
-    y: FloatArray, scores: FloatArray, kernel: Radial, locations: FloatArray, reg: float = 0.0
+    y: FloatArray, scores: FloatArray, kernel: Radial, locations: FloatArray
 ) -> tuple[float, FloatArray, float]:
     """Return the power criterion of the test without x, its derivatives by locations and log-bandwidth.
 
@@ -198,7 +194,7 @@ def finite_set_gradient(
     tau = phi[:, :, None] * scores[:, None, :] + (2.0 * precision) * dphi[:, :, None] * difference
     tau = tau.reshape(n, -1) / size
     total = tau.sum(axis=0)
-    value, slopes = criterion_slopes((tau @ total - (tau * tau).sum(axis=1)) / (n - 1), reg)
+    value, slopes = criterion_slopes((tau @ total - (tau * tau).sum(axis=1)) / (n - 1))
     by_tau = slopes[:, None] * (total - 2.0 * tau) + slopes @ tau
     by_tau = by_tau.reshape(n, -1, d_y) / ((n - 1) * size)
     on_score = np.einsum("njd,nd->nj", by_tau, scores)

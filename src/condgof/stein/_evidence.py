@@ -112,9 +112,6 @@ class NormalEvidence:
         columns = [part for block in self.blocks for part in made[block.name]]
         return np.concatenate(columns, axis=1, dtype=np.float32)
 
-    def draw(self, rng: np.random.Generator, n: int) -> SingleArray:
-        return rng.standard_normal((n, self.d_y), dtype=np.float32)
-
 
 @dataclass(frozen=True, eq=False)
 class CensoredEvidence:
@@ -157,14 +154,6 @@ class CensoredEvidence:
 
     def expected(self, u: AnyArray) -> AnyArray:
         return replace(self.plain, table=self.later).of(u)
-
-    def tilted(self, size: float, u: AnyArray) -> AnyArray:
-        """Return ∫₀^Λ f(t) exp(−size·t) dt at Λ of normal scores u, (n, q): −H where the size is 0."""
-        grid = -log_ndtr(-np.linspace(-END, END, STEPS + 1))[:, None]
-        value = (self.plain.table - self.later) * np.exp(-size * grid)
-        steps = 0.5 * (value[1:] + value[:-1]) * np.diff(grid, axis=0)
-        sums = np.concatenate([np.zeros((1, value.shape[1])), np.cumsum(steps, axis=0)])
-        return replace(self.plain, table=sums.astype(np.float32)).of(u)
 
 
 def _second(evidence: NormalEvidence, own: FloatArray) -> FloatArray:
@@ -215,13 +204,8 @@ def _normal_h(a: FloatArray, b: FloatArray, sigma: float) -> FloatArray:
     return np.asarray(np.exp(-0.5 * square / sigma**2) * bracket)
 
 
-def legendre(z: AnyArray) -> FloatArray:
-    """Return ψ_1 to ψ_4, orthonormal Legendre polynomials of the PIT Φ(z), (n, 4)."""
-    return legendre_at(ndtr(np.asarray(z, dtype=np.float64)))
-
-
 def legendre_at(u: AnyArray) -> AnyArray:
-    """Return the same of PITs u, (..., 4), in their precision."""
+    """Return ψ_1 to ψ_4, orthonormal Legendre polynomials of PITs u, (..., 4), in their precision."""
     v = 2.0 * u - 1.0
     square = v * v
     out = np.empty((*u.shape, 4), dtype=u.dtype)
@@ -235,7 +219,7 @@ def legendre_at(u: AnyArray) -> AnyArray:
 def simple(z: AnyArray) -> FloatArray:
     """Return single functions of z with mean 0 and variance 1 under N(0, 1), (n, 6): see `SIMPLE`."""
     z = np.clip(z, -FARTHEST, FARTHEST)
-    return np.column_stack([z, surprise(z) - 1.0, legendre(z)])
+    return np.column_stack([z, surprise(z) - 1.0, legendre_at(ndtr(z))])
 
 
 def surprise(z: AnyArray) -> FloatArray:
@@ -312,23 +296,21 @@ class SteinEvidence:
         precision: float,
         cap: int,
         single: bool = False,
-    ) -> tuple[SteinEvidence, float]:
-        """Choose landmarks among rows u, scores (n, d_y); also return the residual reached.
+    ) -> SteinEvidence:
+        """Choose landmarks among rows u, scores (n, d_y).
 
         With `single` they are computed in single precision, without directions too weak for it.
         """
-        parts, worst = [], 0.0
-        size = np.square(scores).sum(axis=1)
+        parts, size = [], np.square(scores).sum(axis=1)
         check_overflow(size)
         unit = float(np.median(size)) or 1.0
         for kernel in kernels:
             # What is left of l counts as much as the Stein operator makes of it.
             weight = size / unit + u.shape[1] / (kernel.sigma**2 * unit)
-            chosen, left = choose_pivots(kernel, u, rng, tolerance=precision, cap=cap, weight=weight)
+            chosen, _ = choose_pivots(kernel, u, rng, tolerance=precision, cap=cap, weight=weight)
             points = u[chosen]
             parts.append(Functions(kernel, points, whitening(kernel(points, points), single=single)))
-            worst = max(worst, left)
-        return cls(u.shape[1], tuple(parts)), worst
+        return cls(u.shape[1], tuple(parts))
 
     @property
     def blocks(self) -> tuple[EvidenceBlock, ...]:

@@ -183,11 +183,7 @@ class Features:
 
 
 def ones() -> Maker:
-    return Maker.single("constant", _ones, [None])
-
-
-def _ones(x: FloatArray) -> SingleArray:
-    return np.ones((len(x), 1), dtype=np.float32)
+    return Maker.single("constant", lambda x: np.ones((len(x), 1), dtype=np.float32), [None])
 
 
 def nystrom(
@@ -205,12 +201,11 @@ def nystrom(
     chosen, left = choose_pivots(kernel, x, rng, tolerance=precision, cap=cap)
     points = x[chosen]
     white = whitening(kernel(points, points), single=single)
-    compared = partial(_compared, kernel, points, white.dtype)
+
+    def compared(rows: FloatArray) -> AnyArray:
+        return kernel(rows, points).astype(white.dtype, copy=False)
+
     return Maker("x", compared, (1.0,), (white.shape[1],), (white,), residual=left)
-
-
-def _compared(kernel: CovariateKernel, points: FloatArray, kind: Any, x: FloatArray) -> AnyArray:
-    return kernel(x, points).astype(kind, copy=False)
 
 
 def scales(
@@ -265,17 +260,17 @@ def _at_multiples(
     return np.concatenate(each if rest is None else [k * rest for k in each], axis=1)
 
 
-def marginals(columns: Sequence[int], x: FloatArray) -> Maker:
+def marginals(columns: list[int], x: FloatArray) -> Maker:
     """Take smooth functions of single columns, which are normal scores, centred on rows x (n, d_x)."""
     sizes = _smooth()[1][: 2 if len(columns) > MOST_RICH else None]
     labels = tuple(column for column in columns for _ in sizes)
-    smooth = partial(_looked_up, list(columns), sum(sizes))
-    return Maker("columns", smooth, labels, sizes * len(columns)).centred(x)
 
+    def looked_up(rows: FloatArray) -> SingleArray:
+        step = (np.clip(rows[:, columns], -END, END) + END) * (STEPS / (2.0 * END))
+        table = _smooth()[0][:, : sum(sizes)]
+        return table[np.rint(step).astype(np.int32)].reshape(len(rows), -1)
 
-def _looked_up(columns: list[int], width: int, x: FloatArray) -> SingleArray:
-    step = (np.clip(x[:, columns], -END, END) + END) * (STEPS / (2.0 * END))
-    return np.asarray(_smooth()[0][:, :width][np.rint(step).astype(np.int32)].reshape(len(x), -1))
+    return Maker("columns", looked_up, labels, sizes * len(columns)).centred(x)
 
 
 @cache
@@ -302,12 +297,8 @@ def _smooth() -> tuple[SingleArray, tuple[int, ...]]:
 def levels(columns: IntArray, values: FloatArray, shares: FloatArray) -> Maker:
     """Take centred indicators of levels (L,) of some columns, which shares (L,) of the rows have."""
     labels = zip(map(int, columns), map(float, values), strict=True)
-    made = Maker.single("categories", partial(_indicators, columns, values), labels)
+    made = Maker.single("categories", lambda x: (x[:, columns] == values).astype(np.float32), labels)
     return replace(made, centre=shares.astype(np.float32))
-
-
-def _indicators(columns: IntArray, values: FloatArray, x: FloatArray) -> SingleArray:
-    return np.asarray(x[:, columns] == values, dtype=np.float32)
 
 
 def pairs(columns: Sequence[int], x: FloatArray, most: int) -> Maker:
@@ -317,17 +308,9 @@ def pairs(columns: Sequence[int], x: FloatArray, most: int) -> Maker:
     some = np.unique(np.linspace(0, len(first) - 1, min(most, len(first))).astype(np.int64))
     first, second = first[some], second[some]
     labels = zip(map(int, first), map(int, second), strict=True)
-    return Maker.single("pairs", partial(_products, first, second), labels).centred(x)
-
-
-def _products(first: IntArray, second: IntArray, x: FloatArray) -> FloatArray:
-    return np.asarray(x[:, first] * x[:, second])
+    return Maker.single("pairs", lambda rows: rows[:, first] * rows[:, second], labels).centred(x)
 
 
 def ranked(maker: Maker, units: XUnits | None) -> Maker:
     """Return a maker for x in other units than it takes."""
-    return maker if units is None else replace(maker, columns=partial(_in_units, maker.columns, units))
-
-
-def _in_units(columns: Callable[[FloatArray], AnyArray], units: XUnits, x: FloatArray) -> AnyArray:
-    return columns(units.apply(x))
+    return maker if units is None else replace(maker, columns=lambda x: maker.columns(units.apply(x)))

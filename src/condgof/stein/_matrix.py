@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -181,18 +181,6 @@ def sweep(
 
     With `single`, products of a tile with weights are made in single precision and added up in double.
     """
-    group = max(1, (memory // 8 - 5 * MIN_TILE**2) // (4 * MIN_TILE))
-    if m > group:  # as many sets at a time as fit
-        how: Any = {"engine": engine, "memory": memory, "tile": tile, "single": single}
-        parts = []
-        for first in range(0, m, group):
-            some = slice(first, min(first + group, m))
-
-            def own(start: int, stop: int, some: slice = some) -> FloatArray:
-                return weights(start, stop)[:, some]
-
-            parts.append(sweep(operator, own, some.stop - first, **how))
-        return parts[0][0], np.concatenate([forms for _, forms in parts])
     n, (size, threads) = operator.n, tiles_of(operator.n, m, memory)
     size, kind = tile or size, np.float32 if single else np.float64
     short = SHORT if single else size
@@ -232,16 +220,10 @@ def _tiles(
 
 
 def matmul(
-    operator: PairMatrix,
-    values: FloatArray,
-    *,
-    engine: Engine,
-    memory: int = DEFAULT_MEMORY,
-    tile: int | None = None,
+    operator: PairMatrix, values: FloatArray, *, engine: Engine, memory: int = DEFAULT_MEMORY
 ) -> FloatArray:
     """Multiply the off-diagonal Stein matrix with a matrix, (n, n) @ (n, m); all of it is visited."""
     (size, threads), n = tiles_of(operator.n, values.shape[1], memory), operator.n
-    size = tile or size
     starts = range(0, n, size)
 
     def strip(start: int) -> FloatArray:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
 from itertools import islice, pairwise
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,17 +60,15 @@ class Piece:
         for start in range(0, self.total, PIECE):
             yield self.take(slice(start, start + PIECE), self.start + start)
 
-    def cuts(self, size: int) -> Sequence[int]:
-        """Return where to cut spans, of whole pieces, that are not too large to be sent."""
+    def spans(self, size: int) -> Spans:
+        """Cut spans of whole pieces that are not too large to be sent."""
         width = self.x.shape[1] + self.y.shape[1] + self.scores.shape[1]
-        return even_cuts(self.total, min(size, max(1, MAX_SENT // (8 * width * PIECE)) * PIECE))
+        cuts = even_cuts(self.total, min(size, max(1, MAX_SENT // (8 * width * PIECE)) * PIECE))
+        return Piece.pieces, [partial(self.take, slice(*cut), cut[0]) for cut in pairwise(cuts)]
 
-    def part(self, start: int, stop: int) -> Piece:
-        return self.take(slice(start, stop), start)
 
-    @property
-    def reader(self) -> Callable[[Piece], Iterator[Piece]]:
-        return Piece.pieces
+#: What turns what a worker gets into pieces, and what makes that for each span of rows.
+Spans: TypeAlias = tuple[Callable[[Any], Iterator[Piece]], Sequence[Callable[[], Any]]]
 
 
 class Rows(Protocol):
@@ -83,15 +81,8 @@ class Rows(Protocol):
     def pieces(self) -> Iterator[Piece]:
         """Yield all rows in pieces of `PIECE` rows."""
 
-    def cuts(self, size: int) -> Sequence[int]:
-        """Return the global row numbers at which to cut spans of about `size` rows, from 0 to n."""
-
-    def part(self, start: int, stop: int) -> Any:
-        """Return what is sent to a worker for the rows from `start` to `stop`."""
-
-    @property
-    def reader(self) -> Callable[[Any], Iterator[Piece]]:
-        """What turns a part into pieces on a worker; it is sent once, with the task."""
+    def spans(self, size: int) -> Spans:
+        """Cut all rows into spans of about `size` rows, for workers."""
 
 
 def row_uniforms(seed: Seed, start: int, stop: int, *key: int) -> FloatArray:
@@ -189,23 +180,16 @@ class Plan:
         """Return ‖ξ_i‖² within each block of evidence, (..., blocks), of evidence (..., q)."""
         return np.asarray(np.square(xi) @ _indicator(self.evidence.blocks).astype(xi.dtype))
 
+    def held(self, rows: Rows) -> Iterator[AnyArray]:
+        """Return F (n, R) and ξ (n, q) of rows that fit into memory."""
+        made = [(self.features.of(piece.x), _evidence(self, piece)) for piece in rows.pieces()]
+        return (np.concatenate(parts) for parts in zip(*made, strict=True))
+
 
 def _indicator(blocks: Sequence[FeatureBlock | EvidenceBlock]) -> FloatArray:
     """Return which columns belong to which block, (columns, blocks), as 1 and 0."""
     sizes = [block.columns.stop - block.columns.start for block in blocks]
     return np.repeat(np.eye(len(blocks)), sizes, axis=0)
-
-
-class Held(NamedTuple):
-    """Rows in memory as the sum sees them: F (n, R) and ξ (n, q)."""
-
-    features: AnyArray
-    evidence: AnyArray
-
-    @classmethod
-    def of(cls, plan: Plan, rows: Rows) -> Held:
-        made = [(plan.features.of(piece.x), _evidence(plan, piece)) for piece in rows.pieces()]
-        return cls(*(np.concatenate(parts) for parts in zip(*made, strict=True)))
 
 
 def _evidence(plan: Plan, piece: Piece) -> AnyArray:
@@ -290,7 +274,7 @@ class Unit(NamedTuple):
 UnitsOf = Callable[[Piece], Iterable[Unit]]
 
 
-def gather_units(plan: Plan, rows: Rows, count: int, units_of: UnitsOf, engine: Engine) -> UnitSums:
+def gather_units(plan: Plan, rows: Rows, units_of: UnitsOf, engine: Engine) -> UnitSums:
     def task(piece: Piece) -> dict[int, list[AnyArray]]:
         features, xi = plan.features.of(piece.x), _evidence(plan, piece)
         sizes, squares = plan.sizes(features), plan.evidence_squares(xi)
@@ -321,7 +305,7 @@ def gather_units(plan: Plan, rows: Rows, count: int, units_of: UnitsOf, engine: 
         return _by_unit(made)
 
     units = reduce_over(rows, engine, task, _by_unit)
-    totals = units.pop(ALL)
+    totals, count = units.pop(ALL), 1 + max(units)
     largest = max((float(np.abs(v).max()) for one in units.values() for v in one[:-2]), default=0.0)
     kind = np.float32 if largest <= np.finfo(np.float32).max / 2**20 else np.float64
     sums: list[AnyArray] = [np.zeros((count, *one.shape), dtype=kind) for one in totals]
@@ -376,11 +360,10 @@ def reduce_over(
     if not engine.remote:
         values = engine.map(of_piece, rows.pieces())
         return merge(merge(islice(values, count)) for _ in range(0, rows.total, count * PIECE))
-    read = rows.reader
+    read, spans = rows.spans(count * PIECE)
 
-    def of_span(part: Any) -> T:
+    def of_span(part: object) -> T:
         return merge(map(of_piece, read(part)))
 
-    cuts = rows.cuts(count * PIECE)
-    parts = (rows.part(start, stop) for start, stop in pairwise(cuts))
-    return merge(engine.map(of_span, with_progress(parts, len(cuts) - 1, "condgof")))
+    parts = with_progress((make() for make in spans), len(spans), "condgof")
+    return merge(engine.map(of_span, parts))

@@ -1,10 +1,8 @@
 """Studies of level and power: problems, a model's misfits, many trials; and the bundled data."""
 
 from condgof.study._examples import illustrate, load_engel
-from condgof.study._misfit import misfit_of
-from condgof.study._problems import PROBLEMS, Problem, problem
-from condgof.study._run import draw_trial, run_study
-from condgof.study._store import StudyError
+from condgof.study._problems import PROBLEMS, Problem, misfit_of, problem
+from condgof.study._run import StudyError, draw_trial, run_study
 from condgof.study._study import Study
 
 __all__ = [

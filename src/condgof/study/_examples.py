@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import NamedTuple
 
 import numpy as np
 
@@ -102,22 +101,12 @@ def load_engel() -> tuple[FloatArray, FloatArray]:
     return table[:, 0], table[:, 1]
 
 
-class EngelStudy(NamedTuple):
-    """Two models of food expenditure given income, fitted on every other household."""
-
-    #: The households that neither model has seen, (117,) each.
-    income: FloatArray
-    food: FloatArray
-    #: Lines with a constant standard deviation, and with one in proportion to income.
-    models: dict[str, Normal]
-
-
-def engel_study() -> EngelStudy:
-    """Fit both models by maximum likelihood on the even rows; the odd rows are left for testing."""
+def engel_study() -> tuple[FloatArray, FloatArray, dict[str, Normal]]:
+    """Fit two lines by maximum likelihood on even rows; return the other rows, (117,) each, and them."""
     income, food = load_engel()
     shapes = {"constant spread": lambda x: np.ones(len(x)), "growing spread": lambda x: x}
     models = {name: _fit_line(income[::2], food[::2], shape) for name, shape in shapes.items()}
-    return EngelStudy(income[1::2], food[1::2], models)
+    return income[1::2], food[1::2], models
 
 
 def _fit_line(x: FloatArray, y: FloatArray, shape: Callable[[FloatArray], FloatArray]) -> Normal:

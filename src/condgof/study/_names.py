@@ -103,12 +103,12 @@ METHODS: dict[str, tuple[Method, str]] = {
 }
 
 
-def listed(given: Any) -> list[Any]:
+def listed(given: object) -> list[Any]:
     """Return the entries of a sequence, or the one thing that was given in its place."""
     return [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
 
 
-def as_methods(methods: Any) -> dict[str, Method | Reference]:
+def as_methods(methods: object) -> dict[str, Method | Reference]:
     """Read the `methods` argument of a study: names, addresses ``module:attr``, or {name: callable}."""
     named = dict(methods) if isinstance(methods, Mapping) else {}
     for value in () if isinstance(methods, Mapping) else listed(methods):

@@ -1,4 +1,4 @@
-"""Problems for studies of level and power: the paper's, and others, so that four do not decide."""
+"""Problems for studies of level and power: the paper's, others, and a user's own model with a misfit."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from scipy import special
 
 from condgof import models as m
 from condgof._typing import FloatArray
+from condgof.errors import ShapeError, UnsupportedModelError, check_number
+from condgof.laws._as_model import as_model
 from condgof.laws._discrete import probabilities
 from condgof.laws._functions import from_log_prob
 from condgof.laws._law import Model, ModelLike
-from condgof.study._names import unknown
+from condgof.sample import take_rows
+from condgof.study._names import Reference, unknown
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,3 +276,93 @@ def problem(name: str) -> Problem:
     if name not in PROBLEMS:
         raise unknown("problem", name, PROBLEMS)
     return PROBLEMS[name]
+
+
+#: Each misfit, with the size at which there is none, and its title.
+MISFITS = {"shift": (0.0, "shift by {:g} sd"), "scale": (1.0, "{:g} times the spread")}
+
+
+@dataclass(frozen=True, eq=False)
+class MisfitProblem:
+    """A model, the user's own x, and y drawn from the model and then distorted; see `misfit_of`."""
+
+    name: str
+    title: str
+    model: Any
+    x: Any
+    misfit: str
+    size: float
+
+    @property
+    def h0(self) -> bool:
+        """Whether the model is true: the misfit has no size."""
+        return self.size == MISFITS[self.misfit][0]
+
+    def trial(self, n: int, rng: np.random.Generator) -> tuple[ModelLike, Any, FloatArray]:
+        """Return the model and a sample: n rows of x, drawn with replacement, and distorted y."""
+        rows = rng.integers(len(self.x), size=n)
+        model, x = _model_of(self.model).take(rows), take_rows(self.x, rows)
+        if hasattr(x, "reset_index"):
+            x = x.reset_index(drop=True)  # rows that were drawn twice would share a label
+        law = model(x)
+        y = np.asarray(law.sample(rng), dtype=np.float64).reshape(n, -1)
+        if self.h0:
+            return model, x, y
+        mean, std = (np.asarray(part, dtype=np.float64).reshape(n, -1) for part in law.mean_std())
+        away = y - mean
+        return model, x, mean + (away + self.size * std if self.misfit == "shift" else away * self.size)
+
+
+def misfit_of(
+    model: object, x: Any, misfit: str, size: float, *, name: str | None = None
+) -> MisfitProblem:
+    """Make a problem of a fitted model: with n rows, what misfit could I have seen?
+
+    A trial draws n rows of x (with replacement), y from the model, and distorts y.
+
+    Parameters
+    ----------
+    model : law, model or anything `as_model` takes
+        It must be able to `sample`, and have `mean_std` for a misfit; ``(mean, std)`` of rows will do.
+    x : array_like or frame of shape (n,) or (n, d_x)
+        The user's own x.
+    misfit : {"shift", "scale"}
+        ``shift``: y is `size` model standard deviations too high. ``scale``: the spread is `size` times
+        the model's.
+    size : float
+        How large; 0 (or a ratio of 1) leaves the model true, which shows the level of a test.
+    name : str, optional
+        The problem's name, such as ``shift=0.2`` unless given.
+
+    Examples
+    --------
+    >>> import condgof as cg
+    >>> x = np.linspace(-1, 1, 50)
+    >>> case = misfit_of(cg.models.Normal(mean=lambda x: x, std=1.0), x, "shift", 0.5)
+    >>> case.name, case.h0
+    ('shift=0.5', False)
+    """
+    if misfit not in MISFITS:
+        raise unknown("misfit", misfit, MISFITS)
+    least, wanted = (0.0, "above 0, a ratio of spreads") if misfit == "scale" else (-np.inf, "a number")
+    size = check_number(size, "size", wanted, lambda value: least < value < np.inf)
+    x = x if hasattr(x, "columns") else np.asarray(x)
+    none, words = MISFITS[misfit]
+    title = "no misfit" if size == none else words.format(size)
+    case = MisfitProblem(name or f"{misfit}={size:g}", title, model, x, misfit, size)
+    if len(x) == 0:
+        raise ShapeError("x has no rows to draw from.")
+    law = _model_of(model)(x)
+    needed = ("sample",) if case.h0 else ("sample", "mean_std")
+    lacking = [ability for ability in needed if not law.can(ability)]
+    if lacking := lacking + ["continuous y"] * (law.discrete and not case.h0):
+        raise UnsupportedModelError(
+            f"{law.name} has no {' and no '.join(lacking)}: y is drawn from the model, and "
+            "a misfit is measured in its standard deviations. Give the model a distribution, such as "
+            "condgof.models.Normal or the predictions (mean, std), or pass a size without misfit."
+        )
+    return case
+
+
+def _model_of(model: object) -> ModelLike:
+    return as_model(model.made() if isinstance(model, Reference) else model)

@@ -6,8 +6,7 @@ import csv
 import io
 import json
 import re
-import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -127,11 +126,11 @@ class Study(Shown):
 
     def failures(self) -> list[Outcome]:
         """Return the trials that ended in an error."""
-        return [o for cell in self.cells() for o in self._cell(*cell) if o.error is not None]
+        return [o for o in self.outcomes.values() if o.error is not None]
 
     def refuted(self) -> list[Outcome]:
         """Return the trials with observations outside the model's support: they count as rejections."""
-        return [o for cell in self.cells() for o in self._cell(*cell) if o.note is not None]
+        return [o for o in self.outcomes.values() if o.note is not None]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the options and the table as plain objects, ready for JSON."""
@@ -154,15 +153,11 @@ class Study(Shown):
 
     def to_csv(self) -> str:
         """Return the table as CSV, one line a cell."""
-        rows = [asdict(row).values() for row in self.table()]
-        cells = ([f"{v:.6g}" if isinstance(v, float) else v for v in row] for row in rows)
-        return _csv(Row.__dataclass_fields__, cells)
-
-    def times_csv(self) -> str:
-        """Return the median seconds a trial took, as CSV; they differ from run to run."""
-        taken = ((cell, [o.seconds for o in self._cell(*cell)]) for cell in self.cells())
-        rows = ((*cell, f"{statistics.median(seconds):.4g}") for cell, seconds in taken)
-        return _csv(["problem", "n", "method", "median_seconds"], rows)
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(Row.__dataclass_fields__)
+        writer.writerows(map(csv_cell, record.values()) for record in self.records())
+        return out.getvalue()
 
     def to_markdown(self) -> str:
         """Return the table as Markdown, one a problem."""
@@ -174,13 +169,12 @@ class Study(Shown):
         return "\n\n".join(blocks)
 
     def write(self, folder: Path) -> None:
-        """Write the table as table.txt, .csv, .json and .md, and the times as times.csv."""
+        """Write the table as table.txt, .csv, .json and .md."""
         files = {
             "table.txt": f"{self}\n",
             "table.csv": self.to_csv(),
             "table.json": json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n",
             "table.md": f"{self.to_markdown()}\n",
-            "times.csv": self.times_csv(),
         }
         for name, text in files.items():
             (folder / name).write_text(text, encoding="utf-8", newline="\n")
@@ -219,14 +213,6 @@ def csv_cell(value: object) -> object:
     """Keep a spreadsheet from running text: what looks like a formula gets an apostrophe in front."""
     formula = isinstance(value, str) and value.lstrip(" ").startswith(FORMULA)
     return f"'{value}" if formula else value
-
-
-def _csv(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(map(csv_cell, row) for row in rows)
-    return out.getvalue()
 
 
 def _markdown(text: str) -> str:
