@@ -89,6 +89,10 @@ class RefitError(CondgofError, RuntimeError):
     """Too many refits of a parametric bootstrap failed to trust the rest."""
 
 
+class StudyError(CondgofError, ValueError):
+    """A folder holds a study that this one cannot go on with."""
+
+
 class ModelError(InputError):
     """A user's own function, or a law of one's own, failed; its error is the cause of this one."""
 

@@ -6,8 +6,8 @@ from matplotlib.figure import Figure
 
 from condgof.errors import InputError, InputTypeError
 from condgof.report._studies import STYLES, draw_criterion, draw_power, plot_power
-from condgof.study import Study, illustrate
-from condgof.study._examples import ILLUSTRATIONS, PAPER_METHODS
+from condgof.study import Study
+from condgof.study._examples import ILLUSTRATIONS, PAPER_METHODS, illustrate
 from condgof.study._names import METHODS
 from condgof.study._study import Outcome, Topic, Trial
 

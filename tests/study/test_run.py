@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import condgof as cg
-from condgof.errors import InputError, InputTypeError, MissingPackageError
-from condgof.study import Problem, StudyError, _run, draw_trial, run_study
+from condgof.errors import InputError, InputTypeError, MissingPackageError, StudyError
+from condgof.study import Problem, _run, draw_trial, run_study
 from condgof.study._examples import engel_study
 from condgof.study._run import InUseError
 from condgof.study._study import Trial, csv_cell

@@ -20,8 +20,8 @@ from condgof.cli._roles import Given, number_of, pick
 from condgof.errors import InputError, MissingPackageError, check_finite, require
 from condgof.report._studies import draw_criterion, draw_power
 from condgof.sample._table import NUMBERS
-from condgof.study import PROBLEMS, illustrate, misfit_of, run_study
-from condgof.study._examples import ILLUSTRATIONS, PAPER_METHODS, PAPER_SIZES, PAPER_TRIALS
+from condgof.study import PROBLEMS, misfit_of, run_study
+from condgof.study._examples import ILLUSTRATIONS, PAPER_METHODS, PAPER_SIZES, PAPER_TRIALS, illustrate
 from condgof.study._names import METHODS, Reference
 from condgof.study._problems import MISFITS
 

@@ -37,10 +37,6 @@ FORMAT = 2
 REFUTED = 1.0 / 1001
 
 
-class StudyError(errors.CondgofError, ValueError):
-    """A folder holds a study that this one cannot go on with."""
-
-
 class InUseError(errors.CondgofError, OSError):
     """Another process holds the lock."""
 
@@ -337,15 +333,15 @@ def _remember(folder: Path, options: dict[str, Any]) -> None:
             known = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(known, dict) or known.get("format") != FORMAT:
             lacking = f"{path} is not the {OPTIONS} of a study that this version can read"
-            raise StudyError(f"{lacking}. Use another folder.")
+            raise errors.StudyError(f"{lacking}. Use another folder.")
     elif (folder / TRIALS).exists():
         lacking = f"{folder} has {TRIALS} but not the {OPTIONS} that says what they are"
-        raise StudyError(f"{lacking}. Use another folder.")
+        raise errors.StudyError(f"{lacking}. Use another folder.")
     both = {**known, **options}
     if changed := [name for name in known if both[name] != known[name]]:
         told = "; ".join(f"its {n} was {known[n]}, and is {both[n]} now" for n in changed)
         advice = "Go on with its own options, or use another folder"
-        raise StudyError(f"{folder} holds a study whose results would change: {told}. {advice}.")
+        raise errors.StudyError(f"{folder} holds a study whose results would change: {told}. {advice}.")
     if both.keys() != known.keys() or not path.exists():
         temporary = path.with_suffix(".tmp")
         with temporary.open("w", encoding="utf-8") as file:
